@@ -1,1 +1,1 @@
-"""The metadata cache: what entries hold of tables, what feeds them, and what readers are told."""
+"""The metadata cache: entries of tables, what feeds them, and the answers to readers."""

@@ -1,7 +1,7 @@
-"""Entries from a checkpoint: what a cache holds that begins at a position of the log, not at 0.
+"""Entries from a checkpoint: the content of a cache that begins at a position above 0.
 
-All of the state counts: the ids that are open, and the changes that wait with open txns. Without
-them a later commit would show the old table under the new list.
+The whole state counts: the open ids, and the changes that wait with open txns. Without them a later
+commit would show the old table under the new list.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +30,7 @@ def entries_of(state: DomainState, blank: Callable[[int], Entry] = Entry) -> dic
 
 
 def tell_table(table: Table, entry: Entry) -> None:
-    """Tell an entry what its table is for all; one not yet created is nothing for them."""
+    """Fill an entry with the committed state of its table; a table not yet committed has none."""
     entry.states = Chain()
     if not table.creator:
         entry.floor = ReaderIds.of(entry.ids.listed())
@@ -39,7 +39,7 @@ def tell_table(table: Table, entry: Entry) -> None:
 
 
 def tell_ids(state: DomainState, entries: Mapping[int, Entry]) -> None:
-    """Tell entries what is known of the write ids of their tables."""
+    """Fill entries with the states of the write ids of their tables."""
     for number, entry in entries.items():
         entry.ids.hwm = state.tables.by_id[number].last_write_id
     for number, txn in state.txns.open.items():
@@ -71,7 +71,7 @@ def changes_of(state: DomainState) -> Iterator[Changed]:
 
 
 def effect_of_change(change: Pending, definition: TableDefinition | None) -> Effect:
-    """Return what a waiting change will do; `definition` is the new one, if it brings one."""
+    """Return the effect of a waiting change; `definition` is the new one, if there is one."""
     if change.kind == "drop":
         return Effect(drops=True)
     name = (change.catalog, change.name) if change.name else None

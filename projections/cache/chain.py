@@ -1,7 +1,7 @@
-"""Chains: what something was, version by version, and which version a reader sees.
+"""Chains: the versions of a thing, and the version that a reader sees.
 
-Versions stand in the order of their commits, not of their write ids: the later commit wins, for it
-was decided with the earlier one in sight.
+Versions are in the order of their commits, not of their write ids: the later commit wins, since its
+conflict check saw the earlier one.
 """
 
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ Content = TypeVar("Content")
 
 
 class Version(NamedTuple, Generic[Content]):
-    """What something became at a position.
+    """The content of a thing from a position on.
 
-    `write_id` 0 = for every reader; no content = it is gone.
+    `write_id` 0 is for every reader; content None means that the thing is gone.
     """
 
     position: int
@@ -25,7 +25,7 @@ class Version(NamedTuple, Generic[Content]):
 
 
 class Chain(Generic[Content]):
-    """The versions of one thing, oldest first; not every one it ever had."""
+    """The versions of one thing, oldest first; the oldest ones may be dropped."""
 
     __slots__ = ("versions",)
 
@@ -33,7 +33,7 @@ class Chain(Generic[Content]):
         self.versions = list(versions)
 
     def put(self, version: Version[Content]) -> None:
-        """Add a version at its place; one that every reader sees hides all before it."""
+        """Add a version at its place; a version that every reader sees hides all before it."""
         at = len(self.versions)
         while at and self.versions[at - 1].position > version.position:
             at -= 1
@@ -42,7 +42,7 @@ class Chain(Generic[Content]):
             del self.versions[:at]
 
     def newest(self, ids: ReaderIds | None) -> Version[Content] | None:
-        """Return the newest version that a reader sees; one without ids sees all."""
+        """Return the newest version that a reader sees; a reader without ids sees all."""
         if ids is None:
             return self.versions[-1] if self.versions else None
         hwm, exceptions = ids
@@ -59,19 +59,19 @@ class Chain(Generic[Content]):
         return self.versions[-1] if self.versions else None
 
     def content(self) -> Content | None:
-        """Return what the thing is after all versions, None if it is gone or never was."""
+        """Return the content after all versions, None if the thing is gone or has none."""
         return self.versions[-1].content if self.versions else None
 
     def cut(self, ids: ReaderIds) -> bool:
-        """Drop what is never the answer for a reader who sees at least these ids; tell as `trim`.
+        """Drop versions that no reader of at least these ids gets; return as `trim`.
 
-        Who sees the oldest version that stays needs none from before it.
+        A reader that sees the oldest kept version needs no earlier one.
         """
         oldest = self.newest(ids)
         return oldest is not None and self.trim(len(self.versions) - self.versions.index(oldest))
 
     def trim(self, most: int) -> bool:
-        """Keep the newest versions only; tell whether any had to go."""
+        """Keep the newest versions only; return whether any was dropped."""
         gone = max(0, len(self.versions) - most)
         del self.versions[:gone]
         return gone > 0

@@ -1,9 +1,9 @@
-"""The entry of one table: its versions, what waits with open txns, and whom it can answer.
+"""The entry of one table: its versions, waiting changes, and the readers that it can answer.
 
 An entry is exact. If every id valid in a reader's list has ended as far as the entry knows, then
 all changes under these ids are in it, for a commit says how many changes it covers and counts only
 once they are all there. So the newest version the reader sees is the one the ledger itself would
-name. Who cannot be answered is told why; absence is never an answer.
+return. A read without an answer gets the reason; absence is never an answer.
 
 Events may come late, twice or out of order.
 """
@@ -20,7 +20,7 @@ from projections.cache.objects import Effect, combined, shared
 
 
 class Commit(NamedTuple):
-    """The commit of a txn: where it stands, and how many changes of one table it covers."""
+    """The commit of a txn: its position, and how many changes of one table it covers."""
 
     position: int
     changes: int
@@ -28,19 +28,19 @@ class Commit(NamedTuple):
 
 @dataclass(slots=True)
 class Waiting:
-    """The changes of one txn to one table, by their number, and its commit once that was told."""
+    """The changes of one txn to one table, by their number, and its commit once that has come."""
 
     write_id: int
     effects: dict[int, Effect] = field(default_factory=dict)
     commit: Commit | None = None
 
     def effect(self) -> Effect:
-        """Return what the changes do together."""
+        """Return the joint effect of the changes."""
         return combined(self.effects[number] for number in sorted(self.effects))
 
 
 class Exact(NamedTuple):
-    """The whole table as the store named it for one list, at a position of its own."""
+    """The whole table as the store returned it for one list, at a position of its own."""
 
     position: int
     name: Name
@@ -50,7 +50,7 @@ class Exact(NamedTuple):
 class Weighed(NamedTuple):
     """An object that is held, and about how many bytes it takes.
 
-    It is known by its identity, which nothing else has while it is here.
+    It is found by its identity, which is unique while the object is held.
     """
 
     value: Value
@@ -61,9 +61,9 @@ EXACT_MAX: Final = 16
 
 
 class Found(NamedTuple):
-    """What an entry answers, under which name of the table; no value = not from here.
+    """The answer of an entry, and the name of the table; value None means no answer from here.
 
-    `position` is that of the store which it was filled from, 0 = it was not.
+    `position` is the position of the store that filled the entry, 0 if none did.
     """
 
     value: Metadata | None
@@ -74,12 +74,12 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Entry:
-    """A table in a cache; `states` are its objects, None = evicted, or never loaded.
+    """A table in a cache; `states` are its objects, None if evicted or never loaded.
 
-    Ids, names and what waits are kept whatever is evicted. Events up to position `since` are in it
-    already, changes at once up to `loaded`. What was before the ids of `floor` had ended is not
-    known here, so a reader must see them all. `has_missed` = changes came while there were no
-    objects, so what was before them cannot be made whole by events.
+    Ids, names and waiting changes stay when objects are evicted. The entry holds all events up to
+    position `since`, and changes at once up to `loaded`. The state before the ids of `floor` ended
+    is not held, so a reader must see them all. `has_missed`: changes came while there were no
+    objects, so events alone cannot restore the objects.
     """
 
     table: int
@@ -93,11 +93,11 @@ class Entry:
     exact: dict[ReaderIds, Exact] = field(default_factory=dict)
     is_trimmed: bool = False
     has_missed: bool = False
-    # Not part of what is known: the objects whose bytes were counted.
+    # Only for accounting: the objects whose bytes were counted.
     weighed: dict[int, Weighed] = field(default_factory=dict, compare=False, repr=False)
 
     def change(self, txn: int, write_id: int, number: int, effect: Effect) -> None:
-        """Keep a change until its txn ends; one whose id has ended here is in it already."""
+        """Keep a change until its txn ends; one whose id has ended here is held already."""
         if self.ids.has_ended(write_id):
             return
         self.ids.allocate(write_id, txn)
@@ -129,9 +129,9 @@ class Entry:
         self._add(position, 0, effect)
 
     def load(self, position: int, ids: ReaderIds, name: Name, objects: Objects) -> None:
-        """Begin anew with what readers of `ids` see, which is all that holds at `position`.
+        """Begin anew with the state for readers of `ids`, all that is committed at `position`.
 
-        The ids count as ended from now on, so what the log still brings of them is passed over.
+        The ids count as ended from now on, so their events that still come are skipped.
         """
         self.floor, self.loaded = ids, position
         self.is_trimmed = self.has_missed = False
@@ -142,30 +142,30 @@ class Entry:
         self.states = Chain([Version(0, 0, objects)])
 
     def keep_exact(self, position: int, ids: ReaderIds, name: Name, objects: Objects) -> bool:
-        """Keep what the store names for one list that the versions here cannot answer."""
+        """Keep the store's answer for one list that the versions here cannot answer."""
         self.exact[ids] = Exact(position, name, objects)
         if len(self.exact) > EXACT_MAX:
             del self.exact[next(iter(self.exact))]
         return True
 
     def evict(self) -> None:
-        """Forget the objects; ids, names and what waits stay."""
+        """Drop the objects; ids, names and waiting changes stay."""
         self.states = None
         self.has_missed = True
         self.exact.clear()
         self.weighed.clear()
 
     def trim(self, most: int) -> None:
-        """Keep so many versions; readers who see none of them are not answered any more."""
+        """Keep at most `most` versions; readers that see none of them get no answer any more."""
         names, states = self.name.trim(most), self.states is not None and self.states.trim(most)
         self.is_trimmed = self.is_trimmed or names or states
 
     def cut(self, floor: ReaderIds) -> int:
-        """Drop the history that only readers need who do not see all of `floor`.
+        """Drop the history that only readers need that do not see all of `floor`; return its size.
 
-        Who does not is not answered any more, whatever went. Returns how many versions did. An
-        aborted id that a floor shows as valid left nothing, and lists do not name it any more: it
-        goes as well, and readers may see it or not.
+        Such readers get no answer any more, even if no version was dropped. An aborted id that a
+        floor shows as valid left no data, and lists no longer name it: it is dropped too, whether
+        or not a reader sees it.
         """
         left = tuple(sorted({*floor.exceptions, *filter(floor.sees, self.ids.aborted)}))
         self.floor = self.floor.joined(lowered(floor.hwm, left))
@@ -186,23 +186,23 @@ class Entry:
         return frozenset(name_key(*each) for each in held if each is not None)
 
     def is_named(self, key: Name, ids: ReaderIds | None) -> bool:
-        """Tell whether the table has a name for a reader."""
+        """Return whether the table has a name for a reader."""
         version = self.name.newest(ids)
         if version is None or version.content is None:
             return False
         return version.content == key or name_key(*version.content) == key
 
     def is_dropped(self) -> bool:
-        """Tell whether the table ends with the last version of its name."""
+        """Return whether the last version of its name is a drop."""
         return bool(self.name.versions) and self.name.content() is None
 
     def is_void(self) -> bool:
-        """Tell whether the table never came to be."""
+        """Return whether the table was never committed."""
         is_empty = self.states is not None and not self.states.versions
         return is_empty and not self.name.versions and not self.waiting
 
     def find(self, what: str, ids: ReaderIds | None, own_txn: int) -> Found:
-        """Return what a reader sees of an object; no ids = it brings no list, 0 = is in no txn."""
+        """Return what a reader sees of an object; ids None: it has no list, `own_txn` 0: no txn."""
         if self.states is None:
             return self._find_exact(what, ids, own_txn, "absent")
         reason = self.refuses(ids, own_txn, self.states)
@@ -240,7 +240,7 @@ class Entry:
         return "pending" if self.ids.open.get(unknown) in self.waiting else "ahead_of_cache"
 
     def _find_exact(self, what: str, ids: ReaderIds | None, own_txn: int, reason: Reason) -> Found:
-        """Return what was kept for exactly these ids, or nothing for the given reason."""
+        """Return the answer kept for exactly these ids, or none with the given reason."""
         exact = self.exact.get(ids) if ids is not None and not own_txn else None
         if exact is None or what not in exact.objects:
             return Found(None, reason)
@@ -256,7 +256,7 @@ class Entry:
         self.ids.end(waiting.write_id, txn, committed=True)
 
     def _add(self, position: int, write_id: int, effect: Effect) -> None:
-        """Add what changes made of the table; what all readers see may have been loaded before."""
+        """Add the effect of changes; an effect that all readers see may have been loaded before."""
         if not write_id and position <= self.loaded:
             return
         self._begin(effect)
@@ -271,12 +271,12 @@ class Entry:
             self.states.put(Version(position, write_id, objects))
 
     def _begin(self, effect: Effect) -> None:
-        """Begin with the creation, if nothing that followed it has gone by."""
+        """Begin with the creation, if no later change was missed."""
         if effect.creates and self.states is None and not self.has_missed:
             self.states = Chain()
 
 
 def is_external(objects: Objects | None) -> bool:
-    """Tell whether a table has no write ids, so that its readers bring no list."""
+    """Return whether a table has no write ids, so that its readers have no list."""
     found = (objects or {}).get(TABLE)
     return isinstance(found, TableDefinition) and found.kind == "external"

@@ -1,9 +1,9 @@
 """The synchronized metadata cache: a pure fold of the log that answers readers by their lists.
 
-One entry per table id, each with the versions its readers may still see, so that an open change of
-a table keeps nobody waiting and an old reader keeps what it saw. `apply` takes accepted events and
-says which tables they changed; nothing here does I/O or waits. An event applied before is passed
-over, so a consumer may go back to any earlier position and read on from there.
+There is one entry for each table id, with the versions that its readers may still see. So no reader
+waits for an open change of a table, and an old reader keeps its view. `apply` takes accepted events
+and returns the tables they changed; nothing here does I/O or waits. An event applied before is
+skipped, so a consumer may go back to any earlier position and read on from there.
 """
 
 from collections import OrderedDict
@@ -34,10 +34,11 @@ VERSIONS_MAX: Final = 64
 
 
 class Wanted(NamedTuple):
-    """What a reader asks for: an object of the table of a name, of an id, or of both.
+    """A read: an object of the table with a name, an id, or both.
 
-    `ids` None = the reader brings no list. `own_txn` is the txn it reads in, `token` the position
-    it must see at least, 0 = none; own changes are seen only with the token of the last of them.
+    `ids` is None for a reader without a list. `own_txn` is the txn it reads in, `token` the
+    position it must see at least; 0 stands for no txn and no token. A reader sees its own changes
+    only with the token of the last of them.
     """
 
     name: Name | None
@@ -49,11 +50,11 @@ class Wanted(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What the store says of a table for one list, as of its own position.
+    """The store's answer about a table for one list, as of its own position.
 
-    `is_settled` = every id valid in the list has ended, but for that of the reader's own txn, so
-    the answer to others will never be another; `is_current` = the list also holds every id
-    committed up to the position. `can_settle` = a later position may end ids of the list.
+    `is_settled`: every id valid in the list has ended, except the id of the reader's own txn, so
+    the answer to others never changes. `is_current`: the list also holds every id committed up to
+    the position. `can_settle`: a later position may end ids of the list.
     """
 
     position: int
@@ -73,9 +74,9 @@ class Stored(NamedTuple):
 
 @dataclass(slots=True)
 class Positions:
-    """Which events are applied: all up to `last`, and beyond it those in `ahead`.
+    """The applied events: all up to `last`, and later ones in `ahead`.
 
-    `cuts` says behind which position a cut in `ahead` follows: no event lies between.
+    `cuts` holds the position that a cut in `ahead` follows: no event lies between.
     """
 
     last: int = 0
@@ -87,7 +88,7 @@ class Positions:
         return max(self.ahead, default=self.last)
 
     def take(self, event: Event) -> bool:
-        """Note that an event is applied now; False if it was before."""
+        """Record that an event is applied now; return False if it was applied before."""
         position = event.control.position
         if position <= self.last or position in self.ahead:
             return False
@@ -105,9 +106,10 @@ class Positions:
 class CacheState:
     """The entries by table id, each begun as a `blank` one.
 
-    `dropped` are the dropped tables whose entries are kept for older readers, oldest first. Of the
-    tables in `gone` there is no entry any more; all that is still heard of them is how the ids end
-    that open txns hold. Only tests that show why a rule is needed bring entries of another kind.
+    `dropped` are the dropped tables whose entries are kept for older readers, oldest first. Tables
+    in `gone` have no entry any more; the only events about them that may still come are ends of ids
+    that open txns hold. `blank` makes entries of another kind only in tests that show why a rule is
+    needed.
     """
 
     positions: Positions = field(default_factory=Positions)
@@ -123,19 +125,19 @@ class CacheState:
         return self.positions.last
 
     def entry(self, table: int) -> Entry:
-        """Return the entry of a table, one without objects if there was none."""
+        """Return the entry of a table, and create one without objects if needed."""
         found = self.entries.get(table)
         if found is None:
             found = self.entries[table] = self.blank(table)
         return found
 
     def adopt(self, entry: Entry) -> None:
-        """Take an entry made elsewhere in the place of the one there is."""
+        """Replace an entry with one made elsewhere."""
         self.entries[entry.table] = entry
         self.rename(entry, frozenset())
 
     def rename(self, entry: Entry, before: frozenset[Name]) -> None:
-        """Find an entry by the names it has now, and no more by those it only had before."""
+        """Register an entry under its present names, and remove it from earlier names."""
         names = entry.names()
         for name in names - before:
             self.names.take(name, entry.table)
@@ -151,7 +153,7 @@ class CacheState:
             self.gone.add(table)
 
     def resolve(self, wanted: Wanted) -> Entry | None:
-        """Return the entry a reader means: by its id, else the last that took the name for it."""
+        """Return the entry of a read: by id, else the last table with the name for the reader."""
         if wanted.table is not None or wanted.name is None:
             return self.entries.get(wanted.table or 0)
         key = name_key(*wanted.name)
@@ -163,7 +165,7 @@ class CacheState:
 
 
 def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> CacheState:
-    """Return the cache of a domain's state, with the changes that wait in it."""
+    """Return the cache of a domain's state, with its waiting changes."""
     cache = CacheState(Positions(state.position), blank=blank)
     for entry in entries_of(state, blank).values():
         cache.adopt(entry)
@@ -172,9 +174,9 @@ def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> Cach
 
 
 def apply(cache: CacheState, event: Event) -> frozenset[int]:
-    """Apply an accepted event; return the tables whose entries have other objects or changes now.
+    """Apply an accepted event; return the tables whose objects or waiting changes differ now.
 
-    So do entries that are no more. Write ids that came and went are not worth telling.
+    Removed entries count too. Changes of write ids alone do not.
     """
     position = event.control.position
     if not cache.positions.take(event):
@@ -185,7 +187,7 @@ def apply(cache: CacheState, event: Event) -> frozenset[int]:
 
 
 def apply_step(cache: CacheState, position: int, step: Step) -> frozenset[int]:
-    """Do to one entry what an event says of it; return the tables with other metadata now."""
+    """Apply one step of an event to its entry; return the tables whose metadata differs now."""
     entry = cache.entry(step.table)
     match step:
         case Allocated():
@@ -197,12 +199,12 @@ def apply_step(cache: CacheState, position: int, step: Step) -> frozenset[int]:
             change_entry(entry, position, step)
             return tidy(cache, entry, before)
         case Forgotten():
-            pass  # That an aborted id reads as committed from now on makes no difference here.
+            pass  # An aborted id that lists show as valid from now on makes no difference here.
     return frozenset()
 
 
 def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | Ended) -> None:
-    """Do to an entry what changes its metadata, now or later."""
+    """Apply to an entry a step that changes its metadata, now or later."""
     match step:
         case Changed():
             entry.change(step.txn, step.write_id, step.number, step.effect)
@@ -216,10 +218,7 @@ def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | En
 
 
 def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> frozenset[int]:
-    """Keep names and drops in step with an entry that was changed.
-
-    Returns its table, and the one that was forgotten for it if any.
-    """
+    """Update names and drops after a change of an entry; return its table and any removed one."""
     cache.rename(entry, before)
     if entry.is_void():
         cache.remove(entry.table)
@@ -233,16 +232,15 @@ def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> frozenset[
 
 
 def read(cache: CacheState, wanted: Wanted) -> Answer:
-    """Return what a reader sees, or why the store is to be asked.
+    """Return what a reader sees, or the reason why the store must answer.
 
-    Its position is that of the cache, or of the store that the entry was filled from if that was
-    ahead of the cache and still is.
+    The position is that of the cache, or of the store that filled the entry if that is still ahead.
     """
     return seen_in(cache, cache.resolve(wanted), wanted)
 
 
 def seen_in(cache: CacheState, entry: Entry | None, wanted: Wanted) -> Answer:
-    """Return what a reader sees in the entry it means, as `read` does."""
+    """Return what a reader sees in an entry, as `read` does."""
     position = cache.positions.last
     if entry is not None and entry.since > position:
         position = entry.since
@@ -259,12 +257,12 @@ def seen_in(cache: CacheState, entry: Entry | None, wanted: Wanted) -> Answer:
 
 
 def is_called(name: Name | None, wanted: Name) -> bool:
-    """Tell whether a name is the wanted one; names differ by more than case, as in Hive."""
+    """Return whether a name is the wanted one; case does not count, as in Hive."""
     return name is not None and name_key(*name) == name_key(*wanted)
 
 
 def at_one_position(answers: list[Answer], position: int) -> list[Answer]:
-    """Return answers less those that are ahead of a cache at `position`, if not all are as far."""
+    """Return answers without those ahead of a cache at `position`, unless all are equally far."""
     if len({each.position for each in answers}) <= 1:
         return answers
     ahead = Answer(None, "store", position, "ahead_of_cache")
@@ -272,13 +270,13 @@ def at_one_position(answers: list[Answer], position: int) -> list[Answer]:
 
 
 def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
-    """Keep what the store answered to a miss; tell whether it was of use.
+    """Keep the store's answer to a miss; return whether it was kept.
 
-    It is not if it shows what only its txn sees, if it may still change, if nobody can say which
-    ids of a managed table it shows, or if the cache has seen more of the log than the store: a
-    cache never goes back. What is not current any more begins an entry if it is what the cache
-    itself would tell now, so that the events to come follow it; else it is kept for exactly the
-    same list.
+    It is not kept if it shows changes that only its txn sees, if it may still change, if it is not
+    known which ids of a managed table it shows, or if the cache has applied more of the log than
+    the store: a cache never goes back. An outdated answer starts an entry only if the cache would
+    give the same answer now, so that later events follow it; otherwise it is kept for exactly that
+    list.
     """
     if wanted.own_txn or not stored.is_settled or stored.position < cache.positions.newest():
         return False
@@ -299,29 +297,26 @@ def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
 
 
 def as_of(cache: CacheState, entry: Entry, wanted: Wanted, stored: Stored) -> int:
-    """Return up to where an entry knows the log if a reader sees just what has ended there, else 0.
+    """Return the position of an entry if a reader sees exactly the ids ended there, else 0.
 
-    That is where the cache is, or where the store was from which the entry came. What takes effect
-    at once may already be in an answer from a later position; a name tells.
+    That is the position of the cache, or of the store that filled the entry. A change at once may
+    already be in an answer from a later position; the name shows it.
     """
     if wanted.ids is None or cache.positions.ahead or entry.ids.first_unknown(wanted.ids):
         return 0
-    assert stored.name is not None, "what is to be kept has a name"
+    assert stored.name is not None, "an answer to keep has a name"
     is_named = entry.is_named(name_key(*stored.name), wanted.ids)
     return max(cache.position, entry.loaded) if is_named and stored.position >= entry.loaded else 0
 
 
 def evict(cache: CacheState, table: int) -> None:
-    """Forget the objects of a table; its ids, names and what waits stay."""
+    """Drop the objects of a table; its ids, names and waiting changes stay."""
     if table in cache.entries:
         cache.entries[table].evict()
 
 
 def cut(cache: CacheState, table: int, floor: ReaderIds) -> int:
-    """Drop the history of a table that only readers need who do not see all of `floor`.
-
-    Returns how many versions went.
-    """
+    """Drop the history that only readers need that do not see all of `floor`; return its size."""
     entry = cache.entries.get(table)
     if entry is None:
         return 0

@@ -1,7 +1,7 @@
 """The folds of the log that entries may be fed with: several versions for each table, or one.
 
-Both begin with a domain's state and take the same events in the same order. What follows the log,
-holds bytes and serves threads stands in `following` and does not know which of them it has.
+Both begin with a domain's state and take the same events in the same order. `following` reads the
+log, bounds the bytes and serves threads, for either fold.
 """
 
 from collections.abc import Iterable
@@ -31,14 +31,14 @@ class CacheFold(Protocol):
         ...
 
     def read(self, wanted: Wanted) -> tuple[int, Answer]:
-        """Return the table that a reader means, 0 if unknown, and what it sees of it.
+        """Return the table of a read, 0 if unknown, and what the reader sees of it.
 
-        An answer without a value says why the store is to be asked.
+        An answer without a value holds the reason why the store must answer.
         """
         ...
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
-        """Keep what the store answered; tell whether that is of use."""
+        """Keep the store's answer; return whether it was kept."""
         ...
 
     def evict(self, table: int) -> None:
@@ -46,7 +46,7 @@ class CacheFold(Protocol):
         ...
 
     def tables(self) -> Iterable[int]:
-        """Return the tables that there are entries of."""
+        """Return the tables that have entries."""
         ...
 
     def size(self, table: int) -> int:
@@ -58,35 +58,33 @@ class CacheFold(Protocol):
         ...
 
     def is_aged(self, table: int) -> bool:
-        """Tell whether a cut may let something go of a table."""
+        """Return whether a cut may drop history of a table."""
         ...
 
     def cut(self, table: int, floor: ReaderIds) -> int:
-        """Let go of what only readers need who do not see all of `floor`; return how much went."""
+        """Drop history that only readers need that do not see all of `floor`; return its size."""
         ...
 
     def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
-        """Return a read of each of the tables for a reader who sees all that is committed."""
+        """Return a read of each of the tables for a reader that sees all that is committed."""
         ...
 
     def tag(self, table: int) -> Tag | None:
-        """Return which ids the entry of a table tells of, None if it holds no objects."""
+        """Return the ids that the entry of a table is for, None if it holds no objects."""
         ...
 
 
 class ManyVersions(CacheFold):
-    """The cache that keeps for every reader what its list shows."""
+    """The cache that keeps the versions that readers' lists show."""
 
     def __init__(self, state: DomainState) -> None:
         self._cache = fold.bootstrap(state)
 
     @property
     def position(self) -> int:
-        """The position up to which every event is applied."""
         return self._cache.position
 
     def apply(self, event: Event) -> Iterable[int]:
-        """Apply an accepted event, once; return the tables with other objects or changes now."""
         return fold.apply(self._cache, event)
 
     def read(self, wanted: Wanted) -> tuple[int, Answer]:
@@ -96,42 +94,34 @@ class ManyVersions(CacheFold):
         return (entry.table if entry is not None else 0), answer
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
-        """Keep what the store answered; tell whether that is of use."""
         return fold.fill(self._cache, wanted, found)
 
     def evict(self, table: int) -> None:
-        """Forget the objects of a table."""
         fold.evict(self._cache, table)
 
     def tables(self) -> Iterable[int]:
-        """Return the tables that there are entries of."""
         return self._cache.entries
 
     def size(self, table: int) -> int:
-        """Return about how many bytes the objects of a table take, 0 if none are held."""
         entry = self._cache.entries.get(table)
         return entry_bytes(entry) if entry is not None else 0
 
     def length(self, table: int) -> int:
-        """Return how many versions of a table are held."""
         entry = self._cache.entries.get(table)
         return entry.length() if entry is not None else 0
 
     def is_aged(self, table: int) -> bool:
-        """Tell whether a table has older versions, or aborted ids."""
+        """Return whether a table has older versions, or aborted ids."""
         entry = self._cache.entries.get(table)
         return entry is not None and (entry.length() > 1 or bool(entry.ids.aborted))
 
     def cut(self, table: int, floor: ReaderIds) -> int:
-        """Let go of what only readers need who do not see all of `floor`; return how much went."""
         return fold.cut(self._cache, table, floor)
 
     def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
-        """Return a read of each of the tables for a reader who sees all that is committed."""
         return newest_reads(self._cache, tables)
 
     def tag(self, table: int) -> Tag | None:
-        """Return the ids the log told of, uncommitted = a change waits; it keeps nobody waiting."""
         entry = self._cache.entries.get(table)
         if entry is None or entry.states is None:
             return None
@@ -141,8 +131,8 @@ class ManyVersions(CacheFold):
 class OneVersion(CacheFold):
     """The cache of Hive's design page, strictly: see `one_version`.
 
-    As on the page the log alone brings an entry up to date. A reader's miss begins one only where
-    there is none, so a reader who is ahead of the log does not get ahead of it for all others.
+    As on the page, only the log brings an entry up to date. A miss starts an entry only where there
+    is none, so a reader ahead of the log does not move the entry ahead for all others.
     """
 
     def __init__(self, state: DomainState) -> None:
@@ -150,11 +140,9 @@ class OneVersion(CacheFold):
 
     @property
     def position(self) -> int:
-        """The position up to which every event is applied."""
         return self._cache.positions.last
 
     def apply(self, event: Event) -> Iterable[int]:
-        """Apply an accepted event, once; return the tables whose metadata it is about."""
         self._cache.apply(event)
         about = (
             each for each in steps_of(event) if isinstance(each, Changed | ChangedAtOnce | Ended)
@@ -171,28 +159,24 @@ class OneVersion(CacheFold):
         return self._held(found.table) is None and self._cache.fill(wanted, found)
 
     def evict(self, table: int) -> None:
-        """Forget the objects of a table."""
         self._cache.entries[table].evict()
 
     def tables(self) -> Iterable[int]:
-        """Return the tables that there are entries of."""
         return self._cache.entries
 
     def size(self, table: int) -> int:
-        """Return about how many bytes the objects of a table take, 0 if none are held."""
         entry = self._held(table)
         return objects_bytes(entry.objects) if entry is not None else 0
 
     def length(self, table: int) -> int:
-        """Return 1 if objects are held."""
         return int(self._held(table) is not None)
 
     def is_aged(self, table: int) -> bool:  # noqa: ARG002
-        """Say no: there is no history."""
+        """Return False: one version has no history."""
         return False
 
     def cut(self, table: int, floor: ReaderIds) -> int:  # noqa: ARG002
-        """Let go of nothing: there is no history."""
+        """Drop nothing: one version has no history."""
         return 0
 
     def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
@@ -205,7 +189,7 @@ class OneVersion(CacheFold):
         ]
 
     def tag(self, table: int) -> Tag | None:
-        """Return whom the entry of a table serves, None if it holds no objects."""
+        """Return the readers that the entry of a table serves, None if it holds no objects."""
         entry = self._held(table)
         return entry.tag() if entry is not None else None
 

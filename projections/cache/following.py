@@ -1,9 +1,9 @@
-"""Entries fed by the log in this process: the cache with the least delay.
+"""Entries that follow the log in this process: the cache with the least delay.
 
-It begins with the newest state checkpoint and follows the events topic in a thread of its own. The
-entries of all tables are there from the start; those that were not read for the longest time lose
-their objects first, and what the store answers in their place is kept. Whether an entry has several
-versions or one is a matter of its fold.
+It begins with the newest state checkpoint and follows the events topic in a thread of its own.
+Entries of all tables exist from the start. The tables not read for the longest time lose their
+objects first, and answers of the store replace them. The fold decides whether an entry has one
+version or several.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,8 +42,8 @@ AWAY_PAUSE_S: Final = 0.2
 class FollowedEntries(Entries):
     """The entries of a domain, in at most `bytes_max` bytes of objects, from `start` to `close`.
 
-    They answer nobody before they have come to `end`, where the log ended at the start. The log
-    stays its maker's to close.
+    They answer no reader before they reach `end`, the end of the log at the start. The caller
+    closes the log.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class FollowedEntries(Entries):
         state, head, offset = resumed
         self._backlog = Backlog(log)
         self._end = end
-        # The lag is counted from here: records that do not count are read as well.
+        # The lag is counted from here: dropped records are read too.
         self._read_to = offset
         self._has_come = False
         self.refusal = Refusal()
@@ -86,7 +86,7 @@ class FollowedEntries(Entries):
     ) -> Self:
         """Return entries that follow the log from its newest checkpoint on.
 
-        Raises IncompatibleError for a checkpoint of a later version, LogUnavailableError when the
+        Raises IncompatibleError for a checkpoint of a later version, LogUnavailableError if the
         broker does not answer.
         """
         resumed = read_newest(log, domain) or Checkpoint(DomainState(), LogHead(), 0)
@@ -96,17 +96,16 @@ class FollowedEntries(Entries):
         return entries
 
     def identity(self) -> Identity | None:
-        """Return which ledger the log is of, None before its creation."""
         created = self._created
         return None if created is None else Identity(created.ledger, created.name, created.domain)
 
     @property
     def has_come(self) -> bool:
-        """Tell whether they have come to where the log ended at the start, so that they answer."""
+        """Return whether they have reached the end that the log had at the start, and so answer."""
         return self._has_come
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
-        """Wait up to `timeout_s` until something more has been applied, since `beyond` if given."""
+        """Wait up to `timeout_s` for a further event, or one after `beyond`."""
         with self._changed:
             self._check()
             if beyond is not None and self._has_come and self._fold.position > beyond:
@@ -116,21 +115,18 @@ class FollowedEntries(Entries):
             self._check()
 
     def position(self) -> int:
-        """Return the position of the last event applied."""
         return self._fold.position
 
     def at_ms(self) -> int:
-        """Return the time of that event."""
         return self._at_ms
 
     def gaps(self) -> Sequence[Gap]:
-        """Return what cuts left out of the log."""
         return self._gaps
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
-        """Return answers as of one position, the last applied but for what was filled from ahead.
+        """Return answers as of one position, the last applied, or a later one of the store.
 
-        Raises what ended the following.
+        Raises the error that ended the following.
         """
         with self._changed:
             self._check()
@@ -144,7 +140,6 @@ class FollowedEntries(Entries):
             return at_one_position(answers, self._fold.position) if len(answers) > 1 else answers
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
-        """Keep what the store answered."""
         with self._changed:
             is_kept = self._fold.fill(wanted, found)
             if is_kept:
@@ -152,12 +147,11 @@ class FollowedEntries(Entries):
             return is_kept
 
     def held(self) -> Sequence[Wanted]:
-        """Return a read of each table whose objects are held."""
         with self._changed:
             return self._fold.newest_reads(self.tables.tables())
 
     def apply(self, event: Event) -> None:
-        """Apply an event that this process was answered with, before the log brings it again."""
+        """Apply the event of this process's own command, before the log brings it again."""
         with self._changed:
             self._take(event)
             self._changed.notify_all()
@@ -168,17 +162,16 @@ class FollowedEntries(Entries):
             return self._fold.tag(table)
 
     def lengths(self) -> Mapping[int, int]:
-        """Return how many versions are held of each table."""
         with self._changed:
             return {table: self._fold.length(table) for table in self.tables.tables()}
 
     def aged(self) -> Sequence[int]:
-        """Return the tables with history or aborted ids; these stay when objects are evicted."""
+        """Return the tables with history or aborted ids; evicting objects does not change that."""
         with self._changed:
             return [table for table in self._fold.tables() if self._fold.is_aged(table)]
 
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
-        """Let go of the history below floors; return how many versions went."""
+        """Drop the history below floors; return how many versions were dropped."""
         with self._changed:
             gone = sum(self._fold.cut(*each) for each in floors.items())
             held = set(self.tables.tables())
@@ -187,7 +180,7 @@ class FollowedEntries(Entries):
             return gone
 
     def lag(self, clock: Clock) -> Lag:
-        """Return how far they are behind the log; raises LogUnavailableError if nobody knows."""
+        """Return how far they are behind; raises LogUnavailableError if that is not known."""
         return self._backlog.measure(clock, self._fold.position, self._read_to, self._at_ms)
 
     def close(self) -> None:
@@ -203,7 +196,7 @@ class FollowedEntries(Entries):
             except LogUnavailableError as away:
                 self.refusal.note(away)
                 self._stop.wait(AWAY_PAUSE_S)
-            except Exception as error:  # noqa: BLE001 - who reads must hear of it, or waits in vain
+            except Exception as error:  # noqa: BLE001 - a reader must get the error, or it waits in vain
                 lost = self._lost() if isinstance(error, LogError) else None
                 ended = lost or error
                 with self._changed:
@@ -212,7 +205,7 @@ class FollowedEntries(Entries):
                 return
 
     def _lost(self) -> LogRewrittenError | None:
-        """Return what the entries had seen if the log does not hold that any more."""
+        """Return the error if the log no longer holds the events that the entries applied."""
         head = self._batches.acceptor.head
         try:
             self._batches.open().close()
@@ -224,7 +217,7 @@ class FollowedEntries(Entries):
 
     def _follow(self) -> None:
         with closing(self._batches.open()) as events:
-            # What was applied last was read again.
+            # The last applied record was read again, and matched.
             self.refusal.clear()
             while not self._stop.is_set():
                 has_come = self._has_come or events.next_offset() >= self._end
@@ -234,7 +227,7 @@ class FollowedEntries(Entries):
                 self._read_to = events.next_offset()
 
     def _take_batch(self, records: Sequence[Record], *, has_come: bool) -> None:
-        """Apply the events of a batch, also of one that cannot be judged to its end now."""
+        """Apply the events of a batch, also of one that cannot be checked to its end now."""
         accepted: list[Event] = []
         try:
             for _, event in self._batches.events(records):
@@ -262,7 +255,7 @@ class FollowedEntries(Entries):
         self._applied += 1
 
     def _hold(self, tables: Iterable[int]) -> None:
-        """Count the bytes of tables again, and evict what is too much."""
+        """Count the bytes of tables again, and evict the excess."""
         for table in tables:
             size = self._fold.size(table)
             if not size:

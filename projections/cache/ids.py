@@ -1,4 +1,4 @@
-"""Write ids as a cache knows them: what a reader's list covers, and which ids have ended.
+"""Write ids in a cache: the ids that a reader's list covers, and the ids that have ended.
 
 Everything here depends on the set of valid ids alone, never on the spelling of a list: open and
 aborted exceptions count alike, and exceptions at the top of a list are the same as a lower mark.
@@ -13,9 +13,9 @@ from ledger.core.lists.valid_lists import ValidWriteIdList, contains
 
 
 class ReaderIds(NamedTuple):
-    """The write ids valid for a reader, in the one form that equal sets have.
+    """The write ids valid for a reader; equal sets have one form.
 
-    An id is valid iff it is not above `hwm` and no exception; `hwm` itself is valid, or 0.
+    An id is valid if it is at most `hwm` and no exception; `hwm` itself is valid, or 0.
     """
 
     hwm: int
@@ -27,11 +27,11 @@ class ReaderIds(NamedTuple):
         return lowered(listed.hwm, listed.exceptions())
 
     def sees(self, write_id: int) -> bool:
-        """Tell whether a write id is valid; 0 stands for what every reader sees."""
+        """Return whether a write id is valid; 0 stands for changes that every reader sees."""
         return write_id <= self.hwm and not contains(self.exceptions, write_id)
 
     def covers(self, other: "ReaderIds") -> bool:
-        """Tell whether every id valid in `other` is valid here."""
+        """Return whether every id valid in `other` is valid here."""
         if other.hwm > self.hwm:
             return False
         shared = self.exceptions[: bisect_right(self.exceptions, other.hwm)]
@@ -66,10 +66,10 @@ NO_IDS = ReaderIds(0, ())
 
 @dataclass(slots=True)
 class IdStates:
-    """What the log told of the write ids of one table.
+    """The states of the write ids of one table, from the log.
 
-    Up to `hwm` an id is open, aborted, or committed. `open` and `aborted` name the txn of each, 0
-    where the log has not told it. An id only ever goes from open to committed or to aborted.
+    Up to `hwm` an id is open, aborted, or committed. `open` and `aborted` hold the txn of each, 0
+    if the log has not brought it. An id only ever goes from open to committed or to aborted.
     """
 
     hwm: int = 0
@@ -77,9 +77,9 @@ class IdStates:
     aborted: dict[int, int] = field(default_factory=dict)
 
     def allocate(self, write_id: int, txn: int) -> None:
-        """Note that an id was given to a txn; ids skipped on the way to it are open too.
+        """Record that an id was given to a txn; ids skipped on the way to it are open too.
 
-        0 is no id: an external table has none, and nothing is noted.
+        0 is no id: an external table has no ids, and nothing is recorded.
         """
         if write_id > self.hwm:
             self.open.update(dict.fromkeys(range(self.hwm + 1, write_id), 0))
@@ -89,27 +89,27 @@ class IdStates:
             self.open[write_id] = txn
 
     def end(self, write_id: int, txn: int, *, committed: bool) -> None:
-        """Note the end of an id, seen before or not; a second end changes nothing."""
+        """Record the end of an id, known before or not; a second end changes nothing."""
         self.allocate(write_id, txn)
         if self.open.pop(write_id, None) is not None and not committed:
             self.aborted[write_id] = txn
 
     def forget(self, txn: int) -> None:
-        """Note that an aborted txn left no data, so that later lists take its id for valid."""
+        """Record that an aborted txn left no data, so that later lists show its id as valid."""
         for write_id in [each for each, holder in self.aborted.items() if holder == txn]:
             del self.aborted[write_id]
 
     def clean(self, ids: ReaderIds) -> None:
-        """Take the aborted ids of a set for committed ones, as all later lists do."""
+        """Treat the aborted ids of a set as committed, as all later lists do."""
         for write_id in [each for each in self.aborted if ids.sees(each)]:
             del self.aborted[write_id]
 
     def has_ended(self, write_id: int) -> bool:
-        """Tell whether an id is committed or aborted."""
+        """Return whether an id is committed or aborted."""
         return 0 < write_id <= self.hwm and write_id not in self.open
 
     def settle(self, ids: ReaderIds) -> None:
-        """Take every id of a set for ended, and what the set leaves out for open till told."""
+        """Treat every id of a set as ended, and ids outside it as open until the log ends them."""
         if ids.hwm > self.hwm:
             above = self.hwm + 1
             first = bisect_left(ids.exceptions, above)
@@ -125,13 +125,13 @@ class IdStates:
         return next(held, 0) if txn else 0
 
     def listed(self) -> ValidWriteIdList:
-        """Return the list of a reader who sees all that is committed."""
+        """Return the list of a reader that sees all that is committed."""
         still_open = tuple(sorted(self.open))
         least = still_open[0] if still_open else None
         return ValidWriteIdList(None, self.hwm, still_open, tuple(sorted(self.aborted)), least)
 
     def first_unknown(self, ids: ReaderIds) -> int:
-        """Return an id valid in `ids` whose end the log has not told, 0 if there is none."""
+        """Return an id valid in `ids` that has not ended in the log, 0 if all have."""
         if ids.hwm > self.hwm:
             return ids.hwm
         if not self.open:
@@ -139,7 +139,7 @@ class IdStates:
         return next((each for each in self.open if ids.sees(each)), 0)
 
     def lacks_committed(self, ids: ReaderIds) -> bool:
-        """Tell whether an id committed here is not valid in `ids`."""
+        """Return whether an id committed here is not valid in `ids`."""
         excepted = sum(not self._is_committed(each) for each in ids.exceptions if each <= self.hwm)
         within = bisect_right(ids.exceptions, self.hwm)
         above = max(0, self.hwm - ids.hwm)

@@ -1,4 +1,4 @@
-"""Which list a read means that names none: that of now, or of a position."""
+"""The lists of reads without one: the newest list, or the list of a position."""
 
 from collections.abc import Sequence
 from random import sample
@@ -15,14 +15,14 @@ from projections.cache.store import Reopened
 
 
 class Lists(Protocol):
-    """What tells the lists of readers who bring none; threads may share it."""
+    """The source of lists for readers without one; threads may share it."""
 
     def identity(self) -> Identity:
-        """Return whose lists they are; raises ReaderBehindError while that is not known."""
+        """Return the ledger of the lists; raises ReaderBehindError while it is not known."""
         ...
 
     def position(self) -> int:
-        """Return the position that what is now is as of."""
+        """Return the position of the newest lists."""
         ...
 
     def read_at(self, asked: ReadAt) -> Read:
@@ -33,38 +33,33 @@ class Lists(Protocol):
         ...
 
     def newest(self, tables: int) -> Sequence[Read]:
-        """Return a read of each of some tables, whichever, as of now."""
+        """Return a read of some tables as of now, chosen at random."""
         ...
 
 
 class ReadLists(Lists):
-    """The lists that the read model of this host tells; it stays its opener's to close."""
+    """The lists of the read model of this host; the caller closes it."""
 
     def __init__(self, reads: Reopened[Reads]) -> None:
         self._reads = reads
 
     def identity(self) -> Identity:
-        """Return whose lists they are."""
         return self._reads.ask(lambda reads: reads.identity())
 
     def position(self) -> int:
-        """Return the position of the rows now."""
         return self._reads.ask(lambda reads: reads.position())
 
     def read_at(self, asked: ReadAt) -> Read:
-        """Return a read with the list of a position, or of now."""
         return self._reads.ask(lambda reads: read_at(reads, asked))
 
     def newest(self, tables: int) -> Sequence[Read]:
-        """Return a read of each of some tables, whichever, as of now."""
         return self._reads.ask(lambda reads: newest_of(reads, tables))
 
 
 def read_at(reads: Reads, asked: ReadAt) -> Read:
     """Return a read with the list of a position, or of now.
 
-    A name without an id means the table that has it now. Raises UnknownTableError, and as
-    `list_at`.
+    A name without an id is that of the present table. Raises UnknownTableError, and as `list_at`.
     """
     row = row_of(reads, asked)
     table = row.table if asked.table is None else asked.table
@@ -73,14 +68,14 @@ def read_at(reads: Reads, asked: ReadAt) -> Read:
 
 
 def newest_of(reads: Reads, tables: int) -> list[Read]:
-    """Return a read of each of some tables, whichever, as of now."""
+    """Return a read of some tables as of now, chosen at random."""
     found = list(reads.tables())
     chosen = sample(found, min(tables, len(found)))
     return [Read(row.table, list_at(reads, row, None)) for row in chosen]
 
 
 def row_of(reads: Reads, asked: ReadAt) -> TableRow:
-    """Return the table that is meant; raises UnknownTableError."""
+    """Return the table of a read; raises UnknownTableError."""
     if asked.table_id is not None:
         return known_row(reads, asked.table_id)
     row = reads.table_named(asked.catalog, asked.table or "")
@@ -95,10 +90,10 @@ def row_of(reads: Reads, asked: ReadAt) -> TableRow:
 def list_at(reads: Reads, row: TableRow, position: int | None) -> ValidWriteIdList | None:
     """Return the write ids valid at a position, or now; None for an external table.
 
-    Raises LimitExceededError for a position of which no exact list is left.
+    Raises LimitExceededError for a position whose exact list is not kept.
     """
     if row.definition.kind == "external":
         if position is not None:
-            raise no_list(f"table {row.name} is external: only what it is now is known to readers")
+            raise no_list(f"table {row.name} is external: only its present state can be read")
         return None
     return reads.write_ids_at(row.table, position)

@@ -1,8 +1,8 @@
-"""Names in a cache: which tables ever took a name, newest first.
+"""Names in a cache: the tables that ever took a name, newest first.
 
-A name is no identity. Which table a name means depends on the reader, so the mapping from names has
-versions too: it leads to every table that took the name, and the table's own entry says for whom it
-still has it.
+A name is no identity. The table of a name depends on the reader, so the mapping from names has
+versions too: it leads to every table that took the name, and the entry of each table decides which
+readers still find it there.
 """
 
 from ledger.core.state.tables import name_key
@@ -18,7 +18,7 @@ class TakenNames:
         self._takers: dict[Name, list[int]] = {}
 
     def take(self, name: Name, table: int) -> None:
-        """Note that a table took a name; one that waits with an open txn is found by its id."""
+        """Record that a table took a name; waiting names are found by the id of the table."""
         takers = self._takers.setdefault(name_key(*name), [])
         if table in takers:
             takers.remove(table)
@@ -29,7 +29,7 @@ class TakenNames:
         return tuple(reversed(self._takers.get(key, ())))
 
     def forget(self, name: Name, table: int) -> None:
-        """Note that no reader can find a table under a name any more."""
+        """Record that no reader can find a table under a name any more."""
         key = name_key(*name)
         takers = self._takers.get(key, [])
         if table in takers:

@@ -1,7 +1,7 @@
-"""What changes do to the objects of a table, as a cache keeps them version by version.
+"""Effects of changes on the objects of a table, which a cache keeps version by version.
 
 A change of a table carries its whole new state, so an object that the new definition lacks is gone
-with it. What objects there are stands in `ledger.reads.metadata`.
+with it. `ledger.reads.metadata` defines the objects.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from ledger.reads.metadata import Name, Objects
 
 
 class Effect(NamedTuple):
-    """What changes do to a table: a new name, new objects (all of them), its creation, its end.
+    """The effect of changes on a table: a new name, all its new objects, its creation, its drop.
 
     None leaves a name or the objects as they were.
     """
@@ -23,7 +23,7 @@ class Effect(NamedTuple):
 
 
 def combined(effects: Iterable[Effect]) -> Effect:
-    """Return what changes of one txn do together, given in their order."""
+    """Return the joint effect of the changes of one txn, in their order."""
     name: Name | None = None
     objects: Objects | None = None
     creates = drops = False
@@ -36,7 +36,7 @@ def combined(effects: Iterable[Effect]) -> Effect:
 
 
 def shared(objects: Objects | None, before: Objects | None) -> Objects | None:
-    """Return objects that take up no memory of their own where they are equal to those before."""
+    """Return objects that share memory with equal objects of the version before."""
     if objects is None or before is None:
         return objects
     return {

@@ -1,12 +1,10 @@
 """The cache with one version per table: the rules of Hive's design page, strictly.
 
-An entry carries the write ids it was made for, its tag, and serves a reader whose valid ids are
-equal to it. A change of metadata overwrites it at once and counts its own id into the tag; until
-the commit the entry is of use to nobody. An abort leaves nothing to go back to. It is a fold of the
-same steps as `metadata_cache`, which needs none of this; here it can be held against the page.
-
-The process that writes may apply its own event before the log brings it: `apply` passes over what
-was applied before, wherever it came from.
+An entry carries the write ids it was made for, its tag, and serves a reader whose valid ids equal
+the tag. A change of metadata overwrites the entry at once and adds its own id to the tag; until the
+commit the entry serves no reader. After an abort the former state is lost. This is a fold of the
+same steps as `fold`, for comparison with the page. A process that writes may apply its own event
+before the log brings it: `apply` skips events that were applied before.
 """
 
 from collections.abc import Callable
@@ -35,7 +33,7 @@ from projections.cache.steps import (
 
 
 class Tag(NamedTuple):
-    """Whom an entry serves: readers of these ids, if it is committed; None = without a list."""
+    """The readers that an entry serves: those of these ids once committed; None: without a list."""
 
     ids: ValidWriteIdList | None
     is_committed: bool
@@ -43,10 +41,10 @@ class Tag(NamedTuple):
 
 @dataclass(slots=True)
 class TaggedEntry:
-    """A table in the cache; `objects` None = absent. The ids are kept even then.
+    """A table in the cache; `objects` is None if absent. The ids are kept even then.
 
-    `overwritten` is the position of the last change of the objects, also of one that found none: a
-    change that comes late counts, but overwrites nothing. Those at once up to `loaded` are in it.
+    `overwritten` is the position of the last change, also if there were no objects to change: a
+    late change counts, but overwrites nothing. Changes at once up to `loaded` are in the objects.
     """
 
     table: int
@@ -69,17 +67,17 @@ class TaggedEntry:
         return Tag(ids.listed(), not self.waiting)
 
     def is_written_by(self, txn: int) -> bool:
-        """Tell whether a txn that is still open has an id here, or a change; 0 = is in no txn."""
+        """Return whether an open txn has an id here, or a change; 0 stands for no txn."""
         return txn in self.waiting or bool(self.ids.id_of(txn))
 
     def value(self, what: str) -> Metadata | None:
-        """Return one of the objects, whoever may see it; None if there is none."""
+        """Return one of the objects for any reader, None if absent."""
         if self.name is None or self.objects is None or what not in self.objects:
             return None
         return described(self.table, self.name, self.objects, what)
 
     def change(self, step: Changed, position: int) -> None:
-        """Overwrite the entry with a change that waits; what is absent stays absent."""
+        """Overwrite the entry with a waiting change; an absent entry stays absent."""
         effect = step.effect
         if self.ids.has_ended(step.write_id):
             return
@@ -107,7 +105,7 @@ class TaggedEntry:
         self._conclude(step.txn, waiting)
 
     def abort(self, step: Ended) -> None:
-        """Abort a txn; if it overwrote the entry, what was there before is lost."""
+        """Abort a txn; if it overwrote the entry, the former state is lost."""
         waiting = self.waiting.pop(step.txn, None)
         self.ids.end(step.write_id, step.txn, committed=False)
         if waiting is not None and waiting.effect().objects is not None:
@@ -126,7 +124,7 @@ class TaggedEntry:
         self.waiting.clear()
 
     def load(self, position: int, ids: ReaderIds, name: Name, objects: Objects) -> None:
-        """Begin anew, tagged with the ids of a reader, with what the store held at a position."""
+        """Begin anew with the store's objects at a position, tagged with the ids of a reader."""
         self.ids.settle(ids)
         self.waiting.clear()
         self.name, self.objects = name, objects
@@ -158,7 +156,7 @@ class TaggedEntry:
             self._become(waiting.effect(), commit.position)
 
     def _become(self, effect: Effect, position: int) -> None:
-        """Make changes hold; those of a managed table overwrote the objects when they came."""
+        """Make changes effective; in a managed table they overwrote the objects when they came."""
         if effect.drops:
             self.evict()
             return
@@ -171,8 +169,8 @@ class TaggedEntry:
 class OneVersionCache:
     """Entries with one version each, folded from the log or from a domain's state.
 
-    Each begins as a `blank` one; only tests that show why a rule is needed bring another kind. What
-    is heard of the tables in `gone` is passed over, as in `metadata_cache`.
+    `blank` makes entries of another kind only in tests that show why a rule is needed. Events about
+    tables in `gone` are skipped, as in `fold`.
     """
 
     def __init__(
@@ -184,7 +182,7 @@ class OneVersionCache:
         self._blank = blank
 
     def adopt(self, entry: Entry) -> None:
-        """Begin with an entry made of a domain's state, with what waits in it."""
+        """Begin with an entry made from a domain's state, with its waiting changes."""
         own = self.entries[entry.table] = self._blank(entry.table)
         own.ids, own.since = entry.ids, entry.since
         own.name = entry.name.content()
@@ -205,7 +203,7 @@ class OneVersionCache:
                     apply_step(entry, position, step)
 
     def read(self, wanted: Wanted) -> Answer:
-        """Return what a reader sees, or why the store is to be asked."""
+        """Return what a reader sees, or the reason why the store must answer."""
         entry = self.resolve(wanted)
         position = self.positions.last if entry is None else max(self.positions.last, entry.since)
         reason = self._refuses(wanted, entry, position)
@@ -217,10 +215,10 @@ class OneVersionCache:
         return Answer(value, "cache", max(position, entry.loaded), "hit")
 
     def fill(self, wanted: Wanted, stored: Stored) -> bool:
-        """Keep what the store answered; what waits is not overwritten.
+        """Keep the store's answer; waiting changes are not overwritten.
 
-        It is of use on the terms of `metadata_cache.fill`. An older answer must be of the ids that
-        have ended here, or events to come might belong before it.
+        The conditions are those of `fold.fill`. An older answer must be for the ids that have ended
+        here, or later events might belong before it.
         """
         ids = wanted.ids or NO_IDS
         is_behind = stored.position < self.positions.newest()
@@ -237,14 +235,14 @@ class OneVersionCache:
         is_unknown = self.positions.ahead or entry.ids.first_unknown(ids)
         if not stored.is_current and (is_unknown or stored.position < entry.loaded):
             return False
-        # An entry that came from the store before knows as much of the log as that did.
+        # An entry that the store filled before holds as much of the log as the store did.
         known = max(self.positions.last, entry.loaded)
         position = stored.position if stored.is_current else known
         entry.load(position, ids, stored.name, stored.objects)
         return True
 
     def resolve(self, wanted: Wanted) -> TaggedEntry | None:
-        """Return the entry a reader means, by its id or by the name it has now."""
+        """Return the entry of a read, by its id or by its present name."""
         if wanted.table is not None or wanted.name is None:
             return self.entries.get(wanted.table or 0)
         named = (each for each in self.entries.values() if is_called(each, wanted.name))
@@ -276,7 +274,7 @@ class OneVersionCache:
 
 
 def apply_step(entry: TaggedEntry, position: int, step: Step) -> None:
-    """Do to one entry what an event says of it."""
+    """Apply one step of an event to its entry."""
     match step:
         case Allocated():
             entry.ids.allocate(step.write_id, step.txn)
@@ -293,14 +291,14 @@ def apply_step(entry: TaggedEntry, position: int, step: Step) -> None:
 
 
 def is_called(entry: TaggedEntry, name: Name) -> bool:
-    """Tell whether an entry has a name."""
+    """Return whether an entry has a name."""
     return entry.name is not None and name_key(*entry.name) == name_key(*name)
 
 
 def bootstrap(
     state: DomainState, blank: Callable[[int], TaggedEntry] = TaggedEntry
 ) -> OneVersionCache:
-    """Return the cache of a domain's state, with the changes that wait in it."""
+    """Return the cache of a domain's state, with its waiting changes."""
     cache = OneVersionCache(state.position, blank=blank)
     for entry in entries_of(state).values():
         cache.adopt(entry)

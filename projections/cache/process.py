@@ -1,4 +1,4 @@
-"""A cache as a process serves it: the same questions from in here, over HTTP and on a terminal."""
+"""A cache that a process serves: the same questions in the process, over HTTP and in a terminal."""
 
 from collections.abc import Callable, Sequence
 from time import monotonic, sleep
@@ -16,9 +16,9 @@ PAUSE_S = 0.02
 
 
 class CacheProcess(CacheReads):
-    """Answers from a cache, which stays its maker's to close; `lists` are for who brings none.
+    """Answers from a cache, which the caller closes; `lists` serve reads without a list.
 
-    `lag` asks the log, `is_loading` tells whether anything is answered from the cache yet. No read
+    `lag` measures the lag, `is_loading` returns whether the cache answers no read yet. No read
     waits for longer than `max_wait_ms`.
     """
 
@@ -38,16 +38,15 @@ class CacheProcess(CacheReads):
         self._max_wait_ms = max_wait_ms
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
-        """Return what readers see, all as of one position; raises LimitExceededError too."""
         if bounds.max_wait_ms > self._max_wait_ms:
             raise self._too_long()
         return self.cache.metadata(reads, bounds)
 
     def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
-        """Return what a reader with the list of a position, or of now, sees.
+        """Return what a reader with the list of a position, or the newest list, sees.
 
-        Now is no earlier than the token: an older list would hide what that stands for. A position
-        that the lists have not come to is waited for as well.
+        The newest list is not older than the token: an older one would hide its change. The read
+        also waits for a position that the lists have not reached.
         """
         if bounds.max_wait_ms > self._max_wait_ms:
             raise self._too_long()
@@ -59,12 +58,10 @@ class CacheProcess(CacheReads):
         return self.metadata([listed], left)[0]
 
     def position(self) -> int:
-        """Return the position the cache has applied."""
         self.cache.entries.advance(0.0)
         return self.cache.entries.position()
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        """Return the applied position as soon as it is at least `position`."""
         until_s = monotonic() + timeout_ms / 1000
         while (applied := self.position()) < position:
             left_s = until_s - monotonic()
@@ -74,7 +71,6 @@ class CacheProcess(CacheReads):
         return applied
 
     def status(self) -> CacheStatus:
-        """Return how the cache is."""
         cache, tables = self.cache, self.cache.entries.tables
         lengths, lag = cache.entries.lengths(), self._known_lag()
         return CacheStatus(
@@ -100,12 +96,12 @@ class CacheProcess(CacheReads):
         )
 
     def warm(self, tables: int) -> None:
-        """Read some tables as of now: a cache that was just made holds none."""
+        """Read some tables as of now: a new cache holds no tables."""
         for read in self._lists.newest(tables):
             self.metadata([read])
 
     def verify(self, tables: int) -> Verified:
-        """Compare some of the tables held with the store; if none is, some are read first."""
+        """Compare some of the held tables with the store; if no table is held, read some first."""
         if not self.cache.entries.held():
             self.warm(tables)
         compared, found = self.cache.sampler.compare(tables)
@@ -116,17 +112,17 @@ class CacheProcess(CacheReads):
         return Verified(compared, rows)
 
     def close(self) -> None:
-        """Leave the cache to its maker."""
+        """Do nothing: the caller closes the cache."""
 
     def _too_long(self) -> LimitExceededError:
         return LimitExceededError(
-            f"a read waits for at most {self._max_wait_ms} ms here (cache.max_wait_ms); ask "
-            "again to wait longer",
+            f"max_wait_ms must be at most {self._max_wait_ms} here (cache.max_wait_ms); repeat "
+            "the read to wait longer",
             reason=Reason.LIMIT_EXCEEDED.value,
         )
 
     def _listed(self, asked: ReadAt, bounds: Bounds) -> Read:
-        """Return a read with its list, as soon as lists are those of token and position."""
+        """Return a read with its list, as soon as the lists have reached token and position."""
         self.cache.check_store()
         least = max(bounds.token, asked.position or 0)
         until_s = monotonic() + bounds.max_wait_ms / 1000
@@ -157,6 +153,6 @@ class CacheProcess(CacheReads):
 
 
 def counted(cache: MetadataCache) -> list[ReadCount]:
-    """Return how many reads were answered from where and why."""
+    """Return how many reads were answered, by source and reason."""
     found = sorted(dict(cache.counts).items())
     return [ReadCount(source, reason, number) for (source, reason), number in found]

@@ -1,14 +1,13 @@
-"""Rows of the cache topic: what another host published, read into memory.
+"""Rows of the cache topic: the rows that another host published, read into memory.
 
 Rows change by whole batches only, each closed by a marker, so they are always those of one position
 of the publisher's store. Compaction complicates that. A record that is missing was replaced by a
 later one of its key, which may lie behind the next marker: at that marker the rows would be a
-mixture of two positions. So where offsets are missing, no marker counts before one that lies at or
-beyond the end of the topic as it was afterwards: by then all that replaced them has been read. And
-whoever had rows already begins anew: a row that is gone may have lost even its tombstone. So may
-one that was read at the beginning of a read that takes longer than tombstones are kept: what has
-not come to an end in half that time begins anew too, and so does what began in another topic of the
-same name.
+mixture of two positions. So if offsets are missing, no marker counts before one at or beyond the
+end that the topic had afterwards: by then all replacements have been read. A reader that had rows
+already begins anew: a deleted row may have lost even its tombstone. A read that takes longer than
+tombstones are kept may also miss a deletion: it begins anew after half that time, and also if the
+topic was created anew.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +49,7 @@ log_lines = structlog.get_logger("lakeledger.published")
 
 
 def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> MetadataCache:
-    """Return the metadata cache over what another host publishes of a log.
+    """Return the metadata cache over the published rows of a log.
 
     Misses go to the same rows; entries and store take turns with them. Raises as
     `PublishedRows.whole`.
@@ -64,12 +63,12 @@ class PublishedRows(RowReader):
     """The rows of metadata of another host, for one thread. Nothing is read before `open`.
 
     Attributes:
-        mark: where the rows end.
-        has_come: whether there are any, and the topic was read to where it ended when that began.
+        mark: the end of the rows.
+        has_come: whether the topic was read to the end that it had at the start, and has rows.
         next_offset: the first offset not read.
-        end: where the topic ended then.
+        end: that end of the topic.
         trouble: why the topic cannot be read now, None if it can.
-        lost: what the rows had shown that a cut of the log left out, None if nothing.
+        lost: the error once a cut of the log left out events that the rows had shown.
     """
 
     def __init__(self, log: Log, *, clock: Clock | None = None) -> None:
@@ -105,7 +104,7 @@ class PublishedRows(RowReader):
         return self._is_open
 
     def open(self) -> None:
-        """Begin to read, which `refresh` goes on with.
+        """Begin to read; `refresh` goes on.
 
         Raises CacheTopicMissingError and LogUnavailableError; it may be called again then.
         """
@@ -114,20 +113,19 @@ class PublishedRows(RowReader):
         self._is_open = True
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of `key`, None if there is no such row."""
         return self._store.get(key)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of [start, end) in key order; see RowReader."""
         return self._store.scan(start, end, limit=limit, reverse=reverse)
 
     def refresh(self) -> None:
-        """Take the batches that have come since; those of a broker that is away come later.
+        """Take the new batches; if the broker is away, they come later.
 
-        If it refuses, `trouble` says why, the rows stay, and the topic is read anew after a while.
-        Raises StoreVersionError as soon as somebody publishes rows of another format.
+        If the broker refuses, `trouble` is the reason, the rows stay, and the topic is read anew
+        after a while. Raises StoreVersionError as soon as a feeder publishes rows of another
+        format.
         """
         is_due = self._reader is not None or self._clock.monotonic_s() >= self._again_s
         if not self._is_open or not is_due:
@@ -138,19 +136,19 @@ class PublishedRows(RowReader):
             while self._step(0.0):
                 pass
         except (LogUnavailableError, CacheTopicMissingError) as trouble:
-            # What was read and not taken is lost to this reader.
+            # Records that were read and not applied are lost to this reader.
             self._let_go()
             self.trouble = trouble
             self._again_s = self._clock.monotonic_s() + AGAIN_S
         self._check_format()
 
     def compare(self, _rows: RowReader, _seen: Reached) -> None:
-        """Raise LogRewrittenError if rows of before were made from what the log has lost."""
+        """Raise LogRewrittenError if earlier rows were made from events that the log has lost."""
         if self.lost is not None:
             raise copy(self.lost) from self.lost
 
     def _note_cuts(self) -> None:
-        """See whether a cut that is new here left out what the rows were made from."""
+        """Check whether a new cut left out events that the rows were made from."""
         found = lookups.gaps(self._store)
         position, chain, *_ = self.mark
         for gap in found:
@@ -164,13 +162,12 @@ class PublishedRows(RowReader):
         return self._replaced
 
     def close(self) -> None:
-        """Let go of the topic and of the rows."""
         self._is_open = False
         self._let_go()
         self._store.close()
 
     def _begin(self) -> None:
-        """Read the topic from its first record on, to replace whatever rows there are."""
+        """Read the topic from its first record on, to replace all rows."""
         self._topic_id, first, self.end = self._look()
         self._reader = self._log.reader(Topic.CACHE, first)
         self.next_offset = first
@@ -183,7 +180,7 @@ class PublishedRows(RowReader):
         self._is_replacing = True
 
     def _look(self) -> tuple[str, int, int]:
-        """Return the id of the topic, its first offset and its end; of one made anew the old id."""
+        """Return id, first offset and end of the topic; a re-created topic still has the old id."""
         try:
             return self._log.topic_id(Topic.CACHE), *self._log.ends(Topic.CACHE)
         except TopicMissingError as missing:
@@ -197,12 +194,12 @@ class PublishedRows(RowReader):
     def _read_to(self, end: int) -> None:
         while self.next_offset < end:
             if not self._step(FIRST_READ_S):
-                # Raises if nothing came because nobody answers.
+                # Raises if no record came because the broker does not answer.
                 self._log.ends(Topic.CACHE)
         self._check_format()
 
     def _step(self, timeout_s: float) -> bool:
-        """Take the next records; tell whether there were any."""
+        """Take the next records; return whether there were any."""
         assert self._reader is not None, "the topic is open"
         try:
             records = self._reader.read(READ_TOGETHER, timeout_s)
@@ -245,14 +242,14 @@ class PublishedRows(RowReader):
         self.has_come |= self.mark.position > 0 and self.next_offset >= self.end
 
     def _is_next(self, marker: Marker) -> bool:
-        """Tell whether rows may go on to a marker: all before it was read, and none goes back."""
+        """Return whether a marker may apply: all before it was read, and rows do not go back."""
         mark = marker.at()
         is_whole = marker.offset + 1 >= self._settled
         is_ours = mark.topic == self.mark.topic and marker.form == FORMAT_VERSION
         return is_whole and is_ours and mark.position >= self.mark.position
 
     def _is_one_read(self, offset: int) -> bool:
-        """Tell whether what was read up to here is of one topic, and was not read for too long."""
+        """Return whether all records up to here are of one topic, and were read in time."""
         if self._clock.now_ms() - self._begun_ms > FIRST_READ_MAX_MS:
             log_lines.warning("the first read took too long", offset=offset)
             return False
@@ -263,7 +260,7 @@ class PublishedRows(RowReader):
             raise StoreVersionError(self._format, FORMAT_VERSION)
 
     def _apply(self, marker: Marker) -> None:
-        """Make the rows those of a marker, in one write."""
+        """Apply the batch of a marker, in one write."""
         last = number_key(HISTORY, self.mark.position)
         changes: dict[bytes, bytes | None] = {last: None}
         if self._is_replacing:

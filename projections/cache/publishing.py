@@ -1,10 +1,10 @@
-"""Publishing: the rows of metadata that a store is written, sent to the cache topic batch by batch.
+"""Publishing: sends the rows of metadata in a store to the cache topic, batch by batch.
 
 The store is written first, then its batch is published and closed by a marker. A process that ends
-between the two has published nothing or a part; so at its start the topic is compared with the
-store, and what differs goes into the next batch. A store that is behind the topic publishes nothing
-before it has come as far: readers never go back. There is one writer. A second one makes its marker
-void and is told, as is the first, so no reader takes a mixture for a batch.
+between the two has published nothing or a part. So each start compares the topic with the store,
+and the difference goes into the next batch. A store that is behind the topic publishes nothing
+before it has come as far: readers never go back. There is one writer. If there is a second one,
+markers of both become void and both get an error, so no reader takes a mixture for a batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class Publisher:
         self._ahead: Mark | None = None
 
     def start(self) -> None:
-        """Bring the topic to where the store is, however the last publisher ended.
+        """Bring the topic to the position of the store, however the last publisher ended.
 
         Raises LogUnavailableError and PublishedElsewhereError.
         """
@@ -78,9 +78,10 @@ class Publisher:
         self._is_equal = True
 
     def publish(self, changes: Sequence[RowChange]) -> None:
-        """Publish what a write changed; the store holds it by now.
+        """Publish the changes of a write that the store holds already.
 
-        Raises LogUnavailableError and PublishedElsewhereError; the next call makes up for it.
+        Raises LogUnavailableError and PublishedElsewhereError; the next call publishes the
+        difference.
         """
         if self._is_equal:
             self._send(published(changes))
@@ -88,7 +89,7 @@ class Publisher:
             self.start()
 
     def close(self) -> None:
-        """Let go of the topic."""
+        """Close the writer of the topic."""
         self._writer.close()
 
     def _mark(self) -> Mark | None:
@@ -96,38 +97,38 @@ class Publisher:
         return None if data is None else Mark(*read_value(data))
 
     def _is_ahead(self, mark: Mark) -> bool:
-        """Tell whether the topic was found to be ahead of a store of the same log."""
+        """Return whether the topic is ahead of a store of the same log."""
         ahead = self._ahead
         return ahead is not None and ahead.topic == mark.topic and ahead.position > mark.position
 
     def _ends_with(self, mark: Mark, end: int) -> bool:
-        """Tell whether the last record is the marker of where the store is."""
+        """Return whether the last record is the marker of the store's position."""
         if end == 0:
             return False
         last = self._gathered(end - 1, end).marker
         return last is not None and last.form == FORMAT_VERSION and last.at() == mark
 
     def _gathered(self, first: int, end: int) -> Gathered:
-        """Return what the topic says from one offset to before another."""
+        """Return the content of the topic from one offset to before another."""
         held = Gathered()
         with closing(self._log.reader(Topic.CACHE, first)) as reader:
             while reader.next_offset() < end:
                 records = reader.read(READ_TOGETHER, READ_S)
                 if not records:
-                    # Raises if nothing came because nobody answers.
+                    # Raises if no record came because the broker does not answer.
                     self._log.ends(Topic.CACHE)
                 for record in records:
                     held.take(record)
         return held
 
     def _send(self, changes: Changes) -> None:
-        """Append a batch with its marker, and see whether nobody else appended anything.
+        """Append a batch with its marker, and check that no other writer appended.
 
-        If that fails nothing is known of the topic, and it has to be compared with the store.
+        After a failure the state of the topic is unknown, and it has to be compared with the store.
         """
         self._is_equal = False
         for key, data in changes.items():
-            assert data != b"", "an empty value says that the row is gone"
+            assert data != b"", "an empty value means that the row is deleted"
             self._writer.append(key, data or b"")
         marker = Marker.of_rows(self._first, self._end + len(changes), self._rows)
         self._writer.append(MARKER, marker.data())
@@ -142,9 +143,9 @@ class Publisher:
 
 @contextmanager
 def publishing(log: Log, store: RowStore) -> Iterator["PublishingStore"]:
-    """Yield a store to write in the place of one whose rows are published.
+    """Yield a store that writes to another one and publishes its rows.
 
-    The topic is where the store is when the block begins. Raises as `Publisher.start`.
+    The topic is at the store's position when the block begins. Raises as `Publisher.start`.
     """
     with closing(Publisher(log, store)) as publisher:
         publisher.start()
@@ -159,17 +160,14 @@ class PublishingStore(RowStore):
         self._publisher = publisher
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of `key`, None if there is no such row."""
         return self._store.get(key)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of [start, end) in key order; see RowReader."""
         return self._store.scan(start, end, limit=limit, reverse=reverse)
 
     def refresh(self) -> None:
-        """Do as the store does."""
         self._store.refresh()
 
     def write(self, changes: Sequence[RowChange]) -> None:
@@ -178,4 +176,4 @@ class PublishingStore(RowStore):
         self._publisher.publish(changes)
 
     def close(self) -> None:
-        """Do nothing: who made the parts closes them."""
+        """Do nothing: the caller closes the parts."""

@@ -1,10 +1,9 @@
 """The metadata cache as its readers see it: a table, a list, an answer and where it came from.
 
-A reader with a list gets exactly what the list says, from the entries if they can tell, after a
-bounded wait if they are only behind, else from the store. Nobody is told that something does not
-exist but by the store. A reader of an external table has no list: it gets what is there, or with a
-token, or a bound on the lag, what is new enough. One that brings a list all the same gets that from
-the store.
+A reader with a list gets exactly the state of its list: from the entries if they hold it, after a
+bounded wait if they are only behind, else from the store. Only the store answers that a table does
+not exist. A reader of an external table has no list: it gets the present state, or with a token or
+a bound on the lag, a state that is new enough. If it does bring a list, the store answers.
 """
 
 from collections import Counter
@@ -47,9 +46,9 @@ from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
 PAUSE_S: Final = 0.002
-# A longer wait is one after the other: no lock waits for as long as a number may say.
+# A longer wait is split: no lock waits for an arbitrary time.
 ADVANCE_S: Final = 60.0
-# Why waiting may help: the entries have not come that far.
+# The reasons for which waiting may help: the entries are behind.
 BEHIND: Final[frozenset[Reason]] = frozenset({"ahead_of_cache", "pending", "token"})
 
 
@@ -58,7 +57,7 @@ class MetadataCache(MetadataReads):
 
     Attributes:
         catalog: the catalog of names.
-        counts: how many reads came from where and why.
+        counts: how many reads were answered, by source and reason.
         fills: how many answers of the store were kept, and how many not.
         waits: how long readers waited for the entries.
         sampler: compares the entries with the store, and drops unneeded versions.
@@ -100,10 +99,7 @@ class MetadataCache(MetadataReads):
 
     @classmethod
     def over(cls, rows: RowReader, *, bytes_max: int = BYTES_MAX) -> Self:
-        """Return the cache over rows that are read here, for reads that name their catalogs.
-
-        The rows stay their opener's to close.
-        """
+        """Return the cache over rows that the caller opened and closes, for reads with catalogs."""
         return cls(RowEntries(rows, bytes_max=bytes_max), RowMetadataStore(rows), "")
 
     @classmethod
@@ -137,11 +133,11 @@ class MetadataCache(MetadataReads):
 
         Bring `table_id` with a name: names are reused. `own_txn` sees its own changes too, given
         the `token` (a position) of the last change. A `token` must be seen at least. `max_lag_ms`
-        says how old the entries may be where the store knows more.
+        is how old the entries may be if the store knows more.
 
-        Raises LogRewrittenError if a cut has left out what the token stands for, or the log does
-        not hold what the entries have seen, ReaderBehindError if after `max_wait_ms` neither cache
-        nor store has come that far, SettingsError if the store belongs to another ledger,
+        Raises LogRewrittenError if a cut has left out the change of the token, or the log does not
+        hold the events that the entries applied, ReaderBehindError if after `max_wait_ms` neither
+        cache nor store has come that far, SettingsError if the store belongs to another ledger,
         ValueError for an impossible table, txn, token, wait, lag or policy and for the list of
         another table, and TypeError for other types.
         """
@@ -177,9 +173,9 @@ class MetadataCache(MetadataReads):
         return answers
 
     def check_store(self) -> None:
-        """Make sure that the store is of the ledger of the entries, once both know theirs.
+        """Check that store and entries are of one ledger, once both know theirs.
 
-        Raises SettingsError if it is not: positions and ids of one mean nothing in the other.
+        Raises SettingsError if not: positions and ids of one ledger mean nothing in another.
         """
         if self._is_one_ledger:
             return
@@ -191,8 +187,8 @@ class MetadataCache(MetadataReads):
         self._is_one_ledger = True
 
     def hit_ratio(self) -> float:
-        """Return the part of all reads that was answered from the cache, 1.0 without any."""
-        # Other threads count on meanwhile.
+        """Return the share of reads that the cache answered, 1.0 before the first read."""
+        # Other threads go on counting meanwhile.
         counts = Counter(dict(self.counts))
         total = counts.total()
         hits = sum(count for (source, _), count in counts.items() if source == "cache")
@@ -217,7 +213,7 @@ class MetadataCache(MetadataReads):
         return max(token, self._store.position())
 
     def _wanted(self, asked: Read, token: int, least: int) -> Wanted:
-        """Return a read as entries and store know it; own changes need a token of their own."""
+        """Return a read in the form of entries and store; own changes need a token of their own."""
         table, listed, table_id, what, own_txn, catalog = plain_read(asked)
         ids = None if listed is None else ReaderIds.of(listed)
         name = (catalog or self.catalog, table) if isinstance(table, str) else None
@@ -228,7 +224,7 @@ class MetadataCache(MetadataReads):
     def _after_waiting(
         self, wanted: Sequence[Wanted], answers: list[Answer], until_s: float
     ) -> list[Answer]:
-        """Return what the entries say later, if waiting may bring all that is missing."""
+        """Return later answers of the entries, if waiting may bring all that is missing."""
         began_s, has_waited = monotonic(), False
         while True:
             missed = [pair for pair in zip(wanted, answers, strict=True) if pair[1].value is None]
@@ -251,12 +247,12 @@ class MetadataCache(MetadataReads):
         until_s: float,
         max_wait_ms: int,
     ) -> list[Answer]:
-        """Return what the store answers to all reads, as some cannot be answered from entries."""
-        stored = self._told_by_store(wanted, until_s, max_wait_ms)
-        # Rows of before a cut may lie there until they are made anew.
+        """Return the store's answers to all reads, since the entries cannot answer some."""
+        stored = self._from_store(wanted, until_s, max_wait_ms)
+        # The store may hold rows from before a cut until they are made anew.
         check_not_left_out(stored[0].position if stored else 0, self.entries.gaps())
         values = [found.value(asked.what) for asked, found in zip(wanted, stored, strict=True)]
-        # Before the entries keep any of it: ids of another table would be taken for its own.
+        # Check before the entries keep an answer: they would take ids of another table for its own.
         check_lists(reads, values, self.catalog)
         self._keep(wanted, answers, stored)
         missed = next(answer.reason for answer in answers if answer.value is None)
@@ -270,10 +266,10 @@ class MetadataCache(MetadataReads):
             for value, found, answer in zip(values, stored, answers, strict=True)
         ]
 
-    def _told_by_store(
+    def _from_store(
         self, wanted: Sequence[Wanted], until_s: float, max_wait_ms: int
     ) -> Sequence[Stored]:
-        """Return what the store says to all of them, once it has come that far."""
+        """Return the store's answers to all reads, once it has come that far."""
         self.check_store()
         found = self._store.read_many(wanted)
         while behind := [each for each in zip(wanted, found, strict=True) if is_behind(*each)]:
@@ -288,7 +284,7 @@ class MetadataCache(MetadataReads):
     def _keep(
         self, wanted: Sequence[Wanted], answers: Sequence[Answer], found: Sequence[Stored]
     ) -> None:
-        """Let the entries keep what the store said where they had no answer."""
+        """Let the entries keep the store's answers where they had none."""
         for asked, stored, answer in zip(wanted, found, answers, strict=True):
             if answer.value is None:
                 is_kept = self.entries.fill(asked, stored)
@@ -297,14 +293,14 @@ class MetadataCache(MetadataReads):
 
 
 def may_come(wanted: Wanted, answer: Answer) -> bool:
-    """Tell whether the entries may answer later; a list of all ids there can be never ends."""
+    """Return whether the entries may answer later; a list of all possible ids never ends."""
     is_endless = wanted.ids is not None and wanted.ids.hwm == ID_MAX
     is_vain = is_endless or (wanted.own_txn and not wanted.token)
     return answer.reason in BEHIND and not is_vain
 
 
 def is_behind(wanted: Wanted, told: Stored) -> bool:
-    """Tell whether the store cannot know yet what a reader is to see."""
+    """Return whether the store is behind the state that a reader must see."""
     if told.position < wanted.token:
         return True
     is_endless = wanted.ids is None or wanted.ids.hwm == ID_MAX

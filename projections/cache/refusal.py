@@ -1,4 +1,4 @@
-"""Refusal: that a log refuses its reader, which then goes on to ask, and what is told of it."""
+"""Refusal: a log that refuses its reader, which then keeps trying, and the log lines about it."""
 
 from typing import Final
 
@@ -10,9 +10,9 @@ log_lines: Final = structlog.get_logger("lakeledger.cache")
 
 
 class Refusal:
-    """Why the log cannot be read now, noted by the thread that reads; any thread may ask.
+    """Why the log cannot be read now, set by the thread that reads; any thread may look.
 
-    A broker that is away comes back by itself, and the lag tells of it. A refusal stays until an
+    A broker that is away comes back by itself, and the lag shows it. A refusal stays until an
     operator ends it.
     """
 
@@ -20,7 +20,7 @@ class Refusal:
         self.now: LogRefusedError | None = None
 
     def note(self, error: LogUnavailableError) -> None:
-        """Note why the log could not be read; a refusal is logged once."""
+        """Record why the log could not be read; a refusal is logged once."""
         if not isinstance(error, LogRefusedError):
             return
         if self.now is None:
@@ -28,7 +28,7 @@ class Refusal:
         self.now = error
 
     def clear(self) -> None:
-        """Note that the log was read."""
+        """Record that the log was read."""
         if self.now is not None:
             log_lines.info("the log can be read")
             self.now = None

@@ -1,7 +1,7 @@
 """A cache process over rows that another host publishes: its entries, its store and its lists.
 
-All of them use one copy of the rows, in turns. There are no other rows on such a host: before the
-topic was read to where it ended at the start nobody is answered, and who asks is told why.
+All of them use one copy of the rows, in turns. Such a host has no other rows: until the topic is
+read to the end that it had at the start, each read gets an error with the reason.
 """
 
 from collections.abc import Sequence
@@ -35,17 +35,17 @@ from projections.reads import lookups
 from projections.store.port import RowReader
 
 REMEDY: Final = (
-    "What was published by now is here: see whether the feeder with --publish runs, keeps up, and "
-    "is the only one"
+    "All published rows are read: check that the feeder with --publish runs, keeps up, and is "
+    "the only one"
 )
 
 log_lines = structlog.get_logger("lakeledger.cache")
 
 
 class PublishedSite:
-    """The rows of the cache topic of a log, which may not be there yet.
+    """The rows of the cache topic of a log, which may not exist yet.
 
-    Whoever uses `rows` holds `turn`.
+    Hold `turn` while using `rows`.
     """
 
     def __init__(self, log: Log, *, clock: Clock | None = None) -> None:
@@ -57,7 +57,7 @@ class PublishedSite:
         self._told = ""
 
     def keep(self) -> None:
-        """Open the topic, or take what has come; for one thread, several times a second.
+        """Open the topic, or take new records; called by one thread, several times a second.
 
         Raises StoreVersionError.
         """
@@ -68,7 +68,7 @@ class PublishedSite:
         self._tell(self.problem())
 
     def missing(self) -> LedgerError | None:
-        """Return why nobody can be answered, None if there are rows."""
+        """Return why there are no rows to answer from, None if there are."""
         rows = self.rows
         if rows.has_come:
             return None
@@ -79,16 +79,16 @@ class PublishedSite:
         return rows.trouble or PublishedLoadingError(rows.next_offset, rows.end)
 
     def problem(self) -> LedgerError | None:
-        """Return why rows do not come, or may not be shown, None if all is well."""
+        """Return why rows do not come, or must not be shown, None if all is well."""
         return self.missing() or self.rows.lost or self.rows.trouble
 
     def check_lineage(self) -> None:
-        """Raise LogRewrittenError once the log has lost what the rows had shown."""
+        """Raise LogRewrittenError once the log has lost events that the rows had shown."""
         if self.rows.lost is not None:
             raise copy(self.rows.lost) from self.rows.lost
 
     def fresh(self) -> RowReader:
-        """Return the newest rows, to who holds `turn`; raises why there are none."""
+        """Return the newest rows, to a caller that holds `turn`; raises the reason if absent."""
         missing = self.missing()
         if missing is not None:
             raise copy(missing) from missing
@@ -103,7 +103,7 @@ class PublishedSite:
             self._refused = refused
 
     def _tell(self, problem: LedgerError | None) -> None:
-        """Log a problem when it is another one than before; that rows are being read is none."""
+        """Log a problem that differs from the one before, except that rows are being read."""
         kind = type(problem).__name__
         if kind != self._told and not isinstance(problem, PublishedLoadingError | None):
             log_lines.warning("no rows come", error=kind, why=str(problem))
@@ -111,7 +111,7 @@ class PublishedSite:
 
 
 class PublishedEntries(RowEntries, ServedEntries):
-    """Entries of published rows; nobody is answered from them before the rows are there."""
+    """Entries of published rows; they answer no read before the rows have come."""
 
     remedy = REMEDY
 
@@ -122,13 +122,14 @@ class PublishedEntries(RowEntries, ServedEntries):
         self._backlog = Backlog(site.log)
 
     def is_loading(self) -> bool:
-        """Tell whether the rows are not there yet."""
+        """Return whether the rows have not come yet."""
         return not self._site.rows.has_come
 
     def check(self) -> None:
-        """Open the topic, or take what has come.
+        """Open the topic, or take new records.
 
-        Raises StoreVersionError, and LogRewrittenError once the log has lost what was shown.
+        Raises StoreVersionError, and LogRewrittenError once the log has lost events that were
+        shown.
         """
         self._site.keep()
         self._site.check_lineage()
@@ -138,7 +139,6 @@ class PublishedEntries(RowEntries, ServedEntries):
         return str(self._site.problem() or "")
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
-        """Return answers as of the last refresh."""
         if self.is_loading():
             return [Answer(None, "store", self.position(), "loading")] * len(wanted)
         return super().read_many(wanted)
@@ -146,7 +146,7 @@ class PublishedEntries(RowEntries, ServedEntries):
     def lag(self) -> Lag | None:
         """Return how far they are behind the log, None before there are any.
 
-        A record at the end of the log that does not count looks like one that was not published.
+        A dropped record at the end of the log looks like an unpublished one.
         """
         if self.is_loading():
             return None
@@ -155,7 +155,7 @@ class PublishedEntries(RowEntries, ServedEntries):
 
 
 class PublishedStore(RowMetadataStore):
-    """The store over published rows; raises why there are none."""
+    """The store over published rows; raises the reason if there are none."""
 
     def __init__(self, site: PublishedSite) -> None:
         super().__init__(site.rows, turn=site.turn)
@@ -166,21 +166,19 @@ class PublishedStore(RowMetadataStore):
 
 
 class PublishedLists(Lists):
-    """The lists of now, from published rows. Those of a position take rows that are not published.
+    """The newest lists, from published rows. Lists of a position need rows that are not published.
 
-    Raises why there are no rows.
+    Raises the reason if there are no rows.
     """
 
     def __init__(self, site: PublishedSite) -> None:
         self._site = site
 
     def identity(self) -> Identity:
-        """Return whose lists they are."""
         with self._site.turn:
             return lookups.identity(self._site.fresh())
 
     def position(self) -> int:
-        """Return the position of the rows now."""
         with self._site.turn:
             return lookups.position(self._site.fresh())
 
@@ -188,8 +186,8 @@ class PublishedLists(Lists):
         """Return a read with the list of now; raises LimitExceededError for a position."""
         if asked.position is not None:
             raise no_list(
-                "the list as of a position is not known here: this cache is fed by published rows, "
-                "which tell the newest one alone. Name the list itself, or ask a follower, or a "
+                "the list as of a position is not known here: this cache reads published rows, "
+                "which hold the newest list only. Give the list itself, or ask a follower, or a "
                 "cache with cache.source=events"
             )
         with self._site.turn:
@@ -198,7 +196,6 @@ class PublishedLists(Lists):
             return newest_read(rows, row, asked)
 
     def newest(self, tables: int) -> Sequence[Read]:
-        """Return a read of each of some tables, whichever, as of now."""
         with self._site.turn:
             rows = self._site.fresh()
             found = [row for row in lookups.every_table(rows) if not (row.dropped or row.creator)]
@@ -207,7 +204,7 @@ class PublishedLists(Lists):
 
 
 def table_asked(rows: RowReader, asked: ReadAt) -> TableRow:
-    """Return the table that is meant; raises UnknownTableError."""
+    """Return the table of a read; raises UnknownTableError."""
     number = asked.table_id
     if number is None:
         name = asked.catalog, asked.table or ""
@@ -224,7 +221,7 @@ def table_asked(rows: RowReader, asked: ReadAt) -> TableRow:
 
 
 def newest_read(rows: RowReader, row: TableRow, asked: ReadAt) -> Read:
-    """Return a read of a table with the list of now, with none if it is external."""
+    """Return a read of a table with its newest list, without a list if it is external."""
     is_managed = row.definition.kind == "managed"
     ids = rows_as_entries.ids_of(rows, row.table).listed() if is_managed else None
     table = row.table if asked.table is None else asked.table

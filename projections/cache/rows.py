@@ -1,10 +1,10 @@
-"""Entries made of rows: the cache of a process that reads a store which another one keeps.
+"""Entries made from rows: the cache of a process that reads another process's store.
 
 The follower, or the feeder in Spark, writes what a cache needs in the same batch as its position,
-so one refresh shows entries and position of one moment. An entry is made when it is first asked
-for. Two rows change with all that can make it answer more, so they tell whether it is still whole;
-an abort changes neither, and makes an entry only too careful: before a reader is sent on, the entry
-is brought up to date.
+so one refresh shows entries and position of one moment. An entry is made at its first read. Two
+rows change with every event that lets the entry answer more, so equal rows mean that it is up to
+date. An abort changes neither row, and makes an entry only too careful: before a read goes to the
+store, the entry is brought up to date.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,18 +38,17 @@ PAUSE_S: Final = 0.002
 REFRESH_S: Final = 0.1
 
 Compare = Callable[[RowReader, Reached], object]
-"""Raises LogRewrittenError for rows of another log than the one that was seen."""
+"""Raises LogRewrittenError for rows of another log than the one seen before."""
 
 Stamp = tuple[bytes | None, ...]
 
 
 class RowEntries(Entries):
-    """Entries of the tables that were asked for, in at most `bytes_max` bytes; closes its reader.
+    """Entries of the tables that were read, in at most `bytes_max` bytes; closes its reader.
 
-    A read that need not wait is answered from rows that are at most `refresh_s` old. Where others
-    read the same rows too, all of them share `turn`, a reentrant lock. Rows that took the place of
-    those before are held against what was seen by `compare`: a log without
-    it ends the entries.
+    A read that need not wait is answered from rows that are at most `refresh_s` old. All users of
+    the same rows share `turn`, a reentrant lock. `compare` checks replaced rows against the events
+    seen before: a log without those events ends the entries.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class RowEntries(Entries):
             return known_identity(self._rows)
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
-        """Refresh until the writer has gone on, since `beyond` if given, for up to `timeout_s`."""
+        """Refresh until there are new rows, or rows after `beyond`, for up to `timeout_s`."""
         until_s = monotonic() + timeout_s
         before = self.position() if beyond is None else beyond
         while not self._refresh(before) and monotonic() < until_s:
@@ -93,7 +92,6 @@ class RowEntries(Entries):
         return self._cache.position
 
     def at_ms(self) -> int:
-        """Return the time of the event at that position."""
         with self._turn:
             self._note_position()
             return lookups.at(self._rows, self._cache.position)
@@ -107,14 +105,14 @@ class RowEntries(Entries):
             return [self._read(each) for each in wanted]
 
     def gaps(self) -> Sequence[Gap]:
-        """Return what cuts left out of the log of the rows."""
+        """Return the gaps that cuts left in the log of the rows."""
         with self._turn:
             if self._gaps[0] != self._cache.position:
                 self._gaps = self._cache.position, lookups.gaps(self._rows)
             return self._gaps[1]
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:  # noqa: ARG002
-        """Keep nothing: what the rows do not answer yet they will, once they have gone on."""
+        """Keep nothing: the rows themselves will have the answer later."""
         return False
 
     def held(self) -> Sequence[Wanted]:
@@ -123,7 +121,6 @@ class RowEntries(Entries):
             return newest_reads(self._cache, self.tables.tables())
 
     def lengths(self) -> Mapping[int, int]:
-        """Return how many versions are held of each table."""
         with self._turn:
             return {table: each.length() for table, each in self._cache.entries.items()}
 
@@ -132,7 +129,7 @@ class RowEntries(Entries):
         return [table for table, versions in self.lengths().items() if versions > 1]
 
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
-        """Let go of the history below floors; return how many versions went."""
+        """Drop the history below floors; return how many versions were dropped."""
         with self._turn:
             gone = sum(cut(self._cache, *each) for each in floors.items())
             for entry in [self._cache.entries[each] for each in floors if each in self._stamps]:
@@ -151,10 +148,10 @@ class RowEntries(Entries):
             return self._cache.position > before
 
     def _note_position(self) -> None:
-        """Note how far the rows are; somebody else may have refreshed them.
+        """Record how far the rows are; another user may have refreshed them.
 
-        Rows made anew may tell another history at the very same ids, so no stamp would show it.
-        Raises LogRewrittenError once they do, and from then on.
+        Rebuilt rows may hold another history with the same ids, so no stamp would show it. Raises
+        LogRewrittenError if they do, and from then on.
         """
         if self._rows.origin() != self._origin:
             self._origin = self._rows.origin()
@@ -198,7 +195,7 @@ class RowEntries(Entries):
         return answer
 
     def _prepare(self, table: int) -> bool:
-        """Have the entry of a table ready; tell whether it was brought up to date just now."""
+        """Prepare the entry of a table; return whether it was brought up to date just now."""
         if self._stamp(table) == self._stamps.get(table):
             self.tables.touch(table)
             return False
@@ -215,7 +212,7 @@ class RowEntries(Entries):
             self._hold(entry)
 
     def _hold(self, entry: Entry) -> None:
-        """Keep an entry as the one read last, and let go of others for it."""
+        """Keep an entry as the one read last, and evict others for it."""
         self._cache.entries[entry.table] = entry
         self._stamps[entry.table] = self._stamp(entry.table)
         self.tables.touch(entry.table)
@@ -223,7 +220,7 @@ class RowEntries(Entries):
             del self._cache.entries[gone], self._stamps[gone]
 
     def _answer(self, wanted: Wanted) -> Answer:
-        """Answer from the entry; of changes that wait it needs those of the reader's own txn."""
+        """Answer from the entry, with the waiting changes of the reader's own txn."""
         entry = self._cache.entries.get(wanted.table or 0)
         if entry is not None:
             entry.waiting = rows_as_entries.waiting(self._rows, entry.table, wanted.own_txn)

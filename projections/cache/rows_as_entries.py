@@ -1,9 +1,9 @@
-"""The store of metadata: what a table is for a reader of any list, from rows.
+"""The store of metadata: the state of a table for any list, from rows.
 
-Where a cache has to know that it knows enough, the rows simply hold every change there ever was:
-the newest that the reader sees is the answer, at once changes for everybody included. Name and
-definition are looked for apart, each among the changes that made it new, so a read passes over
-nothing but what its reader does not see. Also here is how the entry of a cache is made of rows.
+A cache has to check that it holds enough; the rows hold every change. The newest change that the
+reader sees is the answer, changes at once included. Name and definition are searched apart, each
+among its own changes, so a read passes only over changes that its reader does not see. Entries of a
+cache are made from rows here too.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ from projections.store.port import RowReader, highest_first, prefix_end
 
 
 class Change(NamedTuple):
-    """A change that named a table, or defined it, or ended it: since when it holds, who sees it."""
+    """A change of a table's name or definition, or its drop: its position and its write id."""
 
     position: int
     write_id: int
@@ -65,7 +65,7 @@ def changes(rows: RowReader, kind: bytes, table: int, after: int = 0) -> Iterato
 def newest(rows: RowReader, kind: bytes, table: int, ids: ReaderIds | None) -> Change | None:
     """Return the newest change of one kind that a reader sees, None if it sees none.
 
-    Nothing but the changes of that kind which it does not see is passed over.
+    The scan passes only over changes of that kind that the reader does not see.
     """
     seen = (
         change for change in changes(rows, kind, table) if ids is None or ids.sees(change.write_id)
@@ -89,7 +89,7 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
 
 
 def table_named(rows: RowReader, name: Name, ids: ReaderIds | None) -> int:
-    """Return the table that took a name last, as far as the reader sees, and still has it; or 0."""
+    """Return the last table that took a name and still has it, as the reader sees it, or 0."""
     named = (
         table for table in takers(rows, name) if is_called(visible_name(rows, table, ids), name)
     )
@@ -99,7 +99,7 @@ def table_named(rows: RowReader, name: Name, ids: ReaderIds | None) -> int:
 def takers(
     rows: RowReader, name: Name, *, after: int = 0, until: int = NUMBER_MAX - 1
 ) -> Iterator[int]:
-    """Return the tables that took a name after a position, the one that did so last first."""
+    """Return the tables that took a name after a position, the last one first."""
     if not lookups.is_name(*name):
         return
     start, end = (pack(NAME_TAKEN, *name_key(*name), each + 1) for each in (after, until))
@@ -108,14 +108,14 @@ def takers(
 
 
 def is_named_at(rows: RowReader, table: int, name: Name, position: int) -> bool:
-    """Tell whether a table had a name as of a position."""
+    """Return whether a table had a name as of a position."""
     ends = pair_key(NAMED, table, 0), pair_key(NAMED, table, position + 1)
     found = next(rows.scan(*ends, limit=1, reverse=True), None)
     return found is not None and is_called(read_value(found[1]).get("name"), name)
 
 
 def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:
-    """Yield the tables that changes which wait with a txn give a name, the last one first."""
+    """Yield the tables that waiting changes of a txn give a name, the last one first."""
     prefix = number_key(WAITING, txn)
     for _, data in rows.scan(prefix, prefix_end(prefix), reverse=True):
         change = pending_from(read_value(data)[1])
@@ -132,7 +132,7 @@ def visible_name(rows: RowReader, table: int, ids: ReaderIds | None) -> Name | N
 def visible(
     rows: RowReader, table: int, ids: ReaderIds | None
 ) -> tuple[Name | None, Objects | None, bool]:
-    """Return what a table is for a reader, None if it is not there yet, and whether it is gone."""
+    """Return name and objects of a table for a reader, None if absent; whether it is dropped."""
     named, defined = (newest(rows, kind, table, ids) for kind in (NAMED, DEFINED))
     if named is not None and named.is_dropped:
         return None, None, True
@@ -141,14 +141,14 @@ def visible(
 
 
 def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
-    """Return what a table is since a position at which it was defined."""
+    """Return the definition of a table that was set at a position."""
     data = rows.get(pair_key(DEFINITION, table, position))
     assert data is not None, f"table {table} was defined at {position}, which has no row"
     return definition_from(read_value(data))
 
 
 def waiting(rows: RowReader, table: int, txn: int) -> dict[int, Waiting]:
-    """Return the changes of a table that wait with a txn, by the txn; empty if it has none."""
+    """Return the changes of a table that wait with a txn, by the txn."""
     prefix = number_key(WAITING, txn)
     found = Waiting(0)
     for key, data in rows.scan(prefix, prefix_end(prefix)) if txn else ():
@@ -161,9 +161,9 @@ def waiting(rows: RowReader, table: int, txn: int) -> dict[int, Waiting]:
 
 
 def standing(rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int) -> tuple[bool, bool]:
-    """Tell whether every id valid in a list has ended, and whether no committed one is missing.
+    """Return whether every id valid in a list has ended, and whether no committed one is missing.
 
-    The id of the reader's own txn is not asked to have ended.
+    The id of the reader's own txn need not have ended.
     """
     if ids is None:
         return True, True
@@ -173,7 +173,7 @@ def standing(rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int) -
 
 
 def can_settle(rows: RowReader, table: int, name: Name | None) -> bool:
-    """Tell whether a table may get write ids: one that is external, or can never be, will not."""
+    """Return whether a table may get write ids: an external or impossible one will not."""
     row = lookups.table(rows, table)
     if row is None:
         return name is None or lookups.is_name(*name)
@@ -181,7 +181,7 @@ def can_settle(rows: RowReader, table: int, name: Name | None) -> bool:
 
 
 def ids_of(rows: RowReader, table: int) -> IdStates:
-    """Return what is known of the write ids of a table."""
+    """Return the states of the write ids of a table."""
     sequence: dict[str, Any] = lookups.read_numbered(rows, WRITE_IDS, table) or {}
     ids = IdStates(sequence.get("last_write_id", 0))
     first = pair_key(OPEN_ID, table, sequence.get("mapped_from", 1))
@@ -192,9 +192,9 @@ def ids_of(rows: RowReader, table: int) -> IdStates:
 
 
 def load(rows: RowReader, table: int) -> Entry | None:
-    """Return the entry of a table as of the rows' position, None if there never was one.
+    """Return the entry of a table as of the rows' position, None for an unknown table.
 
-    It goes back over `VERSIONS_MAX` versions. Changes that wait are not in it.
+    It holds up to `VERSIONS_MAX` versions. Waiting changes are not in it.
     """
     if rows.get(number_key(TABLE_CREATED, table)) is None:
         return None
@@ -206,7 +206,7 @@ def load(rows: RowReader, table: int) -> Entry | None:
 def catch_up(rows: RowReader, entry: Entry) -> None:
     """Bring an entry to the rows' position: its ids, and the changes since it was made."""
     names, states = entry.name, entry.states
-    assert states is not None, "an entry made of rows has objects"
+    assert states is not None, "an entry made from rows has objects"
     for change in missed(rows, NAMED, entry):
         names.put(Version(change.position, change.write_id, change.name))
     for change in missed(rows, DEFINED, entry):
@@ -221,15 +221,15 @@ def catch_up(rows: RowReader, entry: Entry) -> None:
 
 
 def missed(rows: RowReader, kind: bytes, entry: Entry) -> list[Change]:
-    """Return the newest changes of one kind since an entry was made, the oldest of them first.
+    """Return the newest changes of one kind since an entry was made, oldest first.
 
-    Of more than an entry keeps they are one more: so where a gap is before them, trimming lets go
-    of all that the entry held, and says so.
+    There is at most one more than an entry keeps: if changes before them are left out, trimming
+    then drops all that the entry held, and shows it.
     """
     found: list[Change] = []
     for change in islice(changes(rows, kind, entry.table, entry.since), VERSIONS_MAX + 1):
         found.append(change)
         if not change.write_id:
-            # Every reader sees it, so nobody needs what was before.
+            # Every reader sees it, so no reader needs earlier changes.
             break
     return found[::-1]

@@ -1,4 +1,4 @@
-"""The sampler of a metadata cache: is it right, and what does no reader need any more?"""
+"""The sampler of a metadata cache: compares it with the store, and drops unneeded history."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -17,7 +17,7 @@ MISMATCHES_KEPT: Final = 100
 
 
 class Mismatch(NamedTuple):
-    """What cache and store told differently for the same list."""
+    """Different answers of cache and store for the same list."""
 
     wanted: Wanted
     cached: Metadata | None
@@ -25,7 +25,7 @@ class Mismatch(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How many tables were compared, and what cache and store told differently of them."""
+    """How many tables were compared, and the differences between cache and store."""
 
     compared: int
     mismatches: list[Mismatch]
@@ -34,13 +34,13 @@ class Comparison(NamedTuple):
 class Sampler:
     """Compares entries with their store and cuts their history, a few tables at a time.
 
-    `check_store` raises SettingsError if the store is that of another ledger. Threads may share it.
+    `check_store` raises SettingsError if the store is of another ledger. Threads may share it.
 
     Attributes:
-        compared: how many tables were compared: not those where one was ahead all the while.
-        mismatches: the last that were found; must stay empty. `mismatched` is how many.
-        cut_versions: how many versions `tidy` let go.
-        problem: why the last round of `watch` could not do its work, "" if it could.
+        compared: how many tables were compared, without those where one side stayed ahead.
+        mismatches: the last ones found; must stay empty. `mismatched` is their number.
+        cut_versions: how many versions `tidy` dropped.
+        problem: why the last round of `watch` failed, "" if it did not.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Sampler:
         self._counting = Lock()
 
     def verify(self, tables: int = 10, source: Random | None = None) -> list[Mismatch]:
-        """Compare cache and store for some of the tables held, and return what differs."""
+        """Compare cache and store for some of the held tables, and return the differences."""
         return self.compare(tables, source).mismatches
 
     def compare(self, tables: int = 10, source: Random | None = None) -> Comparison:
-        """Compare cache and store for some of the tables held, at the newest list of each.
+        """Compare cache and store for some of the held tables, at the newest list of each.
 
-        What differs is also kept in `mismatches`. Only answers as of one position are compared.
+        Differences are also kept in `mismatches`. Only answers as of one position are compared.
         """
         self._check_store()
         held = self._entries.held()
@@ -80,10 +80,10 @@ class Sampler:
         return Comparison(len(told), found)
 
     def tidy(self, tables: int = 100, source: Random | None = None) -> int:
-        """Let go of history that no protected reader needs, for at most so many tables.
+        """Drop history that no protected reader needs, of at most `tables` tables.
 
-        It is what lay behind the cleanup watermark at the last call, so that a reader who holds no
-        txn keeps its list for a round. Returns how many versions went.
+        That is the history behind the cleanup watermark of the last call, so that a reader without
+        a txn keeps its list for a round. Returns how many versions were dropped.
         """
         self._check_store()
         gone = self._entries.cut(self._floors)
@@ -97,7 +97,7 @@ class Sampler:
     def watch(self, stop: Signal, every_s: float = 10.0) -> None:
         """Verify and tidy a few tables now and then until `stop` is set; for its own thread.
 
-        A store or a log that is away is met again in the next round; see `problem`.
+        If the store or the log is away, the next round tries again; see `problem`.
         """
         while not stop.wait(every_s):
             try:
@@ -108,7 +108,7 @@ class Sampler:
                 self.problem = str(error)
 
     def _told(self, wanted: Wanted) -> tuple[Metadata, Metadata | None] | None:
-        """Return what cache and store tell of one table, None if one of them is ahead."""
+        """Return the answers of cache and store for one table, None if one of them is ahead."""
         for _ in range(COMPARE_TRIES):
             self._entries.advance(0.0)
             answer = self._entries.read_many([wanted])[0]

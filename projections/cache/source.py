@@ -1,8 +1,7 @@
-"""What a cache for readers is made of: entries that answer from memory, and a store behind them.
+"""The parts of a cache: entries that answer from memory, and a store behind them.
 
-Entries are fed by the log in this process (`following`) or by the rows that another one keeps
-(`rows`). Both hold no more bytes than they are told to, and let go of the tables nobody read
-for the longest time.
+Entries follow the log in this process (`following`) or the rows of another process (`rows`). Both
+have a bound on their bytes, and evict the tables that were not read for the longest time.
 """
 
 from collections import OrderedDict
@@ -27,7 +26,7 @@ from projections.store.port import RowReader
 
 
 class Entries(Protocol):
-    """What answers from a cache; threads may share it. `tables` are those that are held."""
+    """The entries of a cache; threads may share them. `tables` are the held tables."""
 
     tables: "HeldTables"
 
@@ -36,7 +35,7 @@ class Entries(Protocol):
         ...
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
-        """Catch up with what there is, waiting up to `timeout_s` for more than before.
+        """Catch up, waiting up to `timeout_s` for something new.
 
         `beyond` is the position of the answers that were not enough: more may have come since.
         """
@@ -51,18 +50,18 @@ class Entries(Protocol):
         ...
 
     def gaps(self) -> Sequence[Gap]:
-        """Return what cuts left out of the log, as far as it was read."""
+        """Return the gaps that cuts left in the log, as far as it was read."""
         ...
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
-        """Return answers as of one position; who gets no value is to ask the store.
+        """Return answers as of one position; an answer without a value must come from the store.
 
-        Raises LogRewrittenError from when on the log is known not to hold what was answered from.
+        Raises LogRewrittenError once the log is known to have lost events of earlier answers.
         """
         ...
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
-        """Keep what the store answered; tell whether that is of use."""
+        """Keep the store's answer; return whether it was kept."""
         ...
 
     def held(self) -> Sequence[Wanted]:
@@ -74,39 +73,39 @@ class Entries(Protocol):
         ...
 
     def aged(self) -> Sequence[int]:
-        """Return the tables of which a cut may let something go."""
+        """Return the tables with history that a cut may drop."""
         ...
 
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
-        """Let go of what only readers need who do not see all of a table's floor.
+        """Drop history that only readers need that do not see all of a table's floor.
 
-        Returns how many versions went.
+        Returns how many versions were dropped.
         """
         ...
 
     def close(self) -> None:
-        """Let go of what the entries come from."""
+        """Release the source of the entries."""
         ...
 
 
 class ServedEntries(Entries, Protocol):
-    """The entries of a process, which come to be while it answers already.
+    """The entries of a process, which load while it answers already.
 
-    `remedy` says whom to look after when they are behind the log, "" if there is nobody else.
+    `remedy` names the process to check when they are behind the log, "" if there is no other one.
     """
 
     remedy: str
 
     def is_loading(self) -> bool:
-        """Tell whether nobody is answered from them yet; raises what ended them for good."""
+        """Return whether they answer no read yet; raises the error that ended them."""
         ...
 
     def check(self) -> None:
-        """Do what is due, several times a second; raises what ended them for good."""
+        """Do periodic work, several times a second; raises the error that ended them."""
         ...
 
     def problem(self) -> str:
-        """Return why they do not follow, "" if they do."""
+        """Return why they do not follow the log, "" if they do."""
         ...
 
     def lag(self) -> Lag | None:
@@ -115,7 +114,7 @@ class ServedEntries(Entries, Protocol):
 
 
 class MetadataStore(Protocol):
-    """What answers every list; threads may share it."""
+    """Answers reads of any list; threads may share it."""
 
     def identity(self) -> Identity | None:
         """Return which ledger the store is of, None while that is not known."""
@@ -130,14 +129,14 @@ class MetadataStore(Protocol):
         ...
 
     def floors(self, tables: Iterable[int]) -> Mapping[int, ReaderIds]:
-        """Return the ids of each table that every reader sees whom the watermark protects.
+        """Return the ids of each table that every reader protected by the watermark sees.
 
         Such a reader sees all txns below the cleanup watermark as ended.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         ...
 
 
@@ -149,7 +148,6 @@ class RowMetadataStore(MetadataStore):
         self._turn = turn or RLock()
 
     def identity(self) -> Identity | None:
-        """Return whose rows they are, None before its creation."""
         with self._turn:
             return known_identity(self._fresh())
 
@@ -165,7 +163,6 @@ class RowMetadataStore(MetadataStore):
             return [stored(rows, each) for each in wanted]
 
     def floors(self, tables: Iterable[int]) -> Mapping[int, ReaderIds]:
-        """Return the ids of each table that every reader sees whom the watermark protects."""
         with self._turn:
             return dict(protected(self._fresh(), tables))
 
@@ -187,7 +184,7 @@ def known_identity(rows: RowReader) -> Identity | None:
 
 
 def protected(rows: RowReader, tables: Iterable[int]) -> Iterator[tuple[int, ReaderIds]]:
-    """Yield the floor of each managed table: what is valid if only txns below the mark ended."""
+    """Yield the floor of each managed table: its valid ids if only txns below the mark ended."""
     txns = ValidTxnList(lookups.watermark(rows).watermark - 1, (), (), None)
     for number in tables:
         table = lookups.table(rows, number)
@@ -196,9 +193,9 @@ def protected(rows: RowReader, tables: Iterable[int]) -> Iterator[tuple[int, Rea
 
 
 class HeldTables:
-    """Which tables are held, how many bytes each takes, and who was read last.
+    """The held tables with their bytes, in the order of their last reads.
 
-    No more than `bytes_max` bytes are held, but for a single table that takes more.
+    They take at most `bytes_max` bytes, except for a single table that takes more.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -208,12 +205,12 @@ class HeldTables:
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def touch(self, table: int) -> None:
-        """Note that a table was read."""
+        """Record a read of a table."""
         if table in self._sizes:
             self._sizes.move_to_end(table)
 
     def hold(self, table: int, size: int) -> list[int]:
-        """Note how many bytes a table takes; return the tables that have to go for it."""
+        """Record how many bytes a table takes; return the tables to evict for it."""
         self.bytes_used += size - self._sizes.get(table, 0)
         self._sizes[table] = size
         gone: list[int] = []
@@ -224,21 +221,21 @@ class HeldTables:
         return gone
 
     def resize(self, table: int, size: int) -> None:
-        """Note that a table takes fewer bytes now; that counts as no read of it."""
+        """Record that a table takes fewer bytes now; that does not count as a read."""
         self.bytes_used += size - self._sizes[table]
         self._sizes[table] = size
 
     def release(self, table: int) -> None:
-        """Note that a table is not held any more."""
+        """Record that a table is not held any more."""
         self.bytes_used -= self._sizes.pop(table, 0)
 
     def tables(self) -> list[int]:
-        """Return the tables that are held, the one read last at the end."""
+        """Return the held tables, the one read last at the end."""
         return list(self._sizes)
 
 
 def newest_reads(cache: CacheState, tables: Iterable[int]) -> list[Wanted]:
-    """Return a read of each of the tables for a reader who sees all that is committed."""
+    """Return a read of each of the tables for a reader that sees all that is committed."""
     reads: list[Wanted] = []
     for table in tables:
         entry = cache.entries.get(table)
@@ -249,9 +246,9 @@ def newest_reads(cache: CacheState, tables: Iterable[int]) -> list[Wanted]:
 
 
 def entry_bytes(entry: Entry) -> int:
-    """Return about how many bytes the objects of an entry take, 0 if it holds none.
+    """Return about how many bytes the objects of an entry take, 0 without objects.
 
-    What was weighed before is not looked at again: with every change there is one new version.
+    Known sizes are reused: each change adds one version.
     """
     states = [] if entry.states is None else [each.content for each in entry.states.versions]
     held = [*states, *(each.objects for each in entry.exact.values())]
@@ -274,13 +271,13 @@ def weighed(states: Iterable[Objects | None], before: Mapping[int, Weighed]) -> 
 
 
 def bytes_of(states: Iterable[Objects | None], objects: Mapping[int, Weighed]) -> int:
-    """Return the bytes of objects and states; what names an object takes memory in every state."""
+    """Return the bytes of objects and states; the name of an object takes memory in every state."""
     names = sum(len(each or ()) for each in states)
     return sum(each.size for each in objects.values()) + 100 * names
 
 
 def value_bytes(value: TableDefinition | str) -> int:
-    """Return about how many bytes one object takes: a column or property is some small strings."""
+    """Return about how many bytes one object takes: a column or property is a few small strings."""
     if isinstance(value, str):
         return 50 + len(value)
     texts = len(value.location) + sum(len(each.type) + len(each.metadata) for each in value.columns)

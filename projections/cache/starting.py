@@ -1,7 +1,7 @@
-"""Entries that come to be in the background, so that nobody waits for them.
+"""Entries that load in the background, so that no reader waits for them.
 
-Reading a checkpoint and the log behind it takes a while. Meanwhile every reader is sent on to the
-store at once, with the reason `loading`; nothing is locked and nothing is waited for.
+Reading a checkpoint and the log behind it takes a while. Meanwhile the store answers every read at
+once, with the reason `loading`; no read locks or waits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ AWAY_PAUSE_S: Final = 0.5
 
 
 class StartingEntries(ServedEntries):
-    """The entries of a domain, from `start` to `close`; the log stays its maker's to close."""
+    """The entries of a domain, from `start` to `close`; the caller closes the log."""
 
     remedy = ""
 
@@ -51,28 +51,27 @@ class StartingEntries(ServedEntries):
         return None if self._followed is None else self._followed.identity()
 
     def is_loading(self) -> bool:
-        """Tell whether readers are still sent on; raises what ended the loading."""
+        """Return whether the store still answers all reads; raises the error that ended it."""
         if self._ended is not None:
             raise copy(self._ended) from self._ended
         return not (self._followed is not None and self._followed.has_come)
 
     def check(self) -> None:
-        """Raise what ended the loading or the following, if something did."""
+        """Raise the error that ended the loading or the following, if there was one."""
         if not self.is_loading() and self._followed is not None:
             self._followed.advance(0.0)
 
     def problem(self) -> str:
-        """Return why they do not follow: they load still, or something ended them."""
+        """Return why they do not follow: they still load, or an error ended them."""
         try:
             text = f"loading, at position {self.position()}" if self.is_loading() else ""
             self.check()
-        except Exception as ended:  # noqa: BLE001 - whichever it is, it is told
+        except Exception as ended:  # noqa: BLE001 - any error is reported
             return str(ended)
         refused = self._refused()
         return text if refused is None else ": ".join(filter(None, (text, str(refused))))
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
-        """Wait up to `timeout_s` until something more has been applied, since `beyond` if given."""
         if self._followed is None:
             self._stop.wait(min(timeout_s, AWAY_PAUSE_S))
         else:
@@ -89,7 +88,7 @@ class StartingEntries(ServedEntries):
     def lag(self) -> Lag | None:
         """Return how far they are behind the log, None before they have begun to follow.
 
-        Raises LogUnavailableError if nobody knows, or if the log refuses them.
+        Raises LogUnavailableError if that is not known, or if the log refuses them.
         """
         followed, refused = self._followed, self._refused()
         if followed is None and refused is not None:
@@ -97,31 +96,28 @@ class StartingEntries(ServedEntries):
         return None if followed is None else followed.lag(SystemClock())
 
     def gaps(self) -> Sequence[Gap]:
-        """Return what cuts left out of the log, nothing before that was read."""
+        """Return the gaps that cuts left in the log, none before it was read."""
         return () if self._followed is None else self._followed.gaps()
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
-        """Return answers as of the last event applied; raises what ended the following."""
+        """Return answers as of the last event applied; raises the error that ended them."""
         if self.is_loading() or self._followed is None:
             return [Answer(None, "store", self.position(), "loading")] * len(wanted)
         return self._followed.read_many(wanted)
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
-        """Keep what the store answered, once there is where to keep it."""
+        """Keep the store's answer, once the entries are loaded."""
         if self.is_loading() or self._followed is None:
             return False
         return self._followed.fill(wanted, found)
 
     def held(self) -> Sequence[Wanted]:
-        """Return a read of each table whose objects are held."""
         return [] if self._followed is None else self._followed.held()
 
     def lengths(self) -> Mapping[int, int]:
-        """Return how many versions are held of each table."""
         return {} if self._followed is None else self._followed.lengths()
 
     def aged(self) -> Sequence[int]:
-        """Return the tables of which a cut may let something go."""
         return [] if self._followed is None else self._followed.aged()
 
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
@@ -148,7 +144,7 @@ class StartingEntries(ServedEntries):
             except LogUnavailableError as away:
                 self._refusal.note(away)
                 self._stop.wait(AWAY_PAUSE_S)
-            except Exception as error:  # noqa: BLE001 - who reads must hear of it, or waits in vain
+            except Exception as error:  # noqa: BLE001 - a reader must get the error, or it waits in vain
                 self._ended = error
                 return
             else:
@@ -158,9 +154,9 @@ class StartingEntries(ServedEntries):
                 return
 
     def _wait_for_end(self, followed: FollowedEntries) -> None:
-        """Wait until they answer, or until what ended them is known."""
+        """Wait until they answer, or until an error has ended them."""
         try:
             while not (followed.has_come or self._stop.is_set()):
                 followed.advance(AWAY_PAUSE_S)
-        except Exception as error:  # noqa: BLE001 - what ended the other thread, whichever it is
+        except Exception as error:  # noqa: BLE001 - any error that ended the other thread
             self._ended = error

@@ -1,8 +1,8 @@
-"""Steps: what an event of the log means to a cache of metadata, table by table.
+"""Steps: the effects of an event on a cache of metadata, table by table.
 
-A cache needs little of an event: which write ids it gives out, which changes of metadata wait with
-a txn, which take effect at once, and which txns end, with how many changes. Both forms of the cache
-are folds of these.
+A cache needs little of an event: the write ids that it gives out, the changes of metadata that wait
+with a txn or take effect at once, and the txns that end, with their number of changes. Both forms
+of the cache are folds of these steps.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ class Allocated(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Change `number` of a txn waits for its end; `write_id` 0 = an external table."""
+    """Change `number` of a txn waits for its end; `write_id` 0 stands for an external table."""
 
     table: int
     txn: int
@@ -53,7 +53,7 @@ class ChangedAtOnce(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A txn ended in one table, with so many changes of metadata there."""
+    """A txn ended in one table, with a number of changes of metadata there."""
 
     table: int
     txn: int
@@ -63,7 +63,7 @@ class Ended(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """No data of an aborted txn is left in a table; table 0 = in none."""
+    """No data of an aborted txn is left in a table; table 0 stands for all."""
 
     table: int
     txn: int
@@ -73,7 +73,7 @@ Step = Allocated | Changed | ChangedAtOnce | Ended | Forgotten
 
 
 def steps_of(event: Event) -> Iterator[Step]:
-    """Return what an event does to each table, in order."""
+    """Return the steps of an event, in order."""
     control, body = event
     match body:
         case WriteIdsAllocated() | TxnOpened():
@@ -106,7 +106,7 @@ def changed(txn: int, body: Any) -> Iterator[Step]:
 
 
 def effect_of(body: Any) -> Effect:
-    """Return what a change of metadata does."""
+    """Return the effect of a change of metadata."""
     match body:
         case TableCreated():
             name = body.catalog, body.name

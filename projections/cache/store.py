@@ -1,7 +1,7 @@
-"""The store of a cache that runs for long: opened when it is first asked, and again when it failed.
+"""The store of a long-running cache: opened at the first question, and again after a failure.
 
-A follower may start later than a cache on its host, and may rebuild its rows. Neither needs a cache
-to be started again; until the store is there, whoever needs it is told so.
+A follower may start later than a cache on its host, and may rebuild its rows. Neither needs a
+restart of the cache; until the store exists, questions to it get an error.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,10 +21,10 @@ Found = TypeVar("Found")
 
 
 class Closing(Protocol):
-    """What can be let go of."""
+    """An object with `close`."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the object."""
         ...
 
 
@@ -32,9 +32,9 @@ Opened = TypeVar("Opened", bound=Closing)
 
 
 class Reopened(Generic[Opened]):
-    """Something that is opened when it is needed, and anew after a StoreError.
+    """An object that is opened when needed, and anew after a StoreError.
 
-    So it is after a LogRewrittenError: what was opened has seen a log that is no more.
+    It is opened anew after a LogRewrittenError too: the old one has seen a log that is gone.
     """
 
     def __init__(self, open_it: Callable[[], Opened]) -> None:
@@ -55,7 +55,7 @@ class Reopened(Generic[Opened]):
             raise
 
     def close(self) -> None:
-        """Let go of what was opened."""
+        """Close the opened object, if any."""
         if self._opened is not None:
             self._drop(self._opened)
 
@@ -67,7 +67,7 @@ class Reopened(Generic[Opened]):
 
 
 class StoreAt(MetadataStore):
-    """The store of metadata in the rows at a path, whether or not there are any yet."""
+    """The store of metadata in the rows at a path, which may not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self._rows = Reopened(lambda: RowMetadataStore(RocksReader.open(path)))
@@ -77,17 +77,13 @@ class StoreAt(MetadataStore):
         return self._rows.ask(lambda store: store.identity())
 
     def position(self) -> int:
-        """Return the position the store has reached now."""
         return self._rows.ask(lambda store: store.position())
 
     def read_many(self, wanted: Sequence[Wanted]) -> list[Stored]:
-        """Return answers as of one position."""
         return self._rows.ask(lambda store: store.read_many(wanted))
 
     def floors(self, tables: Iterable[int]) -> Mapping[int, ReaderIds]:
-        """Return the least ids that a protected reader of each table sees."""
         return self._rows.ask(lambda store: store.floors(tables))
 
     def close(self) -> None:
-        """Close the store, if it was opened."""
         self._rows.close()

@@ -1,9 +1,9 @@
-"""The cache topic: how the rows a metadata cache is made of travel to hosts without a store.
+"""The cache topic: brings the rows for metadata caches to hosts without a store.
 
-A record of the topic is one of the store's rows, an empty value a row that is gone. A marker closes
-a batch: it names its own offset and that of the batch's first record, and carries the two rows that
-say how far the store had come. The topic is compacted, so older values of a key go missing; offsets
-stay. What is here is the form of the records and what they tell together; no I/O.
+A record of the topic is one row of the store; an empty value is a deleted row. A marker closes a
+batch: it holds its own offset and the offset of the batch's first record, and the two rows with the
+position of the store. The topic is compacted, so older values of a key disappear; offsets stay.
+This module is the form of the records and their joint meaning; no I/O.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ KINDS: Final = (
     *(NAMED, DEFINED, NAME_TAKEN, WAITING, OPEN_ID, GENESIS, CUT),
 )
 MARKER: Final = b"!marker"
-"""The key of every marker; no row of these kinds has it."""
+"""The key of every marker; no row of these kinds uses it."""
 
 Changes = Mapping[bytes, bytes | None]
 
@@ -47,7 +47,7 @@ Changes = Mapping[bytes, bytes | None]
 class Marker(NamedTuple):
     """The end of a batch: offsets `first` to before `offset`, and the rows of its position.
 
-    `form` is the format of all rows, `mark` the row that names the last event, `event` that of the
+    `form` is the format of all rows, `mark` the row with the last event, `event` the row of that
     event in brief.
     """
 
@@ -59,11 +59,11 @@ class Marker(NamedTuple):
 
     @classmethod
     def read(cls, record: Record) -> Self | None:
-        """Return the marker in a record; None if there is none, or one that is void.
+        """Return the marker in a record, None for another record or a void marker.
 
-        Only the writer that knows what lies before its marker knows the offset it will have: where
-        somebody else wrote in between, or a record was lost, it is another. What no publisher wrote
-        is none either.
+        A marker holds the offset that its writer expected. It is void at any other offset: another
+        writer wrote in between, or a record was lost. A record that no publisher wrote is not a
+        marker.
         """
         if record.key != MARKER:
             return None
@@ -76,7 +76,7 @@ class Marker(NamedTuple):
 
     @classmethod
     def of_rows(cls, first: int, offset: int, rows: RowReader) -> Self:
-        """Return the marker of a batch that brings readers to where rows are."""
+        """Return the marker of a batch that brings readers to the position of rows."""
         mark = rows.get(LOG)
         assert mark is not None, "rows without a position are not published"
         event = rows.get(number_key(HISTORY, Mark(*read_value(mark)).position))
@@ -88,16 +88,16 @@ class Marker(NamedTuple):
         return value([*self[:3], read_value(self.mark), read_value(self.event)])
 
     def at(self) -> Mark:
-        """Return where the rows end."""
+        """Return the end of the rows."""
         return Mark(*read_value(self.mark))
 
     def rows(self) -> dict[bytes, bytes]:
-        """Return the rows that say how far the store had come."""
+        """Return the rows with the position of the store."""
         return {LOG: self.mark, number_key(HISTORY, self.at().position): self.event}
 
 
 def published(changes: Iterable[RowChange]) -> dict[bytes, bytes | None]:
-    """Return those changes that readers of the topic need."""
+    """Return the changes that readers of the topic need."""
     return {key: data for key, data in changes if key[:1] in KINDS}
 
 
@@ -107,7 +107,7 @@ def rows_held(rows: RowReader, kinds: Iterable[bytes] = KINDS) -> dict[bytes, by
 
 
 def difference(held: Changes, wanted: Mapping[bytes, bytes]) -> dict[bytes, bytes | None]:
-    """Return the changes that make rows out of those that are held somewhere."""
+    """Return the changes that turn held rows into the wanted ones."""
     gone: dict[bytes, bytes | None] = dict.fromkeys(
         key for key, data in held.items() if data is not None and key not in wanted
     )
@@ -115,9 +115,9 @@ def difference(held: Changes, wanted: Mapping[bytes, bytes]) -> dict[bytes, byte
 
 
 class Gathered:
-    """What records of the topic say, taken in order: the newest of each key, the last marker.
+    """The content of records of the topic in order: the newest value of each key, the last marker.
 
-    What no publisher wrote, under a key that no such row has, says nothing.
+    Records under a key that no publisher uses are ignored.
     """
 
     def __init__(self) -> None:
@@ -125,7 +125,7 @@ class Gathered:
         self.marker: Marker | None = None
 
     def take(self, record: Record) -> Marker | None:
-        """Take a record; return the marker if it is one that counts."""
+        """Take a record; return its marker if that is valid."""
         if record.key[:1] in KINDS:
             self.changes[record.key] = record.value or None
         marker = Marker.read(record)

@@ -8,7 +8,7 @@ BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 
 class Waits:
-    """Counts waits; `timeouts` of them were in vain, `seconds` is all of them together."""
+    """Counts waits; `timeouts` counts those in vain, `seconds` is the sum of all."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -17,7 +17,7 @@ class Waits:
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """The number of waits."""
         return sum(self._counts)
 
     def note(self, seconds: float, *, in_vain: bool) -> None:
@@ -27,6 +27,6 @@ class Waits:
         self.timeouts += in_vain
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Return how many took no longer than each bound, as Prometheus writes it."""
+        """Return the number of waits up to each bound, as Prometheus writes it."""
         names = [*map(str, BOUNDS_S), "+Inf"]
         return list(zip(names, map(float, accumulate(self._counts)), strict=True))

@@ -1,4 +1,4 @@
-"""Metrics of a cache, collected when somebody asks; all labels are bounded."""
+"""Metrics of a cache, collected at each request; all labels are bounded."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ VERSIONS: Final = (0, 1, 2, 4, 8, 16, 32, 64)
 
 
 class CacheCollector(LagCollector):
-    """Collects what a cache knows of itself."""
+    """Collects the metrics of a cache."""
 
     def __init__(self, cache: MetadataCache) -> None:
         self._cache = cache
@@ -27,11 +27,11 @@ class CacheCollector(LagCollector):
         if self.lag is not None:
             yield gauge("cache_lag_positions", "Records of the log not applied", self.lag.records)
             behind_s = self.lag.behind_ms / 1000
-            yield gauge("cache_lag_seconds", "For how long there have been any", behind_s)
+            yield gauge("cache_lag_seconds", "For how long records have been unread", behind_s)
 
 
 def answers(cache: MetadataCache) -> Iterator[Metric]:
-    """Yield what became of reads, of misses, of waits and of comparisons."""
+    """Yield counters of reads, misses, waits and comparisons."""
     reads = CounterMetricFamily(
         "lakeledger_cache_reads", "Reads by where they were answered", labels=("source", "reason")
     )
@@ -52,17 +52,17 @@ def answers(cache: MetadataCache) -> Iterator[Metric]:
     )
     yield count("wait_timeouts", "Waits for the log that were in vain", cache.waits.timeouts)
     yield count("tables_compared", "Tables that the sampler compared", cache.sampler.compared)
-    yield count("verify_mismatches", "Of these, those that differed", cache.sampler.mismatched)
+    yield count("verify_mismatches", "Compared tables that differed", cache.sampler.mismatched)
 
 
 def contents(cache: MetadataCache) -> Iterator[Metric]:
-    """Yield what is held, and what was let go."""
+    """Yield metrics of held and evicted tables."""
     tables, lengths = cache.entries.tables, list(cache.entries.lengths().values())
     yield gauge("cache_entries", "Tables whose objects are held", len(tables.tables()))
-    yield gauge("cache_bytes", "About how many bytes they take", tables.bytes_used)
-    yield gauge("cache_bytes_max", "How many they may take", tables.bytes_max)
-    yield count("evictions", "Tables let go for lack of room", tables.evictions)
-    yield count("cut_versions", "Versions let go behind the watermark", cache.sampler.cut_versions)
+    yield gauge("cache_bytes", "About how many bytes held objects take", tables.bytes_used)
+    yield gauge("cache_bytes_max", "How many bytes held objects may take", tables.bytes_max)
+    yield count("evictions", "Tables evicted for lack of room", tables.evictions)
+    yield count("cut_versions", "Versions dropped behind the watermark", cache.sampler.cut_versions)
     yield HistogramMetricFamily(
         "lakeledger_cache_versions_per_table",
         "Versions held of each table",

@@ -12,7 +12,7 @@ TABLES: Final = 10
 
 
 def verify(process: CacheProcess, asked: Asked) -> Any:
-    """Return what a comparison of so many tables finds."""
+    """Return the result of comparing a number of tables."""
     tables = asked.number_or_none("tables")
     return process.verify(TABLES if tables is None else tables)
 

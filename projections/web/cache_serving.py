@@ -18,7 +18,7 @@ from projections.web.readers import Readers
 from projections.web.server import WebServer
 from projections.web.waiting import Waiting
 
-# Readers wait for the log in them, so there are more than answers that are computed at once.
+# Reads wait for the log in these threads, so there are more threads than concurrent answers.
 THREADS: Final = 32
 LONG_THREADS: Final = 4
 
@@ -56,7 +56,7 @@ class CacheHealth(Health):
         return Check(not problem, problem or text)
 
     def _lag_check(self, lag: Lag | LedgerError | None) -> Check:
-        """Return how far it is behind, and who else may be why."""
+        """Return how far it is behind, and the process that may be the cause."""
         found = lag_check(lag, self._lag_max_s)
         if found.is_up or not isinstance(lag, Lag) or not self._entries.remedy:
             return found
@@ -71,7 +71,7 @@ class CacheHealth(Health):
 def serve_cache(
     process: CacheProcess, entries: ServedEntries, settings: CacheSettings
 ) -> WebServer:
-    """Answer reads of a cache, and how it is; raises SettingsError if nobody can listen there."""
+    """Serve reads, health and metrics of a cache; raises SettingsError if it cannot listen."""
     endpoint = Endpoint.parse(settings.http)
     readers = Readers(lambda: process, THREADS, LONG_THREADS)
     health = CacheHealth(Waiting(readers), process, entries, lag_max_s=settings.lag_max_s)

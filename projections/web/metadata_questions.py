@@ -1,7 +1,7 @@
-"""Questions about metadata, as a follower and a cache are asked them.
+"""Questions about metadata, to a follower or a cache.
 
-A `POST` brings any number of reads with their lists, for programs. A `GET` brings one in the place
-behind the path, for people: who names neither list nor position means the newest one.
+A `POST` brings any number of reads with their lists, for programs. A `GET` brings one read in its
+parameters, for people: without list and position it uses the newest list.
 """
 
 import json
@@ -41,20 +41,20 @@ from projections.web.shape import FEW_BYTES, check_shape, form_in, read_parts
 READS_MAX: Final = 10_000
 
 ReadListed = Callable[[Sequence[Read], Bounds], Sequence[Answer]]
-"""Answers reads that say what they see."""
+"""Answers reads that have a list."""
 
 
 def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
-    """Return what a follower answers to one read, or to those in the body."""
+    """Return a follower's answer to one read, or to the reads in the body."""
 
     def read_listed(listed: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
-        # What is waited for holds no thread: there are few of them.
+        # A waiting read holds no thread: there are few threads.
         asked.max_wait_ms = bounds.max_wait_ms
         return reads.metadata(listed, bounds._replace(max_wait_ms=0))
 
     def read_now(one: ReadAt, bounds: Bounds) -> Answer:
         asked.max_wait_ms = bounds.max_wait_ms
-        # A name or a list from before the token would hide what that stands for.
+        # A name or a list from before the token would hide the token's change.
         reads.wait(bounds.token, 0)
         return read_listed([read_at(reads, one)], bounds)[0]
 
@@ -67,10 +67,10 @@ def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
 
 
 def cached(process: CacheProcess, asked: Asked) -> Answer | Sequence[Answer]:
-    """Return what a cache answers to one read, or to those in the body."""
+    """Return a cache's answer to one read, or to the reads in the body."""
 
     def check_token(token: Token, _bounds: Bounds) -> None:
-        # A cache has no chains of before: what a cut left out it knows by the position.
+        # A cache has no earlier chains: it finds events that a cut left out by their position.
         whose = process.cache.entries.identity()
         if whose is not None:
             check_token_of(token, whose)
@@ -86,10 +86,10 @@ def answered(
     catalog: str,
     check_token: Callable[[Token, Bounds], None],
 ) -> Answer | Sequence[Answer]:
-    """Return what is answered; `read_now` answers a read that brings no list.
+    """Return the answer; `read_now` answers a read that brings no list.
 
-    `catalog` is that of names without one. `check_token` raises for a token that stands for what
-    is not here. Raises UnknownTableError for a name that means nothing.
+    `catalog` is the catalog of names without one. `check_token` raises for a token of events that
+    are not here. Raises UnknownTableError for an unknown name.
     """
     question = question_in(asked)
     if question is not None:
@@ -120,9 +120,9 @@ def question_in(asked: Asked) -> MetadataQuestion | None:
 
 
 def read_question(kind: type[MetadataQuestion], data: bytes) -> MetadataQuestion:
-    """Return the question in a body, of many reads some at a time.
+    """Return the question in a body; many reads are parsed some at a time.
 
-    Raises ValueError for a body that is none, LimitExceededError for too many reads.
+    Raises ValueError for any other body, LimitExceededError for too many reads.
     """
     if len(data) <= FEW_BYTES:
         return read_json(kind, data)
@@ -138,13 +138,13 @@ def read_question(kind: type[MetadataQuestion], data: bytes) -> MetadataQuestion
 
 
 def check_number_of(reads: Sequence[Any]) -> None:
-    """Raise LimitExceededError for more reads than go at once."""
+    """Raise LimitExceededError for more reads than one question may hold."""
     if len(reads) > READS_MAX:
         raise too_much(f"{len(reads)} reads were asked for, {READS_MAX} go at once")
 
 
 def check_numbers(question: MetadataQuestion) -> None:
-    """Raise BadRequestError for a number that is none of a table, a txn or a position."""
+    """Raise BadRequestError for a number that cannot be a table, a txn or a position."""
     try:
         check_reads(*question)
     except ValueError as problem:
@@ -152,7 +152,7 @@ def check_numbers(question: MetadataQuestion) -> None:
 
 
 def bounds_of(asked: Asked) -> Bounds:
-    """Return what the answer must have seen, as the parameters say."""
+    """Return what the answer must have seen, from the parameters."""
     given = asked.number_or_none("max_wait_ms")
     max_wait_ms = MAX_WAIT_MS if given is None else given
     check_wait(max_wait_ms)
@@ -163,7 +163,7 @@ def bounds_of(asked: Asked) -> Bounds:
 
 
 def token_of(asked: Asked) -> Token | int:
-    """Return the token that is given, whole or as its position alone, 0 without one."""
+    """Return the given token, whole or as its position alone, 0 without one."""
     text = asked.text_or_none("token") or ""
     if ":" not in text:
         return asked.number_or_none("token") or 0
@@ -182,7 +182,7 @@ def check_token_of(token: Token, whose: Identity) -> None:
 
 
 def policy_of(asked: Asked) -> Policy:
-    """Return the policy that is asked for."""
+    """Return the policy in the parameters."""
     text = asked.text_or_none("policy") or "list"
     if text not in POLICIES:
         raise BadRequestError(f"policy is {text!r}; it is one of: {', '.join(POLICIES)}")
@@ -190,9 +190,9 @@ def policy_of(asked: Asked) -> Policy:
 
 
 def read_of(asked: Asked, catalog: str) -> Read | ReadAt:
-    """Return the read that the parameters say, with a list or without one.
+    """Return the read in the parameters, with a list or without one.
 
-    `catalog` is that of a name without one.
+    `catalog` is the catalog of a name without one.
     """
     table_id = asked.number_or_none("table_id")
     name = asked.text("table") if table_id is None else asked.text_or_none("table")
@@ -215,7 +215,7 @@ def read_of(asked: Asked, catalog: str) -> Read | ReadAt:
 
 
 def list_of(asked: Asked) -> ValidWriteIdList | None:
-    """Return the list that is given in Hive's text form, None if there is none."""
+    """Return the given list in Hive's text form, None if absent."""
     text = asked.text_or_none("write_ids")
     try:
         return None if text is None else ValidWriteIdList.parse(text)
@@ -230,5 +230,5 @@ def check_wait(wait_ms: int) -> None:
 
 
 def too_much(what: str) -> LimitExceededError:
-    """Return the error for a request that asks for more than one may."""
+    """Return the error for a request above a limit."""
     return LimitExceededError(what, reason=Reason.LIMIT_EXCEEDED.value)
