@@ -1,7 +1,7 @@
-"""Invariants: what holds in every state, each rule once, computed anew from the state alone.
+"""Invariants: the rules that hold in every state, computed anew from the state alone.
 
-Nothing here decides anything or knows how a state came about. To check costs up to three times as
-much as to write a checkpoint, so a sequencer and a follower check only under `--debug`.
+The rules do not depend on how a state came about. A check costs up to three times as much as
+writing a checkpoint, so a sequencer and a follower check only with `--debug`.
 """
 
 from collections import defaultdict
@@ -17,11 +17,11 @@ from ledger.core.state.txns import exception_hash
 from ledger.errors import StateBrokenError
 
 Checks = Iterator[tuple[bool, str]]
-"""Yields whether something holds, and what is wrong if it does not; ends at the first fault."""
+"""Yields whether a condition holds, with the message if it does not."""
 
 
 def assert_invariants(state: DomainState) -> None:
-    """Raise StateBrokenError, with what does not hold, unless the state agrees with itself."""
+    """Raise StateBrokenError with the first rule that the state breaks."""
     for rule in RULES:
         for holds, what in rule(state):
             if not holds:
@@ -29,7 +29,7 @@ def assert_invariants(state: DomainState) -> None:
 
 
 def open_txns_ascend(state: DomainState) -> Checks:
-    """Open txns stand in id order; what they saw at their open does not fall with the id."""
+    """Open txns are in id order; later ones opened later and saw no lower least open id."""
     txns = list(state.txns.open.values())
     yield [txn.txn for txn in txns] == sorted(state.txns.open), "open txns are out of order"
     yield (
@@ -38,7 +38,7 @@ def open_txns_ascend(state: DomainState) -> Checks:
     )
     yield (
         all(0 < txn.opened <= state.position for txn in txns),
-        "a txn opened behind the last event",
+        "a txn opened after the last event",
     )
     yield (
         all(a.min_open <= b.min_open and a.opened <= b.opened for a, b in pairwise(txns)),
@@ -57,11 +57,11 @@ def exceptions_are_derived(state: DomainState) -> Checks:
         digest ^= exception_hash(txn, aborted=True)
     yield list(txns.open_visible) == visible, "open_visible is not what is open"
     yield list(txns.aborted_ids) == sorted(txns.aborted), "aborted_ids is not what aborted"
-    yield txns.digest == digest, "the digest is not that of the exceptions"
+    yield txns.digest == digest, "the digest differs from the digest of the exceptions"
 
 
 def aborted_are_indexed(state: DomainState) -> Checks:
-    """What aborted txns left is found by txn, by table, for the watermark and for housekeeping."""
+    """Data of aborted txns is indexed by txn, by table, for the watermark and for housekeeping."""
     txns, tables = state.txns, state.tables.by_id
     left = {(txn, table) for txn, each in txns.aborted.items() for table in each.wrote}
     by_key = {
@@ -85,7 +85,7 @@ def aborted_are_indexed(state: DomainState) -> Checks:
 
 
 def ends_are_exclusive(state: DomainState) -> Checks:
-    """A txn is open, or it ended; ends are remembered in their order and not for ever."""
+    """A txn is either open or ended; ends are kept in order, up to a maximum."""
     txns = state.txns
     positions = [code >> 1 for code in txns.ended.values()]
     yield (
@@ -94,7 +94,7 @@ def ends_are_exclusive(state: DomainState) -> Checks:
     )
     yield (
         all(0 < txn < txns.next_txn for txn in (*txns.ended, *txns.aborted)),
-        "the end of a txn that never was",
+        "a txn ended that was never opened",
     )
     yield positions == sorted(positions), "the ends are out of order"
     yield len(txns.ended) <= state.limits.outcomes_max, "too many outcomes are kept"
@@ -116,7 +116,7 @@ def write_ids_are_dense(state: DomainState) -> Checks:
     txns = state.txns
     mapped = {**txns.mappings, **{txn: open_txn.write_ids for txn, open_txn in txns.open.items()}}
     rows = [(table, write_id) for ids in mapped.values() for table, write_id in ids.items()]
-    yield txns.mapped == len(rows), f"{txns.mapped} mappings are counted, there are {len(rows)}"
+    yield txns.mapped == len(rows), f"mapped must be {len(rows)}, got {txns.mapped}"
     yield all(txns.mappings.values()), "a txn without write ids has mappings"
     yield not txns.mappings.keys() & txns.open.keys(), "an open txn has the mappings of an end"
     yield (
@@ -141,7 +141,7 @@ def table_ids_are_dense(table: Table, mapped: list[int]) -> Checks:
         for write_id in range(table.mapped_from, table.last_write_id + 1)
         if write_id not in table.cleaned_ahead
     ]
-    yield mapped == left, f"table {table.table} maps {mapped}, {left} are left"
+    yield mapped == left, f"table {table.table} must map {left}, got {mapped}"
     yield (
         all(
             table.mapped_from < write_id <= table.last_write_id for write_id in table.cleaned_ahead
@@ -151,24 +151,24 @@ def table_ids_are_dense(table: Table, mapped: list[int]) -> Checks:
 
 
 def names_are_claimed(state: DomainState) -> Checks:
-    """Tables that exist for all hold their names, one each; the others hold none."""
+    """Each committed table holds its name; tables of open txns hold no names."""
     tables = state.tables
     public = [table for table in tables.by_id.values() if table.creator == 0]
     claimed = {name_key(table.catalog, table.name): table.table for table in public}
     yield len(claimed) == len(public), "two tables have one name"
-    yield tables.names == claimed, "the names are not those of the tables"
+    yield tables.names == claimed, "the names differ from the names of the tables"
     yield (
         all(0 < table < tables.next_table for table in tables.by_id),
         "a table has a number that was not given",
     )
-    yield all(table.version >= 0 for table in public), "a table for all is without its creation"
+    yield all(table.version >= 0 for table in public), "a committed table has no version"
     yield (
         all(
             0 < table.named.position <= state.position
             and 0 < table.change.position <= state.position
             for table in public
         ),
-        "a table changed behind the last event",
+        "a table changed after the last event",
     )
 
 
@@ -199,16 +199,16 @@ def changes_wait_for_their_txn(state: DomainState) -> Checks:
     )
     yield (
         counts == {txn: each.metadata for txn, each in txns.items() if each.metadata},
-        ("the metadata counts are not those of the pending changes"),
+        ("the metadata counts differ from the pending changes"),
     )
 
 
 def sessions_own_their_txns(state: DomainState) -> Checks:
-    """Each open txn lies with its session, which is open."""
+    """Each open txn is listed in its session, which is open."""
     sessions = state.sessions.by_number
     owned = {(txn, number) for number, session in sessions.items() for txn in session.txns}
     known = {(txn, each.session) for txn, each in state.txns.open.items()}
-    yield owned == known, "sessions and txns disagree about who owns what"
+    yield owned == known, "sessions and txns disagree about the owners of txns"
     yield (
         all(
             each.session in sessions and sessions[each.session].is_open
@@ -219,7 +219,7 @@ def sessions_own_their_txns(state: DomainState) -> Checks:
 
 
 def answers_are_bounded(state: DomainState) -> Checks:
-    """A session remembers answers within its window; ended ones together not more than a bound."""
+    """A session keeps answers within its window; the number for ended sessions is bounded."""
     sessions = state.sessions
     ended = [s for s in sessions.by_number.values() if not s.is_open]
     yield {s.number for s in ended} == set(sessions.ended), "ended is not the sessions that ended"
@@ -252,7 +252,7 @@ def answers_are_bounded(state: DomainState) -> Checks:
 
 
 def winners_are_indexed(state: DomainState) -> Checks:
-    """Winners stand oldest first above the floor, under the keys they would be entered by anew."""
+    """Winners are in order above the floor, and the index equals one built from them anew."""
     winners, limits = state.winners, state.limits
     positions = [part.position for part in winners.parts]
     yield positions == sorted(positions), "the winners are out of order"
@@ -260,7 +260,7 @@ def winners_are_indexed(state: DomainState) -> Checks:
         all(winners.floor <= position <= state.position for position in positions),
         "a winner lies below the floor",
     )
-    # A part is entered whole, however many keys it has.
+    # The newest part is entered whole, whatever its number of keys.
     yield (
         winners.entries <= limits.conflict_entries_max or len(winners.parts) == 1,
         "too many entries of winners",
@@ -268,11 +268,11 @@ def winners_are_indexed(state: DomainState) -> Checks:
     anew = ConflictIndex(floor=winners.floor)
     restore_winners(anew, winners_form(winners))
     yield anew.entries == winners.entries, "the entries of winners are miscounted"
-    yield index_view(anew) == index_view(winners), "the index is not that of its parts"
+    yield index_view(anew) == index_view(winners), "the index differs from the index of its parts"
 
 
 def index_view(winners: ConflictIndex) -> dict[int, object]:
-    """Return what an index holds, by table."""
+    """Return the content of an index by table, in a form that can be compared."""
     return {
         table: (
             each.shapes,

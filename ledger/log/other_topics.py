@@ -37,7 +37,7 @@ A broker that was cut off may answer for nine more seconds, with an end of event
 class Witness(NamedTuple):
     """A witness of a log: a position and an epoch that the log had, 0 = unknown.
 
-    `head` and `offset` are those of a checkpoint, to be compared with the log.
+    `head` and `offset` come from a checkpoint, and are compared with the log.
     """
 
     name: str

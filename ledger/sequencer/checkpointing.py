@@ -34,7 +34,7 @@ log_lines = structlog.get_logger("lakeledger.sequencer")
 
 
 class Checkpointing:
-    """The checkpoints of one sequencer; `values` are those of the topic up to `end` at its start.
+    """The checkpoints of one sequencer; `values` is the topic's content up to `end` at its start.
 
     With `checks_state`, the invariants of a state are asserted before it is written.
 

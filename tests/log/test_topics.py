@@ -270,7 +270,7 @@ def test_flush_set_and_taken_back(broker: Broker, ledger_name: str) -> None:
 @pytest.mark.kafka
 def test_too_many_replicas(broker: Broker, ledger_name: str) -> None:
     """More replicas than brokers is a setting to correct."""
-    with pytest.raises(SettingsError, match=r"cannot have so many replicas.*or ask for fewer"):
+    with pytest.raises(SettingsError, match=r"cannot have so many replicas.*or request fewer"):
         create_topics(broker.bootstrap, ledger_name, replication=3)
 
 
