@@ -131,7 +131,7 @@ def test_state_that_breaks_an_invariant(led: Led) -> None:
     led.standbys.append(standby)
     standby.state.txns.mapped += 1
 
-    with pytest.raises(StateBrokenError, match="write_ids_are_dense: 1 mappings are counted"):
+    with pytest.raises(StateBrokenError, match="write_ids_are_dense: mapped must be 0, got 1"):
         led.ask(2 * POSITIONS)
 
     assert led.checkpoint() == 0
