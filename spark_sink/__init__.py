@@ -1,6 +1,6 @@
 """Spark as a client of the ledger: the feeder, and tables of the ledger as DataFrames.
 
-Names are loaded when they are first used: the command line looks in here without need of Spark.
+Names are loaded at their first use: the command line imports this package without Spark.
 """
 
 from importlib import import_module

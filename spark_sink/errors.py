@@ -1,4 +1,4 @@
-"""Errors of who plans a table for Spark."""
+"""Errors of planning a table for Spark."""
 
 from ledger.errors import LedgerError
 

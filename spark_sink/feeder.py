@@ -1,11 +1,10 @@
 """The feeder: a Structured Streaming query that folds the events topic into a row store.
 
-It is the follower with Spark in the place of the plain consumer: the same accept rule, the same
-fold, the same store, slice by slice of a micro-batch, each write with the position in it. Where
-a record does not tell that the log is still the one that was read, the fold asks the log itself,
-beside Spark and in the driver. The store is where a restart begins; Spark's own checkpoint only
-carries a query from batch to batch and is made anew each time, so losing it, or getting a batch
-twice, changes nothing.
+It is the follower with Spark in place of the plain consumer: the same accept rule, fold and store,
+slice by slice of a micro-batch, each write with its position. If a record does not show that the
+log is still the same, the fold asks the log itself, beside Spark and in the driver. A restart
+begins at the store. Spark's own checkpoint only carries a query from batch to batch and is made
+anew each time, so losing it, or getting a batch twice, changes nothing.
 """
 
 import json
@@ -30,21 +29,21 @@ from spark_sink.slices import OFFSETS_PER_BATCH, slices_of
 
 LOOK_S = 0.5
 REPORT_S = 10.0
-# What a batch may still take when told to stop: a slice of short events folds within 4 s (load 1).
+# How long a batch may still run after a stop: a slice of short events folds within 4 s (load 1).
 END_S = 10.0
 PARTITION = 0
 GROUP = "lakeledger-feeder"
-# Spark fetches only what it knows to be there, and asks for the ends of the log right behind. The
-# client has by then sent its next fetch, and the broker answers a connection in order: what was
-# asked waits for as long as that fetch may, in every batch. With Kafka's 500 ms a batch of one
-# event takes 680 ms, with 1 ms 110 (load 3).
+# Spark fetches only known records, and requests the ends of the log right afterwards. By then the
+# client has sent its next fetch, and the broker answers a connection in order: in every batch the
+# request waits for as long as that fetch may. With Kafka's 500 ms a batch of one event takes 680
+# ms, with 1 ms 110 (load 3).
 FETCH_WAIT_MS = "1"
 
 log_lines = structlog.get_logger("lakeledger.feeder")
 
 
 class Feeder:
-    """Feeds one fold from one ledger's events topic until told to stop."""
+    """Feeds one fold from one ledger's events topic until it is stopped."""
 
     def __init__(
         self,
@@ -86,7 +85,8 @@ class Feeder:
         """Run the query until `stop` is set.
 
         Raises LogDamagedError, IncompatibleError or LogUnavailableError as the fold does, the
-        latter also when Spark itself gave up, its JVM has ended, or somebody stopped the query.
+        latter also if Spark itself gave up, its JVM has ended, or another program stopped the
+        query.
         """
         with needing_jvm(self._spark):
             self._run(stop)
@@ -103,13 +103,13 @@ class Feeder:
             raise self._failure
         error = query.exception()
         if error is not None:
-            # Where the log lost its end Spark only tells that offsets are gone.
+            # If the log lost its end, Spark's error only says that offsets are gone.
             self._fold.check_rows()
             raise LogUnavailableError(f"the streaming query ended: {error}") from error
         if not stop.is_set():
             raise LogUnavailableError(
-                "the streaming query was stopped, and not by this feeder; see who else uses its "
-                "Spark session, and start it again: it goes on where the store ends"
+                "the streaming query was stopped, but not by this feeder. Check what else uses its "
+                "Spark session, and start the feeder again: it goes on where the store ends"
             )
 
     def start(self) -> StreamingQuery:
@@ -131,7 +131,7 @@ class Feeder:
         )
 
     def feed_batch(self, batch: DataFrame, _batch_id: int) -> None:
-        """Fold one micro-batch; records the store has already are passed over."""
+        """Fold one micro-batch; records that the store holds already are skipped."""
         with self._turn:
             if self._is_stopping:
                 return
@@ -154,7 +154,7 @@ class Feeder:
         if fresh[0].offset != self._fold.offset:
             raise LogDamagedError(
                 self._fold.position + 1,
-                f"offset {self._fold.offset} comes next, Spark brought {fresh[0].offset}",
+                f"the next offset must be {self._fold.offset}, got {fresh[0].offset} from Spark",
             )
         fed = self._fold.feed(fresh)
         self._checkpoint.replace_if_old()
@@ -162,7 +162,7 @@ class Feeder:
             self._applied(fed)
 
     def _feed(self, records: Sequence[Record]) -> None:
-        """Fold records, and keep what went wrong: Spark would only tell that something did."""
+        """Fold records, and keep the error: Spark would hide it behind an error of its own."""
         try:
             self.feed(records)
         except Exception as error:
@@ -170,7 +170,7 @@ class Feeder:
             raise
 
     def _read(self, start: int, end: int) -> DataFrame:
-        """Read so many records of the topic once more, with all their bytes."""
+        """Read the records of a range of offsets once more, with all their bytes."""
         options = {
             **self._source(start),
             "endingOffsets": self._at(end),
@@ -195,13 +195,13 @@ class Feeder:
         return json.dumps({self._topic: {str(PARTITION): offset}})
 
     def _look_at_checkpoint(self) -> None:
-        """See whether the last batch left it to be replaced; while there is one, it does so."""
+        """Replace an old checkpoint, unless a batch is under way: then the batch does."""
         with self._turn:
             if not self._is_feeding:
                 self._checkpoint.replace_if_old()
 
     def _report(self, query: StreamingQuery) -> None:
-        """Log position and lag now and then; Spark is asked only when something moved."""
+        """Log position and lag now and then; Spark is asked only if the position moved."""
         now_s, position = time.monotonic(), self._fold.position
         if now_s - self._reported_s < REPORT_S or position == self._reported:
             return

@@ -1,4 +1,4 @@
-"""The command that is the feeder: it folds the log within Spark until it is stopped."""
+"""The command `serve feeder`: it folds the log within Spark until it is stopped."""
 
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -84,7 +84,7 @@ def serve_feeder(
 
 
 def rebuild_rows(log: Log, rows: Path, stop: Signal) -> None:
-    """Make the rows of a feeder anew with the fold that it runs, and show how far that is."""
+    """Make the rows of a feeder anew with the same fold, and show the progress."""
     from projections.fold.follower import rebuild  # noqa: PLC0415 - a role loads only what it runs
 
     with progress_bar("rebuilding") as progress:

@@ -1,4 +1,4 @@
-"""The rows of files that the ledger lists, with the partition values that it says they have."""
+"""The rows of files that the ledger lists, with their partition values from the ledger."""
 
 import re
 import warnings
@@ -16,7 +16,7 @@ from spark_sink.folders import location_of
 from spark_sink.partition_values import refusal
 from spark_sink.unions import TEXT, empty, in_pairs, quoted, schema_of, type_of, union
 
-# Files of such a name Spark passes over, whoever names them.
+# Spark skips files with such a name, even if a caller names them.
 HIDDEN: Final = re.compile(r"(?:^|/)[_.][^/]*$|\._COPYING_$")
 # A path from a root, or a URI; Hadoop writes file:/a as well as file:///a.
 ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
@@ -28,9 +28,10 @@ def files_frame(
     files: Sequence[FileRow],
     partitioned: Mapping[int, Sequence[str]],
 ) -> DataFrame:
-    """Return the rows of files; partition values are what the ledger says they are.
+    """Return the rows of files, with partition values from the ledger.
 
-    They are of the columns that `partitioned` names by where a file was added, else of the table's.
+    The values are of the columns that `partitioned` holds for the position of a file's add, else of
+    the table's partition columns.
     """
     for file in files:
         check_plain(file)
@@ -49,11 +50,11 @@ def files_frame(
 
 
 def check_plain(file: FileRow) -> None:
-    """Raise UnreadableTableError for a file of which Spark would read other rows than it has."""
+    """Raise UnreadableTableError for a file that Spark would read with other rows than it has."""
     if file.vector:
         what = "has a deletion vector"
     elif HIDDEN.search(file.path):
-        what = "has a name that Spark takes for hidden"
+        what = "has a name that Spark treats as hidden"
     else:
         return
     raise UnreadableTableError(
@@ -68,10 +69,10 @@ def partition_frames(
     names: Sequence[str],
     files: Sequence[FileRow],
 ) -> Iterator[DataFrame]:
-    """Yield the rows of files whose values are of these columns, some of which may be gone.
+    """Yield the rows of files with values of these columns, some of which may be dropped.
 
-    Those of a partition that cannot be read are by themselves: they fail the queries that meet
-    them, and no others.
+    Rows of a partition that cannot be read are a frame of their own: they fail only the queries
+    that read them.
     """
     known = {each.name: type_of(each) for each in table.columns}
     known = known or dict.fromkeys(table.partition_columns, TEXT)
@@ -99,13 +100,14 @@ def partition_frames(
 def with_faults(found: DataFrame, types: Mapping[str, str], faults: Sequence[str]) -> DataFrame:
     """Return rows whose partitions have values that their columns cannot hold, as NULL.
 
-    So no condition on such a column holds for them; a query that still meets them fails.
+    So no condition on such a column holds for them; a query that still reads them fails.
     """
     for name in faults:
-        # It names the file: what is said of the partition alone Spark asks of all partitions first.
+        # It names the file: Spark would evaluate an error of the partition alone for all partitions
+        # first.
         said = refusal(sf.col(quoted(name)), types[name], name)
-        told = sf.concat(said, sf.lit("; it is that of "), sf.col("_metadata.file_path"))
-        found = found.where(sf.raise_error(told).cast("boolean"))
+        error = sf.concat(said, sf.lit("; it is the value of "), sf.col("_metadata.file_path"))
+        found = found.where(sf.raise_error(error).cast("boolean"))
     values = {
         name: sf.lit(None).cast(kind) if name in faults else sf.col(quoted(name)).try_cast(kind)
         for name, kind in types.items()
@@ -114,16 +116,16 @@ def with_faults(found: DataFrame, types: Mapping[str, str], faults: Sequence[str
 
 
 def warn_of(faults: Sequence[str], files: Sequence[Placed]) -> None:
-    """Warn of files that conditions on a column pass over."""
+    """Warn of files that conditions on a column skip."""
     warnings.warn(
         f"{len(files)} files, such as {files[0].paths[0]}, lie in partitions whose value of "
-        f"{', '.join(faults)} is none of the type of that column: no condition on it holds for "
-        "them, and a query that reads them fails. Correct the values, or alter the type",
+        f"{', '.join(faults)} does not fit the type of that column: no condition on it holds "
+        "for them, and a query that reads them fails. Correct the values, or alter the type",
         stacklevel=6,
     )
 
 
 def paths_of(table: TableDefinition, file: FileRow) -> Sequence[str]:
-    """Return where a file of a table may lie; a path may be one of its own."""
+    """Return the paths at which a file of a table may be; a path may be absolute."""
     is_own = ABSOLUTE.match(file.path)
     return spellings("" if is_own else location_of(table), file.path)

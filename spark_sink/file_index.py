@@ -1,8 +1,8 @@
-"""Files of a table as one scan of Spark, each in the partition that the ledger says.
+"""Files of a table as one scan of Spark, each in its partition from the ledger.
 
-Spark knows the partition of a file by the folder that it lies in. What the ledger says may be
-otherwise, or lie elsewhere: `LedgerFiles.java` tells Spark so, compiled where Spark compiles its
-own queries. A scan costs what its files cost, however many partitions they are of.
+Spark takes the partition of a file from its folder. The ledger may record another one, or another
+place: `LedgerFiles.java` passes it to Spark, compiled by the compiler of Spark's own queries. A
+scan costs what its files cost, however many partitions they have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from spark_sink.unions import quoted
 
 SOURCE: Final = "LedgerFiles.java"
 MAKER: Final = "lakeledger.LedgerFiles$Maker"
-# No path and no value of the ledger has it.
+# No path and no value of the ledger contains it.
 END: Final = "\0"
 SHOWN: Final = 3
 
@@ -27,16 +27,16 @@ Values = tuple[str | None, ...]
 
 
 class Placed(NamedTuple):
-    """A file: the paths at one of which it lies, and its partition values, None or "" for NULL."""
+    """A file: the paths at one of which it is, and its partition values, None or "" for NULL."""
 
     paths: Sequence[str]
     values: Values
 
 
 def spellings(location: str, path: str) -> Sequence[str]:
-    """Return where a file may lie: what a Delta log names is a URI, of others it is plain text.
+    """Return the paths of a file: a path from a Delta log is a URI, other paths are plain text.
 
-    `location` is "" where the path is one of its own.
+    `location` is "" for an absolute path.
     """
     folder = f"{location}/" if location else ""
     plain = f"{folder}{path}"
@@ -51,32 +51,33 @@ def scan_of(
 ) -> DataFrame:
     """Return the rows of files with their partition values, in columns of these SQL types.
 
-    `columns` are those in the files, as DDL; None = whichever they have. A value that its column
-    cannot hold is NULL, see `unfit`. Raises UnreadableTableError for a file that is not there, or
-    lies at two of its paths, and for a path that Hadoop cannot look for.
+    `columns` are the columns in the files, as DDL; None means all that they have. A value that its
+    column cannot hold is NULL, see `unfit`.
+    Raises UnreadableTableError for a file that is missing, or exists at two of its paths, and for a
+    path that Hadoop cannot search.
     """
     values = list(dict.fromkeys(each.values for each in files))
     numbers = {each: number for number, each in enumerate(values)}
-    told = [
+    places = [
         (path, numbers[each.values], at) for at, each in enumerate(files) for path in each.paths
     ]
     texts = (
-        END.join(path for path, _, _ in told),
-        ",".join(str(partition) for _, partition, _ in told),
-        ",".join(str(file) for _, _, file in told),
+        END.join(path for path, _, _ in places),
+        ",".join(str(partition) for _, partition, _ in places),
+        ",".join(str(file) for _, _, file in places),
     )
     try:
         index = maker(spark, types, values).files(*texts)
     except IllegalArgumentException as refused:
         raise UnreadableTableError(
-            f"Hadoop cannot look for a path of the table: none may be of another host ({refused})"
+            f"Hadoop cannot search a path of the table: none may be of another host ({refused})"
         ) from refused
     check_found(files, list(index.counts(len(files))))
     return DataFrame(index.rows(columns), spark)
 
 
 def check_found(files: Sequence[Placed], counts: Sequence[int]) -> None:
-    """Raise UnreadableTableError unless each file lies at one of its paths."""
+    """Raise UnreadableTableError unless each file exists at exactly one of its paths."""
     missing = [each.paths[0] for each, count in zip(files, counts, strict=True) if not count]
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
@@ -87,8 +88,8 @@ def check_found(files: Sequence[Placed], counts: Sequence[int]) -> None:
     double = next((each for each, count in zip(files, counts, strict=True) if count > 1), None)
     if double is not None:
         raise UnreadableTableError(
-            f"it is not known which file is meant by {double.paths[0]}: there are "
-            f"{' and '.join(double.paths)}. Take away the one that is not of the table"
+            f"the path {double.paths[0]} may mean two files: "
+            f"{' and '.join(double.paths)}. Remove the one that is not of the table"
         )
 
 
@@ -105,7 +106,7 @@ def unfit(
 
 
 def maker(spark: SparkSession, types: Mapping[str, str], values: Sequence[Values]) -> Any:
-    """Return what makes scans in the JVM of a session."""
+    """Return the object that makes scans in the JVM of a session."""
     columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in types.items())
     texts = END.join(value or "" for row in values for value in row) if types else ""
     # PySpark has no public way to the JVM.
@@ -119,7 +120,7 @@ def maker(spark: SparkSession, types: Mapping[str, str], values: Sequence[Values
 
 @cache
 def constructor(context: Any) -> Any:
-    """Return what constructs a maker, compiled once for the JVM of a context."""
+    """Return the constructor of such objects, compiled once for the JVM of a context."""
     jvm = context._jvm  # noqa: SLF001
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())

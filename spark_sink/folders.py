@@ -1,4 +1,4 @@
-"""Folders of a table: where they lie, those of write ids, and how their names are looked for."""
+"""Folders of a table: its location, the folders of write ids, and patterns of their names."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,9 @@ from ledger.core.commands import TableDefinition
 from spark_sink.errors import UnreadableTableError
 
 DELTA_FOLDER: Final = re.compile(r"delta_(0*[1-9][0-9]*)")
-# What Hive compacts to, and where it keeps what was deleted, is looked for as well, to be refused.
+# Hive's folders of compacted and deleted rows are searched too, in order to refuse them.
 DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"
-# What Spark and Hive do not write as it is in the name of a folder, and what nobody can.
+# Characters that Spark and Hive escape in the name of a folder, and those that no folder can have.
 ESCAPED: Final = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 DIVIDING: Final = "/="
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
@@ -34,7 +34,8 @@ def delta_folders(spark: SparkSession, table: TableDefinition) -> Iterator[tuple
 def check_none_divides(frame: DataFrame) -> None:
     """Raise UnreadableTableError for a file in a partition within a folder of a write id.
 
-    Spark would take what that says for the value of a column, whatever the file or the table says.
+    Spark would use that partition's value for a column, instead of the one in the file or the
+    table.
     """
     for file in files_of(frame):
         *levels, _ = file.split("/")
@@ -47,7 +48,7 @@ def check_none_divides(frame: DataFrame) -> None:
 
 
 def files_of(frame: DataFrame) -> Sequence[str]:
-    """Return the URIs of the files of a scan, which Spark keeps from when it looked for them."""
+    """Return the URIs of the files of a scan, which Spark keeps from its listing."""
     context: Any = frame.sparkSession.sparkContext
     # PySpark brings them one by one: 0.6 s for 6,000.
     files = context._jvm.scala.runtime.ScalaRunTime.genericWrapArray(  # noqa: SLF001
@@ -58,7 +59,7 @@ def files_of(frame: DataFrame) -> Sequence[str]:
 
 
 def lies_at(spark: SparkSession, location: str, pattern: str) -> bool:
-    """Tell whether something whose name fits a pattern lies at a location, be that with a colon."""
+    """Return whether a name that fits a pattern is at a location, even one with a colon."""
     system, path = in_hadoop(spark, location)
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
     fitting = jvm.org.apache.hadoop.fs.GlobFilter(pattern)
@@ -66,7 +67,7 @@ def lies_at(spark: SparkSession, location: str, pattern: str) -> bool:
 
 
 def is_there(spark: SparkSession, text: str) -> bool:
-    """Tell whether a file or a folder of that path is there, without a listing."""
+    """Return whether a file or a folder exists at a path, without a listing."""
     system, path = in_hadoop(spark, text)
     return bool(system.exists(path))
 
@@ -78,14 +79,14 @@ def folders(spark: SparkSession, pattern: str) -> list[str]:
         found = system.globStatus(path) or ()
     except IllegalArgumentException as refused:
         raise UnreadableTableError(
-            f"Hadoop cannot look for folders {pattern}: where it looks, no name may have a colon; "
-            f"in that of a partition it is written as %3A ({refused})"
+            f"Hadoop cannot search folders {pattern}: no name there may have a colon; in the name "
+            f"of a partition a colon is written as %3A ({refused})"
         ) from refused
     return sorted(each.getPath().toString() for each in found if each.isDirectory())
 
 
 def in_hadoop(spark: SparkSession, text: str) -> tuple[Any, Any]:
-    """Return a path as Hadoop has it, behind the file system that it is of."""
+    """Return a path as a Hadoop path, behind its file system."""
     # PySpark has no public way to the file systems that it reads from.
     context: Any = spark.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(text)  # noqa: SLF001
@@ -93,16 +94,16 @@ def in_hadoop(spark: SparkSession, text: str) -> tuple[Any, Any]:
 
 
 def location_of(table: TableDefinition) -> str:
-    """Return where the files of a table lie; raises UnreadableTableError if it does not say."""
+    """Return the location of a table; raises UnreadableTableError without one."""
     if not table.location:
         raise UnreadableTableError(
-            "the table does not say where its files lie; alter it to have a location"
+            "the table must have a location to be read by Spark; alter it to have one"
         )
     return table.location.rstrip("/")
 
 
 def in_any_spelling(name: str) -> str:
-    """Return the name of a column as a pattern that fits it however a folder spells it."""
+    """Return a pattern that fits the name of a column in any spelling of a folder."""
     return "".join(map(spelled, name))
 
 
@@ -116,5 +117,5 @@ def spelled(character: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as a pattern that fits nothing else."""
+    """Return a pattern that fits only this text."""
     return _GLOB.sub(r"\\\1", text)

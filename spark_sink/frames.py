@@ -1,8 +1,8 @@
 """A table of the ledger as a DataFrame: exactly the data of one snapshot, native Parquet scans.
 
-What the table is comes from the cache of this host; which of its data are read, from the snapshot:
-the folders `delta_<write id>` that its list says are valid, or the files that were live. Of an
-external table everything at its location is read, as nobody commits there.
+The definition of the table comes from the cache of this host. The snapshot decides which data are
+read: the folders `delta_<write id>` that are valid in its list, or the live files. For an external
+table all data at its location are read, since no program commits there through the ledger.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ from spark_sink.host_tables import (
     host_tables,
     partition_columns,
 )
-from spark_sink.partition_values import is_told, read_as
+from spark_sink.partition_values import is_read_as_text, read_as
 from spark_sink.unions import TEXT, empty, in_pairs, quoted, schema_of, type_of, union
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def cached_table(
     """Return the data of a table as a snapshot sees it, with the columns that it sees.
 
     `snapshot` is an open `Transaction`; `tables` are by default the tables of this host. The txn
-    remembers that it read all rows, as by `Transaction.read`: a later commit that changed them
-    wins. `where`, a condition of Spark SQL or an expression, keeps the rows for which it holds in
-    the session's time zone, and only these count as read. Later filters of the DataFrame are not
-    known here. `record=False` says that the txn's writes do not depend on the rows.
+    records that it read all rows, as with `Transaction.read`: a commit in the meantime that changed
+    them wins. `where`, a condition of Spark SQL or an expression, keeps the rows for which it holds
+    in the session's time zone, and only these count as read. Later filters of the DataFrame do not
+    count. With `record=False` the read is not recorded: the txn's writes do not depend on the rows.
 
     A reader sees the folders of its own txn, but not files that the txn only declared. Files are
     read by the names of columns: a renamed column is NULL in older files, unless their partition
@@ -70,9 +70,10 @@ def cached_table(
     of files only queries that meet the partition fail: no condition on its column holds for it.
 
     Raises UnknownTableError, ReaderBehindError, SettingsError, StoreError, PredicateSyntaxError,
-    ValueError if the txn has ended and the read is to be remembered, and UnreadableTableError for
-    deletion vectors, hidden paths, missing files, column mapping, folders of other makers, in other
-    places or with a colon, an external table with a Delta log, and a table without a location.
+    ValueError if the txn has ended and the read would be recorded, and UnreadableTableError for
+    deletion vectors, hidden paths, missing files, column mapping, folders of other programs, in
+    other places or with a colon, an external table with a Delta log, and a table without a
+    location.
     """
     zone = "UTC" if where is None else session_zone(spark)
 
@@ -108,14 +109,14 @@ def session_zone(spark: SparkSession) -> str:
 def sql_in(where: "str | Expression", zone: str) -> str:
     """Return the SQL of a condition for a session of a time zone.
 
-    Raises ValueError for an expression that is meant in another one: SQL cannot say so.
+    Raises ValueError for an expression in another time zone: SQL cannot express that.
     """
     if isinstance(where, str):
         return where
     others = where.zones() - {zone_named(zone)}
     if others:
         raise ValueError(
-            f"the condition is meant in time zone {min(others) or 'UTC'}, Spark's session is in "
+            f"the condition is in time zone {min(others) or 'UTC'}, Spark's session is in "
             f"{zone}: set spark.sql.session.timeZone, or leave out in_zone"
         )
     return where.sql()
@@ -127,13 +128,14 @@ def folders_frame(
     write_ids: ValidWriteIdList,
     levels: Sequence[Level],
 ) -> DataFrame:
-    """Return the rows of the folders that a list shows, in whichever way they are laid out."""
+    """Return the rows of the folders that a list shows, in any of the table's layouts."""
     check_none_lies_above(spark, table, write_ids, levels)
     parts: list[DataFrame] = []
     read: set[str] = set()
     for names, own_ids in levels:
         then, taken = {now: name for name, now in names.items()}, set(map(str.lower, names))
-        # What is called now as a level was then is another column, and those folders have none.
+        # A present column with the former name of a level is another column, and those folders lack
+        # it.
         held = [
             each for each in table.columns if each.name in then or each.name.lower() not in taken
         ]
@@ -169,7 +171,7 @@ def check_none_lies_above(
 ) -> None:
     """Raise UnreadableTableError for a folder that lies above the partitions of its table.
 
-    Nobody looks for it there, unless the table was partitioned by fewer columns before.
+    No reader searches there, unless the table was partitioned by fewer columns before.
     """
     known = {tuple(map(str.lower, names)) for names, _ in levels}
     for count, column in enumerate(table.partition_columns):
@@ -180,20 +182,20 @@ def check_none_lies_above(
             if write_ids.is_valid(number):
                 raise UnreadableTableError(
                     f"the folder {path} lies in no partition of column {column}, so its rows would "
-                    f"be left out; a folder of a write id lies in those of its partition, as "
+                    f"be left out; a folder of a write id must lie in its partition, as "
                     f"{column}=<value>/delta_{number}"
                 )
 
 
 def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
-    """Return all rows that lie at a location; where no folder says a partition, the files do."""
+    """Return all rows at a location; without folders of partitions the files hold the values."""
     location, columns = location_of(table), table.partition_columns
     if is_there(spark, f"{location}/{DELTA_LOG}"):
         raise UnreadableTableError(
-            f"at {location} lies a Delta table, so a plain scan would also show rows that it has "
-            "no more; read it with a Delta reader, or bring it in with lakeledger import delta"
+            f"at {location} is a Delta table, so a plain scan would also show its removed rows; "
+            " read it with a Delta reader, or bring it in with lakeledger import delta"
         )
-    if any(is_told(spark, table, each) for each in table.columns):
+    if any(is_read_as_text(spark, table, each) for each in table.columns):
         first = "/".join([literal(location), f"{in_any_spelling(columns[0])}=*"])
         table = table._replace(partition_columns=columns if folders(spark, first) else [])
     return scan(spark, table, [location], is_deep=not lies_at(spark, location, "*=*"))
@@ -202,22 +204,24 @@ def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
 def scan(
     spark: SparkSession, table: TableDefinition, paths: Sequence[str], *, is_deep: bool = False
 ) -> DataFrame:
-    """Return the rows under some paths, whose folders say their partitions.
+    """Return the rows under some paths, whose folders name their partitions.
 
-    Those of an unpartitioned table say nothing, and only a deep scan reads what lies within them.
+    Folders of an unpartitioned table name none, and only a deep scan reads the folders within them.
     """
     reader = spark.read.option("basePath", location_of(table))
     reader = reader.option("recursiveFileLookup", is_deep).option("mergeSchema", not table.columns)
     if not table.columns and table.partition_columns:
         found = parquet(reader, paths).schema
         reader = reader.schema(with_texts(found, table.partition_columns))
-    told = {each.name: type_of(each) for each in table.columns if is_told(spark, table, each)}
+    texts = {
+        each.name: type_of(each) for each in table.columns if is_read_as_text(spark, table, each)
+    }
     if table.columns:
         columns = [
-            each._replace(type=TEXT) if each.name in told else each for each in table.columns
+            each._replace(type=TEXT) if each.name in texts else each for each in table.columns
         ]
         reader = reader.schema(schema_of(table._replace(columns=columns)))
-    values = {name: read_as(sf.col(quoted(name)), kind, name) for name, kind in told.items()}
+    values = {name: read_as(sf.col(quoted(name)), kind, name) for name, kind in texts.items()}
     return parquet(reader, paths).withColumns(values)
 
 
@@ -233,14 +237,14 @@ def with_texts(schema: StructType, names: Sequence[str]) -> StructType:
 
 
 def parquet(reader: DataFrameReader, paths: Iterable[str]) -> DataFrame:
-    """Return what a reader reads of some paths, each by its own name.
+    """Return the rows of some paths, each taken literally.
 
-    Raises UnreadableTableError for a path that Hadoop cannot look for.
+    Raises UnreadableTableError for a path that Hadoop cannot search.
     """
     try:
         return reader.parquet(*map(literal, paths))
     except IllegalArgumentException as refused:
         raise UnreadableTableError(
-            "Hadoop cannot look for a path of the table: with a colon, none may have a character "
+            "Hadoop cannot search a path of the table: with a colon, none may have a character "
             f"of patterns, and none may be of another host ({refused})"
         ) from refused

@@ -1,7 +1,7 @@
-"""The tables of this host's rows, as one snapshot sees them: what a Spark job plans from.
+"""The tables of this host's rows in one snapshot, for planning Spark jobs.
 
-Resolving happens in the driver, before anything is read, so it costs a look into a cache and no
-task ever sees metadata that moves. Nothing here loads Spark.
+The driver resolves tables before any data are read. So that costs one lookup in a cache, and no
+task sees metadata change. Nothing here loads Spark.
 """
 
 import atexit
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
 
 WAIT_MS: Final = 30_000
-# No column is called so.
+# No column has this name.
 GONE: Final = ""
 
 
 class Snapshot(Protocol):
-    """What is seen: a `Transaction`, as it is since it opened.
+    """The view of a `Transaction` since it opened.
 
-    `id` is the txn that holds it, and `opened` the position that files are as of.
+    `id` is the txn that holds it, and `opened` the position of its files.
     """
 
     id: int
@@ -55,29 +55,29 @@ class Snapshot(Protocol):
 
     @property
     def token(self) -> Token:
-        """The token of the last answer to the txn, which rows must have come to."""
+        """The token of the last answer to the txn, which the rows must have reached."""
         ...
 
     @property
     def valid_txns(self) -> ValidTxnList:
-        """The txns that are seen."""
+        """The valid txns of the snapshot."""
         ...
 
     def check_shown(self, read: TableFiles) -> None:
-        """Raise FilesUnknownError if a read without files leaves out what this txn added itself."""
+        """Raise FilesUnknownError if a read without files leaves out files that this txn added."""
         ...
 
     def use(self, read: TableFiles) -> None:
-        """Remember a read, so that a commit of this txn loses to whatever changed what it read."""
+        """Record a read: a commit in the meantime that changes the read data wins."""
         ...
 
 
 class Level(NamedTuple):
-    """A way in which folders may be laid out: the names that the partition columns had.
+    """One layout of folders: the names that the partition columns had.
 
-    Each comes with the name it has now. Where folders of the same form stood for different columns
-    at different times, `write_ids` are those written since this meaning holds. None = the oldest
-    meaning: all folders of the form that no later one claims.
+    Each name comes with the present name of its column. If folders of one shape had different
+    columns at different times, `write_ids` are the ids written since this layout holds. None: every
+    folder of this shape that no newer level claims.
     """
 
     names: Mapping[str, str]
@@ -87,11 +87,10 @@ class Level(NamedTuple):
 class HostTable(NamedTuple):
     """A table as a snapshot sees it.
 
-    `write_ids` are those it may read, None for an external table; `files` those that were live at
-    the snapshot, None where folders tell by their names whose they are. `partitioned` has the
-    columns that the values of files are of, by where they were added, if not the partition columns.
-    `levels` are the ways in which folders may be laid out, the newest first; none where no folder
-    says whose it is.
+    `write_ids` are the valid ids, None for an external table. `files` are the live files of the
+    snapshot, None if the names of folders hold the write ids. `partitioned` has the columns of the
+    partition values of files, by the position of their add, where they differ from the partition
+    columns. `levels` are the layouts of folders, the newest first; [] if folders hold no write ids.
     """
 
     metadata: TableMetadata
@@ -107,7 +106,7 @@ class HostTables:
     Attributes:
         cache: the metadata cache, with its counts.
         reads: the read model of the same rows.
-        catalog: that of names.
+        catalog: the catalog of names.
     """
 
     def __init__(
@@ -121,10 +120,7 @@ class HostTables:
 
     @classmethod
     def open(cls, store: Path, catalog: str = CATALOG_DEFAULT) -> Self:
-        """Return the tables of the rows that a feeder or follower keeps at `store`.
-
-        Raises StoreMissingError.
-        """
+        """Return the tables of a feeder's or follower's rows; raises StoreMissingError."""
         with ExitStack() as opened:
             reads = StoreReads(opened.enter_context(RocksReader.open(store)))
             rows = opened.enter_context(RocksReader.open(store))
@@ -142,20 +138,20 @@ class HostTables:
         record: bool = True,
         time_zone: ZoneLike = "UTC",
     ) -> HostTable:
-        """Return what a snapshot sees of the table that had a name then.
+        """Return the table that had a name in a snapshot, as the snapshot sees it.
 
-        The txn of the snapshot remembers that it read all rows, or those of a condition `where`, as
-        by `Transaction.read`; `record=False` says that nothing it writes depends on them. An
-        external table is nobody's to commit to, and is not remembered. `time_zone` is that of the
-        session in which the condition is meant.
+        The txn of the snapshot records that it read all rows, or those of a condition `where`, as
+        with `Transaction.read`; with `record=False` it does not, since its writes do not depend on
+        them. Reads of an external table are not recorded: no txn commits to it. `time_zone` is the
+        time zone of the condition.
 
-        What its own txn created or renamed goes by the new name. Changes of tables outside a txn
-        hold for every reader from their position on, but none gives a name to another table that
-        was one's then. Raises UnknownTableError, SettingsError if the rows are those of another
-        ledger, LogRewrittenError if the log lost what the txn or an earlier call has seen,
-        ReaderBehindError if they have not come to the snapshot in time, StoreError if one is
-        missing, PredicateSyntaxError, FilesUnknownError where there are none but those that the txn
-        added itself, and ValueError if a txn that has ended is to remember.
+        Tables that the own txn created or renamed have the new name. Changes outside a txn hold for
+        every reader from their position on, but they give no other table a name that was taken in
+        the snapshot. Raises UnknownTableError, SettingsError for rows of another ledger,
+        LogRewrittenError if the log lost events that the txn or an earlier call has seen,
+        ReaderBehindError if the rows do not reach the snapshot in time, StoreError if a store is
+        missing, PredicateSyntaxError, FilesUnknownError if only the txn's own files are known, and
+        ValueError if a txn that has ended would record a read.
         """
         self._check_lineage(snapshot, max_wait_ms)
         self._rows.refresh()
@@ -189,9 +185,9 @@ class HostTables:
         self._rows.close()
 
     def _check_lineage(self, snapshot: Snapshot, max_wait_ms: int) -> None:
-        """Wait until the rows have come to a snapshot, and see that they hold all that was seen.
+        """Wait until the rows reach a snapshot, and check that they hold all events seen before.
 
-        Once they do not, these tables are of a log that is no more; other ones are to be opened.
+        If they do not, these tables are of a log that is gone; open new ones.
         """
         token = snapshot.token
         check_identity(self.reads, token, max_wait_ms)
@@ -207,9 +203,9 @@ class HostTables:
     def _read(
         self, found: TableMetadata, snapshot: Snapshot, where: "str | Expression | None", zone: str
     ) -> TableFiles:
-        """Return the files that a condition may concern; folders tell by their names what they are.
+        """Return the files that a condition may concern.
 
-        Of a table in folders the files are not known, so without a condition everything is read.
+        The files of a table in folders are not known, so without a condition everything is read.
         """
         if found.definition.layout == "directories":
             row = known_row(self.reads, found.table)
@@ -240,7 +236,7 @@ class HostTables:
         row, seen = self.reads.table(found.table), found.definition
         if row is None or not files:
             return {}
-        # What the reader itself changes holds for no file that is there.
+        # A change by the reader's own txn holds for no existing file.
         is_own = is_partitioned_otherwise(seen, row.definition)
         adds = {each.added for each in files if is_own or each.added <= row.partitioned}
         then, now = self._columns_at(found, adds, names), partition_columns(seen)
@@ -249,7 +245,7 @@ class HostTables:
     def _columns_at(
         self, found: TableMetadata, adds: AbstractSet[int], names: "NamesNow"
     ) -> Iterator[tuple[int, Sequence[str]]]:
-        """Yield the partition columns as of positions; each definition is looked at but once."""
+        """Yield the partition columns as of positions; each definition is read once."""
         since, then = max(adds, default=0) + 1, found.definition
         columns: Sequence[str] = ()
         for added in sorted(adds, reverse=True):
@@ -269,11 +265,11 @@ class HostTables:
     def _levels(
         self, found: TableMetadata, snapshot: Snapshot, names: "NamesNow"
     ) -> Sequence[Level]:
-        """Return how the folders of a table may be laid out, by any definition it had so far."""
+        """Return the layouts of the folders of a table, from all its definitions so far."""
         row, seen = self.reads.table(found.table), found.definition
         known = [(snapshot.opened, seen)]
         if row is not None and (row.partitioned or is_partitioned_otherwise(seen, row.definition)):
-            # The partition columns of now are those of all definitions since.
+            # All definitions since then have the present partition columns.
             before = min(snapshot.opened, row.partitioned)
             known += definitions(self._rows, found.table, snapshot.opened, limit=1)
             known += definitions(self._rows, found.table, before)
@@ -301,9 +297,9 @@ class HostTables:
 
 
 class NamesNow:
-    """The names that partition columns of before have now, in what a reader of a position sees.
+    """The present names of former partition columns, for a reader of a position.
 
-    A column is known by its id. That of one that was dropped may be another one's since, so one of
+    A column is identified by its id. The id of a dropped column may be used again, so a column with
     another name is the same only if the table had it all the time.
     """
 
@@ -314,9 +310,9 @@ class NamesNow:
         self._names = {column.id: column.name for column in table.definition.columns}
 
     def of(self, then: TableDefinition, since: int) -> list[str]:
-        """Return the partition columns of a definition of a position by the names of now.
+        """Return the partition columns of an earlier definition by their present names.
 
-        One that is gone keeps its name, or is `GONE` where that is another column's now.
+        A dropped column keeps its name, or is `GONE` if another column has the name now.
         """
         ids = {column.name.lower(): column.id for column in then.columns}
         return [self._of(each, ids.get(each.lower(), 0), since) for each in then.partition_columns]
@@ -325,13 +321,13 @@ class NamesNow:
         now = self._names.get(column)
         if now is not None and (now.lower() == name.lower() or self._since[column] <= since):
             return now
-        # Where a definition names no columns, one that came since is the one of its name.
+        # If a definition lists no columns, a later column of the same name is the same one.
         is_taken = column and name.lower() in map(str.lower, self._names.values())
         return GONE if is_taken else name
 
     @cached_property
     def _since(self) -> Mapping[int, int]:
-        """From which position on the table had the columns of now; only a rename asks for it."""
+        """The position from which the table had each present column; only renames need it."""
         since = dict.fromkeys(self._names, self._position)
         left = set(since)
         for position, then in definitions(self._rows, self._table, self._position):
@@ -343,7 +339,7 @@ class NamesNow:
 
 
 def is_partitioned_otherwise(table: TableDefinition, other: TableDefinition) -> bool:
-    """Tell whether the partition columns of two definitions differ, in names, types or ids."""
+    """Return whether the partition columns of two definitions differ, in names, types or ids."""
     return partitioned_by(table) != partitioned_by(other)
 
 
@@ -365,9 +361,9 @@ def named_for(rows: RowReader, name: Name, snapshot: Snapshot) -> Iterator[int]:
 
 
 def host_tables() -> Reopened[HostTables]:
-    """Return the tables of the rows that the settings name or are up here.
+    """Return the tables of the rows that the settings name, or of the ledger that is up here.
 
-    Raises SettingsError if there are none.
+    Raises SettingsError without rows.
     """
     settings = load().settings
     store = settings.store or find_address().store
@@ -383,8 +379,7 @@ def host_tables() -> Reopened[HostTables]:
 def tables_at(store: Path, catalog: str) -> Reopened[HostTables]:
     """Return the tables of the rows at a path, opened once in a process.
 
-    Where rows could not be read, as while they are made anew, they are opened again by whoever asks
-    next.
+    If rows could not be read, for example while they are made anew, the next call opens them again.
     """
     found = Reopened(lambda: HostTables.open(store, catalog))
     atexit.register(found.close)

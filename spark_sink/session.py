@@ -1,8 +1,8 @@
 """The Spark session of a ledger: local, quiet, with the pinned jars of the Kafka source.
 
-Nothing is resolved at start: the jars lie in the cache folder and are given by path, because a
-failed resolution shows in Python only as a JVM that did not start. They are kept apart from the
-broker's jars, which carry another version of the Kafka client.
+The start resolves no dependencies: the jars are in the cache folder and are given by path, because
+a failed resolution looks in Python like a JVM that did not start. They are apart from the broker's
+jars, which have another version of the Kafka client.
 """
 
 import os
@@ -22,16 +22,16 @@ from ledger.machine.kafka.jars import SPARK, jar_paths
 from ledger.machine.kafka.java import Java, find_java
 
 LOOPBACK: Final = "127.0.0.1"
-# Local checkpoints only: it renames without asking, which an object store would not survive.
+# Local checkpoints only: this manager renames without a check, which breaks on an object store.
 LOCAL_CHECKPOINTS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-# A query that found nothing new looks again after so long, by two requests to the broker. In one
-# session a warm, idle query took 9 % of a core when it looked every 10 ms, as Spark has it, 4 %
-# every 20 ms and 30 ms (load 8 to 9). What is new is seen 5 ms later on the average.
+# The pause of a query without new records, which then sends two requests to the broker. A warm,
+# idle query took 9 % of a core with 10 ms, Spark's default, and 4 % with 20 ms and 30 ms (load 8 to
+# 9). New records are seen 5 ms later on average.
 LOOK_AGAIN: Final = "20ms"
-# Spark looks for more than 32 files by a job, with as many tasks as files: of 1,500 it took 12 s to
-# plan a read in two threads, with eight tasks 0.6 s (load 3).
+# Spark lists more than 32 files by a job, with one task for each file: planning a read of 1,500
+# files took 12 s in two threads, and 0.6 s with eight tasks (load 3).
 LOOKING_TASKS: Final = "8"
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
@@ -60,9 +60,9 @@ def ledger_session(
 ) -> SparkSession:
     """Return a Spark session on this machine that can read the topics of a ledger.
 
-    `settings` are Spark's own and win over `SETTINGS`. Ctrl-C stays with whoever has taken it, else
-    it cancels Spark's jobs. Raises SettingsError without a Java 17 or newer, JarsError while the
-    jars are not fetched.
+    `settings` are Spark's own and win over `SETTINGS`. An existing handler of Ctrl-C stays; without
+    one, Ctrl-C cancels Spark's jobs. Raises SettingsError without a Java 17 or newer, JarsError
+    while the jars are not fetched.
     """
     runtime = java or find_java()
     prepare_environment(runtime)
@@ -79,7 +79,7 @@ def ledger_session(
 
 
 def started(builder: SparkSession.Builder) -> SparkSession:
-    """Return the session of a builder; who has taken Ctrl-C keeps it, for PySpark takes it too."""
+    """Return the session of a builder, and restore the handler of Ctrl-C that PySpark takes."""
     taken = signal.getsignal(signal.SIGINT)
     spark = builder.getOrCreate()
     is_ours = taken not in {None, signal.default_int_handler}
@@ -90,9 +90,9 @@ def started(builder: SparkSession.Builder) -> SparkSession:
 
 @contextmanager
 def needing_jvm(spark: SparkSession) -> Iterator[None]:
-    """Raise LogUnavailableError for whatever failed because the JVM of a session has ended.
+    """Raise LogUnavailableError for any error because the JVM of a session has ended.
 
-    Who asks it then meets one of many errors, of the connection to it or of Py4J.
+    A call to a dead JVM raises one of many errors, of the connection or of Py4J.
     """
     try:
         yield
@@ -102,16 +102,16 @@ def needing_jvm(spark: SparkSession) -> Iterator[None]:
         if answers(spark):
             raise
         raise LogUnavailableError(
-            f"Spark's JVM has ended, killed or without memory ({error}). What was folded before is "
-            "in the store: start this again, and it goes on from there"
+            f"Spark's JVM has ended, killed or without memory ({error}). The rows so far are in "
+            "the store: start this again, and it goes on from there"
         ) from error
 
 
 def answers(spark: SparkSession) -> bool:
-    """Tell whether the JVM of a session does."""
+    """Return whether the JVM of a session answers."""
     try:
         return bool(spark.version)
-    except Exception:  # noqa: BLE001 - whichever it is, there was no answer
+    except Exception:  # noqa: BLE001 - any error means that there was no answer
         return False
 
 
@@ -127,8 +127,8 @@ def java_options(java: Java, logging: Path) -> str:
     """Return the flags of the driver's JVM.
 
     The deep stack is for Spark's own error path, whose pattern matching overflows the default one
-    when a query is stopped inside a Python batch. Without memory the JVM ends: it would go on
-    without the thread that asked for more, and whoever waits for that one waits for ever.
+    when a query is stopped inside a Python batch. Without memory the JVM exits: otherwise only the
+    thread that needed memory would end, and a caller that waits for it would wait for ever.
     """
     flags = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xss4m", "-XX:+ExitOnOutOfMemoryError")
     return " ".join((f"-Dlog4j2.configurationFile={logging}", *flags, *java.flags))

@@ -1,10 +1,10 @@
 """Slices: the records of a micro-batch, brought to the driver in bounded portions.
 
-Spark bounds a batch by its records, and one may be 300 bytes or two megabytes. What a job hands
-over lies in the heap of the driver several times over: 50,000 records of 5 KB killed one of a
-gigabyte. So a batch brings the bytes of records that are short, or among the first, and of the
-others only how long they are. Where some are missing, slices are read once more from the topic, by
-their offsets: only they cost a second reading.
+Spark bounds a batch by its number of records, and a record may have 300 bytes or two megabytes. The
+result of a job is in the driver's heap several times: 50,000 records of 5 KB killed a driver with a
+gigabyte. So a batch brings the bytes of short records and of the first ones, and only the size of
+the others. Slices with missing bytes are read once more from the topic, by their offsets: only they
+cost a second read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +16,9 @@ from ledger.log.port import Record
 
 OFFSETS_PER_BATCH: Final = 50_000
 SLICE_BYTES: Final = 64 * 1024 * 1024
-# However many there are, all that are so short fit into a slice.
+# All records up to this size of a batch fit into one slice.
 SHORT_BYTES: Final = SLICE_BYTES // OFFSETS_PER_BATCH
-# A few of any length come in any case: a small batch is one job.
+# The first few come with their bytes at any size: a small batch is one job.
 FIRST: Final = 16
 SIZE: Final = "coalesce(length(value), 0) as size"
 IS_BROUGHT: Final = f"length(value) <= {SHORT_BYTES} or monotonically_increasing_id() < {FIRST}"
@@ -29,7 +29,7 @@ Read = Callable[[int, int], DataFrame]
 
 
 class Row(NamedTuple):
-    """A record as a batch brings it; `value` is None where only the size was brought."""
+    """A record of a batch; `value` is None where only the size was brought."""
 
     offset: int
     size: int
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 def slices_of(batch: DataFrame, read: Read) -> Iterator[list[Record]]:
     """Yield the records of a batch in offset order, at most `SLICE_BYTES` at a time.
 
-    A single record may have more. `read` returns what the topic has from an offset to before
+    A single record may be larger. `read` returns the records of the topic from an offset to before
     another one.
     """
     for rows in cut(rows_of(batch, *SEEN)):

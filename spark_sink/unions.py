@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from ledger.core.commands import Column, TableDefinition
 
-# The names of fields may hold anything: what stands between backticks is found to be left alone.
+# Names of fields may hold any text: text between backticks is matched in order to keep it.
 BOUNDED_TEXT: Final = re.compile(
     r"(`[^`]*`)|\b(?:var)?char(?:acter)?\s*\(\s*\d+\s*\)", re.IGNORECASE
 )
@@ -19,14 +19,14 @@ Part = TypeVar("Part")
 
 
 def union(first: DataFrame, second: DataFrame) -> DataFrame:
-    """Return the rows of both; a table that names no columns has those of either."""
+    """Return the rows of both; a table without listed columns has the columns of either."""
     return first.unionByName(second, allowMissingColumns=True)
 
 
 def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:
-    """Return all parts joined in their order: two by two, then what came of that, to the last one.
+    """Return all parts joined in their order: two by two, then the results, until one is left.
 
-    Spark looks at every plan within a union that it makes. One after the other, the unions of 400
+    Spark analyses every plan within a union. Joined one after the other, the unions of 400
     partitions take ten seconds, and twice as many take four times as long.
     """
     while len(parts) > 1:
@@ -47,10 +47,10 @@ def schema_of(table: TableDefinition) -> str:
 
 
 def type_of(column: Column) -> str:
-    """Return the type of a column as Spark reads it: it takes no CHAR or VARCHAR there."""
+    """Return the type of a column for Spark's reader, which accepts no CHAR or VARCHAR."""
     return BOUNDED_TEXT.sub(lambda found: found[1] or TEXT, column.type)
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as SQL takes any."""
+    """Return the name of a column, quoted for SQL."""
     return "`" + name.replace("`", "``") + "`"

@@ -125,7 +125,7 @@ class Audit:
 
     @property
     def all_answered(self) -> bool:
-        """Tell whether every command record has its answer: they are answered in order."""
+        """Return whether every command record has its answer: they are answered in order."""
         return self.acceptor.head.last_cmd + 1 == len(self.asked_ms)
 
     @property
@@ -167,5 +167,5 @@ def records(log: Log, topic: Topic) -> Iterator[Record]:
 
 
 def is_dense(ids: list[int]) -> bool:
-    """Tell whether ids are 1, 2, 3 and so on without a gap, each once."""
+    """Return whether ids are 1, 2, 3 and so on without a gap, each once."""
     return sorted(ids) == list(range(1, len(ids) + 1))

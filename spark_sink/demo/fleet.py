@@ -40,7 +40,7 @@ class Fleet:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether every producer has done its job; raises as `check`."""
+        """Return whether every producer has done its job; raises as `check`."""
         self.check()
         return all(process.poll() == 0 for process in self._processes.values())
 

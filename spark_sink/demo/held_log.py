@@ -29,11 +29,10 @@ class HeldLog(Log):
             self.moved.notify_all()
 
     def passes(self, record: Record) -> bool:
-        """Tell whether an event may be read; a `Fenced` has no position in its record."""
+        """Return whether an event may be read; a `Fenced` has no position in its record."""
         return read_control(record.value)[0].position <= self._last
 
     def reader(self, topic: Topic, offset: int) -> LogReader:
-        """Return a reader that starts at `offset`."""
         reader = self._log.reader(topic, offset)
         return HeldReader(self, reader) if topic is Topic.EVENTS else reader
 
@@ -46,7 +45,6 @@ class HeldLog(Log):
         return self._log.ends(topic, timeout_s)
 
     def topic_id(self, topic: Topic) -> str:
-        """Return the broker's id of the topic."""
         return self._log.topic_id(topic)
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ class Watch:
         self._thread.join()
 
     def has_seen(self, position: int) -> bool:
-        """Tell whether a look found the store there; raises what kept it from looking."""
+        """Return whether a look found the store there; raises what kept it from looking."""
         if self._failure is not None:
             raise self._failure
         return bool(self.looks) and self.looks[-1].position >= position

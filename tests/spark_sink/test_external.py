@@ -68,5 +68,5 @@ def test_delta_table(spark: SparkSession, host: Host) -> None:
     )
     host.write("one.parquet", ["N1"])
     (host.warehouse / "flights" / "_delta_log").mkdir()
-    with pytest.raises(UnreadableTableError, match="lies a Delta table"):
+    with pytest.raises(UnreadableTableError, match="is a Delta table"):
         cached_table(spark, NAME, host.snapshot(), host.tables)

@@ -30,9 +30,9 @@ def test_many_files_are_looked_for_by_few_tasks(spark: SparkSession, host: Host)
     ("path", "vector", "why"),
     [
         ("day=1/a.parquet", "u1", "has a deletion vector"),
-        ("day=1/_a.parquet", "", "has a name that Spark takes for hidden"),
-        (".a.parquet", "", "has a name that Spark takes for hidden"),
-        ("day=1/a.parquet._COPYING_", "", "has a name that Spark takes for hidden"),
+        ("day=1/_a.parquet", "", "has a name that Spark treats as hidden"),
+        (".a.parquet", "", "has a name that Spark treats as hidden"),
+        ("day=1/a.parquet._COPYING_", "", "has a name that Spark treats as hidden"),
     ],
 )
 def test_files_that_are_not_plain(
@@ -71,7 +71,7 @@ def test_a_path_of_two_files(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     host.ledger.append(NAME, [host.file("a%20b.parquet", "one")])
     host.write("a b.parquet", ["other"])
-    with pytest.raises(UnreadableTableError, match="not known which file is meant"):
+    with pytest.raises(UnreadableTableError, match="may mean two files"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 

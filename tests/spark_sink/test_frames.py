@@ -325,7 +325,7 @@ def test_table_without_location(spark: SparkSession, host: Host, options: TableO
     host.ledger.create_table(NAME, [("tail", "STRING")], **options)
     if not options:
         host.ledger.append(NAME, [AddFile("a.parquet", ())])
-    with pytest.raises(UnreadableTableError, match="does not say where its files lie"):
+    with pytest.raises(UnreadableTableError, match="must have a location"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
