@@ -131,8 +131,8 @@ class ManyVersions(CacheFold):
 class OneVersion(CacheFold):
     """The cache of Hive's design page, strictly: see `one_version`.
 
-    As on the page, only the log brings an entry up to date. A miss starts an entry only where there
-    is none, so a reader ahead of the log does not move the entry ahead for all others.
+    As on the page, only the log brings an entry up to date. A miss starts an entry only if the
+    table has no entry, so a reader ahead of the log does not move the entry ahead for all others.
     """
 
     def __init__(self, state: DomainState) -> None:

@@ -273,10 +273,10 @@ class MetadataCache(MetadataReads):
         self.check_store()
         found = self._store.read_many(wanted)
         while behind := [each for each in zip(wanted, found, strict=True) if is_behind(*each)]:
-            asked, told = behind[0]
+            asked, stored = behind[0]
             if monotonic() >= until_s:
-                least = max(asked.token, told.position + 1)
-                raise ReaderBehindError(told.position, least, max_wait_ms)
+                least = max(asked.token, stored.position + 1)
+                raise ReaderBehindError(stored.position, least, max_wait_ms)
             sleep(PAUSE_S)
             found = self._store.read_many(wanted)
         return found
@@ -299,9 +299,9 @@ def may_come(wanted: Wanted, answer: Answer) -> bool:
     return answer.reason in BEHIND and not is_vain
 
 
-def is_behind(wanted: Wanted, told: Stored) -> bool:
+def is_behind(wanted: Wanted, stored: Stored) -> bool:
     """Return whether the store is behind the state that a reader must see."""
-    if told.position < wanted.token:
+    if stored.position < wanted.token:
         return True
     is_endless = wanted.ids is None or wanted.ids.hwm == ID_MAX
-    return told.can_settle and not (told.is_settled or is_endless)
+    return stored.can_settle and not (stored.is_settled or is_endless)

@@ -155,7 +155,7 @@ class PublishedEntries(RowEntries, ServedEntries):
 
 
 class PublishedStore(RowMetadataStore):
-    """The store over published rows; raises the reason if there are none."""
+    """The store over published rows; raises the reason while rows are missing."""
 
     def __init__(self, site: PublishedSite) -> None:
         super().__init__(site.rows, turn=site.turn)

@@ -70,14 +70,14 @@ class Sampler:
         held = self._entries.held()
         source = source or Random()  # noqa: S311 - which tables are compared is no secret
         chosen = source.sample(held, min(tables, len(held)))
-        told = [(each, both) for each in chosen if (both := self._told(each)) is not None]
-        found = [Mismatch(each, *both) for each, both in told if both[0] != both[1]]
+        compared = [(each, both) for each in chosen if (both := self._both(each)) is not None]
+        found = [Mismatch(each, *both) for each, both in compared if both[0] != both[1]]
         with self._counting:
-            self.compared += len(told)
+            self.compared += len(compared)
             self.mismatched += len(found)
             self.mismatches += found
             del self.mismatches[:-MISMATCHES_KEPT]
-        return Comparison(len(told), found)
+        return Comparison(len(compared), found)
 
     def tidy(self, tables: int = 100, source: Random | None = None) -> int:
         """Drop history that no protected reader needs, of at most `tables` tables.
@@ -107,14 +107,14 @@ class Sampler:
             except LedgerError as error:
                 self.problem = str(error)
 
-    def _told(self, wanted: Wanted) -> tuple[Metadata, Metadata | None] | None:
+    def _both(self, wanted: Wanted) -> tuple[Metadata, Metadata | None] | None:
         """Return the answers of cache and store for one table, None if one of them is ahead."""
         for _ in range(COMPARE_TRIES):
             self._entries.advance(0.0)
             answer = self._entries.read_many([wanted])[0]
-            told = self._store.read_many([wanted])[0]
+            stored = self._store.read_many([wanted])[0]
             if answer.value is None:
                 return None
-            if answer.position == told.position:
-                return answer.value, told.value(wanted.what)
+            if answer.position == stored.position:
+                return answer.value, stored.value(wanted.what)
         return None

@@ -71,7 +71,7 @@ def explanation(reads: Reads) -> dict[str, Any]:
         "mappings_kept": reads.counts().mappings,
     }
     found = holders(reads, mark)
-    fields["held_by"] = "; ".join(each.who for each in found) or "nothing"
+    fields["held_by"] = "; ".join(each.text for each in found) or "nothing"
     if found:
         fields["since"] = when(min(each.since for each in found))
         fields["remedy"] = "; ".join(each.remedy for each in found)
@@ -81,7 +81,7 @@ def explanation(reads: Reads) -> dict[str, Any]:
 class Holder(NamedTuple):
     """A txn that holds the watermark, since when, and what helps."""
 
-    who: str
+    text: str
     since: int
     remedy: str
 
@@ -91,15 +91,15 @@ def holders(reads: Reads, mark: WatermarkRow) -> list[Holder]:
     found: list[Holder] = []
     if mark.aborted is not None:
         names = [row.name for row in map(reads.table, mark.tables) if row is not None]
-        who = f"aborted txn {mark.aborted.txn} with data in {', '.join(names)}"
+        text = f"aborted txn {mark.aborted.txn} with data in {', '.join(names)}"
         remedy = f"remove its files, then: lakeledger clean --txn {mark.aborted.txn}"
-        found.append(Holder(who, mark.aborted.ended_at, remedy))
+        found.append(Holder(text, mark.aborted.ended_at, remedy))
     if mark.open is not None:
-        who = f"open txn {mark.open.txn} of {mark.open.user}@{mark.open.host}"
+        text = f"open txn {mark.open.txn} of {mark.open.user}@{mark.open.host}"
         if mark.open.min_open < mark.open.txn:
-            who += f", which saw txn {mark.open.min_open} open"
+            text += f", which saw txn {mark.open.min_open} open"
         remedy = f"let it end, or: lakeledger txn abort {mark.open.txn}"
-        found.append(Holder(who, mark.open.opened_at, remedy))
+        found.append(Holder(text, mark.open.opened_at, remedy))
     return found
 
 

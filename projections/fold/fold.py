@@ -201,9 +201,9 @@ class Fold:
             )
 
     def check_rows(self) -> None:
-        """Make sure that the log still holds the last event that was fed.
+        """Check that the log still holds the last event that was fed.
 
-        Raises LogDamagedError if not, LogUnavailableError if that cannot be told now.
+        Raises LogDamagedError if not, LogUnavailableError if the broker does not answer.
         """
         self._batches.open().close()
 

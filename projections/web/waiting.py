@@ -55,11 +55,11 @@ class Waiting(Generic[Source]):
                 left_s = began_s + asked.max_wait_ms / 1000 - loop.time()
                 if not asked.max_wait_ms:
                     raise
-                told = behind.applied, behind.wanted
+                positions = behind.applied, behind.wanted
                 if left_s <= 0:
-                    raise ReaderBehindError(*told, asked.max_wait_ms) from None
+                    raise ReaderBehindError(*positions, asked.max_wait_ms) from None
             with suppress(ReaderBehindError):
-                await self.reach(told[1], round(left_s * 1000))
+                await self.reach(positions[1], round(left_s * 1000))
 
     def stop(self) -> None:
         """End all waits; any thread may call."""

@@ -36,7 +36,7 @@ def main(
     home = Path(mkdtemp(prefix="lakeledger-demo-"))
     code = perform(home, report)
     if keep or code == ExitCode.FAILED:
-        report.say(f"kept: {home}; what the processes said is in {home / LINES}")
+        report.say(f"kept: {home}; the output of the processes is in {home / LINES}")
     else:
         shutil.rmtree(home)
     sys.exit(code)
@@ -52,7 +52,7 @@ def perform(home: Path, report: Report) -> ExitCode:
     except (CheckFailedError, LedgerError) as error:
         report.end(f"failed: {type(error).__name__}: {error}", well=False)
         return ExitCode.FAILED
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is shown and the demo has failed
+    except Exception as error:  # noqa: BLE001 - any error is shown and fails the demo
         report.crash(error)
         return ExitCode.FAILED
     report.end(f"{report.checks} checks hold, {report.elapsed_s:.0f} s", well=True)
@@ -60,7 +60,7 @@ def perform(home: Path, report: Report) -> ExitCode:
 
 
 def interrupt(*_: object) -> NoReturn:
-    """Leave the story at once, and let nothing disturb the taking down."""
+    """Leave the story at once; later signals do not disturb the cleanup."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     print("\ninterrupted: taking everything down", flush=True)
@@ -69,7 +69,7 @@ def interrupt(*_: object) -> NoReturn:
 
 @contextmanager
 def errors_to(path: Path) -> Iterator[None]:
-    """Send standard error of this process and its children to a file that experts read."""
+    """Send standard error of this process and its children to a file for experts."""
     terminal = os.dup(STDERR)
     with path.open("wb") as lines:
         os.dup2(lines.fileno(), STDERR)

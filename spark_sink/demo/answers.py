@@ -1,7 +1,7 @@
-"""Answers: what readers and Spark found, judged by the raw rows and by what producers say they did.
+"""Answers of readers and Spark, compared with the raw rows and the producers' manifests.
 
-A snapshot says which txns it shows; the manifests say which days those wrote; so the sums are known
-without a look at write ids and files.
+A snapshot has its valid txns, and the manifests have the days that each txn wrote; so the sums are
+known without reading write ids and files.
 """
 
 import time
@@ -27,7 +27,7 @@ class Answers:
     """Asks and judges; `totals` are the sums of the raw rows by day.
 
     Attributes:
-        rows_checked: how many rows all answers together were about.
+        rows_checked: how many rows all answers together covered.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class Answers:
         report: Report,
         table: TableRow,
         totals: Mapping[Day, Totals],
-        told: list[Entry],
+        entries: list[Entry],
     ) -> None:
         self.rows_checked = 0
         self._stage = stage
         self._report = report
         self._table = table
         self._totals = totals
-        self._wrote = with_step(told, "wrote")
+        self._wrote = with_step(entries, "wrote")
 
     def check_reader(self, reader: HeldReader) -> None:
         """Check that a reader got the same answer every time, and the right one."""
@@ -56,7 +56,7 @@ class Answers:
         self.rows_checked += rows_of(wanted) * (count - 1)
 
     def check_not_visible(self, gone: list[Entry]) -> None:
-        """Check that files of aborted txns lie on disk and that no list shows them."""
+        """Check that files of aborted txns are on disk and that no list shows them."""
         on_disk = {folder.write_id for folder in delta_folders(self._stage.home.location)}
         reads = self._stage.ledger.reads()
         valid = reads.write_ids_at(self._table.table)
@@ -68,7 +68,7 @@ class Answers:
             )
 
     def check_spark_held(self, reader: HeldReader) -> None:
-        """Check that Spark finds under the reader's snapshot what the reader finds."""
+        """Check that Spark finds the same under the reader's snapshot as the reader."""
         valid = self._stage.spark_reads.valid_write_ids(self._table.table, reader.valid_txns)
         self._report.same(
             "Spark's store and the follower's give the reader the same write ids",
@@ -110,7 +110,7 @@ class Answers:
 
 
 def differences(found: Mapping[int, Totals], wanted: Mapping[int, Totals]) -> list[str]:
-    """Return what is wrong with sums by month, a line for each month."""
+    """Return the differences of sums by month, a line for each month."""
     return [
         f"month {month} has {found.get(month, NOTHING)} instead of {wanted.get(month, NOTHING)}"
         for month in sorted(found.keys() | wanted.keys())

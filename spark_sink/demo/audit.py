@@ -1,7 +1,7 @@
-"""The audit: the whole log read once more, to see that no command was lost and none done twice.
+"""The audit: reads the whole log once more, and checks that no command was lost or done twice.
 
-It takes nothing from sequencers, stores and producers: only commands and events as they lie in
-Kafka, under the accept rule.
+It uses nothing from sequencers, stores and producers: only the commands and events in Kafka, under
+the accept rule.
 """
 
 from collections import Counter, defaultdict
@@ -45,7 +45,7 @@ class Answered(NamedTuple):
 
 @dataclass(slots=True)
 class Term:
-    """The lead of one sequencer; times are those the broker stamped, milliseconds since 1970."""
+    """The lead of one sequencer; times are the broker's, in milliseconds since 1970."""
 
     epoch: int
     sequencer: str
@@ -55,7 +55,7 @@ class Term:
 
 @dataclass(slots=True)
 class Audit:
-    """What the log says.
+    """The content of the log.
 
     `asked_ms` is when each command came, by its offset. `write_ids` are txns by table and write id.
     `committed` are positions, `aborted` reasons, both by txn.
@@ -78,7 +78,7 @@ class Audit:
     conflicts: int = 0
 
     def take(self, record: Record) -> None:
-        """Note one record of the events topic; raises LogDamagedError as every reader does."""
+        """Take one record of the events topic; raises LogDamagedError as every reader does."""
         self.records += 1
         self.bytes += len(record.key) + len(record.value)
         event = self.acceptor.take(record.value)
@@ -125,7 +125,7 @@ class Audit:
 
     @property
     def all_answered(self) -> bool:
-        """Return whether every command record has its answer: they are answered in order."""
+        """Return whether every command record has its answer; answers come in order."""
         return self.acceptor.head.last_cmd + 1 == len(self.asked_ms)
 
     @property
@@ -135,7 +135,7 @@ class Audit:
 
     @property
     def missing(self) -> list[Asker]:
-        """The commands that sessions numbered and nobody answered."""
+        """The commands that sessions numbered and that have no answer."""
         last: dict[int, int] = {}
         for session, n in self.first_answers:
             last[session] = max(n, last.get(session, 0))
@@ -148,7 +148,7 @@ class Audit:
 
 
 def read_audit(log: Log) -> Audit:
-    """Read both topics to their ends as they are now."""
+    """Read both topics to their present ends."""
     audit = Audit([record.timestamp for record in records(log, Topic.COMMANDS)])
     for record in records(log, Topic.EVENTS):
         audit.take(record)
@@ -156,7 +156,7 @@ def read_audit(log: Log) -> Audit:
 
 
 def records(log: Log, topic: Topic) -> Iterator[Record]:
-    """Return the records of a topic, from its first to its end as it is now."""
+    """Return the records of a topic, from the first to its present end."""
     start, end = log.ends(topic)
     with closing(log.reader(topic, start)) as reader:
         while reader.next_offset() < end:
@@ -167,5 +167,5 @@ def records(log: Log, topic: Topic) -> Iterator[Record]:
 
 
 def is_dense(ids: list[int]) -> bool:
-    """Return whether ids are 1, 2, 3 and so on without a gap, each once."""
+    """Return whether ids are 1, 2, 3 and so on, without a gap and each once."""
     return sorted(ids) == list(range(1, len(ids) + 1))

@@ -1,4 +1,4 @@
-"""Cleaning: what aborted txns leave, what holds the watermark, and how it moves on after that."""
+"""Cleaning: the data of aborted txns, the holders of the watermark, and its move after that."""
 
 from typing import Any, Final
 
@@ -13,8 +13,8 @@ from spark_sink.demo.stage import LEASE_S, Stage
 MS_PER_S: Final = 1000
 
 
-def wait_for_expiry(stage: Stage, report: Report, load: Load, told: list[Entry]) -> list[Entry]:
-    """Wait for the end of the txn that was left open; return it and those that were aborted."""
+def wait_for_expiry(stage: Stage, report: Report, load: Load, entries: list[Entry]) -> list[Entry]:
+    """Wait for the end of the txn that was left open; return it and the aborted ones."""
     killed = load.left_open
 
     def is_aborted() -> bool:
@@ -29,11 +29,11 @@ def wait_for_expiry(stage: Stage, report: Report, load: Load, told: list[Entry])
         f"txn {killed.txn} of the killed {killed.producer} was aborted {after_s:.1f} s after the "
         f"kill: its lease is {LEASE_S:.0f} s, and a new leader waits for one before it ends any"
     )
-    return sorted([*with_step(told, "aborted"), killed], key=lambda entry: entry.txn)
+    return sorted([*with_step(entries, "aborted"), killed], key=lambda entry: entry.txn)
 
 
 def clean(stage: Stage, report: Report, reader: Transaction, gone: list[Entry]) -> None:
-    """End the reader, remove what aborted txns left, tell the ledger to forget them.
+    """End the reader, remove the data of aborted txns, and let the ledger forget them.
 
     `gone` are those txns, in order of their ids.
     """
@@ -68,7 +68,7 @@ def clean(stage: Stage, report: Report, reader: Transaction, gone: list[Entry]) 
 
 
 def explain(stage: Stage, report: Report) -> dict[str, Any]:
-    """Show what `lakeledger watermark explain` says, and return it."""
+    """Show the output of `lakeledger watermark explain`, and return it."""
     fields = explanation(stage.ledger.reads())
     report.table("watermark explain", [(name, str(value)) for name, value in fields.items()])
     return fields

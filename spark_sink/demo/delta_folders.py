@@ -1,8 +1,7 @@
-"""Delta folders: where the rows of a table of layout `directories` lie, and who may read which.
+"""Delta folders: the rows of a table of layout `directories`, and which of them a reader opens.
 
-The rows of a txn lie at `<location>/month=<month>/delta_<write id>/`, whatever becomes of it. A
-reader opens the folders whose write id its list says is valid, and no others: this is all the
-isolation there is on disk.
+The rows of a txn are at `<location>/month=<month>/delta_<write id>/`, also if it aborts. A reader
+opens only the folders whose write id is valid in its list: that is all the isolation on disk.
 """
 
 import shutil
@@ -22,7 +21,7 @@ PART: Final = "part-00000.parquet"
 
 
 class DeltaFolder(NamedTuple):
-    """One folder as found on disk: what one txn wrote into one partition."""
+    """One folder on disk: the rows that one txn wrote into one partition."""
 
     path: Path
     month: int
@@ -30,18 +29,18 @@ class DeltaFolder(NamedTuple):
 
 
 def delta_path(location: Path, month: int, write_id: int) -> Path:
-    """Return where the rows of a write id in a month lie."""
+    """Return the folder of the rows of a write id in a month."""
     return location / f"{PARTITION}={month}" / f"delta_{write_id:07d}"
 
 
 def write_delta(folder: Path, rows: pa.Table) -> None:
-    """Write rows; the partition column is told by the path alone."""
+    """Write rows; only the path holds the partition column."""
     folder.mkdir(parents=True)
     pq.write_table(rows.drop_columns([PARTITION]), folder / PART)
 
 
 def delta_folders(location: Path) -> Iterator[DeltaFolder]:
-    """Return every folder there is, valid or not."""
+    """Return every folder, valid or not."""
     for path in sorted(location.glob(f"{PARTITION}=*/delta_*")):
         _, month = path.parent.name.split("=")
         _, write_id = path.name.split("_")
@@ -68,7 +67,7 @@ def read(files: Sequence[Path]) -> pa.Table:
 
 
 def remove_folders(location: Path, write_ids: Iterable[int]) -> list[DeltaFolder]:
-    """Remove what lies under some write ids, and return what that was."""
+    """Remove the folders of some write ids, and return them."""
     gone = set(write_ids)
     found = [folder for folder in delta_folders(location) if folder.write_id in gone]
     for folder in found:

@@ -1,4 +1,4 @@
-"""Figures: what the demo measured, as a table at its end."""
+"""Figures: the measurements of the demo, as a table at its end."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -16,12 +16,12 @@ NS_PER_S: Final = 1_000_000_000
 class Figures(NamedTuple):
     """Everything measured.
 
-    `loading` and `alone` are delays by store, `bytes_on_disk` those of the events topic.
+    `loading` and `alone` are delays by store, `bytes_on_disk` is the size of the events topic.
     """
 
     audit: Audit
     load: Load
-    told: list[Entry]
+    entries: list[Entry]
     loading: Mapping[str, Delays]
     alone: Mapping[str, Delays]
     rows_checked: int
@@ -31,7 +31,7 @@ class Figures(NamedTuple):
     def rows(self) -> list[tuple[str, str]]:
         """Return names and values, with their units."""
         audit = self.audit
-        commits = with_step(self.told, "committed")
+        commits = with_step(self.entries, "committed")
         load_s = (commits[-1].at_ns - commits[0].at_ns) / NS_PER_S
         outage_s = longest_gap_s(commits)
         ended = f"{len(audit.committed)} committed, {len(audit.aborted)} aborted"
@@ -53,6 +53,6 @@ class Figures(NamedTuple):
 
 
 def longest_gap_s(commits: list[Entry]) -> float:
-    """Return the longest time between two receipts, whoever got them."""
+    """Return the longest time between two receipts of any producers."""
     times = [entry.at_ns for entry in commits]
     return max(after - before for before, after in pairwise(times)) / NS_PER_S

@@ -12,7 +12,7 @@ STOP_S: Final = 5.0
 
 
 class Fleet:
-    """Producers that wait for a job, or do it; on leaving a `with` block none is there any more."""
+    """Producers that wait for a job, or do it; at the end of a `with` block all have ended."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
@@ -21,7 +21,7 @@ class Fleet:
     def give(self, job: Job) -> None:
         """Give the producer of that name its job, which it begins at once."""
         pipe = self._processes[job.name].stdin
-        assert pipe is not None, "it was asked for"
+        assert pipe is not None, "standard input is a pipe"
         pipe.write(job.line())
         pipe.flush()
 
@@ -56,7 +56,7 @@ class Fleet:
 
 
 def started(module: str, *, stdout: int | None = None) -> subprocess.Popen[bytes]:
-    """Start a process that is told what to do, in a session of its own: Ctrl-C is for the demo."""
+    """Start a process that reads its job, in a session of its own: Ctrl-C is for the demo only."""
     return subprocess.Popen(
         [sys.executable, "-m", module],
         stdin=subprocess.PIPE,
@@ -66,7 +66,7 @@ def started(module: str, *, stdout: int | None = None) -> subprocess.Popen[bytes
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process that ends, and let go of it."""
+    """Wait for a process that ends, and close its pipes."""
     process.wait(STOP_S)
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:

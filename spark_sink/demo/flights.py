@@ -120,7 +120,7 @@ def totals_by_month(totals: Mapping[Day, Totals], days: Iterable[Day]) -> dict[i
 
 
 def shares(days: Iterable[Day], producers: int) -> list[list[Day]]:
-    """Deal whole months out to producers, who go through all of theirs day by day."""
+    """Deal whole months out to producers; each takes one day of each of its months in turn."""
     by_producer: list[list[Day]] = [[] for _ in range(producers)]
     for day in sorted(days, key=lambda each: (each.day, each.month)):
         by_producer[(day.month - 1) % producers].append(day)

@@ -1,7 +1,7 @@
-"""A log whose events can be held back, so that a process knows just as much as is to be shown.
+"""A log whose events can be held back, so that the demo decides how much a process knows.
 
-Whoever reads through it sees the real topic, up to a position that is set from outside; what lies
-behind it comes as soon as the position moves on, as after a pause of the network.
+A reader sees the real topic, up to a position that is set from outside. Later events come as soon
+as the position moves on, as after a pause of the network.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
 
 
 class HeldLog(Log):
-    """Another log, of whose events nothing behind a position is read; at first all of it is."""
+    """Another log, whose events are read up to a position only; at first all are read."""
 
     def __init__(self, log: Log) -> None:
         self.moved = Condition()
@@ -23,7 +23,7 @@ class HeldLog(Log):
         self._last = NUMBER_MAX
 
     def hold(self, position: int) -> None:
-        """Let events up to a position be read, and none behind it."""
+        """Allow reads of events up to a position, and of none behind it."""
         with self.moved:
             self._last = position
             self.moved.notify_all()
@@ -37,18 +37,15 @@ class HeldLog(Log):
         return HeldReader(self, reader) if topic is Topic.EVENTS else reader
 
     def writer(self, topic: Topic) -> LogWriter:
-        """Return a writer of its own, which nobody shares."""
         return self._log.writer(topic)
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the first offset and the end offset, asked of the broker now."""
         return self._log.ends(topic, timeout_s)
 
     def topic_id(self, topic: Topic) -> str:
         return self._log.topic_id(topic)
 
     def close(self) -> None:
-        """Close the other log."""
         self._log.close()
 
 
@@ -78,5 +75,4 @@ class HeldReader(LogReader):
         return self._held[0].offset if self._held else self._reader.next_offset()
 
     def close(self) -> None:
-        """Let go of the broker."""
         self._reader.close()

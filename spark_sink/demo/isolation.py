@@ -1,8 +1,8 @@
 """Isolation: statements side by side on one listed table, which of them commit, and why not.
 
-Two clients plan from the same state and commit one after the other, so what must come out is known:
-it does not depend on who is faster. At the end the files that the ledger names hold just what the
-statements that committed say they do.
+Two clients plan from the same state and commit one after the other, so the outcome is known: it
+does not depend on speed. At the end the files in the ledger hold exactly the result of the
+statements that committed.
 """
 
 from collections.abc import Mapping
@@ -43,16 +43,14 @@ def show_isolation(stage: Stage, report: Report) -> int:
         acts = Acts(one, two, stage.home.warehouse, days, report)
         acts.play()
         table, files = acts.tables.flights, one.read(acts.tables.flights)
-    acts.check_sums(
-        "pyarrow, in the files that the follower's store names,", month_totals(table, files)
-    )
+    acts.check_sums("pyarrow, in the files of the follower's store,", month_totals(table, files))
     found = spark_sums(stage, table)
-    acts.check_sums("Spark, in those that Spark's own store names,", found)
+    acts.check_sums("Spark, in the files of its own store,", found)
     return acts.conflicts
 
 
 def spark_sums(stage: Stage, table: TableRow) -> dict[int, Totals]:
-    """Return the sums that Spark finds in the files that its own store names now."""
+    """Return the sums that Spark finds in the present files of its own store."""
     with stage.ledger.transaction("read_only") as txn:
         stage.spark_reads.wait(txn.opened, CATCH_UP_MS)
         return spark_totals(cached_table(stage.spark, table.name, txn, stage.tables))
@@ -62,9 +60,9 @@ class Acts:
     """Plays statements side by side over the first days of each month.
 
     Attributes:
-        tables: the tables they are on.
+        tables: the tables of the statements.
         conflicts: how many commits have lost.
-        wanted: the sums by month that the statements that have committed lead to.
+        wanted: the sums by month after the statements that committed.
     """
 
     def __init__(
@@ -89,14 +87,14 @@ class Acts:
         self.load_two_tables()
         self.update_two_months(1, 2)
         self.update_one_month(3)
-        self.delete_beside_append(4, "nobody")
+        self.delete_beside_append(4, "none")
         self.delete_beside_append(5, "the txn")
         self.update_in_a_crowd(6)
         self._one.alter_table(self._flights, properties={LEVEL_PROPERTY: "Serializable"})
         self.delete_beside_append(7, "the table")
 
     def load_two_tables(self) -> None:
-        """Load flights and their sums, day by day, while somebody looks at both."""
+        """Load flights and their sums, day by day, while a thread reads both."""
         days = [day for day in self._days if day.day <= LOADED_DAYS]
         with Views(self._two, self.tables) as views:
             views.wait_look()
@@ -122,7 +120,7 @@ class Acts:
         self._check_both(f"UPDATE of month {month} beside UPDATE of month {other}", lost)
 
     def update_one_month(self, month: int) -> None:
-        """Update one month twice side by side: the second loses, for it has not read the first."""
+        """Update one month twice side by side: the second has not read the first, and loses."""
         first, second = self._update(self._one, month), self._update(self._two, month)
         first.commit()
         self._expect_update(month)
@@ -130,11 +128,11 @@ class Acts:
         self._check_lost(what, lost_by(second), first.id)
 
     def delete_beside_append(
-        self, month: int, asks: Literal["nobody", "the txn", "the table"]
+        self, month: int, asks: Literal["none", "the txn", "the table"]
     ) -> None:
         """Append to a month between read and commit of its DELETE; only Serializable minds that.
 
-        `asks` is who asks for this level.
+        `asks` is the source of this level.
         """
         rows = self._days[Day(month, APPENDED_DAY)]
         deleting = self._one.begin(level="serializable" if asks == "the txn" else None)
@@ -145,14 +143,14 @@ class Acts:
             self.wanted[month] = NOTHING
         self._expect(month, totals_of(rows))
         what = f"DELETE of month {month} beside an append to it"
-        if asks == "nobody":
+        if asks == "none":
             self._check_both(f"{what} under WriteSerializable", lost)
             self._report.say("  the append counts as the later one: its rows stay")
         else:
             self._check_lost(f"{what} under Serializable, as {asks} asks", lost, receipt.txn)
 
     def update_in_a_crowd(self, month: int) -> None:
-        """Update one month from several threads, each until it has committed all it wants to."""
+        """Update one month from several threads, each until all its updates are committed."""
         gate = Barrier(WRITERS)
         with ThreadPoolExecutor(WRITERS) as pool:
             writers = [pool.submit(self._update_again, month, gate) for _ in range(WRITERS)]
@@ -170,7 +168,7 @@ class Acts:
         )
 
     def check_sums(self, reader: str, found: Mapping[int, Totals]) -> None:
-        """Check the sums that somebody found against what the statements lead to."""
+        """Check found sums against the result of the statements."""
         wrong = differences(found, self.wanted)
         right = f"{rows_of(self.wanted):,} rows, 3 sums for each of {len(self.wanted)} months"
         self._report.check(
@@ -208,11 +206,11 @@ class Acts:
         self._expect(month, Totals(0, self.wanted[month].rows, 0))
 
     def _check_both(self, what: str, lost: ConflictError | None) -> None:
-        """Check that nobody lost."""
+        """Check that no commit lost."""
         self._report.check(what, holds=lost is None, found=str(lost or "both commit"))
 
     def _check_lost(self, what: str, lost: ConflictError | None, winner: int) -> None:
-        """Check that a commit lost to this txn because of what that added; show the account."""
+        """Check that a commit lost to this txn because of its added files; show the explanation."""
         is_right = isinstance(lost, ConcurrentAppendException)
         self._report.check(
             what,
@@ -225,7 +223,7 @@ class Acts:
 
 
 def lost_by(txn: Transaction) -> ConflictError | None:
-    """Commit a txn; return what it lost by if an earlier commit won."""
+    """Commit a txn; return its error if an earlier commit won."""
     try:
         txn.commit()
     except ConflictError as error:

@@ -1,7 +1,7 @@
-"""Listed tables on disk: the ledger knows their files, so a reader opens those it names.
+"""Listed tables on disk: the ledger knows their files, and a reader opens only those.
 
-A file is written once, under a name that nobody else takes, and never changed: a statement writes
-other files and tells the ledger which take the place of which. What an abort leaves is never named.
+A file is written once, under a unique name, and never changed: a statement writes new files and
+records in the ledger which files they replace. Files of an aborted txn are never listed.
 """
 
 import json
@@ -23,12 +23,12 @@ from spark_sink.demo.delta_folders import PARTITION, read
 from spark_sink.demo.flights import NOTHING, Totals, totals_of
 
 LONGER: Final = "distance"
-"""What an UPDATE of the demo adds 1 to, in every row."""
+"""The column to which an UPDATE of the demo adds 1, in every row."""
 FILES_KEPT: Final = 10_000
 
 
 def write_month(table: TableRow, month: int, rows: pa.Table) -> AddFile:
-    """Write rows of a month to a file; the partition column is told by the path alone."""
+    """Write rows of a month to a file; only the path holds the partition column."""
     kept = [name for name in rows.column_names if name != PARTITION]
     return write_file(table, f"{PARTITION}={month}", rows.select(kept))._replace(
         partition=(str(month),)
@@ -47,7 +47,7 @@ def write_file(table: TableRow, folder: str, rows: pa.Table) -> AddFile:
 
 
 def path_of(table: TableRow, name: str) -> Path:
-    """Return where a file of a table lies."""
+    """Return the path of a file of a table."""
     return Path(table.definition.location) / name
 
 
@@ -68,9 +68,9 @@ def delete(txn: Transaction, table: TableRow, month: int) -> None:
 
 
 def month_totals(table: TableRow, files: Iterable[FileRow]) -> dict[int, Totals]:
-    """Return the sums over the rows of some files, by the month that the ledger says they are of.
+    """Return the sums over the rows of some files, by their month in the ledger.
 
-    Raises OSError for a file that is not there.
+    Raises OSError for a missing file.
     """
     found: dict[int, Totals] = {}
     for file in files:
@@ -82,5 +82,5 @@ def month_totals(table: TableRow, files: Iterable[FileRow]) -> dict[int, Totals]
 
 @lru_cache(FILES_KEPT)
 def file_totals(path: Path) -> Totals:
-    """Return the sums over the rows of a file, which stay what they are."""
+    """Return the sums over the rows of a file, which never changes."""
     return totals_of(read([path]))

@@ -17,11 +17,11 @@ PRODUCERS: Final = tuple(f"producer-{number}" for number in range(1, 5))
 GIVES_UP: Final = "producer-2"
 GIVES_UP_AT: Final = 60
 IS_KILLED: Final = "producer-3"
-# Long after the reader has begun, which is not to see the txn that this leaves open.
+# Long after the reader has begun, which must not see the txn that the kill leaves open.
 IS_KILLED_AT: Final = 60
 STANDS_BY: Final = "producer-5"
-# Of all days: when the snapshot is taken, and when the leader is killed. Every producer is to be at
-# work then: those who are not held go through what is left in less time than it takes to start one.
+# Shares of all days at which the snapshot is taken and the leader is killed. Every producer must be
+# at work then: the others finish the rest in less time than the start of a producer takes.
 SNAPSHOT_SHARE: Final = 0.2
 LEADER_SHARE: Final = 0.55
 
@@ -31,8 +31,8 @@ class Load:
     """What happened while loading.
 
     Attributes:
-        reader: who read meanwhile, and still holds its snapshot.
-        left_open: what the killed producer was doing.
+        reader: the reader that read meanwhile, and still holds its snapshot.
+        left_open: the last entry of the killed producer.
         killed_ms: when it was killed, in milliseconds since 1970.
         kill: the end of the leader.
     """
@@ -62,7 +62,7 @@ class Loader:
         self._fleet = fleet
 
     def run(self) -> Load:
-        """Load all days; the reader has stopped to ask by then, and holds its snapshot."""
+        """Load all days; by then the reader has stopped reading, and still holds its snapshot."""
         for name, share in self._shares.items():
             self._fleet.give(self._job(name, share))
         with self._hold_snapshot() as reader:

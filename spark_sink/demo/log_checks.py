@@ -1,4 +1,4 @@
-"""Checks of the log: after the kills every command is answered once, and no id is missing."""
+"""Checks of the log: after the kills each command has one answer, and no id is missing."""
 
 from typing import Final
 
@@ -19,19 +19,19 @@ def check_log(
     report: Report,
     table: TableRow,
     load: Load,
-    told: list[Entry],
+    entries: list[Entry],
     *,
     conflicts: int,
 ) -> Audit:
-    """Read the whole log and check that nothing was lost or doubled; return what it says.
+    """Read the whole log, check that nothing was lost or doubled, and return the audit.
 
-    `conflicts` is how many commits were told that they lost.
+    `conflicts` is how many commits got a conflict error.
     """
     audit = read_audit(stage.log)
     check_commands(report, audit)
-    report.same("conflicts are those that clients were told of", audit.conflicts, conflicts)
+    report.same("conflicts in the log are the clients' conflict errors", audit.conflicts, conflicts)
     check_ids(report, audit, table)
-    check_ends(report, audit, load, told)
+    check_ends(report, audit, load, entries)
     check_take_over(report, audit, load.kill)
     return audit
 
@@ -44,7 +44,7 @@ def check_commands(report: Report, audit: Audit) -> None:
     report.check(
         "no command is executed twice",
         holds=not audit.doubled,
-        found=f"{answered} numbers answered, {audit.repeated} sent again and told so",
+        found=f"{answered} numbers answered, {audit.repeated} sent again and answered as repeated",
     )
     report.same("commands refused", audit.refused, [], "none")
 
@@ -63,10 +63,10 @@ def check_ids(report: Report, audit: Audit, table: TableRow) -> None:
     )
 
 
-def check_ends(report: Report, audit: Audit, load: Load, told: list[Entry]) -> None:
-    """Check that the log and the producers say the same of every txn."""
-    commits = {entry.txn: entry.position for entry in with_step(told, "committed")}
-    in_log = {entry.txn: audit.committed.get(entry.txn) for entry in with_step(told, "wrote")}
+def check_ends(report: Report, audit: Audit, load: Load, entries: list[Entry]) -> None:
+    """Check that the log and the producers agree about every txn."""
+    commits = {entry.txn: entry.position for entry in with_step(entries, "committed")}
+    in_log = {entry.txn: audit.committed.get(entry.txn) for entry in with_step(entries, "wrote")}
     found = {txn: position for txn, position in in_log.items() if position is not None}
     report.same(
         "the log has just the commits that producers got receipts for",
@@ -79,7 +79,7 @@ def check_ends(report: Report, audit: Audit, load: Load, told: list[Entry]) -> N
 
 
 def check_take_over(report: Report, audit: Audit, kill: Kill) -> None:
-    """Check that another process leads, and answered what had been asked before it did."""
+    """Check that another process leads, and answered the commands from before its lead."""
     term = term_after(audit, kill)
     report.check(
         f"{term.sequencer} leads epoch {term.epoch} after {kill.sequencer}",

@@ -1,8 +1,8 @@
-"""Manifests: what each producer says it did, txn by txn, beside the ledger and independent of it.
+"""Manifests: the work of each producer, txn by txn, recorded independently of the ledger.
 
-They are what the answers of the demo are judged by: from the txns a snapshot shows and the days
-that were written in them, the sums follow from the raw rows. A producer writes a line before it
-commits, so a killed one has said what it was doing.
+The demo checks answers against them: from the txns of a snapshot and the days written in them, the
+sums follow from the raw rows. A producer writes a line before it commits, so the manifest of a
+killed one has its last txn.
 """
 
 import json
@@ -20,8 +20,8 @@ Step = Literal["wrote", "committed", "aborted"]
 class Entry(NamedTuple):
     """One line: the files of a day are `wrote`, then their txn is `committed` or `aborted`.
 
-    `position` is that of the end of the txn, 0 for `wrote`; `at_ns` is the monotonic clock, which
-    all processes of a machine share.
+    `position` is the position of the end of the txn, 0 for `wrote`; `at_ns` is the monotonic clock,
+    which all processes of a machine share.
     """
 
     producer: str

@@ -1,8 +1,8 @@
 """A metastore: a process that changes tables and answers readers from a metadata cache of its own.
 
-It is asked in lines of JSON on standard input and answers each with one on standard output, in
-order, until its input ends. Its cache follows the log as far as it is let, so what it knows at each
-moment is chosen by whoever asks.
+It reads requests as lines of JSON on standard input and answers each with a line on standard
+output, in order, until its input ends. Its cache follows the log up to a requested position, so the
+caller decides how much it knows.
 """
 
 import json
@@ -36,7 +36,7 @@ from spark_sink.demo.held_log import HeldLog
 from spark_sink.demo.report import CheckFailedError
 
 WORD: Final = "word"
-"""The table property that tells one state of a table from another."""
+"""The table property that distinguishes the states of a table."""
 
 Mode = Literal["one version", "many versions"]
 FOLDS: Final[Mapping[Mode, Callable[[DomainState], CacheFold]]] = {
@@ -51,7 +51,7 @@ Done = TypeVar("Done", TableAltered, TxnCommitted, TxnAborted)
 
 
 class Place(NamedTuple):
-    """What a metastore is told at its start: where ledger and rows are, and which cache it has."""
+    """The first line to a metastore: the places of ledger and rows, and the kind of its cache."""
 
     bootstrap: str
     ledger: str
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Metastore:
-    """Does what it is asked; `log` is what its cache follows, `store` are the rows behind that."""
+    """Executes requests; its cache follows `log`, with the rows at `store` behind it."""
 
     def __init__(self, ledger: Ledger, log: HeldLog, store: Path, mode: Mode) -> None:
         self._ledger = ledger
@@ -89,7 +89,7 @@ class Metastore:
         }
 
     def answer(self, line: bytes) -> Answers:
-        """Return the answer to a request; an error is one too."""
+        """Return the answer to a request, also to one that fails."""
         request = json.loads(line)
         try:
             return self._requests[request.pop("do")](**request)
@@ -97,11 +97,11 @@ class Metastore:
             return {"error": f"{type(error).__name__}: {error}"}
 
     def follow(self, position: int) -> Answers:
-        """Follow the log to a position and not beyond it; at first all of it is followed.
+        """Follow the log to a position and not beyond it; return the position of the cache.
 
-        Return where the cache is then. Its readers are answered from here on.
+        At first the whole log is followed. Readers are answered from here on.
         """
-        # Held before it has come to what was the end when it began, it would never come there.
+        # Before the cache has reached its first end, a held log would keep it from ever answering.
         self._wait_until(lambda: self._entries.has_come, "what was the end of the log")
         self._log.hold(position)
         self._wait_until(lambda: self._entries.position() >= position, f"position {position}")
@@ -136,10 +136,10 @@ class Metastore:
         return {"position": self._ask(self._txns.pop(txn), command, TxnAborted)[0]}
 
     def read(self, table: int, ids: str) -> Answers:
-        """Return what a reader of a list sees of a table without waiting, from where and why."""
+        """Return what a reader of a list sees without waiting, with source and reason."""
         answer = self._cache.read(table, ValidWriteIdList.parse(ids), max_wait_ms=0)
         if not isinstance(answer.value, TableMetadata):
-            raise CheckFailedError(f"a reader of {ids} is told that table {table} is not there")
+            raise CheckFailedError(f"table {table} does not exist for a reader of {ids}")
         words = dict(answer.value.definition.properties)
         return {"word": words[WORD], "source": answer.source, "reason": answer.reason}
 
@@ -151,14 +151,15 @@ class Metastore:
         return {"ids": tag.ids.text(), "is_committed": tag.is_committed}
 
     def close(self) -> None:
-        """Let go of the cache."""
+        """Close the cache."""
         self._cache.close()
 
     def _ask(self, txn: Transaction, command: SessionCommand, kind: type[Done]) -> tuple[int, Done]:
         """Return position and body of the event that answers a command.
 
-        With one version the own entry is changed at once: on the design page the metastore that
-        changes a table does not wait for the log. With many versions the log is the only way.
+        With one version the event changes the own entry at once: on the design page the metastore
+        that changes a table does not wait for the log. With many versions only the log changes
+        entries.
         """
         answer = txn.ask(command)
         body = body_as(kind, answer)
@@ -168,7 +169,7 @@ class Metastore:
 
 
 def main() -> None:
-    """Answer one request after the other, at the place that the first line names."""
+    """Answer one request after the other; the first line is the place."""
     line = sys.stdin.buffer.readline()
     if not line:
         return

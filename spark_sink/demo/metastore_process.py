@@ -1,4 +1,4 @@
-"""A metastore as it is seen from outside: a child process that is asked and answers."""
+"""A metastore as a child process, with calls for its requests."""
 
 import json
 import subprocess
@@ -38,12 +38,12 @@ class MetastoreProcess:
         return answer
 
     def read(self, table: int, ids: ValidWriteIdList) -> str:
-        """Return what a reader of a list gets, from where and why."""
+        """Return the answer to a reader of a list, with source and reason."""
         answer = self.ask("read", table=table, ids=ids.text())
         return f"{answer['word']} {answer['source']} {answer['reason']}"
 
     def entry(self, table: int) -> str:
-        """Return the entry of a table as `Line` has it."""
+        """Return the entry of a table in the form of `Line`."""
         found = self.ask("entry", table=table)
         if found["ids"] is None:
             return "-"
@@ -51,7 +51,7 @@ class MetastoreProcess:
         return ids if found["is_committed"] else f"{ids} *"
 
     def dismiss(self) -> None:
-        """Let it end by itself; what leaves the `with` block waits for that."""
+        """Let it end by itself; the end of the `with` block waits for that."""
         assert self._process.stdin is not None, "it was asked for"
         self._process.stdin.close()
 

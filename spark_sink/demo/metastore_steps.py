@@ -1,8 +1,8 @@
-"""The steps of two metastores, M1 and M2: what each entry says, and what each reader gets.
+"""The steps of two metastores, M1 and M2: the entries, and the answers to readers.
 
 Lists are written as on Hive's design page of a synchronized metastore cache, `hwm:exceptions`. Its
-steps are 1 to 7, with its numbers: [13:7,8,12] becomes [14:7,8,12]. Of aborts it says nothing; 8 to
-11 are what follows from the rest.
+steps are 1 to 7, with its numbers: [13:7,8,12] becomes [14:7,8,12]. The page does not cover aborts;
+steps 8 to 11 follow from its other rules.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ from spark_sink.demo.metastore import Mode
 
 
 class Line(NamedTuple):
-    """What is seen at one moment: the entries of M1 and M2, and what a reader is answered.
+    """One moment: the entries of M1 and M2, and the answer to a reader.
 
-    An entry is its list, with `*` if it is uncommitted; `-` is none. An answer is the state of the
-    table, where it is from, and why.
+    An entry is its list, with `*` if it is uncommitted; `-` means no entry. An answer is the state
+    of the table, its source, and the reason.
     """
 
     step: str
@@ -38,7 +38,7 @@ def short(ids: ValidWriteIdList) -> str:
 
 
 def differences(found: Sequence[Line], wanted: Sequence[Line]) -> list[str]:
-    """Return what is not as it should be, line by line."""
+    """Return the differences, line by line."""
     pairs = zip(found, wanted, strict=True)
     return [f"{one} instead of {other}" for one, other in pairs if one != other]
 

@@ -1,8 +1,8 @@
 """A producer: loads its days into the table, one txn for each, as a process of its own.
 
-It is told what to do in one line on standard input, and ends when that ends, so that none outlives
-the demo. Two days may go otherwise than planned: one whose txn it aborts after all files were
-written, and one in the middle of which it waits to be killed.
+It reads its job from one line of standard input, and ends with standard input, so that no producer
+outlives the demo. Two days may end otherwise: one whose txn it aborts after writing all files, and
+one in the middle of which it waits for a kill.
 """
 
 import json
@@ -26,7 +26,7 @@ ABORT_REASON: Final = "the producer changed its mind"
 
 
 class Job(NamedTuple):
-    """What a producer is told: where everything is, and which days to load.
+    """The job of a producer: the places of everything, and the days to load.
 
     The day at index `abort_at` is aborted once and loaded after that, the one at `hold_at` is left
     unfinished.
@@ -108,7 +108,7 @@ class Producer:
 
 
 def main() -> None:
-    """Do the job that stands on standard input, if there is one."""
+    """Do the job on standard input, if there is one."""
     line = sys.stdin.buffer.readline()
     if not line:
         return
@@ -125,7 +125,7 @@ def main() -> None:
 def wait_for_end(ended: Signal) -> None:
     """Set the signal when standard input has ended.
 
-    It is read past Python's buffer, whose lock a thread must not hold when the interpreter ends.
+    It bypasses Python's buffer, whose lock a thread must not hold when the interpreter ends.
     """
     while os.read(sys.stdin.fileno(), 1):
         pass

@@ -1,4 +1,4 @@
-"""The reader: holds one snapshot while the table grows, and asks the same again and again."""
+"""The reader: holds one snapshot while the table grows, and repeats the same read."""
 
 from pathlib import Path
 from threading import Event as Signal
@@ -16,7 +16,7 @@ PAUSE_S: Final = 0.1
 
 
 class HeldReader:
-    """Asks under the snapshot of an open txn, in a thread of its own, inside a `with` block."""
+    """Reads under the snapshot of an open txn, in a thread of its own, inside a `with` block."""
 
     def __init__(self, txn: Transaction, table: TableRow, location: Path) -> None:
         self.txn = txn

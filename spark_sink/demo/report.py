@@ -1,7 +1,7 @@
-"""The report: what the demo shows, checks and waits for, step by step.
+"""The report: the steps, checks and waits of the demo.
 
-Everything goes to stdout, in plain lines where that is no terminal. A check that does not hold ends
-the demo, and so does a wait that takes too long.
+Everything goes to stdout, in plain lines if that is no terminal. A failed check ends the demo, and
+so does a wait that takes too long.
 """
 
 import time
@@ -23,7 +23,7 @@ class CheckFailedError(Exception):
 
 
 class Report:
-    """Writes the report and counts its checks; times are since it began."""
+    """Writes the report and counts its checks; times count from the start."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._out = console or Console(highlight=False, emoji=False)
@@ -42,7 +42,7 @@ class Report:
         self._out.print(f"\n[bold cyan]{escape(title)}[/] [dim]at {self.elapsed_s:.1f} s[/]")
 
     def say(self, line: str) -> None:
-        """Write a line about what happens."""
+        """Write a line about the events."""
         self._out.print(f"  {escape(line)}", soft_wrap=True)
 
     def check(self, what: str, *, holds: bool, found: str = "") -> None:
@@ -77,12 +77,12 @@ class Report:
         self._out.print(table)
 
     def crash(self, error: Exception) -> None:
-        """Write where in the code an error came from that nobody raised on purpose."""
+        """Write the place in the code of an unexpected error."""
         self._out.print(Traceback.from_exception(type(error), error, error.__traceback__))
         self.end(f"failed: {error!r}", well=False)
 
     def end(self, line: str, *, well: bool) -> None:
-        """Write how it all ended."""
+        """Write the outcome of the demo."""
         style = "green" if well else "red"
         self._out.print(f"\n[bold {style}]{escape(line)}[/]", soft_wrap=True)
 

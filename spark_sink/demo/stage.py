@@ -1,4 +1,4 @@
-"""The stage: everything the demo runs on, brought up in a home of its own and taken down again.
+"""The stage: all processes of the demo, brought up in a home of its own and taken down again.
 
 A ledger with its broker, two sequencers, a follower and the Spark feeder as child processes; a
 batch session of Spark and one connection to the ledger in this one.
@@ -41,7 +41,7 @@ Opened = TypeVar("Opened")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where the demo keeps everything."""
+    """The folders of the demo."""
 
     root: Path
 
@@ -62,7 +62,7 @@ class Home:
 
     @property
     def manifests(self) -> Path:
-        """Return the folder of what the producers say."""
+        """Return the folder of the producers' manifests."""
         return self.root / "manifests"
 
     @property
@@ -81,7 +81,7 @@ class Kill(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is up; `reads` are those of the follower's store, `tables` come from the feeder's."""
+    """The running parts; `reads` read the follower's store, `tables` the feeder's."""
 
     home: Home
     up: Running
@@ -102,7 +102,7 @@ class Stage:
         return min(each.wait(position, CATCH_UP_MS) for each in (self.reads, self.spark_reads))
 
     def connect(self, application: str) -> Ledger:
-        """Return another client, as another process has it; the caller closes it."""
+        """Return another client, like one of another process; the caller closes it."""
         address = self.up.address
         return Ledger.connect(
             address.bootstrap, address.ledger, reads=self.reads, application=application
@@ -156,8 +156,8 @@ def set_up(home: Home, report: Report) -> Iterator[Stage]:
 
 
 def prepare_environment(home: Home) -> None:
-    """Set what both Spark sessions inherit, the feeder's and the one of this process."""
-    # Here lie the scratch files, the feeder's too if it is killed.
+    """Set the environment of both Spark sessions, the feeder's and this process's."""
+    # The scratch files are here, also those of a killed feeder.
     os.environ["SPARK_LOCAL_DIRS"] = str(home.scratch / "local")
     # Minutes are too short for the optimising compiler: it would take half of all the work.
     chosen = os.environ.get("JAVA_TOOL_OPTIONS", "")
@@ -174,7 +174,7 @@ class Watchman:
         self._thread.start()
 
     def check(self) -> None:
-        """Raise CheckFailedError if a role ended in a way that it would end in again."""
+        """Raise CheckFailedError if a role ended and would end again after a restart."""
         ended = [role.name for role in self._roles if role.process and role.process.poll()]
         if ended and not self._thread.is_alive():
             raise CheckFailedError(f"ended for good: {', '.join(ended)}")

@@ -64,15 +64,15 @@ def play_on(
     with Watches(stores) as watches:
         report.step("Loading: four producers, one reader, two kills and a change of mind")
         load = Loader(stage, fleet, report, table, list(totals)).run()
-        told = read_manifests(stage.home.manifests)
-        commits = [Commit(each.position, each.at_ns) for each in with_step(told, "committed")]
+        entries = read_manifests(stage.home.manifests)
+        commits = [Commit(each.position, each.at_ns) for each in with_step(entries, "committed")]
         loading = watches.delays(commits)
         report.step(f"Visibility: {PROBE_COMMITS} commits more, one at a time")
         alone = watches.delays(commit_alone(stage))
     report.step("What the readers saw")
-    answers = Answers(stage, report, table, totals, told)
+    answers = Answers(stage, report, table, totals, entries)
     answers.check_reader(load.reader)
-    gone = wait_for_expiry(stage, report, load, told)
+    gone = wait_for_expiry(stage, report, load, entries)
     answers.check_not_visible(gone)
     report.step("Spark reads the folders that a snapshot shows, and no others")
     answers.check_spark_held(load.reader)
@@ -82,17 +82,15 @@ def play_on(
     answers.check_spark_now("Spark under a new snapshot, unchanged")
     report.step("Isolation: statements side by side on a table whose files the ledger lists")
     conflicts = show_isolation(stage, report)
-    report.step(
-        "Two metastores: the steps of Hive's page, M1 writes and M2 hears of it from the log"
-    )
+    report.step("Two metastores: the steps of Hive's page, M1 writes and M2 reads it from the log")
     address = stage.up.address
     place = Place(address.bootstrap, address.ledger, str(address.store), "one version")
     show_two_metastores(stage.ledger, place, report)
     report.step("The log, read once more from its first record")
-    audit = check_log(stage, report, table, load, told, conflicts=conflicts)
+    audit = check_log(stage, report, table, load, entries, conflicts=conflicts)
     verified = check_bytes(stage, report)
     disk = stage.events_on_disk()
-    figures = Figures(audit, load, told, loading, alone, answers.rows_checked, disk, verified)
+    figures = Figures(audit, load, entries, loading, alone, answers.rows_checked, disk, verified)
     report.table("Figures", figures.rows())
 
 

@@ -1,8 +1,8 @@
-"""Two metastores: the steps of Hive's design page of a synchronized metastore cache, as they are.
+"""Two metastores: the steps of Hive's design page of a synchronized metastore cache.
 
-M1 and M2 are processes with a cache each. A table is brought to the write ids of the page, M1
-changes it, and M2 is let know of that event by event. What the entries say and what readers get is
-held against the steps, once with one version of a table, as on the page, and once with many.
+M1 and M2 are processes with a cache each. A table gets the write ids of the page, M1 changes it,
+and M2 reads the events one by one. Entries and answers are compared with the steps, once with one
+version of a table, as on the page, and once with many.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ OPEN: Final = (8, 12)
 NOT_COMMITTED: Final = (ABORTED, *OPEN, 15)
 HEADS: Final = ("step", "what happens", "M1", "M2", "answer")
 CLAIMS: Final[Mapping[Mode, str]] = {
-    "one version": "lists, flags and answers are those of the design page",
+    "one version": "lists, flags and answers are as on the design page",
     "many versions": "an open change sends no reader to the store",
 }
 
@@ -47,7 +47,7 @@ def show_two_metastores(ledger: Ledger, place: Place, report: Report) -> None:
 
 
 def show(report: Report, mode: Mode, found: Sequence[Line]) -> None:
-    """Show the lines that were found and check them against those wanted."""
+    """Show the found lines and check them against the wanted ones."""
     report.grid(f"{mode} of a table; * = uncommitted, - = no entry", HEADS, found)
     wrong = differences(found, WANTED[mode])
     answers = [line.answer for line in found if line.answer]
@@ -60,7 +60,7 @@ def show(report: Report, mode: Mode, found: Sequence[Line]) -> None:
 
 
 class Walk:
-    """The steps on one table, to be taken once; M2 is told nothing by M1 but through the log."""
+    """The steps on one table, to be taken once; M2 learns of M1 through the log only."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Walk:
         self._read("7", self._second, before)
 
     def _abort(self) -> None:
-        """Abort a change at M1, of which M2 always knows."""
+        """Abort a change at M1; M2 reads each of its events."""
         altered = self._write("alter", table=self._table, word="v15")
         self._second.ask("follow", position=self._position)
         self._see("8", "M1 alters, M2 reads of it")
@@ -125,7 +125,7 @@ class Walk:
             self._read("10", self._second, self._ids())
 
     def _write(self, do: str, **request: Any) -> Any:
-        """Have M1 do something; with many versions it reads of that in the log like all others."""
+        """Send M1 a request; with many versions M1 reads the event from the log like all others."""
         answer = self._first.ask(do, **request)
         self._position = answer["position"]
         if self._mode == "many versions":
@@ -133,7 +133,7 @@ class Walk:
         return answer
 
     def _ids(self) -> ValidWriteIdList:
-        """Return the list of a reader who comes now; the store has come as far then."""
+        """Return the list of a new reader; by then the store has come as far."""
         self._ledger.wait(self._position)
         reads = self._ledger.reads()
         return reads.write_ids_at(self._table)
@@ -160,7 +160,7 @@ def walk(
 
 
 def bring_about(ledger: Ledger, name: str) -> tuple[TableRow, list[Transaction]]:
-    """Create a table whose list is that of the page; return it with the txns left open."""
+    """Create a table with the list of the page; return it with the txns left open."""
     table = ledger.create_table(name, layout="directories", properties={WORD: "v0"})
     txns = ledger.begin_many(LAST)
     ids = ledger.allocate(txns, [table])

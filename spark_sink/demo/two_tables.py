@@ -1,7 +1,7 @@
-"""Two tables that are right only together: the flights by month, and one row of sums over them.
+"""Two tables that must agree: the flights by month, and one row of sums over them.
 
-Every load is one commit over both. Whoever looks at both at one position finds sums that fit, or
-has seen half a commit.
+Every load is one commit over both. A reader of both at one position finds sums that fit, or has
+seen half a commit.
 """
 
 from collections.abc import Iterable
@@ -50,24 +50,24 @@ def create_tables(ledger: Ledger, warehouse: Path, schema: pa.Schema) -> TwoTabl
 def load(txn: Transaction, tables: TwoTables, month: int, rows: pa.Table) -> None:
     """Add rows of a month, and put the sums with them in the place of those without."""
     before = txn.read(tables.sums)
-    after = told_sums(tables.sums, before).plus(totals_of(rows))
+    after = recorded_sums(tables.sums, before).plus(totals_of(rows))
     row = pa.table({name: [value] for name, value in after._asdict().items()})
     txn.add_files(tables.flights, [write_month(tables.flights, month, rows)])
     txn.remove_files(tables.sums, before)
     txn.add_files(tables.sums, [write_file(tables.sums, "sums", row)])
 
 
-def told_sums(sums: TableRow, files: Iterable[FileRow]) -> Totals:
-    """Return the sums that the rows of some files say, which should be one row or none."""
+def recorded_sums(sums: TableRow, files: Iterable[FileRow]) -> Totals:
+    """Return the sums in the rows of some files, at most one row if all is well."""
     found = NOTHING
     for file in files:
-        found = found.plus(told_by(path_of(sums, file.path)))
+        found = found.plus(row_in(path_of(sums, file.path)))
     return found
 
 
 @lru_cache(FILES_KEPT)
-def told_by(path: Path) -> Totals:
-    """Return the sums that the one row of a file says."""
+def row_in(path: Path) -> Totals:
+    """Return the sums in the one row of a file."""
     (row,) = ds.dataset(str(path)).to_table().to_pylist()
     return Totals(**row)
 
@@ -105,13 +105,15 @@ class Views:
         wait_until(lambda: self._has_looked(wanted), "the reader has looked at both tables")
 
     def look(self) -> None:
-        """Look at both tables at one position, and note what is there."""
+        """Read both tables at one position, and record the sums."""
         flights = self._ledger.read(self._tables.flights)
         sums = self._ledger.read(self._tables.sums, position=flights.position)
         found = found_sums(self._tables.flights, flights)
-        told = told_sums(self._tables.sums, sums)
-        if found != told:
-            self.halves.append(f"position {flights.position}: {found} in flights, {told} in sums")
+        recorded = recorded_sums(self._tables.sums, sums)
+        if found != recorded:
+            self.halves.append(
+                f"position {flights.position}: {found} in flights, {recorded} in sums"
+            )
         self.states.add(found)
         self.looks += 1
 
