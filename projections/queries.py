@@ -297,8 +297,8 @@ class StoreReads(Reads):
         try:
             return self._metadata.metadata(reads, bounds)
         except LogRewrittenError as lost:
-            # A chain is what the entries had seen; without one it is the reader's token that is
-            # lost. Entries made anew are of the log as it is.
+            # With a chain, the entries have seen lost events, and new entries follow the present
+            # log. Without one, only the reader's token is lost.
             if lost.seen:
                 self._metadata = None
             raise

@@ -119,7 +119,7 @@ class Entry:
         self._conclude(txn, waiting)
 
     def abort(self, txn: int, write_id: int) -> None:
-        """Let the changes of a txn go."""
+        """Drop the changes of a txn."""
         self.waiting.pop(txn, None)
         self.ids.end(write_id, txn, committed=False)
 

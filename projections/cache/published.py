@@ -204,7 +204,7 @@ class PublishedRows(RowReader):
         try:
             records = self._reader.read(READ_TOGETHER, timeout_s)
         except OffsetGoneError:
-            # The topic was made anew.
+            # The topic was created anew.
             self._restart()
             return True
         if not records:

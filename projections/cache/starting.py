@@ -121,7 +121,7 @@ class StartingEntries(ServedEntries):
         return [] if self._followed is None else self._followed.aged()
 
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
-        """Let go of the history below floors; return how many versions went."""
+        """Drop the history below floors; return how many versions were dropped."""
         return 0 if self._followed is None else self._followed.cut(floors)
 
     def close(self) -> None:

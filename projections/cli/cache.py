@@ -197,7 +197,7 @@ def cache_verify(
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
-    tables: Annotated[int, number_option("So many tables.", least=1)] = TABLES,
+    tables: Annotated[int, number_option("How many tables.", least=1)] = TABLES,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Compare the answers of a cache and its store for some tables; exit with 10 if they differ."""

@@ -1,7 +1,7 @@
-"""Reads straight from a log: its rows are kept in memory and made up to its end at every read.
+"""Reads straight from a log: rows in memory, brought to the end of the log at every read.
 
-There is no follower and no delay. The rows are made from the first event on, so this is for short
-logs, such as those that tests of programs write.
+This needs no follower and has no delay. The rows are made from the first event on, so it suits
+short logs, such as the logs of a program's tests.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,15 @@ RECORDS_PER_READ: Final = 2_000
 
 
 def open_reads(log: Log) -> Reads:
-    """Return the reads of a log, which threads may share; clients may close them and go on."""
+    """Return the reads of a log, which threads may share and several clients may close."""
     return StoreReads(LogRows(log))
 
 
 class LogRows(RowReader):
     """The rows of a log, up to its end at the last refresh; one thread at a time may refresh.
 
-    Closing lets go of the log, and the next refresh opens it again: several clients share one.
+    `close` closes the log's reader, and the next refresh opens it again: several clients share one
+    object.
     """
 
     def __init__(self, log: Log) -> None:
@@ -36,7 +37,6 @@ class LogRows(RowReader):
         self._events: LogReader | None = None
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of `key`, None if there is no such row."""
         return self._store.get(key)
 
     def scan(
@@ -46,10 +46,9 @@ class LogRows(RowReader):
         return self._store.scan(start, end, limit=limit, reverse=reverse)
 
     def refresh(self) -> None:
-        """Make the rows of all that the log holds now.
+        """Make the rows of all events in the log. Raises the errors of reading the log.
 
-        Raises what reading the log raises, and so does the next call: it reads on from the record
-        concerned.
+        So does the next call, which goes on at the failed record.
         """
         try:
             if self._events is None:
@@ -61,7 +60,7 @@ class LogRows(RowReader):
             raise
 
     def close(self) -> None:
-        """Let go of the log until the next refresh."""
+        """Close the log's reader until the next refresh."""
         if self._events is not None:
             self._events.close()
             self._events = None

@@ -72,7 +72,7 @@ def contents(cache: MetadataCache) -> Iterator[Metric]:
 
 
 def buckets(lengths: Sequence[int]) -> list[tuple[str, float]]:
-    """Return how many tables have at most so many versions, for each bound."""
+    """Return for each bound how many tables have at most that many versions."""
     ascending = sorted(lengths)
     bounded = [(str(bound), float(bisect_right(ascending, bound))) for bound in VERSIONS]
     return [*bounded, ("+Inf", float(len(ascending)))]

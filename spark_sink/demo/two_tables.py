@@ -48,7 +48,7 @@ def create_tables(ledger: Ledger, warehouse: Path, schema: pa.Schema) -> TwoTabl
 
 
 def load(txn: Transaction, tables: TwoTables, month: int, rows: pa.Table) -> None:
-    """Add rows of a month, and put the sums with them in the place of those without."""
+    """Add rows of a month, and replace the sums by the new ones."""
     before = txn.read(tables.sums)
     after = recorded_sums(tables.sums, before).plus(totals_of(rows))
     row = pa.table({name: [value] for name, value in after._asdict().items()})
@@ -86,7 +86,7 @@ class Views:
     Attributes:
         looks: how often it looked.
         states: the sums over the flights that it found, one for each commit it saw as the last.
-        halves: what was wrong where the sums did not fit the flights.
+        halves: the differences between sums and flights, which must stay empty.
     """
 
     def __init__(self, ledger: Ledger, tables: TwoTables) -> None:
@@ -100,7 +100,7 @@ class Views:
         self._thread = Thread(target=self._run, name="views", daemon=True)
 
     def wait_look(self) -> None:
-        """Wait until a look that began after this call is over; raises what keeps it from that."""
+        """Wait for a look that began after this call; raises the error of a failed look."""
         wanted = self.looks + 2
         wait_until(lambda: self._has_looked(wanted), "the reader has looked at both tables")
 
@@ -126,7 +126,7 @@ class Views:
         try:
             while not self._stop.wait(PAUSE_S):
                 self.look()
-        except Exception as error:  # noqa: BLE001 - raised where the looks are waited for
+        except Exception as error:  # noqa: BLE001 - raised by `wait_look`
             self._failure = error
 
     def __enter__(self) -> Self:

@@ -1,8 +1,8 @@
 """Visibility: how long after its receipt a commit can be read, store by store.
 
-A watch looks at a store as any reader of the host does and notes when its position grew. Afterwards
-every commit of the demo is measured, not a sample: its position is visible from the first look that
-found the store there or further on.
+A watch reads the position of a store, as any reader of the host can, and records when it grew.
+Afterwards every commit of the demo is measured, not a sample: a commit is visible from the first
+look that found the store at its position or later.
 """
 
 import time
@@ -24,21 +24,21 @@ PERCENT: Final = 100
 
 
 class Look(NamedTuple):
-    """What a look found: the position, and when on the monotonic clock."""
+    """One look: the position found, and the monotonic time."""
 
     position: int
     at_ns: int
 
 
 class Commit(NamedTuple):
-    """A commit: its position, and when its receipt came on the monotonic clock."""
+    """A commit: its position, and the monotonic time of its receipt."""
 
     position: int
     at_ns: int
 
 
 class Delays(NamedTuple):
-    """Milliseconds from receipt to visible, of `commits` commits."""
+    """Milliseconds from receipt to visibility, of `commits` commits."""
 
     commits: int
     p50: float
@@ -59,16 +59,16 @@ class Watch:
         self._thread = Thread(target=self._run, name="watch", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the looks."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no longer."""
+        """End the looks."""
         self._stop.set()
         self._thread.join()
 
     def has_seen(self, position: int) -> bool:
-        """Return whether a look found the store there; raises what kept it from looking."""
+        """Return whether a look found the store there; raises the error of a failed look."""
         if self._failure is not None:
             raise self._failure
         return bool(self.looks) and self.looks[-1].position >= position
@@ -112,7 +112,7 @@ class Watches:
 
 
 def delays_ms(looks: Sequence[Look], commits: Iterable[Commit]) -> list[float]:
-    """Return the delay of each commit that the looks have reached.
+    """Return the delay of each commit that a look has found visible.
 
     A store may be ahead of the receipt, which counts as no delay.
     """

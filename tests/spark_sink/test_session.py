@@ -81,7 +81,7 @@ GONE = RuntimeError("An error occurred while calling o57.isActive")
     ("spark", "error", "kind", "said"),
     [
         (ENDED, GONE, LogUnavailableError, "JVM has ended.*o57.isActive.*start this again"),
-        (ENDED, ConnectionResetError("reset"), LogUnavailableError, "is in the store"),
+        (ENDED, ConnectionResetError("reset"), LogUnavailableError, r"\(reset\)"),
         (ENDED, DAMAGED, LogDamagedError, "torn"),
         (THERE, GONE, RuntimeError, "o57.isActive"),
     ],
