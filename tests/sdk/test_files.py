@@ -153,7 +153,7 @@ def test_protocol_and_domain(ledger: Ledger, memory: InMemoryLedger, table: int)
     [
         ([AddFile("a")], "one partition value per column \\(day\\), got 0"),
         ([of_day(1, "a"), of_day(1, "a")], "twice"),
-        ([AddFile("", ("1",))], "no path"),
+        ([AddFile("", ("1",))], "path must not be empty"),
     ],
 )
 def test_impossible_files(ledger: Ledger, table: int, files: list[AddFile], said: str) -> None:
