@@ -293,7 +293,7 @@ def test_up_keeps_rows_elsewhere(tmp_path: Path, store: str | None, *, is_told: 
     said = {"LAKELEDGER_STORE": str(tmp_path / store)} if store else {}
     done = lakeledger(tmp_path / "home", "up", "--http", "here", **said)
     assert done.returncode == ExitCode.USAGE
-    warning = f"warning: store is {tmp_path}/{store} (environment), so SDK and commands look"
+    warning = f"warning: store is {tmp_path}/{store} (environment), so SDK and commands read"
     assert (warning in done.stderr) == is_told
 
 

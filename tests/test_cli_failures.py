@@ -151,8 +151,8 @@ def test_confirmed_without_a_terminal(tmp_path: Path) -> None:
     """Where there is nobody to ask, the command says what to give."""
     done = done_apart(tmp_path, "clean", "--txn", "7")
     assert done.returncode == ExitCode.USAGE
-    assert "there is no terminal to ask at: is the data of txns [7] gone?" in done.stderr
-    assert "give --yes to answer in advance" in done.stderr
+    assert "there is no terminal: is the data of txns [7] gone?" in done.stderr
+    assert "give --yes to confirm in advance" in done.stderr
 
 
 @pytest.mark.parametrize(

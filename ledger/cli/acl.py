@@ -1,4 +1,4 @@
-"""The command that prints which rights a role needs on a Kafka that gives them out."""
+"""The command that prints the rights that a role needs in Kafka."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Answers of commands: on stdout, as a table or in JSON; what is said about the work on stderr."""
+"""Answers of commands: on stdout as a table or JSON; messages about the work on stderr."""
 
 import json
 import os
@@ -14,9 +14,9 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-# Between two columns where nobody looks at them on a screen.
+# Between two columns of a pipe.
 GAP: Final = "  "
-# What would move the cursor, or begin another line, is shown and not obeyed.
+# Characters that would move the cursor, or begin another line, are shown escaped.
 CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
@@ -56,7 +56,7 @@ def answer_rows(rows: list[dict[str, Any]], output: Output) -> None:
 def write(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> None:
     """Write a table as wide as the terminal, or as `COLUMNS` says; else as wide as it is.
 
-    What reads lines, such as grep, would else find a path or a time cut in two.
+    Otherwise a reader of lines, such as grep, would find a path or a time cut in two.
     """
     if sys.stdout is not None and (sys.stdout.isatty() or os.environ.get("COLUMNS")):
         write_folded(rows, header)
@@ -66,7 +66,7 @@ def write(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> None:
 
 
 def write_folded(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
-    """Write a table for a screen; what is too long for a column goes on in its next line."""
+    """Write a table for a screen; a text too long for its column goes on in the next line."""
     from rich.console import Console  # noqa: PLC0415 - slow to load, and of no use to a pipe
     from rich.table import Column, Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -75,7 +75,7 @@ def write_folded(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
     table = Table(*columns, show_header=bool(header), box=None, header_style="bold")
     for row in rows:
         table.add_row(*map(Text, row))
-    # What stands between colons, such as the 100 of a list, is no name of a picture.
+    # A text between colons, such as the 100 of a list, must not become an emoji.
     console = Console(emoji=False)
     if console.is_terminal:
         console.print(table)
@@ -87,7 +87,7 @@ def write_folded(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
 
 
 def piped(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table for a pipe: columns below each other, nothing behind the last."""
+    """Yield the lines of a table for a pipe: aligned columns, without trailing blanks."""
     from rich.cells import cell_len  # noqa: PLC0415 - slow to load
 
     cells = [[cell.split("\n") for cell in row] for row in rows]
@@ -115,7 +115,7 @@ def shown(value: Any) -> str:
 
 
 def within(value: Any) -> str:
-    """Return a value that stands within another, in brackets if it has parts of its own."""
+    """Return a value within another, in brackets if it has parts of its own."""
     has_parts = isinstance(value, dict | list | tuple) and bool(value)
     return f"({shown(value)})" if has_parts else shown(value)
 
@@ -124,9 +124,9 @@ def within(value: Any) -> str:
 def progress_bar(
     what: str, *columns: "ProgressColumn", transient: bool = False
 ) -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal how far work is; yields what is told how much is done, and of how much.
+    """Show progress on a terminal; yields a function that takes the amounts done and in all.
 
-    Other `columns` than those of the library may be shown; a `transient` bar goes when it ends.
+    `columns` replace the library's own; a `transient` bar disappears at its end.
     """
     from rich.console import Console  # noqa: PLC0415 - slow to load
     from rich.progress import Progress  # noqa: PLC0415
@@ -139,6 +139,6 @@ def progress_bar(
 
 
 def say(line: str) -> None:
-    """Write a line about the work to stderr, if anybody reads that."""
+    """Write a line about the work to stderr, if stderr has a reader."""
     with suppress(BrokenPipeError):
         print(line, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Commands that copy a log out of its cluster, and make one of the copy."""
+"""Commands that copy a log out of its cluster, and make a log from the copy."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
@@ -43,7 +43,7 @@ def backup(
     fields = {"new_records": taken.new_records, "whole": taken.is_whole}
     answer({**fields_of(taken.manifest), **fields, "path": place.path}, output)
     if not taken.is_whole:
-        say("stopped; what is there is a backup up to that position, and the next run goes on")
+        say("stopped; the backup is whole up to that position, and the next run goes on from there")
         raise typer.Exit(ExitCode.INTERRUPTED)
 
 
@@ -51,9 +51,7 @@ def restore(
     path: PathArgument,
     bootstrap: Annotated[
         str | None,
-        typer.Option(
-            help="Kafka's host:port; where none is set, the embedded one of this machine."
-        ),
+        typer.Option(help="Kafka's host:port; by default the embedded one of this machine."),
     ] = None,
     home: HomeOption = None,
     replication: Annotated[
@@ -66,7 +64,7 @@ def restore(
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Make the topics of a ledger from a backup, in a cluster that has none of that name."""
+    """Make the topics of a ledger from a backup, in a cluster without a ledger of that name."""
     from ledger.backup.cluster import replicas_noted, restore_into  # noqa: PLC0415
     from ledger.backup.contents import manifest_in  # noqa: PLC0415
     from ledger.backup.place import open_place  # noqa: PLC0415
@@ -75,7 +73,7 @@ def restore(
     place, stop = open_place(path), Signal()
     manifest = manifest_in(place)
     loaded = load({"bootstrap": bootstrap, "home": home})
-    # To read a backup no broker is needed, and where none ever ran its folder would be a change.
+    # Reading a backup needs no broker, and a dry run must not make a broker's folder.
     is_alone = dry_run and loaded.settings.bootstrap is None
     with nullcontext() if is_alone else cluster(loaded, manifest.name) as kafka:
         copies = replication or (1 if loaded.settings.bootstrap is None else 0)
@@ -121,7 +119,7 @@ def cluster(loaded: "Loaded", ledger: str) -> Iterator[str]:
 
 
 def fields_of(manifest: "Manifest") -> dict[str, Any]:
-    """Return what is said of a backup."""
+    """Return the fields of a backup for output."""
     reached = manifest.reached
     return {
         "ledger": manifest.name,
@@ -136,7 +134,7 @@ def fields_of(manifest: "Manifest") -> dict[str, Any]:
 
 
 def next_step(manifest: "Manifest", loaded: "Loaded", *, is_dry: bool) -> str:
-    """Say what to do after a restore."""
+    """Return the next step after a restore."""
     from ledger.machine.folder import STORE  # noqa: PLC0415
     from ledger.machine.up import UpSettings  # noqa: PLC0415
 
@@ -146,9 +144,9 @@ def next_step(manifest: "Manifest", loaded: "Loaded", *, is_dry: bool) -> str:
     kafka = loaded.settings.bootstrap
     folder = UpSettings(ledger=manifest.name, home=loaded.settings.home).folder
     where = "" if kafka is None else f" --bootstrap {kafka}"
-    # Rows of this host are of the topic that was there before.
+    # Rows of this host belong to the topic before the restore.
     anew = " --rebuild" if (folder / STORE).exists() else ""
     return (
-        f"ledger {manifest.name} is restored up to position {position}. What was acknowledged "
-        f"after that is not in it. Next: lakeledger up{where} --ledger {manifest.name}{anew}"
+        f"ledger {manifest.name} is restored up to position {position}. Later commits are not in "
+        f"the backup. Next: lakeledger up{where} --ledger {manifest.name}{anew}"
     )

@@ -16,7 +16,7 @@ def config_show(
     *,
     settings: SetOption = None,
     origin: Annotated[
-        bool, typer.Option("--origin", help="Say where each value comes from.")
+        bool, typer.Option("--origin", help="Show where each value comes from.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Confirmation: what cannot be taken back is asked about, unless `--yes` answers before."""
+"""Confirmation of commands that cannot be undone, unless `--yes` is given."""
 
 import sys
 from typing import Annotated
@@ -12,16 +12,16 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask whether it is meant, and end the command if it is not.
+    """Ask for confirmation, and end the command without it.
 
-    Without a terminal there is nobody to answer, so the command ends and says what to give.
+    Without a terminal nothing can answer: the command ends and names the option to give.
     """
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():
         raise Stopped(
-            f"this has to be confirmed, and there is no terminal to ask at: {question}; give --yes "
-            "to answer in advance",
+            f"this must be confirmed, and there is no terminal: {question}; give --yes to confirm "
+            "in advance",
             ExitCode.USAGE,
         )
     typer.confirm(question, abort=True, err=True)

@@ -23,7 +23,7 @@ imports = typer.Typer(no_args_is_help=True)
 
 @imports.callback()
 def of_format() -> None:
-    """Choose the format that the table has now."""
+    """Import a table of another format."""
 
 
 @imports.command("delta")
@@ -40,13 +40,13 @@ def import_delta_table(
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Replay the log of a Delta table, one txn a version; a second time, go on where it ended."""
+    """Replay the log of a Delta table, one txn per version; a second run goes on from there."""
     stop = Signal()
     with (
         Ledger.connect(ledger=ledger, catalog=catalog, application=APPLICATION) as connection,
         progress_bar("version", *COLUMNS) as progress,
     ):
-        heed_signals(stop)  # Until here Ctrl-C ends it at once: nothing was begun.
+        heed_signals(stop)  # Until here Ctrl-C ends it at once: nothing has begun.
         report = import_delta(connection, path, table, follow=follow, stop=stop, progress=progress)
     answer(fields_of(report), output)
     if stop.is_set():

@@ -1,7 +1,7 @@
-"""Failures of commands: the sentence or the JSON object on stderr that tells one, and its code.
+"""Failures of commands: the sentence or JSON object on stderr, and the exit code.
 
-Every error of the command line is told here, whoever raised it: the parser, a command, the ledger.
-With `--output json` it is one JSON object in a line: name, message, hint and exit code.
+This module reports every error of the command line: of the parser, a command, or the ledger. With
+`--output json` it is one JSON object in a line: name, message, hint and exit code.
 """
 
 import json
@@ -17,18 +17,18 @@ import typer
 from ledger.errors import LedgerError
 from ledger.machine.exit_codes import ExitCode, exit_code, is_debugged
 
-# Messages say what happened, then what to do: in further sentences, or behind a semicolon.
+# Messages say what happened, then what to do: in further sentences, or after a semicolon.
 _SENTENCE: Final = re.compile(r"(?<=[^.][.?!]) (?=[A-Z`])")
-_HELP: Final = "see `lakeledger --help`, and with it after the command what that one takes"
+_HELP: Final = "see `lakeledger --help`, or --help after the command for its options"
 _HINTS: Final = {
     ExitCode.USAGE: _HELP,
     ExitCode.UNHEALTHY: "see what `lakeledger up`, or the roles of the ledger, say on stderr",
 }
-_HINT: Final = "see `lakeledger status` for how the ledger is; --debug shows where this comes from"
+_HINT: Final = "see `lakeledger status` for the state of the ledger; --debug shows the traceback"
 
 
 class Stopped(typer.TyperException):
-    """Ends a command with a sentence and an exit code: the answer is no, or there is none."""
+    """Ends a command with a sentence and an exit code: the answer is no, or is missing."""
 
     def __init__(self, message: str, code: ExitCode) -> None:
         super().__init__(message)
@@ -36,13 +36,13 @@ class Stopped(typer.TyperException):
 
     @property
     def name(self) -> str:
-        """Return what programs are told that this is."""
+        """Return the name of the failure for programs."""
         words = ExitCode(self.exit_code).name.split("_")
         return f"{''.join(map(str.title, words))}Error"
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Tell whether arguments ask for JSON, also those that no command takes."""
+    """Return whether arguments request JSON, even if no command accepts them."""
     before = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     apart = any(
         (option, value) in {("--output", "json"), ("-o", "json")}
@@ -52,17 +52,14 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def code_of(error: Exception) -> ExitCode:
-    """Return the code that a command ends with over an error."""
+    """Return the exit code for an error."""
     if isinstance(error, typer.TyperException):
         return ExitCode(error.exit_code)
     return exit_code(error) if isinstance(error, LedgerError) else ExitCode.FAILED
 
 
 def tell(error: Exception, *, as_json: bool) -> ExitCode:
-    """Write on stderr what went wrong, and return the code to end with.
-
-    Where `--debug` was given the traceback is told too.
-    """
+    """Write an error to stderr, with `--debug` also its traceback; return the exit code."""
     code = code_of(error)
     trace = "".join(traceback.format_exception(error)) if is_debugged() else ""
     if as_json:
@@ -81,7 +78,7 @@ def tell(error: Exception, *, as_json: bool) -> ExitCode:
 
 
 def usage_told(error: typer.TyperException) -> str:
-    """Return what the parser refuses, with how the command is used; nothing behind its help."""
+    """Return the parser's refusal with the usage of the command."""
     where = getattr(error, "ctx", None)
     usage = f"{where.get_usage()}\n" if where is not None else ""
     hint = f"Try '{where.command_path} --help' for help.\n\n" if where is not None else ""
@@ -100,17 +97,17 @@ def fields_of(error: Exception) -> dict[str, Any]:
 
 
 def name_of(error: Exception) -> str:
-    """Return what kind of error it is."""
+    """Return the name of an error."""
     return error.name if isinstance(error, Stopped) else type(error).__name__
 
 
 def message_of(error: Exception) -> str:
-    """Return what went wrong in words."""
+    """Return the message of an error."""
     return error.format_message() if isinstance(error, typer.TyperException) else str(error)
 
 
 def hint_of(error: Exception, code: ExitCode) -> str:
-    """Return what to do: the remedy of a conflict, else what the message ends with."""
+    """Return what to do: the remedy of a conflict, else the end of the message."""
     evidence = getattr(error, "evidence", None)
     if evidence is not None:
         return str(evidence.remedy)

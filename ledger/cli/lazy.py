@@ -1,6 +1,6 @@
-"""Commands that are loaded when they are run: most of a start would go to what others need.
+"""Commands that are loaded when they run: loading all of them would take most of a start.
 
-A group knows their names and what they are for; so help and completion load none of them.
+A group knows their names and purposes, so help and completion load no command.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ _LATER: Final[dict[str, dict[str, "Later"]]] = {}
 
 
 class Later(TyperCommand):
-    """A command, or a group of them, that stands at `module:attribute`."""
+    """A command or group, defined at `module:attribute`."""
 
     def __init__(self, name: str, target: str, what: str) -> None:
         super().__init__(name, help=what)
@@ -39,12 +39,12 @@ class Later(TyperCommand):
 
 
 def later(group: typer.Typer, name: str, target: str, what: str) -> None:
-    """Add what stands at `module:attribute`, a function or a Typer app, to a named group."""
+    """Add a function or a Typer app, defined at `module:attribute`, to a named group."""
     _LATER.setdefault(str(group.info.name), {})[name] = Later(name, target, what)
 
 
 class LazyGroup(TyperGroup):
-    """A group some of whose commands were added `later`."""
+    """A group with commands that were added by `later`."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)

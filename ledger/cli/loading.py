@@ -1,4 +1,4 @@
-"""Ctrl-C while the command line loads, before there is anything that would have to be ended."""
+"""Ctrl-C while the command line loads, before there is anything to end."""
 
 import os
 import signal
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from typing import Final
 
 INTERRUPTED: Final = 128 + signal.SIGINT
-"""How a command ends at Ctrl-C, as shells tell it."""
+"""The exit code of a command that Ctrl-C ended, as in shells."""
 
 
 @contextmanager
 def ended_at_once() -> Iterator[None]:
-    """End the process at Ctrl-C where it is, in the place of KeyboardInterrupt.
+    """End the process at Ctrl-C at once, instead of raising KeyboardInterrupt.
 
-    Not every module lets an exception out that comes while it loads: those made by Cython lose it,
-    as does the lock of an import, and the command went on as if nobody had wanted it to end. Who
-    has taken Ctrl-C keeps it, and who was started to ignore it goes on doing so.
+    Some modules lose an exception that comes while they load: modules made by Cython do, and so
+    does the lock of an import. Then the command would go on. An existing handler of Ctrl-C stays,
+    and so does the setting to ignore it.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:

@@ -28,7 +28,7 @@ AWAY_S = 2.0
 log = typer.Typer(no_args_is_help=True)
 
 NearOption = Annotated[
-    str | None, typer.Option(help="Kafka's host:port; by default that of the ledger up here.")
+    str | None, typer.Option(help="Kafka's host:port; by default the ledger up here.")
 ]
 
 
@@ -68,10 +68,10 @@ def log_tail(
         typer.Option(help="Only events with field=value; several must all hold."),
     ] = None,
     after: Annotated[
-        int | None, number_option("Begin behind this position, not with what is to come.")
+        int | None, number_option("Begin after this position, not with the events to come.")
     ] = None,
     last: Annotated[
-        int | None, number_option("Begin with so many of the last events, before any --where.")
+        int | None, number_option("Begin with this many last events, before any --where.")
     ] = None,
     follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = True,
     output: OutputOption = Output.TABLE,
@@ -79,11 +79,11 @@ def log_tail(
     """Show events as they come, a line each."""
     is_wanted = condition(where or ())
     if after is not None and last is not None:
-        raise Stopped("give one of --after and --last: both say where to begin", ExitCode.USAGE)
+        raise Stopped("give only one of --after and --last", ExitCode.USAGE)
     if after is None and last is None and not follow:
         raise Stopped(
-            "what is to come never comes with --no-follow: say with --after where to begin, 0 = "
-            "all, or with --last how many",
+            "--no-follow shows only recorded events: give --after with a position, 0 for all, or "
+            "--last with a count",
             ExitCode.USAGE,
         )
     address = find_address(bootstrap, ledger)
@@ -106,9 +106,9 @@ def log_tail(
 
 
 def tell_of_broker(log: Log, *, was_away: bool) -> bool:
-    """Return whether the broker is away, and say so where that is news.
+    """Return whether the broker is unreachable, and print a change of that.
 
-    To readers it looks like one that has nothing new.
+    A reader cannot tell an unreachable broker from one without new events.
     """
     try:
         log.ends(Topic.EVENTS, AWAY_S)
@@ -131,7 +131,7 @@ def whatif(
     since: Annotated[int, number_option("Only commits from this position on.")] = 1,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Judge the commits of the log again at another level; list those that would end otherwise."""
+    """Judge the commits of the log again at another level; list the changed outcomes."""
     wanted = level_of(level)
     address = find_address(bootstrap, ledger)
     with closing(address.log()) as kafka, progress_bar("judging", transient=True) as progress:
@@ -146,7 +146,7 @@ def level_of(text: str) -> IsolationLevel:
     plain = text.replace("-", "").replace("_", "").lower()
     found = LEVEL_OF.get(plain) or LEVEL_OF.get(f"{plain}isolation")
     if found is None:
-        raise SettingsError(f"{text!r} is no level; there are {', '.join(LEVELS)}")
+        raise SettingsError(f"a level must be one of {', '.join(LEVELS)}, got {text!r}")
     return found
 
 

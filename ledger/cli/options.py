@@ -1,4 +1,4 @@
-"""Options that several commands have, each with the one meaning."""
+"""Options that several commands share."""
 
 from typing import Annotated, Any, Final
 
@@ -7,11 +7,11 @@ import typer
 from ledger.core.limits import NUMBER_MAX
 
 CONFIGURED: Final = ""
-"""The default of an option that stands for what the settings say."""
+"""The default of an option whose value comes from the settings."""
 
 
 def catalog_of(given: str) -> str:
-    """Return the catalog that was given, else that of the settings; raises SettingsError."""
+    """Return the given catalog, else the one of the settings; raises SettingsError."""
     from ledger.config.config import load  # noqa: PLC0415 - a command loads only what it uses
 
     return load().settings.catalog if given == CONFIGURED else given
@@ -30,21 +30,21 @@ FlushOption = Annotated[
     bool,
     typer.Option(
         "--flush/--no-flush",
-        help="With fewer than 3 copies: flush to the disk what is acknowledged.",
+        help="With fewer than 3 copies: flush acknowledged records to the disk.",
     ),
 ]
 BeginAnewOption = Annotated[
     bool,
     typer.Option(
         "--begin-anew",
-        help="Delete what is left of a ledger whose events are gone, and begin another one.",
+        help="Delete the remains of a ledger whose events are gone, and begin another one.",
     ),
 ]
 NameOption = Annotated[
     str | None,
     typer.Option("--ledger", envvar="LAKELEDGER_LEDGER", help="The ledger; by default the one up."),
 ]
-# As it was given: what is made a path has forgotten that it was empty.
+# A text, as given: a Path does not show that it was empty.
 HomeOption = Annotated[
     str | None,
     typer.Option(
@@ -58,7 +58,7 @@ CatalogOption = Annotated[
     typer.Option(
         help="The catalog of the name.",
         callback=catalog_of,
-        show_default="that of the settings",
+        show_default="the one of the settings",
     ),
 ]
 TxnArgument = Annotated[int, typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX)]
@@ -68,5 +68,5 @@ WithParentOption = Annotated[
 
 
 def number_option(what: str, least: int = 0) -> Any:
-    """Return the option for a number as the log has them: more than 64 bits are a wrong usage."""
+    """Return the option for a number of the log; more than 64 bits are a usage error."""
     return typer.Option(min=least, max=NUMBER_MAX, help=what)

@@ -1,4 +1,4 @@
-"""The command that leads back from a log that lost its end, or from a copy of one."""
+"""The command that repairs a log that lost its end, or accepts a copy of one."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -25,7 +25,7 @@ KafkaOption = Annotated[
     str | None,
     typer.Option(
         "--bootstrap",
-        help="Kafka's host:port; where none is set, the embedded one of this machine.",
+        help="Kafka's host:port; by default the embedded one of this machine.",
     ),
 ]
 RowsOption = Annotated[
@@ -33,7 +33,7 @@ RowsOption = Annotated[
     typer.Option(
         "--store",
         metavar="<path>",
-        help="Compare with these rows; by default with those of this machine.",
+        help="Compare with these rows; by default with this machine's rows.",
     ),
 ]
 BackupOption = Annotated[
@@ -120,7 +120,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
 
 
 class Change:
-    """What a run is asked to change; without both nothing is."""
+    """The requested changes of a run; without both nothing changes."""
 
     def __init__(self, *, adopt: bool, cut: bool) -> None:
         self._adopt = adopt
@@ -129,7 +129,7 @@ class Change:
     def make(
         self, log: Any, found: "Survey", reason: str, passed: list[int]
     ) -> dict[str, int | bool]:
-        """Change the log as it was asked for; return what was done.
+        """Make the requested changes of the log; return the steps done.
 
         The cut comes before the mark that makes readers accept a copy: no sequencer may lead in
         between. Raises as `check_adoption` and `append_cut`.
@@ -154,7 +154,7 @@ class Change:
 
 
 def fields_of(found: "Survey") -> dict[str, Any]:
-    """Return what was found as fields."""
+    """Return a survey as fields."""
     seen, created = found.seen, found.created
     pairs = list(zip(found.witnesses, found.verdicts, strict=True))
     shared = {} if found.shared is None else {"shared_with_backup": found.shared}
@@ -182,7 +182,7 @@ def fields_of(found: "Survey") -> dict[str, Any]:
 
 
 def tell_lost(found: "Survey") -> None:
-    """Say which txns are lost, of whom, and what still tells of them."""
+    """Print the lost txns, their users, and the witnesses that know them."""
     for each in found.lost[:LOST_SHOWN]:
         tables = ", ".join(f"table {part.table} write id {part.write_id}" for part in each.parts)
         end = f"{each.status} at {each.ended}" if each.ended else each.status
@@ -197,9 +197,9 @@ def tell_lost(found: "Survey") -> None:
 def next_steps(
     found: "Survey", changed: Mapping[str, Any], named: str, more: str = ""
 ) -> Iterator[str]:
-    """Say what was changed, and the next command.
+    """Yield what was changed, and the next command.
 
-    `named` are the options that name the ledger, `more` those of the survey, as they were typed.
+    `named` are the options that name the ledger, `more` the options of the survey, as typed.
     """
     if changed:
         position = changed.get("cut", found.head.position)
@@ -216,11 +216,11 @@ def next_steps(
         return
     if found.is_copy:
         yield (
-            "nothing was changed. The events lie in another topic than the one that they were "
-            "recorded in, and nothing was found that has seen more than this copy holds. Next: "
+            "nothing was changed. The events are in another topic than the one they were recorded "
+            "in, and no witness has seen more than this copy holds. Next: "
             f"{COMMAND} --adopt{named}{more}"
         )
     yield (
-        "nothing was found that has seen more than the log holds. Cut it only if you know that "
-        "it lost its end, and raise --margin if more may have been acknowledged"
+        "no witness has seen more than the log holds. Cut it only if you know that it lost its "
+        "end, and raise --margin if more may have been acknowledged"
     )

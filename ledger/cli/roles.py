@@ -1,4 +1,4 @@
-"""Roles as commands: they run until they are told to stop, and end with the code of why."""
+"""Roles as commands: they run until they are stopped, and end with an exit code."""
 
 from collections.abc import Callable
 from threading import Event as Signal
@@ -16,7 +16,7 @@ def run_role(
 ) -> NoReturn:
     """Run a role to its end, and end the command with its code.
 
-    Why it ended stands in a line of its log, or for programs in the object of every failure.
+    The role's log has the reason of its end; with JSON output it is the object of a failure.
     """
-    told = (lambda error: tell(error, as_json=True)) if output is Output.JSON else None
-    raise typer.Exit(role_process(role, run, with_parent=with_parent, report=told))
+    report = (lambda error: tell(error, as_json=True)) if output is Output.JSON else None
+    raise typer.Exit(role_process(role, run, with_parent=with_parent, report=report))

@@ -1,7 +1,7 @@
-"""The root of the command line, under which every package puts commands of its own.
+"""The root of the command line, to which every package adds commands of its own.
 
 An error is one readable paragraph, or with `--output json` one object, and an exit code of
-`ledger.machine.process.ExitCode`; `--debug` shows where it came from.
+`ledger.machine.process.ExitCode`; `--debug` adds the traceback.
 """
 
 import os
@@ -25,10 +25,10 @@ COMMANDS = "lakeledger.commands"
 
 
 class Root(LazyGroup):
-    """The root command: ends well where its reader is gone, and tells what its parser refuses."""
+    """The root command: handles a reader that is gone, and reports what its parser refuses."""
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> NoReturn:
-        """Run a command and end the process, unless by an error that is no matter of its use."""
+        """Run a command and end the process; only errors that are not of its use are raised."""
         arguments = sys.argv[1:] if args is None else list(args)
         try:
             code = super().main(arguments, *more, **{**extra, "standalone_mode": False})
@@ -38,16 +38,16 @@ class Root(LazyGroup):
             declined = Stopped("not confirmed: nothing was done", ExitCode.FAILED)
             code = tell(declined, as_json=wants_json(arguments))
         except SystemExit:
-            code = ExitCode.DONE  # So ends what writes help, where its reader has read enough.
+            code = ExitCode.DONE  # Help was written to a reader that has read enough.
         sys.exit(code or ExitCode.DONE)
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """Read the options; what they are read with is loaded then, so Ctrl-C ends the process."""
+        """Read the options; this loads their modules, so Ctrl-C ends the process."""
         with ended_at_once():
             return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; a reader that has read enough, such as head, ends it without an error."""
+        """Run a command; a reader such as head, which has read enough, is not an error."""
         try:
             found = super().invoke(ctx)
             flush()
@@ -73,13 +73,13 @@ serve = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(serve)
-# Where each command of this package stands; a further package adds its own.
+# The place of each command of this package; a further package adds its own.
 later(app, "up", "ledger.cli.up:up", "Run every process of a ledger on this machine until Ctrl-C.")
 later(
     app,
     "init",
     "ledger.cli.sequencer:init",
-    "Create the topics of a ledger on a Kafka cluster, or verify those that are there.",
+    "Create the topics of a ledger on a Kafka cluster, or verify the existing ones.",
 )
 later(
     app,
@@ -97,7 +97,7 @@ later(
     app,
     "restore",
     "ledger.cli.backup:restore",
-    "Make the topics of a ledger from a backup, in a cluster that has none of that name.",
+    "Make the topics of a ledger from a backup, in a cluster without a ledger of that name.",
 )
 later(
     app,
@@ -117,7 +117,7 @@ later(
 
 
 def tell_version(*, wanted: bool) -> None:
-    """Say which version is installed, if that is asked for, and end."""
+    """Print the installed version and end, if `wanted`."""
     if wanted:
         print(f"{DISTRIBUTION} {version(DISTRIBUTION)}")
         raise typer.Exit
@@ -133,7 +133,7 @@ def root(
             "--version",
             callback=lambda wanted: tell_version(wanted=wanted),
             is_eager=True,
-            help="Say which version is installed, and end.",
+            help="Show the installed version, and end.",
         ),
     ] = False,
 ) -> None:
@@ -147,9 +147,9 @@ def root(
 
 @cache
 def whole_app() -> typer.Typer:
-    """Return the root command with what every installed package adds to it."""
+    """Return the root command with the commands of every installed package."""
     for point in entry_points(group=COMMANDS):
-        # Those of this package are there already, whatever an older installation says of them.
+        # This package's commands are there already, whatever an older installation says.
         if not point.value.startswith("ledger."):
             point.load()(app)
     return app
@@ -163,10 +163,10 @@ def main() -> None:
         with ended_at_once():
             run = whole_app()
         run()
-    except Exception as error:  # noqa: BLE001 - whoever typed a command is told in a sentence
+    except Exception as error:  # noqa: BLE001 - every failure becomes a sentence
         code = tell(error, as_json=wants_json(sys.argv[1:]))
     try:
         flush()
     except OSError:
-        read_no_more()  # It was told, and Python would tell it again with a traceback.
+        read_no_more()  # It is reported already; Python would add a traceback.
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""Commands for ledgers on a Kafka cluster: their topics, and the process that leads."""
+"""Commands for ledgers on a Kafka cluster: their topics, and the sequencer."""
 
 import os
 import socket
@@ -37,7 +37,7 @@ def init(
     begin_anew: BeginAnewOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Create the topics of a ledger on a Kafka cluster, or verify those that are there."""
+    """Create the topics of a ledger on a Kafka cluster, or verify the existing ones."""
     from ledger.config.config import load  # noqa: PLC0415
     from ledger.log.anew import give_up  # noqa: PLC0415
     from ledger.log.kafka.topics import create_topics, verify_topics  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The streams of a command: letters that cannot be shown, and readers that are gone."""
+"""The streams of a command: letters outside their encoding, and readers that are gone."""
 
 import io
 import os
@@ -7,21 +7,21 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-# Systems differ in which of the two a pipe without a reader tells.
+# Systems differ in which of the two a pipe without a reader reports.
 GONE: Final = select.POLLERR | select.POLLHUP
 
 
 def show_every_letter() -> None:
-    """Let stdout and stderr take any text: what their encoding does not have is escaped."""
+    """Let stdout and stderr take any text: letters outside their encoding are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def is_read() -> bool:
-    """Tell whether stdout can still be read by anybody, without writing to it.
+    """Return whether stdout still has a reader, without writing to it.
 
-    A pipe whose reader is gone tells it at once; a write would only tell once there is something.
+    A pipe reports at once that its reader is gone; a write would report it only later.
     """
     try:
         number = sys.stdout.fileno()
@@ -33,13 +33,13 @@ def is_read() -> bool:
 
 
 def flush() -> None:
-    """Write out what stdout still holds; raises OSError where that is not possible."""
+    """Flush stdout; raises OSError if that is not possible."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def read_no_more() -> None:
-    """Let what is left for stdout go nowhere: its reader is gone, or its disk is full."""
+    """Discard further output to stdout: its reader is gone, or its disk is full."""
     with suppress(AttributeError, OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -26,17 +26,17 @@ def up(
     home: HomeOption = None,
     bootstrap: Annotated[
         str | None,
-        typer.Option(help="Use this Kafka; where none is set an embedded one is started."),
+        typer.Option(help="Use this Kafka; by default an embedded one is started."),
     ] = None,
     port: Annotated[
         int | None, typer.Option(min=1, max=65_535, help="Port of the embedded Kafka.")
     ] = None,
-    sequencers: Annotated[int, typer.Option(min=1, help="One leads, the others stand by.")] = 2,
+    sequencers: Annotated[int, typer.Option(min=1, help="One leads, the rest stand by.")] = 2,
     caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
     http: Annotated[
         str | None,
-        typer.Option(help="host:port to read at, or off; where none is set a free port, and kept."),
+        typer.Option(help="host:port to read at, or off; by default a free port, which is kept."),
     ] = None,
     lease_s: LeaseOption = None,
     flush: FlushOption = True,
@@ -44,10 +44,10 @@ def up(
     rebuild: Annotated[
         bool,
         typer.Option(
-            "--rebuild", help="Set all rows aside and make them anew; until then there are none."
+            "--rebuild", help="Set all rows aside and make them anew; reads find none meanwhile."
         ),
     ] = False,
-    output: FailureOption = Output.TABLE,  # noqa: ARG001 - `main` tells why it failed
+    output: FailureOption = Output.TABLE,  # noqa: ARG001 - `main` reports the failure
 ) -> None:
     """Run every process of a ledger on this machine until Ctrl-C."""
     from ledger.config.config import load  # noqa: PLC0415 - a command loads only what it uses
@@ -85,20 +85,20 @@ def up(
 def take_signals() -> None:
     """Let SIGTERM and the end of the terminal stop the ledger as Ctrl-C does."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Started with nohup it is to outlive the terminal.
+        # Started with nohup, the ledger must outlive the terminal.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
 
 
 def warn_of_store(loaded: "Loaded", folder: Path) -> None:
-    """Say where a setting leads the readers of this host, if not to rows below a ledger's folder.
+    """Warn of a setting that leads this host's readers to other rows than the ledger's.
 
-    Another follower may write there, so that is no error.
+    It is not an error: another follower may write those rows.
     """
     store = loaded.given("store")
     if store is not None and not store.absolute().is_relative_to(folder):
         say(
-            f"warning: store is {store} ({loaded.origins['store']}), so SDK and commands look for "
-            f"rows there, while lakeledger up keeps them below {folder}. Leave that setting out "
-            "where these are to be read"
+            f"warning: store is {store} ({loaded.origins['store']}), so SDK and commands read rows "
+            f"there, while lakeledger up keeps its rows below {folder}. Leave that setting out to "
+            "read the rows of lakeledger up"
         )

@@ -1,4 +1,4 @@
-"""Watch: events as they come, in a line each, and only those that are asked for."""
+"""Watch: events as they come, one line each, filtered by conditions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -31,7 +31,7 @@ from ledger.operations import altered, committed
 READ_MAX: Final = 1_000
 WAIT_S: Final = 0.5
 FIELDS: Final = ("position", "type", "txn", "session", "table", "operation", "outcome")
-# The field that holds all of them, where one event may be about several.
+# The field with all values, for an event that may have several.
 SEVERAL: Final = {"txn": "txns"}
 NUMBERED: Final = frozenset({"position", "txn", "session", "table"})
 TYPES: Final = sorted(kind.__name__ for kind in get_args(Body))
@@ -40,7 +40,7 @@ Line = dict[str, Any]
 
 
 def line_of(event: Event) -> Line:
-    """Return an event in a line; `operation` says what it did to tables, as their histories do."""
+    """Return an event as a line; `operation` has the words of the tables' histories."""
     control, body = event
     outcome, message = reason_of(body)
     return {
@@ -59,7 +59,7 @@ def line_of(event: Event) -> Line:
 
 
 def named_txns(event: Event) -> list[int]:
-    """Return the txns that an event is about; where they are many its `txn` is 0 or the first."""
+    """Return the txns of an event; with many of them its `txn` is 0 or the first."""
     control, body = event
     match body:
         case TxnOpened():
@@ -75,7 +75,7 @@ def named_txns(event: Event) -> list[int]:
 
 
 def operations(body: Any) -> list[str]:
-    """Return what an event says was done to tables, each once."""
+    """Return the operations of an event on tables, each once."""
     if isinstance(body, TableAltered):
         return [altered(body)]
     parts = [*getattr(body, "parts", ()), *getattr(body, "attempted", ())]
@@ -87,7 +87,7 @@ def shown_line(line: Line) -> str:
     """Return a line as people read it."""
     tables = " ".join(f"table {each}" for each in line["table"])
     txns = f"txn {runs_text(line['txns'])}" if line["txns"] else ""
-    # Whose txn it is, txn show tells; of what is about none nothing else does.
+    # `txn show` has the session of a txn; other events show it only here.
     session = f"session {line['session']}" if line["session"] and not txns else ""
     rest = (session, txns, tables, ", ".join(line["operation"]), line["outcome"], line["message"])
     return " ".join([f"{line['position']:>8}", line["at"], line["type"], *filter(None, rest)])
@@ -96,15 +96,15 @@ def shown_line(line: Line) -> str:
 def condition(texts: Sequence[str]) -> Callable[[Line], bool]:
     """Return the conjunction of conditions of the form `field=value`.
 
-    A field that holds several values matches if one of them does; type names and words match in any
-    case. Raises SettingsError for another field or form, and for a number or a type that is none.
+    A field with several values matches if one of them does. Type names and words match in any case.
+    Raises SettingsError for an unknown field, another form, and an invalid number or type.
     """
     wanted = [text.partition("=") for text in texts]
     for text, (field, equals, value) in zip(texts, wanted, strict=True):
         if not equals or field not in FIELDS:
             raise SettingsError(
-                f"{text!r} is no condition; write field=value with a field of "
-                f"{', '.join(FIELDS)}, such as --where type=TxnCommitted"
+                "a condition must look like field=value, such as --where type=TxnCommitted, with "
+                f"a field of {', '.join(FIELDS)}, got {text!r}"
             )
         if field in NUMBERED and not value.isdecimal():
             raise SettingsError(
@@ -120,7 +120,7 @@ def condition(texts: Sequence[str]) -> Callable[[Line], bool]:
 
 
 def matches(found: Any, value: str) -> bool:
-    """Tell whether a field, or one of its values, is this one."""
+    """Return whether a field, or one of its values, equals this one."""
     several = found if isinstance(found, list) else [found]
     return any(str(each).lower() == value.lower() for each in several)
 
@@ -128,11 +128,11 @@ def matches(found: Any, value: str) -> bool:
 def watch(
     log: Log, domain: int, after: int | None, wait_s: float = WAIT_S
 ) -> Iterator[Event | None]:
-    """Return events behind position `after`, by default those to come; None = nothing new yet.
+    """Yield the events after position `after`, by default the ones to come; None = nothing new yet.
 
-    None comes once all that the log held at the call was read, and then whenever there is no more.
-    Reading begins at the newest checkpoint that lies before the events. Raises as every reader
-    does, LogUnavailableError also if the broker is away before that end.
+    None comes after the last event that the log held at the call, and then whenever there is no
+    newer one. Reading begins at the newest checkpoint before the events. Raises as every reader
+    does, and LogUnavailableError if the broker is unreachable before that end.
     """
     head, offset = read_newest_head(log, domain) or (LogHead(), 0)
     if after is not None and head.position > after:
@@ -149,7 +149,7 @@ def watch(
                 if event.control.position > (after or 0):
                     yield event
             if not records and reader.next_offset() < end:
-                # A broker that is away looks to readers like one that has nothing; this tells it.
+                # A reader cannot tell an unreachable broker from an empty topic; `ends` raises.
                 end = log.ends(Topic.EVENTS)[1]
             if reader.next_offset() >= end:
                 yield None

@@ -1,6 +1,6 @@
-"""How a metadata cache is: what it holds, what it answered from where, and what differs.
+"""The status of a metadata cache: its entries, its answers by source, and its mismatches.
 
-And the port of a cache that answers: in this process, or in another one behind a URL.
+Also the port of a cache: in this process, or in another one behind a URL.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from ledger.reads.rows import Identity
 
 
 class ReadCount(NamedTuple):
-    """How many reads were answered from one source for one reason."""
+    """The number of reads answered from one source for one reason."""
 
     source: Source
     reason: Reason
@@ -30,12 +30,12 @@ class ReadCount(NamedTuple):
 class CacheStatus(NamedTuple):
     """A cache as of now; counts are since its process began.
 
-    `ledger` says whose it is, None before its rows do. `is_loading` = nothing is answered from it
-    yet. The lag is None where nobody knows it: in records of the log, and in ms since the last
-    event it has, 0 at the end of the log. `entries` are the tables whose objects are held, in
-    `versions` and about `bytes`. Of the store's answers `fills_kept` became entries. `cut` versions
-    were let go behind the cleanup watermark. Of `waits` for the log `timeouts` were in vain. The
-    sampler compared `compared` tables.
+    `ledger` is None until its rows are read. `is_loading` = the cache does not answer yet. The lag
+    is None if unknown: in records of the log, and in ms since its last event, 0 at the end of the
+    log. `entries` are the tables whose objects are held, in `versions` and about `bytes`.
+    `fills_kept` answers of the store became entries. `cut` versions were dropped below the cleanup
+    watermark. `timeouts` of the `waits` for the log were in vain. The sampler compared `compared`
+    tables.
     """
 
     ledger: Identity | None
@@ -60,7 +60,7 @@ class CacheStatus(NamedTuple):
 
 
 class MismatchRow(NamedTuple):
-    """An object of a table of which cache and store told differently at one position."""
+    """An object of a table with different answers of cache and store at one position."""
 
     table: int
     what: str
@@ -69,25 +69,25 @@ class MismatchRow(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What a comparison of cache and store found."""
+    """The result of a comparison of cache and store."""
 
     compared: int
     mismatches: Sequence[MismatchRow]
 
 
 class CacheReads(MetadataReads, Protocol):
-    """A cache that answers; threads may share it."""
+    """A cache as a port; threads may share it."""
 
     def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
-        """Return what a reader with the list of a position, or of now, sees.
+        """Return the metadata for a reader with the list of a position, or of now.
 
-        Raises UnknownTableError, LimitExceededError for a position of which no list is left, and as
+        Raises UnknownTableError, LimitExceededError for a position without a list, and as
         `metadata`.
         """
         ...
 
     def position(self) -> int:
-        """Return the position it has applied."""
+        """Return the applied position."""
         ...
 
     def wait(self, position: int, timeout_ms: int) -> int:
@@ -98,7 +98,7 @@ class CacheReads(MetadataReads, Protocol):
         ...
 
     def status(self) -> CacheStatus:
-        """Return how it is."""
+        """Return the status."""
         ...
 
     def verify(self, tables: int) -> Verified:
@@ -106,5 +106,5 @@ class CacheReads(MetadataReads, Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what answers."""
+        """Close the cache or its connection."""
         ...

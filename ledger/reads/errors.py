@@ -1,4 +1,4 @@
-"""Read errors: what a reader is told that asks for what is not there, whatever it reads from."""
+"""Errors of reads, equal for every adapter: for bad arguments, and for what does not exist."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,21 +20,21 @@ PLAIN: Final = (int, str)
 
 
 def is_number(number: int) -> bool:
-    """Tell whether this can be a position, a version or an id; 0 is before the first, or none."""
+    """Return whether this can be a position, version or id; 0 is before the first, or no id."""
     return 0 <= number <= NUMBER_MAX
 
 
 def check_number(name: str, number: int) -> None:
-    """Raise ValueError for what can be no position, version or id, TypeError for no number."""
+    """Raise ValueError for an impossible position, version or id, TypeError for no number."""
     plain = number if type(number) is int else whole(name, number)
     if not 0 <= plain <= NUMBER_MAX:
         raise ValueError(f"{name} is {number}; it is a number from 0 to 2**63 - 1")
 
 
 def check_reads(reads: Sequence[Read], bounds: Bounds) -> None:
-    """Raise ValueError for a table, a txn, a token, a wait, a lag or a policy that can be none.
+    """Raise ValueError for an impossible table, txn, token, wait, lag or policy.
 
-    What is no number, or no list, at all raises TypeError.
+    Raises TypeError for a value of another type.
     """
     if bounds is not AT_HAND:
         check_bounds(bounds)
@@ -44,13 +44,13 @@ def check_reads(reads: Sequence[Read], bounds: Bounds) -> None:
             check_number("own_txn", each.own_txn)
         if not isinstance(each.write_ids, ValidWriteIdList | None):
             raise TypeError(
-                f"write_ids is {each.write_ids!r}, which is no list; ValidWriteIdList.parse makes "
-                "one of a text"
+                f"write_ids must be a ValidWriteIdList, got {each.write_ids!r}; "
+                "ValidWriteIdList.parse makes one from a text"
             )
 
 
 def check_bounds(bounds: Bounds) -> None:
-    """Raise ValueError for a token, a wait, a lag or a policy that can be none."""
+    """Raise ValueError for an impossible token, wait, lag or policy."""
     check_number("token", bounds.token)
     check_number("max_wait_ms", bounds.max_wait_ms)
     if bounds.max_lag_ms is not None:
@@ -60,24 +60,24 @@ def check_bounds(bounds: Bounds) -> None:
 
 
 def check_table(read: Read) -> None:
-    """Raise ValueError if a read names what can be no table, or two tables, TypeError for none."""
+    """Raise ValueError for an impossible table or two tables, TypeError without a table."""
     if not isinstance(read.table, str):
         check_number("table", read.table)
     if read.table_id is None:
         return
     check_number("table_id", read.table_id)
     if read.table_id != read.table and not isinstance(read.table, str):
-        raise ValueError(f"table is {read.table} and table_id {read.table_id}; give one of them")
+        raise ValueError(f"give table or table_id, got both: {read.table} and {read.table_id}")
 
 
 class ListForeignError(ValueError):
-    """A list of write ids names another table than the one that is asked for."""
+    """A list of write ids belongs to another table than the requested one."""
 
 
 def check_lists(reads: Sequence[Read], values: Sequence[object], catalog: str = "") -> None:
-    """Raise ListForeignError where a name is a table's, and the list brought is another one's.
+    """Raise ListForeignError for a read whose list belongs to another table than the named one.
 
-    `values` is what each read found, None for nothing; `catalog` is that of names without one.
+    `values` are the results of the reads, None for nothing; `catalog` is the default catalog.
     """
     for read, value in zip(reads, values, strict=True):
         name, listed = read.table, read.write_ids
@@ -88,20 +88,20 @@ def check_lists(reads: Sequence[Read], values: Sequence[object], catalog: str = 
 
 
 def check_list_is_of(catalog: str, name: str, write_ids: ValidWriteIdList) -> None:
-    """Raise ListForeignError for a list that names another table than one of catalog and name.
+    """Raise ListForeignError for a list of another table than the named one.
 
-    Write ids of one table say nothing of another. A list may leave out the catalog, or the name.
+    Write ids of one table say nothing about another. A list may leave out the catalog, or the name.
     """
     full = f"{catalog}.{name}"
     if (write_ids.table or name).lower() not in {name.lower(), full.lower()}:
         raise ListForeignError(
-            f"write_ids are those of table {write_ids.table}, and {full} is asked for; give its "
-            "own list, or the table's id if it was renamed since"
+            f"write_ids must be a list of table {full}, got a list of {write_ids.table}; give the "
+            "table's own list, or its id if it was renamed since"
         )
 
 
 def plain_read(read: Read) -> Read:
-    """Return a read whose numbers are plain ones; raises TypeError for what is no whole number."""
+    """Return a read whose numbers are ints; raises TypeError unless they are whole numbers."""
     if type(read.own_txn) is int and read.table_id is None and type(read.table) in PLAIN:
         return read
     return read._replace(
@@ -112,7 +112,7 @@ def plain_read(read: Read) -> Read:
 
 
 def unknown_table(table: int, position: int) -> UnknownTableError:
-    """Return the error for a table that never was up to an applied position."""
+    """Return the error for a table that did not exist up to an applied position."""
     return UnknownTableError(
         f"there is no table {table} up to position {position}; wait for the position of its "
         "creation, or resolve its name again",
@@ -132,14 +132,14 @@ def dropped_table(table: int, dropped: int) -> UnknownTableError:
 
 
 def no_list(what: str) -> LimitExceededError:
-    """Return the error for a list that cannot be told."""
+    """Return the error for a list that can no longer be made."""
     error = LimitExceededError(what, reason=Reason.LIMIT_EXCEEDED.value)
-    error.retry_unchanged = False  # What was forgotten does not come back.
+    error.retry_unchanged = False  # Forgotten mappings do not come back.
     return error
 
 
 def check_list_left(txns: ValidTxnList, watermark: int, position: int) -> None:
-    """Raise LimitExceededError if mappings that the list of a position needs may be cleaned."""
+    """Raise LimitExceededError if mappings for the list of a position may be cleaned."""
     if min((*txns.exceptions(), txns.hwm + 1)) < watermark:
         raise no_list(
             f"the list as of position {position} is gone: mappings of txns below {watermark} were "
@@ -148,17 +148,17 @@ def check_list_left(txns: ValidTxnList, watermark: int, position: int) -> None:
 
 
 def list_too_old(table: int, watermark: int) -> SnapshotTooOldError:
-    """Return the error for a list that hides commits which cannot be told from others any more."""
+    """Return the error for a list that hides commits whose mappings were cleaned."""
     return SnapshotTooOldError(
-        f"the list hides commits to table {table} whose mappings were cleaned since, with those of "
-        f"all txns below {watermark}. Take a new list, and hold a txn while you use it",
+        f"the list hides commits to table {table} whose mappings were cleaned since, like all "
+        f"mappings of txns below {watermark}. Take a new list, and hold a txn while you use it",
         reason=Reason.SNAPSHOT_TOO_OLD.value,
         subject=table,
     )
 
 
 def list_lost(txn: int, cut: int) -> SnapshotTooOldError:
-    """Return the error for a list of what the log lost."""
+    """Return the error for a list with a txn that the log lost."""
     return SnapshotTooOldError(
         f"the list holds txn {txn} valid, which was lost by the cut at position {cut}. Take a new "
         "list, and look up what is committed",
@@ -168,7 +168,7 @@ def list_lost(txn: int, cut: int) -> SnapshotTooOldError:
 
 
 def unknown_object(table: str | int, what: str, position: int) -> UnknownTableError:
-    """Return the error for metadata that is not there for a reader."""
+    """Return the error for metadata that a reader does not see."""
     found = f"table {table}" if what == TABLE else f"object {what!r} of table {table}"
     return UnknownTableError(
         f"{found} does not exist for this reader up to position {position}; resolve the name "

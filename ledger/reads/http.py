@@ -1,4 +1,4 @@
-"""Reads over HTTP: what a client on another host reads from, follower or metadata cache.
+"""Reads over HTTP: for clients of a follower or metadata cache on another host.
 
 The counterpart of `projections.web`; `http_questions` sends the requests.
 """
@@ -47,7 +47,7 @@ class HttpReads(HttpQuestions, Reads):
     page_rows = ROWS_MAX
 
     def identity(self) -> Identity:
-        """Return who the ledger is."""
+        """Return the identity of the ledger."""
         return self._get(Identity, "/identity")
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
@@ -186,7 +186,7 @@ class HttpReads(HttpQuestions, Reads):
                 vector=vector or None,
             )
         if position is None and version is None:
-            # Pages make up one listing only if all of them are as of one position.
+            # Pages make one listing only if all are as of one position.
             position = self.position()
         page_of = partial(self.files, table, position=position, version=version)
         found: list[FileRow] = []
@@ -264,10 +264,10 @@ class HttpCache(HttpQuestions, CacheReads):
         return self._get(CacheStatus, "/cache")
 
     def verify(self, tables: int) -> Verified:
-        """Let it compare some of the tables it holds with its store."""
+        """Let the cache compare some of its tables with its store."""
         return from_json(Verified, self._asked("POST", "/cache/verify", {"tables": tables}))
 
 
 def of_table(table: int, path: str = "") -> str:
-    """Return a path below that of a table."""
+    """Return a path below a table's path."""
     return f"/tables/{whole('table', table)}{path}"

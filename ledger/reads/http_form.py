@@ -1,8 +1,8 @@
-"""The form in which answers of `ledger.reads.port` travel: JSON, and back without loss.
+"""The JSON form of answers of `ledger.reads.port`, and back without loss.
 
 Rows and valid lists are objects by field, sequences are lists, bytes are hex digits. An error is an
-object with its name in `ledger.errors`, its message and its fields. What serves reads and what asks
-for them agree on this module and on the paths, which stand in `ledger.reads.http`.
+object with its name in `ledger.errors`, its message and its fields. Server and client share this
+module and the paths in `ledger.reads.http`.
 """
 
 import json
@@ -27,7 +27,7 @@ from ledger.errors import (
 Answer = TypeVar("Answer")
 
 NOTHING: Final = "NothingFound"
-"""The name in an answer that stands for None: there is nothing of that number or name."""
+"""The name in an answer that stands for None: nothing has that number or name."""
 
 BAD_REQUEST: Final = "BadRequest"
 """The name in an answer to a question that makes no sense, such as a negative position."""
@@ -59,7 +59,7 @@ def form_of(answer: Any) -> Any:
 def to_json(answer: Any) -> bytes:
     """Return an answer as JSON.
 
-    Of many rows one at a time becomes an object: all at once would take many times their bytes.
+    Rows become objects one at a time: all at once would take many times their bytes.
     """
     if isinstance(answer, list):
         return b"[" + b",".join(map(to_json, answer)) + b"]"
@@ -78,7 +78,7 @@ def from_json(kind: type[Answer], data: bytes) -> Answer:
 
 
 def read_json(kind: type[Answer], data: bytes) -> Answer:
-    """Return what JSON says of this kind; raises ValueError, with what is wrong where, if not."""
+    """Return a value of this kind from JSON; raises ValueError with the place that is wrong."""
     form: Any = kind
     try:
         found: Answer = reader_of(form).validate_json(data)
@@ -91,7 +91,7 @@ def read_json(kind: type[Answer], data: bytes) -> Answer:
 
 @cache
 def reader_of(kind: Any) -> TypeAdapter[Any]:
-    """Return what reads a kind of answer; a dataclass takes no settings, and holds no bytes."""
+    """Return the reader of a kind of answer; a dataclass takes no settings, and holds no bytes."""
     return TypeAdapter(
         kind, config=None if is_dataclass(kind) else ConfigDict(val_json_bytes="hex")
     )
@@ -108,7 +108,7 @@ def error_form(error: LedgerError) -> dict[str, Any]:
 
 
 def error_from(form: Mapping[str, Any]) -> LedgerError | None:
-    """Return the error of a form, None if it is none that a question is answered with."""
+    """Return the error of a form, None if it does not answer a question."""
     kind, said = RAISED.get(str(form.get("error"))), form.get("fields")
     if kind is None or not isinstance(said, dict):
         return None
@@ -116,6 +116,6 @@ def error_from(form: Mapping[str, Any]) -> LedgerError | None:
     error = kind.__new__(kind, str(form.get("message")))
     vars(error).update(said)
     if form.get("retry_unchanged") is False:
-        # A bound of the server stands however often it is met; one of the ledger may have room.
+        # A bound of the server stays; a bound of the ledger may have room later.
         error.retry_unchanged = False
     return error

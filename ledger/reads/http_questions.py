@@ -1,7 +1,7 @@
-"""Questions over HTTP: connections that are kept, answers as `ledger.reads.http_form` has them.
+"""Questions over HTTP: kept connections, and answers in the form of `ledger.reads.http_form`.
 
-What the clients of reads and of caches share. A question that was not answered is asked again a few
-times, since asking changes nothing.
+The clients of reads and of caches share this module. A question without an answer is repeated a few
+times, as questions change nothing.
 """
 
 import json
@@ -34,13 +34,13 @@ OK: Final = 200
 BUSY_STATUS: Final = 503
 CONNECTIONS: Final = 32
 CONNECT_S: Final = 5.0
-# Less is no time-out to urllib3.
+# urllib3 does not take less for a time-out.
 LEAST_S: Final = 0.001
-# How many rows one question may ask for; a longer listing is asked for in pages.
+# The most rows of one question; a longer listing is requested in pages.
 ROWS_MAX: Final = 100_000
-# How long one question may wait at the server; a longer wait is asked in parts.
+# The longest wait of one question at the server; a longer wait is requested in parts.
 WAIT_MAX_MS: Final = 10_000
-# Before a question is asked again: at once where a kept connection had been closed meanwhile.
+# Pauses before a question is repeated; the first is 0, as a kept connection may have been closed.
 PAUSES_S: Final = (0.0, 0.1, 0.2)
 
 Kind = TypeVar("Kind")
@@ -117,7 +117,7 @@ class HttpQuestions(MetadataReads):
     def _answered(
         self, method: str, target: str, body: bytes | None, timeout_s: float
     ) -> BaseHTTPResponse:
-        """Return the answer, asking again as long as there is time for it."""
+        """Return the answer; repeat the request while there is time."""
         ends_s, pauses = monotonic() + timeout_s, iter(PAUSES_S)
         while True:
             left_s = max(LEAST_S, ends_s - monotonic())
@@ -157,10 +157,10 @@ class _NothingFound(Exception):  # noqa: N818 - no error: it becomes None
 
 
 def in_parts(ask: Callable[[int], Kind], wait_ms: int) -> Kind:
-    """Return the answer to a question that may wait for `wait_ms`, asked again and again.
+    """Return the answer to a question that may wait for `wait_ms`, in several requests.
 
-    One request may wait for `WAIT_MAX_MS` at most, so `ask` is told how long each of them waits.
-    Raises ReaderBehindError once all of the time has passed.
+    One request may wait for `WAIT_MAX_MS` at most; `ask` gets the wait of each request. Raises
+    ReaderBehindError after `wait_ms`.
     """
     until_s = monotonic() + wait_ms / 1000
     while True:
@@ -174,30 +174,30 @@ def in_parts(ask: Callable[[int], Kind], wait_ms: int) -> Kind:
 
 
 def busy_s(answer: BaseHTTPResponse) -> float:
-    """Return when to ask again a server that has no room now; never, if it has answered."""
-    told = answer.headers.get("retry-after", "")
-    return float(told) if answer.status == BUSY_STATUS and told.isdecimal() else inf
+    """Return the pause before the next request to a busy server, inf if it has answered."""
+    pause = answer.headers.get("retry-after", "")
+    return float(pause) if answer.status == BUSY_STATUS and pause.isdecimal() else inf
 
 
 def pool_of(url: str, headers: Mapping[str, str]) -> HTTPConnectionPool:
-    """Return the connections to a URL; raises SettingsError if it is none of HTTP."""
-    with suppress(ValueError):  # Of a port that is none, or a bracket that is not closed.
+    """Return the connections to a URL; raises SettingsError for another scheme than HTTP."""
+    with suppress(ValueError):  # An invalid port, or a bracket that is not closed.
         parts = urlsplit(url)
         if parts.scheme in {"http", "https"} and parts.hostname and not parts.query:
             return connection_from_url(url, maxsize=CONNECTIONS, headers=headers)
     raise SettingsError(
-        f"{url!r} is no address of reads; it looks like http://host:8181, with a port up to 65535. "
-        "Correct LAKELEDGER_READS_URL, the setting reads_url, or --url, whichever says so"
+        f"the address of reads must look like http://host:8181, with a port up to 65535, got "
+        f"{url!r}. Correct LAKELEDGER_READS_URL, the setting reads_url, or --url"
     )
 
 
 def text_of(given: str | int | bytes) -> str:
-    """Return what is asked for as it stands in a query."""
+    """Return a value as text of a query."""
     return given.hex() if isinstance(given, bytes) else str(given)
 
 
 def read_object(data: bytes) -> Mapping[str, Any]:
-    """Return the object that JSON says, an empty one if it says none."""
+    """Return the object in JSON, {} for anything else."""
     try:
         found = json.loads(data)
     except ValueError:

@@ -1,8 +1,8 @@
 """Lineage: whether a log is still the one that a reader has seen.
 
-The chain at a position tells it from every other log that differs anywhere up to there. Where no
-chain is at hand the cuts of a log tell: nothing that lies in their gaps is in it, and all that
-anybody had seen of what was lost does.
+The chain at a position differs for every log that differs anywhere up to that position. Without a
+chain the cuts of the log decide: the log holds no position in their gaps, and every position that a
+reader had seen and the log lost lies in a gap.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,14 +14,14 @@ from ledger.reads.rows import Reached
 
 
 class Gap(NamedTuple):
-    """What a cut left out of a log: the positions from behind `base` to before `cut`."""
+    """The positions that a cut left out of a log: after `base` and before `cut`."""
 
     base: int
     cut: int
 
 
 def gaps_of(state: DomainState) -> list[Gap]:
-    """Return what was left out of the log of a state, oldest first."""
+    """Return the gaps in the log of a state, oldest first."""
     return [Gap(each.base, each.position) for each in state.cuts]
 
 
@@ -31,10 +31,10 @@ def left_out_by(position: int, gaps: Iterable[Gap]) -> int:
 
 
 def check_same(seen: Reached, found: str, gaps: Callable[[], Iterable[Gap]]) -> None:
-    """Raise LogRewrittenError if a log has not the chain that was seen at a position.
+    """Raise LogRewrittenError if a log does not have the chain that was seen at a position.
 
-    `found` is the one it has, "" where it has no such position. A chain that is not known is not
-    compared; the position must be there all the same.
+    `found` is the log's chain, "" if the log has no such position. An unknown chain is not
+    compared, but the position must exist.
     """
     if found != seen.chain if seen.chain else not found:
         cut = left_out_by(seen.position, gaps())

@@ -1,10 +1,9 @@
-"""Metadata of tables as one reader sees it: what is asked, what is answered, and from where.
+"""Metadata of tables as one reader sees it: the questions, the answers, and their sources.
 
-A reader brings its list of valid write ids and gets exactly what that says. What a table consists
-of are objects, each read alone: the table itself, its definition; partitions, statistics and
-whatever else is looked up alone are properties whose key begins with `object.`, such as
-`object.partition:day=1` or `object.stats:delay`. Who answers is not of this module: rows, a cache,
-or either of them behind a URL.
+A reader brings its list of valid write ids and gets exactly the state of that list. A table
+consists of objects, each read alone. The table itself is its definition. Partitions, statistics and
+other objects are properties whose keys begin with `object.`, such as `object.partition:day=1` or
+`object.stats:delay`. Rows, a cache, or either of them behind a URL may answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +18,14 @@ NAME: Final = "name"
 MAX_WAIT_MS: Final = 500
 
 Name = tuple[str, str]
-"""Catalog and name of a table, as its maker spelled them."""
+"""Catalog and name of a table, in the spelling of its creation."""
 
 Value = TableDefinition | str
 Objects = Mapping[str, Value]
 
 Source = Literal["cache", "store"]
 Policy = Literal["list", "latest"]
-"""`list`: what the list says. `latest`: that, and at least all that the store has by now."""
+"""`list`: the state of the list. `latest`: also at least the state that the store has by now."""
 
 POLICIES: Final[Mapping[str, Policy]] = {"list": "list", "latest": "latest"}
 
@@ -46,7 +45,7 @@ Reason = Literal[
 
 
 class TableMetadata(NamedTuple):
-    """A table as one reader sees it; objects of their own are left out of the properties."""
+    """A table as one reader sees it; properties that are objects are left out."""
 
     table: int
     catalog: str
@@ -55,14 +54,14 @@ class TableMetadata(NamedTuple):
 
 
 Metadata = TableMetadata | str
-"""What a read answers: the table, or the value of another object."""
+"""The value of a read: the table, or the value of another object."""
 
 
 class Read(NamedTuple):
     """One read: a table by name or id, with a list or None, and an object of it.
 
-    Bring `table_id` with a name: names are reused. `own_txn` sees its own changes too, 0 = none.
-    `catalog` is that of the name, "" = the one that is read.
+    Give `table_id` with a name: names are reused. `own_txn` also sees its own changes, 0 = no txn.
+    `catalog` is the catalog of the name, "" = the reader's catalog.
     """
 
     table: str | int
@@ -74,9 +73,9 @@ class Read(NamedTuple):
 
 
 class ReadAt(NamedTuple):
-    """A read that brings no list: as of a position, or of now.
+    """A read without a list: as of a position, or of now.
 
-    `table` is a name, or with `table_id` also None.
+    `table` is a name, or None with `table_id`.
     """
 
     table: str | None
@@ -87,10 +86,10 @@ class ReadAt(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What an answer must have seen, and how long to wait for that.
+    """The position that an answer must have reached, and how long to wait for it.
 
-    `token` is the least position, 0 = any; `max_lag_ms` how old a cache may be where its store
-    knows more. After `max_wait_ms` a cache hands on to its store.
+    `token` is the least position, 0 = any position. `max_lag_ms` is the oldest age of a cache whose
+    store knows more. After `max_wait_ms` a cache passes the read on to its store.
     """
 
     token: int = 0
@@ -100,21 +99,21 @@ class Bounds(NamedTuple):
 
 
 AT_HAND: Final = Bounds()
-"""What is there, or what a list needs, waited for as long as usual."""
+"""The present state, or the position that a list needs, with the usual wait."""
 
 
 class MetadataQuestion(NamedTuple):
-    """Reads to be answered as of one position, as they are asked of another process."""
+    """Reads for another process, to be answered as of one position."""
 
     reads: Sequence[Read]
     bounds: Bounds = AT_HAND
 
 
 class Answer(NamedTuple):
-    """What a read found, where, as of which position, and why there.
+    """The result of a read, its source, its position, and the reason for that source.
 
-    The cache answers with a value only; `store` without one = it does not exist for this reader, or
-    the store was not asked yet.
+    The cache answers only with a value. `store` without a value = the object does not exist for
+    this reader, or the store was not asked yet.
     """
 
     value: Metadata | None
@@ -124,10 +123,10 @@ class Answer(NamedTuple):
 
 
 class MetadataReads(Protocol):
-    """What answers reads of metadata; threads may share it."""
+    """Answers reads of metadata; threads may share it."""
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
-        """Return what readers see, in their order, all as of one position.
+        """Return the answers for readers, in their order, all as of one position.
 
         A read without a list answers the state that holds for every reader by then. Raises
         ReaderBehindError if the position that a list or the token needs was not reached in time.
@@ -136,7 +135,7 @@ class MetadataReads(Protocol):
 
 
 def objects_of(definition: TableDefinition) -> Objects:
-    """Return the objects that a definition holds."""
+    """Return the objects of a definition."""
     own = [each for each in definition.properties if not is_object(each.key)]
     objects: dict[str, Value] = {TABLE: plain(definition, own)}
     for key, value in definition.properties:
@@ -146,20 +145,20 @@ def objects_of(definition: TableDefinition) -> Objects:
 
 
 def is_object(key: str) -> bool:
-    """Tell whether a property is an object of its own; a key of rows can hold no zero byte."""
+    """Return whether a property is an object; a key of rows cannot hold a zero byte."""
     name = key.removeprefix(OBJECT_PREFIX)
     return key.startswith(OBJECT_PREFIX) and name not in ("", TABLE, NAME) and "\0" not in name
 
 
 def object_named(what: str) -> str:
-    """Return the name of an object; raises ValueError for what can be none, such as the table."""
+    """Return the name of an object; raises ValueError for an impossible name, such as "table"."""
     if not is_object(OBJECT_PREFIX + what):
-        raise ValueError(f"{what!r} is no object of a table; one is named like partition:day=1")
+        raise ValueError(f"an object of a table must look like partition:day=1, got {what!r}")
     return what
 
 
 def plain(definition: TableDefinition, properties: Sequence[Property]) -> TableDefinition:
-    """Return a definition with these properties that is equal however its lists were kept."""
+    """Return a definition with these properties, its lists as tuples, so that equal ones match."""
     return definition._replace(
         columns=tuple(definition.columns),
         partition_columns=tuple(definition.partition_columns),
@@ -168,7 +167,7 @@ def plain(definition: TableDefinition, properties: Sequence[Property]) -> TableD
 
 
 def settled(answer: Answer) -> Answer:
-    """Return an answer that is equal however its lists were kept."""
+    """Return an answer whose lists are tuples, so that equal ones match."""
     if not isinstance(answer.value, TableMetadata):
         return answer
     definition = answer.value.definition
@@ -177,6 +176,6 @@ def settled(answer: Answer) -> Answer:
 
 
 def described(table: int, name: Name, objects: Objects, what: str) -> Metadata:
-    """Return one of the objects, the table together with its name."""
+    """Return one of the objects; the table gets its name."""
     value = objects[what]
     return value if isinstance(value, str) else TableMetadata(table, *name, value)

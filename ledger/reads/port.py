@@ -1,9 +1,9 @@
-"""Reads: what can be asked of a ledger's read model, wherever that is.
+"""Reads: the port to a ledger's read model, wherever it is.
 
-The SDK, the command line and Spark jobs read through this port and know nothing of rows and stores;
+The SDK, the command line and Spark jobs read through this port and do not know rows or stores;
 `projections.queries` answers it from a follower's store on this host. Every answer comes from one
-prefix of the log, up to `position()` or, where a position is named, up to that. A reader is behind
-the log by a little: whoever must see what happened at a position waits for it first.
+prefix of the log: up to `position()`, or up to the named position. The read model lags behind the
+log a little: a caller that must see a position waits for it first.
 """
 
 from collections.abc import Sequence

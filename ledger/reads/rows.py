@@ -1,7 +1,7 @@
-"""The rows that `ledger.reads.port` answers with: what is known of txns, tables, files and commits.
+"""The rows in answers of `ledger.reads.port`: of txns, tables, files and commits.
 
-They hold plain values, in tuples so that equal rows are equal wherever they come from, and no way
-to ask on; `ledger.reads.http_form` says how they travel.
+They hold plain values in tuples, so that equal rows are equal wherever they come from. They hold no
+reference to the read model. `ledger.reads.http_form` is their form over HTTP.
 """
 
 from typing import Literal, NamedTuple
@@ -13,7 +13,7 @@ EndStatus = Literal["open", "committed", "aborted"]
 
 
 class Identity(NamedTuple):
-    """Who a ledger is: its id, its name, and which of its domains is read."""
+    """The identity of a ledger: its id, its name, and the domain that is read."""
 
     ledger: str
     name: str
@@ -21,7 +21,7 @@ class Identity(NamedTuple):
 
 
 class SessionRow(NamedTuple):
-    """Who asked; `session` is the position of its open, `ended` that of its end or 0."""
+    """A session and its labels; `session` is the position of its open, `ended` of its end or 0."""
 
     session: int
     user: str
@@ -32,11 +32,11 @@ class SessionRow(NamedTuple):
 
 
 class TxnPart(NamedTuple):
-    """One table of a txn: its write id there (0 = none) and how often it changed the metadata.
+    """One table of a txn: its write id (0 = no write id) and the number of metadata changes.
 
     `version` is the commit version of the table, None unless the txn committed; then `read_at` is
-    the position its plan was made from. `wrote` says of a commit that rows changed, of an abort
-    that it may have left data.
+    the position it was planned from. `wrote` of a commit: rows changed; of an abort: data may
+    remain.
     """
 
     table: int
@@ -75,11 +75,11 @@ class TxnRow(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many there are of what may be many, each kept as a number.
+    """Counts that are kept as numbers.
 
-    Open txns are read-only ones too, aborted ones those not forgotten, tables those that exist for
-    all. Mappings are those of TXN_TO_WRITE_ID in all tables, dropped ones too: also those below the
-    watermark that cleaning has not come to.
+    Open txns include read-only ones, aborted txns exclude forgotten ones, and tables exist for
+    every reader. Mappings are the rows of TXN_TO_WRITE_ID in all tables, dropped ones too, and
+    include the ones below the watermark that are not cleaned yet.
     """
 
     open_txns: int
@@ -139,10 +139,10 @@ class WatermarkRow(NamedTuple):
 
 
 class TableMarkRow(NamedTuple):
-    """How far the files of a table may be cleaned, as in `ledger.core.state.watermark.TableMark`.
+    """The mark up to which a table may be cleaned, see `ledger.core.state.watermark.TableMark`.
 
-    `version` is that of the table as of `position`, -1 = none; `open` the txn that holds the mark
-    there, None if nobody does: then `position` is the newest one.
+    `version` is the table's version as of `position`, -1 = no version. `open` is the txn that holds
+    the mark there, None if no txn does: then `position` is the newest one.
     """
 
     table: int
@@ -153,10 +153,10 @@ class TableMarkRow(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """How far rows are: the position of their last event and its chain in hex digits, "" = unknown.
+    """The position of the last event of rows, and its chain in hex digits, "" = unknown.
 
-    Two logs that differ anywhere up to a position have different chains there. `offset` is the one
-    behind its record, 0 = unknown.
+    Two logs that differ anywhere up to a position have different chains there. `offset` is the
+    offset after the event's record, 0 = unknown.
     """
 
     position: int = 0
@@ -167,9 +167,9 @@ class Reached(NamedTuple):
 class HistoryRow(NamedTuple):
     """One event in brief, and the watermark and next txn id after it.
 
-    (`session`, `n`) is the command it answers, (0, 0) if nobody asked. `outcome` and `message` say
-    why, where the type does not: of a refusal, an abort, a repeat. `ended` are the txns that it
-    ended, `forgotten` the aborted ones it let go.
+    (`session`, `n`) is the command it answers, (0, 0) if it answers no command. `outcome` and
+    `message` give the reason of a refusal, an abort or a repeat. `ended` are the txns that it
+    ended, `forgotten` the aborted txns that it removed.
     """
 
     position: int
@@ -188,7 +188,7 @@ class HistoryRow(NamedTuple):
 
 
 class OutcomeRow(NamedTuple):
-    """The first answer to a command: where, what, and the ids from `first` on that it gave."""
+    """The first answer to a command: position, outcome, and `size` allocated ids from `first`."""
 
     session: int
     n: int
@@ -220,9 +220,9 @@ class FileRow(NamedTuple):
 class VersionRow(NamedTuple):
     """One version of a table, as DESCRIBE HISTORY shows it; `at`, in milliseconds, never falls.
 
-    `txn` and `write_id` are 0 for a table that was created at once. `level` is "" where nothing was
-    judged file by file. `adds` and `removes` count the files that the commit listed. `info` is what
-    the writer of an imported version recorded of it, such as its own `timestamp`, `userName` and
+    `txn` and `write_id` are 0 for a table that was created at once. `level` is "" if nothing was
+    judged file by file. `adds` and `removes` count the files that the commit listed. `info` is the
+    record of an imported version's writer, such as its own `timestamp`, `userName` and
     `userMetadata`: a JSON object, or "".
     """
 
@@ -244,7 +244,7 @@ class VersionRow(NamedTuple):
 
 
 class AppRow(NamedTuple):
-    """How far an application came in a table, and the position of the commit that said so."""
+    """The progress of an application in a table, and the position of the commit with it."""
 
     table: int
     app: str
@@ -255,7 +255,7 @@ class AppRow(NamedTuple):
 class ConflictRow(NamedTuple):
     """A txn that lost (`txn` 0 = a one-shot commit), with what it attempted and the evidence.
 
-    `attempted` is as the commit brought it, without file lists; chunks staged before are counted.
+    `attempted` is the commit's write without file lists; chunks staged before are counted.
     """
 
     position: int
@@ -269,11 +269,11 @@ class ConflictRow(NamedTuple):
 
 
 class AnomalyRow(NamedTuple):
-    """A commit that says what cannot be.
+    """A commit that contradicts the live files.
 
-    `kind` is `removed_not_live` (nothing changed), `added_live` (the new entry took the place of
-    the old one; a row tracking backfill may do so) or `unreadable_list`, without path: none of the
-    files of that part is known.
+    `kind` is `removed_not_live` (nothing changed), `added_live` (the new entry replaced the old
+    one; a row tracking backfill may do so) or `unreadable_list`, without path: no file of that part
+    is known.
     """
 
     position: int

@@ -1,4 +1,4 @@
-"""Turns: how a read model answers several threads, from one state each, none in another's way."""
+"""Turns: a read model answers several threads one after the other, each from one state."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -16,7 +16,7 @@ Found = TypeVar("Found")
 
 
 class TakesTurns(Protocol):
-    """What has a lock, a reentrant one: one answer may be made of others."""
+    """An object with a reentrant lock: one answer may be made of others."""
 
     @property
     def _turn(self) -> AbstractContextManager[Any]: ...
@@ -28,7 +28,7 @@ Model = TypeVar("Model", bound=TakesTurns)
 def in_turn(
     method: Callable[Concatenate[Model, Asked], Found],
 ) -> Callable[Concatenate[Model, Asked], Found]:
-    """Let one thread answer at a time: another would move under an answer what that is made of."""
+    """Run one call at a time: a second thread could refresh the rows under a running answer."""
 
     @wraps(method)
     def answer(self: Model, /, *args: Asked.args, **kwargs: Asked.kwargs) -> Found:
@@ -39,11 +39,10 @@ def in_turn(
 
 
 def wait_for(look: Callable[[], int], position: int, timeout_ms: int) -> int:
-    """Return the position that a look tells as soon as it is at least `position`.
+    """Return the result of `look` as soon as it is at least `position`.
 
-    Nobody tells that there is more, and a turn is taken for each look alone: it is looked again
-    after 2 ms, then ever more rarely, down to every 20 ms. Raises ReaderBehindError after
-    `timeout_ms`.
+    Polls every 2 ms, backing off to 20 ms; the lock is released between polls. Raises
+    ReaderBehindError after `timeout_ms`.
     """
     until_s = monotonic() + timeout_ms / 1000
     pause_s = PAUSE_MIN_S

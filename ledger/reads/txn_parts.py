@@ -1,4 +1,4 @@
-"""What a txn did in each of its tables, from the events and the state that tell it."""
+"""The parts of a txn: its effect on each of its tables, from events and state."""
 
 from ledger.core.events.events import TableAltered
 from ledger.core.events.parts import AbortedPart, CommittedPart

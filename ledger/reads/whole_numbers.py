@@ -1,7 +1,6 @@
-"""Whole numbers as callers bring them: those of Python, of NumPy, and whatever else says it is one.
+"""Whole numbers of callers: Python's, NumPy's, and any other object with `__index__`.
 
-They become plain ones where a read model or the SDK is asked. Nothing behind that has to tell a
-number from a text.
+The entry points of read models and the SDK turn them into ints, so no later code checks types.
 """
 
 from operator import index
@@ -9,14 +8,14 @@ from typing import Final, SupportsIndex
 
 from ledger.core.limits import NUMBER_MAX
 
-# How many rows are wanted at most: below none, some readers would give all of them.
+# The name of the most rows wanted: below 0 some readers would return all rows.
 LIMIT: Final = "limit"
 
 
 def whole(name: str, number: SupportsIndex) -> int:
-    """Return a number as a plain one; raises TypeError for what is no whole number.
+    """Return a number as an int; raises TypeError unless it is a whole number.
 
-    Raises ValueError for a `limit` that is none.
+    Raises ValueError for a negative `limit`.
     """
     try:
         found = int(index(number))
@@ -28,15 +27,15 @@ def whole(name: str, number: SupportsIndex) -> int:
 
 
 def whole_or_none(name: str, number: SupportsIndex | None) -> int | None:
-    """Return a number as a plain one, None if it is left out; raises as `whole`."""
+    """Return a number as an int, None if it is left out; raises as `whole`."""
     return None if number is None else whole(name, number)
 
 
 def numbers(**given: SupportsIndex) -> dict[str, int]:
-    """Return numbers as plain ones, by their names; raises as `whole`."""
+    """Return numbers as ints, by their names; raises as `whole`."""
     return {name: whole(name, number) for name, number in given.items()}
 
 
 def numbers_given(**given: SupportsIndex | None) -> dict[str, int]:
-    """Return those numbers that are not left out as plain ones; raises as `whole`."""
+    """Return the given numbers as ints, without the ones left out; raises as `whole`."""
     return numbers(**{name: number for name, number in given.items() if number is not None})

@@ -170,7 +170,7 @@ def test_remedy(running: Command, home: Path) -> None:
         ("txn show 99", ExitCode.NOT_FOUND, "there is no txn 99 up to position"),
         ("table show db.none", ExitCode.NOT_FOUND, "there is no table main.db.none"),
         ("txn abort 99", ExitCode.NOT_FOUND, "there is no txn 99 up to position"),
-        ("txn abort 2", ExitCode.USAGE, "no terminal to ask at: abort txn 2?"),
+        ("txn abort 2", ExitCode.USAGE, "there is no terminal: abort txn 2?"),
         ("txn abort 99 --yes", ExitCode.NOT_FOUND, "txn 99 is not open"),
         ("txn abort 0 --yes", ExitCode.NOT_FOUND, "no txn with this id was ever opened"),
         ("txn abort 1 --yes", ExitCode.FAILED, "it committed at position"),

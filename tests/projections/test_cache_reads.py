@@ -152,7 +152,7 @@ def test_the_list_of_another_table_is_refused_by_name(cached: Cached) -> None:
     """Write ids of one table say nothing of another; by its id a table is asked for by any name."""
     of_another = ValidWriteIdList("lake.other", 0, (), (), None)
 
-    with pytest.raises(ValueError, match=r"those of table lake\.other, and lake\.t is asked for"):
+    with pytest.raises(ValueError, match=r"a list of table lake\.t, got a list of lake\.other"):
         cached.cache.read("t", of_another)
     assert not cached.cache.fills
     assert cached.cache.read("nowhere", of_another).reason == "absent"

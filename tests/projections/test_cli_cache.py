@@ -204,10 +204,10 @@ def test_usage(run: Lakeledger, options: list[str]) -> None:
     ("table", "listed", "said"),
     [
         ("t", "garbage", "got 'garbage'"),
-        ("t", "lake.sales:2:2::", "those of table lake.sales, and lake.t is asked for"),
-        ("t", "other.t:2:2::", "those of table other.t, and lake.t is asked for"),
+        ("t", "lake.sales:2:2::", "a list of table lake.t, got a list of lake.sales"),
+        ("t", "other.t:2:2::", "a list of table lake.t, got a list of other.t"),
         ("1", f"sales:{2**63 - 1}::", "got 'sales:9223372036854775807::'"),
-        ("1", "lake.sales:0:1::", "those of table lake.sales, and lake.t is asked for"),
+        ("1", "lake.sales:0:1::", "a list of table lake.t, got a list of lake.sales"),
     ],
 )
 def test_lists_of_others(run: Lakeledger, table: str, listed: str, said: str) -> None:

@@ -121,7 +121,7 @@ def test_a_list_of_another_table(ledger: Ledger, what: Callable[..., object]) ->
     ledger.rename_table(TABLE, "db.routes")
 
     with pytest.raises(
-        ValueError, match=r"those of table main\.db\.flights, and main\.db\.routes is"
+        ValueError, match=r"a list of table main\.db\.routes, got a list of main\.db\.flights"
     ):
         what(ledger, "db.routes", write_ids=held)
     assert what(ledger, number, write_ids=held)
@@ -167,7 +167,7 @@ def test_no_such_object(ledger: Ledger, table: int, what: str) -> None:
 @pytest.mark.parametrize("what", ["table", "", "name"])
 def test_what_is_no_object(ledger: Ledger, what: str) -> None:
     """The table itself is no object of it."""
-    with pytest.raises(ValueError, match="is no object of a table"):
+    with pytest.raises(ValueError, match="an object of a table must look like"):
         ledger.metadata_object(TABLE, what)
 
 

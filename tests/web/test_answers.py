@@ -141,7 +141,7 @@ def test_a_list_of_another_table(served: Served) -> None:
     """Whose list it is and which table is asked for are both said, if they differ."""
     answer = served.ask("/v1/metadata?table=db.sales&catalog=main&write_ids=main.db.other:2:3")
     assert answer.error == (400, "BadRequest")
-    assert "main.db.other, and main.db.sales is asked for" in answer.form["message"]
+    assert "a list of table main.db.sales, got a list of main.db.other" in answer.form["message"]
 
 
 def test_valid_write_ids_of_now(served: Served) -> None:
