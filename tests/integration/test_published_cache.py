@@ -188,7 +188,7 @@ def walk(home: Home, ledger: Ledger, url: str, old: Read) -> None:
             told("db.t", token.position)
         found = cache.metadata([old], Bounds(token.position, WAIT_MS))[0]
         assert (place(found), found.source, found.reason) == ("v0", "cache", "hit_old_version")
-        with pytest.raises(LimitExceededError, match="fed by published rows"):
+        with pytest.raises(LimitExceededError, match="reads published rows"):
             cache.metadata_at(ReadAt("db.t", "main", position=1))
 
 
@@ -220,7 +220,7 @@ def test_publisher_is_away(home: Home) -> None:
             ledger.create_table("db.late", [("day", "int")])
             lag = once(url, 503)["lag"]
         assert lag["status"] == "DOWN"
-        assert "see whether the feeder with --publish runs" in lag["detail"]
+        assert "check that the feeder with --publish runs" in lag["detail"]
         with closing(HttpCache(url)) as cache:
             assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v0"
 

@@ -183,7 +183,7 @@ def test_table_files_in_directories(lakeledger: Lakeledger) -> None:
     ("options", "said"),
     [
         (["--version", "1", "--position", "6"], "at most one of --version"),
-        (["--as-of", "yesterday"], "'yesterday' is no time"),
+        (["--as-of", "yesterday"], "got 'yesterday'"),
         (["--partition", "day=1"], "must name one of hour, got 'day'"),
         (["--partition", "day"], "must name one of hour, got 'day'"),
         (["--partition", "hour"], "must be hour=VALUE, got 'hour'"),

@@ -173,7 +173,7 @@ def test_read_at_a_position_that_is_not_published(host: Host) -> None:
     raised = host.run(*read).exception
 
     assert isinstance(raised, LimitExceededError)
-    assert "fed by published rows" in str(raised)
+    assert "reads published rows" in str(raised)
     assert "cache.source=events" in str(raised)
 
 

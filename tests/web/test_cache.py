@@ -210,7 +210,7 @@ def test_a_position_is_not_published(cached: ServedCache) -> None:
     """Published rows tell the list of now; for that of a position it is said who to ask."""
     assert told(cached.client.metadata_at(ReadAt("t")))[0] == "v1"
     assert told(cached.client.metadata_at(ReadAt("t", table_id=cached.table)))[0] == "v1"
-    with pytest.raises(LimitExceededError, match="fed by published rows"):
+    with pytest.raises(LimitExceededError, match="reads published rows"):
         cached.client.metadata_at(ReadAt("t", position=cached.domain.head.position))
 
 
@@ -228,7 +228,7 @@ def test_behind_the_publisher(cached: ServedCache) -> None:
     lag = ready.form["checks"]["lag"]
     assert (ready.status, lag["status"]) == (503, "DOWN")
     assert lag["detail"].startswith("1 records and ")
-    assert "see whether the feeder with --publish runs" in lag["detail"]
+    assert "check that the feeder with --publish runs" in lag["detail"]
     assert cached.served.ask("/v1/metadata?table_id=1").status == 200
     with pytest.raises(ReaderBehindError):
         cached.client.metadata([Read("t", ids(2))], Bounds(max_wait_ms=1))
