@@ -1,6 +1,6 @@
-"""Restoring into a cluster: its topics are looked at first, made if they are missing, then filled.
+"""Restoring into a cluster: checks its topics, makes missing ones, and fills them.
 
-Also what a backup notes of the topics that it reads.
+Also the notes of a backup about the topics that it reads.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def topics_noted(
 
 
 def noted(found: FoundTopic, names: Any) -> dict[str, Any]:
-    """Return what is noted of one topic: the settings that a ledger cares for, and its copies."""
+    """Return the notes about one topic: the settings that matter to a ledger, and the copies."""
     wanted = {*names, FLUSH, IN_SYNC}
     settings = {name: value for name, value in found.settings.items() if name in wanted}
     return {"partitions": found.partitions, "replicas": found.replicas, "settings": settings}
@@ -52,9 +52,9 @@ def restore_into(
     is_dry: bool = False,
     progress: Progress = lambda _done, _end: None,
 ) -> Outcome:
-    """Restore a backup into a cluster; nothing is changed there before all of it was read.
+    """Restore a backup into a cluster; the whole backup is read before anything changes.
 
-    With `is_dry` nothing is changed at all, and no `bootstrap` is needed. Raises as `check_backup`,
+    With `is_dry` nothing changes at all, and `bootstrap` is not needed. Raises as `check_backup`,
     `check_empty`, `Restore.run` and `create_topics`.
     """
     if bootstrap is not None:

@@ -1,8 +1,8 @@
 """The data files: Avro object container files, one Avro record for each record of the topic.
 
-Any reader of Avro can open them. `key` and `value` are the bytes as they stand in Kafka, so they
-hold the framing of the ledger. `position` and `chain` are those of the log behind the record; a
-record that does not count leaves both as they were.
+Any reader of Avro can open them. `key` and `value` are the bytes in Kafka, so they hold the framing
+of the ledger. `position` and `chain` are the log's after the record; a record that does not count
+changes neither.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ FIRST_KEY: Final = "lakeledger.first_position"
 
 
 class Copied(NamedTuple):
-    """One record of the topic, and where the log stands behind it."""
+    """One record of the topic, and the log's position and chain after it."""
 
     offset: int
     timestamp: int
@@ -59,7 +59,7 @@ class Copied(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What a data file says of itself, and the records in it."""
+    """The header of a data file, and the records in it."""
 
     ledger: str
     first_position: int
@@ -86,11 +86,11 @@ def container_bytes(
 
 
 def open_container(data: bytes) -> Opened:
-    """Return what a data file holds; raises ValueError for what is none."""
+    """Return the content of a data file; raises ValueError for other bytes."""
     try:
         opened = reader(BytesIO(data))
         ledger, first_position = opened.metadata[LEDGER_KEY], int(opened.metadata[FIRST_KEY])
         records = [Copied(**cast("dict[str, Any]", row)) for row in opened]
     except Exception as error:
-        raise ValueError(f"its bytes are no data file of a backup ({error!r})") from error
+        raise ValueError(f"its bytes are not a data file of a backup ({error!r})") from error
     return Opened(ledger, first_position, records)

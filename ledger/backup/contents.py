@@ -1,7 +1,7 @@
-"""What is in a backup: its files one after the other, each checked before a record is handed out.
+"""The content of a backup: its files in order, each checked before its records are returned.
 
-A file is held against its entry in the manifest, by size and checksum, and its records against the
-chain of the log. What does not fit is named, with what it seems to be instead.
+A file is compared with its entry in the manifest by size and checksum, and its records with the
+chain of the log. An error names the file that does not fit, and what it seems to be instead.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ class Part(NamedTuple):
 
 
 def manifest_in(place: Place) -> Manifest:
-    """Return the manifest of a backup; raises BackupError if there is none, else as its reader."""
+    """Return the manifest of a backup; raises BackupError without one, else as its reader."""
     found = read_manifest(place)
     if found is None:
         raise BackupError(
-            f"there is no backup in {place.path}: it has no {NAME}. Say the path that was given to "
-            "lakeledger backup"
+            f"there is no backup in {place.path}: it has no {NAME}. Give the path that "
+            "lakeledger backup wrote to"
         )
     if not found.files:
         raise BackupError(
@@ -65,10 +65,10 @@ def parts(place: Place, manifest: Manifest) -> Iterator[Part]:
 
 
 def judge(place: Place, file: DataFile, acceptor: Acceptor, record: Copied) -> None:
-    """Move an acceptor behind a record; raises BackupDamagedError if it does not fit there.
+    """Move an acceptor past a record; raises BackupDamagedError if the record does not fit.
 
-    A record that no sequencer wrote may be among them: one that a later cut passes over. It leaves
-    position and chain as they were, and the backup says so.
+    A record that no sequencer wrote may be among them, if a later cut passes over it. It changes
+    neither position nor chain, and the backup has it so.
     """
     head = acceptor.head
     is_counted = (head.position, head.chain) != (record.position, record.chain)
@@ -87,7 +87,7 @@ def judge(place: Place, file: DataFile, acceptor: Acceptor, record: Copied) -> N
 
 
 def opened_file(place: Place, manifest: Manifest, file: DataFile) -> Opened:
-    """Return a data file; raises BackupDamagedError if it is not the one that was written."""
+    """Return a data file; raises BackupDamagedError if it differs from what was written."""
     data = place.read(file.name)
     if data is None:
         raise BackupDamagedError(place.path, file.name, "the file is missing")
@@ -100,7 +100,7 @@ def opened_file(place: Place, manifest: Manifest, file: DataFile) -> Opened:
 
 
 def what_it_is(data: bytes, manifest: Manifest, file: DataFile) -> str:
-    """Say what stands in the place of a file, as far as its bytes tell."""
+    """Return what the bytes under the name of a file seem to be instead."""
     found = sha256(data).hexdigest()
     other = next((each for each in manifest.files if each.sha256 == found), None)
     if other is not None:

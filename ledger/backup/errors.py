@@ -1,4 +1,4 @@
-"""What only backup and restore can meet."""
+"""Errors of backup and restore."""
 
 from ledger.errors import LedgerError
 
@@ -8,7 +8,7 @@ class BackupError(LedgerError):
 
 
 class BackupDamagedError(BackupError):
-    """A file of a backup is not what was written; `file` is its name."""
+    """A file of a backup differs from what was written; `file` is its name."""
 
     def __init__(self, place: str, file: str, what: str) -> None:
         super().__init__(
@@ -19,7 +19,7 @@ class BackupDamagedError(BackupError):
 
 
 class BackupForeignError(BackupError):
-    """The backup was taken of another log than the one at hand; nothing was changed."""
+    """The backup was taken from another log than this one; nothing was changed."""
 
 
 class RestoreRefusedError(BackupError):

@@ -1,7 +1,7 @@
-"""The manifest: of which ledger a backup is, how far it goes, and which files hold what.
+"""The manifest: the ledger of a backup, its last position, and its files.
 
-It is one JSON file, written anew after each data file. Only what it names belongs to the backup, so
-a data file without an entry is what a killed run left behind.
+It is one JSON file, written anew after each data file. Only files in it belong to the backup; a
+data file without an entry is the remainder of a killed run.
 """
 
 import json
@@ -24,9 +24,9 @@ LENGTH_BYTES: Final = 4
 
 
 class DataFile(NamedTuple):
-    """One data file: the positions and offsets in it, and what its bytes must be.
+    """One data file: its positions and offsets, and the checksum of its bytes.
 
-    `size` is that of the file, `content` that of the keys and values in it.
+    `size` is the size of the file, `content` the size of the keys and values in it.
     """
 
     name: str
@@ -41,11 +41,11 @@ class DataFile(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """How far records were taken.
+    """The end of the records that were taken.
 
-    `head` is where the log stands. `counted`, `counted_end` and `counted_digest` are the number of
-    records up to the last one that counted, the offset behind it and the digest of them; `records`,
-    `end_offset` and `digest` are the same of all records.
+    `head` is the position and chain of the log. `counted`, `counted_end` and `counted_digest` are
+    the number of records up to the last one that counted, the offset after it and their digest;
+    `records`, `end_offset` and `digest` are the same of all records.
     """
 
     head: LogHead
@@ -62,10 +62,10 @@ NOTHING: Final = Reached(LogHead(), 0, 0, NO_DIGEST, 0, 0, NO_DIGEST)
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup is of, and how far it goes.
+    """The ledger and the last position of a backup.
 
     `events_topic` is the broker's id of the topic that was read last. `topics` are the copies and
-    settings of the topics as they were then, by the last part of their names.
+    settings of the topics at that time, by the last part of their names.
     """
 
     ledger: str
@@ -77,7 +77,7 @@ class Manifest:
     files: tuple[DataFile, ...]
 
     def with_files(self, files: tuple[DataFile, ...], reached: Reached, topic: str) -> Self:
-        """Return the manifest of a backup that goes further, now of the topic with this id."""
+        """Return the manifest with more files, read from the topic with this id."""
         return replace(self, files=files, reached=reached, events_topic=topic)
 
     def write(self, place: Place) -> None:
@@ -105,9 +105,9 @@ class Manifest:
 
 
 def read_manifest(place: Place) -> Manifest | None:
-    """Return the manifest of a backup, None where there is none.
+    """Return the manifest of a backup, None if absent.
 
-    Raises BackupDamagedError if it is not what was written, IncompatibleError for one of a later
+    Raises BackupDamagedError if it differs from what was written, IncompatibleError for a later
     format.
     """
     data = place.read(NAME)
@@ -124,7 +124,7 @@ def read_manifest(place: Place) -> Manifest | None:
             raise BackupDamagedError(place.path, NAME, "its own checksum does not fit")
         return manifest_of(fields)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BackupDamagedError(place.path, NAME, f"it is no manifest ({error!r})") from error
+        raise BackupDamagedError(place.path, NAME, f"it is not a manifest ({error!r})") from error
 
 
 def manifest_of(fields: dict[str, Any]) -> Manifest:
@@ -150,9 +150,9 @@ def checksum(fields: Mapping[str, Any]) -> str:
 
 
 def next_digest(digest: bytes, key: bytes, value: bytes) -> bytes:
-    """Return the running digest behind a record: over all bytes, also of records that don't count.
+    """Return the running digest after a record: over all bytes, also of records that don't count.
 
-    The chain of the log says nothing of keys, nor of records that were passed over.
+    The chain of the log covers neither keys nor records that were passed over.
     """
     length = len(key).to_bytes(LENGTH_BYTES, "big")
     return blake2b(digest + length + key + value, digest_size=DIGEST_BYTES).digest()

@@ -1,7 +1,7 @@
-"""Where a backup lies: a folder of this machine, or below a prefix of an S3 bucket.
+"""The place of a backup: a folder of this machine, or a prefix of an S3 bucket.
 
-A file appears under its name when all of it is there, and not before. Names have no folders in
-them. An adapter raises BackupError, with the path, for what the operating system or S3 refuses.
+A file appears under its name only when it is complete. Names have no folders in them. An adapter
+raises BackupError with the path if the operating system or S3 refuses an operation.
 """
 
 import fcntl
@@ -21,20 +21,20 @@ S3: Final = "s3:"
 
 
 class Place(Protocol):
-    """Holds the files of one backup; `path` is what people call it."""
+    """Holds the files of one backup; `path` is its name for people."""
 
     path: str
 
     def names(self) -> set[str]:
-        """Return the names of the whole files; an absent folder has none."""
+        """Return the names of the complete files; an absent folder has no files."""
         ...
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a file, None if there is none."""
+        """Return the bytes of a file, None if absent."""
         ...
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a whole file in place, over one of the same name."""
+        """Write a complete file, over a file of the same name."""
         ...
 
     def remove(self, name: str) -> None:
@@ -42,7 +42,7 @@ class Place(Protocol):
         ...
 
     def alone(self) -> AbstractContextManager[None]:
-        """Hold the place for one writer, as far as it can be held."""
+        """Lock the place for one writer, if the place has locks."""
         ...
 
 
@@ -63,7 +63,7 @@ def open_place(path: str) -> Place:
 
 
 class FolderPlace:
-    """A folder, made when the first file is written; what is written survives a power cut."""
+    """A folder, made with the first file; its files survive a power cut."""
 
     def __init__(self, folder: Path) -> None:
         self.path = str(folder)
@@ -103,9 +103,9 @@ class FolderPlace:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Let no other backup write here meanwhile; what a killed one left unfinished is removed.
+        """Lock the folder; the unfinished file of a killed backup is removed.
 
-        Raises BackupError if one does.
+        Raises BackupError if another backup writes here.
         """
         with refusals_named(self.path):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ class FolderPlace:
             os.close(lock)
 
     def _flush_folder(self) -> None:
-        """Flush the new name too: a file that is flushed may lie under no name at all."""
+        """Flush the folder too: otherwise a flushed file may have no name after a power cut."""
         folder = os.open(self._folder, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -128,12 +128,12 @@ class FolderPlace:
 
 
 def for_owner(path: Path) -> int:
-    """Open a file for writing that only its owner may read: it holds what the ledger holds."""
+    """Open a file for writing that only its owner may read: it holds the ledger's data."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
 
 
 def hold(lock: int, path: str) -> None:
-    """Take the lock of a folder, which ends with the process; raises BackupError if it is held."""
+    """Lock a folder until the process ends; raises BackupError if it is locked."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as problem:
@@ -145,7 +145,7 @@ def hold(lock: int, path: str) -> None:
 
 @contextmanager
 def refusals_named(path: str) -> Iterator[None]:
-    """Raise BackupError for what the operating system refuses."""
+    """Raise BackupError if the operating system refuses an operation."""
     try:
         yield
     except OSError as problem:

@@ -1,10 +1,9 @@
-"""Restoring: an events topic made of a backup, compared with it, and marked as whole.
+"""Restoring: makes an events topic from a backup, compares both, and marks the topic as whole.
 
-Nothing is written before every file of the backup was read and fits. The records come back in the
-order and with the bytes that they had, so positions, chain and state are the same. A restore that
-was interrupted goes on behind the last record that it wrote. Commands, heartbeats and checkpoints
-are not restored: the next sequencer records that the commands topic is a new one, and readers make
-the rest of the events.
+Every file of the backup is read and checked before anything is written. The records keep their
+order and their bytes, so positions, chain and state are the same. An interrupted restore goes on
+after the last record that it wrote. Commands, heartbeats and checkpoints are not restored: the next
+sequencer records that the commands topic is new, and readers make the rest from the events.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,14 +29,14 @@ WRITE_S: Final = 60.0
 GENESIS_S: Final = 10.0
 # Each record is checked in the backup, written, and read back.
 PASSES: Final = 3
-# What a restore writes to: the events, and the mark that they are whole.
+# The topics that a restore writes: the events, and the mark that they are whole.
 RESTORED: Final = frozenset({Topic.EVENTS, Topic.CATALOGS})
 
 Progress = Callable[[int, int], None]
 
 
 class Outcome(NamedTuple):
-    """What a restore did: records written now, and whether the topic is whole."""
+    """The result of a restore: records written now, and whether the topic is whole."""
 
     written: int
     is_whole: bool
@@ -46,9 +45,9 @@ class Outcome(NamedTuple):
 def check_backup(
     place: Place, manifest: Manifest, stop: Signal, progress: Progress = lambda _done, _end: None
 ) -> bool:
-    """Read a whole backup; tell whether that came to its end before `stop`.
+    """Read a whole backup; return whether the end was reached before `stop`.
 
-    Raises BackupDamagedError at the first file that is not what was written.
+    Raises BackupDamagedError at the first file that differs from what was written.
     """
     for part in parts(place, manifest):
         progress(part.first + len(part.records), PASSES * manifest.reached.records)
@@ -60,7 +59,7 @@ def check_backup(
 def check_empty(ends: Mapping[Topic, int]) -> None:
     """Raise RestoreRefusedError if topics hold records that no restore writes.
 
-    `ends` are the ends of those that exist.
+    `ends` are the ends of the existing topics.
     """
     full = [topic.value for topic, end in ends.items() if end and topic not in RESTORED]
     if full:
@@ -68,10 +67,10 @@ def check_empty(ends: Mapping[Topic, int]) -> None:
 
 
 def refused(what: str) -> RestoreRefusedError:
-    """Return the error for a cluster where a ledger of this name is."""
+    """Return the error for a cluster with a ledger of this name."""
     return RestoreRefusedError(
         f"the cluster has a ledger of this name: {what}. Nothing was changed. Restore into another "
-        "cluster, or first delete the topics of this ledger, if nothing of it is needed any more"
+        "cluster, or first delete the topics of this ledger, if it is not needed any more"
     )
 
 
@@ -87,11 +86,11 @@ class Restore:
         self._is_copy = False
 
     def run(self, stop: Signal, progress: Progress = lambda _done, _end: None) -> Outcome:
-        """Write what is missing, compare all of it, mark it as whole.
+        """Write the missing records, compare all records, mark the topic as whole.
 
-        A topic that holds the whole backup already, copied there by other means, is compared and
-        marked. A `stop` ends it early; the next run goes on from there. Raises RestoreRefusedError
-        if the topic holds anything else, RestoreDifferError if another program wrote to it.
+        A topic that already holds the whole backup, copied by other means, is compared and marked.
+        A `stop` ends the run early; the next run goes on from there. Raises RestoreRefusedError if
+        the topic holds anything else, RestoreDifferError if another program wrote to it.
         """
         begin = self._begin()
         is_marked = self._is_marked_whole and begin == self._manifest.reached.records
@@ -106,7 +105,7 @@ class Restore:
         return Outcome(written, is_whole=True)
 
     def _begin(self) -> int:
-        """Return how many records are there, written by a former run or in a whole copy."""
+        """Return the number of records in the topic, from a former run or a whole copy."""
         end = self._log.ends(Topic.EVENTS)[1]
         if end == 0:
             return 0
@@ -138,7 +137,7 @@ class Restore:
         write_restored(self._log, self._manifest.domain, mark)
 
     def _write(self, begin: int, stop: Signal, progress: Progress) -> bool:
-        """Append the records from number `begin` on; tell whether all are there."""
+        """Append the records from number `begin` on; return whether all are written."""
         total = self._manifest.reached.records
         with closing(self._log.writer(Topic.EVENTS)) as writer:
             for part in parts(self._place, self._manifest):
@@ -154,7 +153,7 @@ class Restore:
         return True
 
     def _compare(self, stop: Signal, progress: Progress) -> bool:
-        """Read the topic back as every reader does; tell whether that came to its end."""
+        """Read the topic back as every reader does; return whether the end was reached."""
         reached, digest, number = self._manifest.reached, NO_DIGEST, 0
         end = self._log.ends(Topic.EVENTS)[1]
         batches = BatchAcceptor(self._log, Acceptor(LogHead()), 0)
@@ -184,7 +183,7 @@ class Restore:
 
 
 def is_ledger(log: Log) -> bool:
-    """Tell whether readers take what the topic holds for the ledger, without any mark."""
+    """Return whether readers accept the topic as the ledger without a mark."""
     try:
         read_genesis(log, GENESIS_S)
     except (LogError, SettingsError):

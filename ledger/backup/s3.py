@@ -1,7 +1,7 @@
-"""A backup below a prefix of an S3 bucket, by way of pyarrow.
+"""A backup below a prefix of an S3 bucket, through pyarrow.
 
-S3 shows an object when all of it was sent, so a file is sent in one go. Nothing there holds a place
-for one writer: two backups must not write below one prefix at once.
+S3 shows an object only when it was sent completely, so a file is sent in one piece. S3 has no
+locks: two backups must not write below one prefix at once.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ EXTRA: Final = "lakeledger[s3]"
 class S3Place:
     """The objects below `s3://bucket/prefix`.
 
-    Login, region and endpoint are found as AWS' own tools find them, or stand in the query of the
-    URL as pyarrow has them: `?region=eu-central-1&endpoint_override=host:port&scheme=http`.
+    Login, region and endpoint come from the settings of AWS' own tools, or from the query of the
+    URL in pyarrow's form: `?region=eu-central-1&endpoint_override=host:port&scheme=http`.
     """
 
     def __init__(self, url: str) -> None:
@@ -29,7 +29,7 @@ class S3Place:
                 "a PATH that begins with s3: must be s3://bucket/prefix, and this one names no "
                 "bucket. Put ./ before the name of a folder"
             )
-        # User, password and query may tell how to log in.
+        # User, password and query may hold the login.
         self.path = f"s3://{parts.hostname}{parts.path}".rstrip("/")
         fs = loaded()
         with refusals_named(self.path):
@@ -39,13 +39,13 @@ class S3Place:
         self._file_type = fs.FileType.File
 
     def names(self) -> set[str]:
-        """Return the names of the objects right below the prefix."""
+        """Return the names of the objects directly below the prefix."""
         with refusals_named(self.path):
             found = self._system.get_file_info(self._selector)
         return {each.base_name for each in found if each.type == self._file_type}
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of an object, None if there is none."""
+        """Return the bytes of an object, None if absent."""
         with refusals_named(f"{self.path}/{name}"):
             try:
                 with self._system.open_input_stream(f"{self._root}/{name}") as stream:
@@ -67,12 +67,12 @@ class S3Place:
             self._system.delete_file(f"{self._root}/{name}")
 
     def alone(self) -> AbstractContextManager[None]:
-        """Hold nothing: S3 has no locks."""
+        """Do nothing: S3 has no locks."""
         return nullcontext()
 
 
 def loaded() -> Any:
-    """Return pyarrow's file systems; raises SettingsError where it is not installed."""
+    """Return pyarrow's file systems; raises SettingsError if it is not installed."""
     try:
         from pyarrow import fs  # noqa: PLC0415 - an extra
     except ImportError as problem:
@@ -85,7 +85,7 @@ def loaded() -> Any:
 
 @contextmanager
 def refusals_named(path: str) -> Iterator[None]:
-    """Raise BackupError for what S3 refuses."""
+    """Raise BackupError if S3 refuses an operation."""
     try:
         yield
     except (OSError, ValueError) as problem:

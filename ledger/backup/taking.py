@@ -1,8 +1,8 @@
 """Taking a backup: the records of the events topic that came since the last one, as new files.
 
-The ledger runs on meanwhile. Records are judged as every reader judges them, so a log that lost its
-end, or is another one, is found before anything is written. A run that is killed leaves what its
-last manifest names; the next run goes on from there.
+The ledger goes on meanwhile. Records are judged as every reader judges them, so a log that lost its
+end, or another log, is found before anything is written. A killed run leaves the files of its last
+manifest; the next run goes on from there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +34,8 @@ from ledger.sdk.tail import read_genesis
 
 GENESIS_S: Final = 10.0
 FILE_BYTES: Final = 32 * 1024 * 1024
-# A last file with less in it is written again together with what came since: a backup every minute
-# would else be a file every minute.
+# A smaller last file is written again together with the newer records: otherwise a backup every
+# minute would be a file every minute.
 SMALL_BYTES: Final = 4 * 1024 * 1024
 PREFIX: Final = "events-"
 SUFFIX: Final = ".avro"
@@ -44,7 +44,7 @@ Progress = Callable[[int, int], None]
 
 
 class Taken(NamedTuple):
-    """What a run left: the manifest, how many records are new, whether it came to the end."""
+    """The result of a run: the manifest, the number of new records, whether the end was reached."""
 
     manifest: Manifest
     new_records: int
@@ -60,11 +60,11 @@ def take(
     progress: Progress = lambda _done, _end: None,
     file_bytes: int = FILE_BYTES,
 ) -> Taken:
-    """Bring a backup up to the end that the log has now; `topics` goes into its manifest.
+    """Extend a backup to the present end of the log; `topics` goes into its manifest.
 
-    A `stop` ends it early and leaves a whole backup that goes less far. Raises BackupForeignError
-    if the backup is of another log, BackupDamagedError and BackupError for its files, and as every
-    reader of the log.
+    A `stop` ends it early and leaves a whole backup up to an earlier position. Raises
+    BackupForeignError if the backup is of another log, BackupDamagedError and BackupError for its
+    files, and as every reader of the log.
     """
     created = read_genesis(log, GENESIS_S)
     with place.alone():
@@ -72,7 +72,7 @@ def take(
         copy = _Copy(log, place, manifest, file_bytes)
         before = manifest.reached.records
         is_whole = copy.run(stop, progress)
-        # A killed run may have left a file whose records are now in one of another name.
+        # A killed run may have left a file whose records are now in a file of another name.
         remove_superseded(place, copy.manifest, place.names())
         return Taken(copy.manifest, copy.manifest.reached.records - before, is_whole)
 
@@ -80,14 +80,14 @@ def take(
 def begun(
     log: Log, place: Place, created: LedgerCreated, topics: Mapping[str, Mapping[str, Any]]
 ) -> Manifest:
-    """Return the manifest to go on from; a new backup gets its first one."""
+    """Return the manifest to extend; a new backup gets its first one."""
     found, names = read_manifest(place), place.names()
     topic = log.topic_id(Topic.EVENTS)
     if found is None:
         if names:
             raise BackupError(
-                f"{place.path} holds {min(names)} and no {NAME}, so it is no backup to go on with. "
-                f"Choose an empty folder, or put {NAME} of this backup back"
+                f"{place.path} holds {min(names)} and no {NAME}, so it cannot be extended as a "
+                f"backup. Choose an empty folder, or put {NAME} of this backup back"
             )
         fresh = Manifest(created.ledger, created.name, created.domain, topic, topics, NOTHING, ())
         fresh.write(place)
@@ -124,14 +124,14 @@ def file_name(first_position: int, end_offset: int) -> str:
 
 
 def end_offset_in(name: str) -> int | None:
-    """Return the offset behind the last record of a data file, as its name tells it."""
+    """Return the offset after the last record of a data file, from its name."""
     middle = name.removeprefix(PREFIX).removesuffix(SUFFIX)
     end = middle.rpartition("-")[2]
     return int(end) if name == f"{PREFIX}{middle}{SUFFIX}" and end.isdigit() else None
 
 
 class _Copy:
-    """One run: reads on from where the manifest ends, and puts file after file in place."""
+    """One run: reads on from the end of the manifest, and writes file after file."""
 
     def __init__(self, log: Log, place: Place, manifest: Manifest, file_bytes: int) -> None:
         self.manifest = manifest
@@ -139,7 +139,7 @@ class _Copy:
         self._place = place
         self._file_bytes = file_bytes
         self._reached = manifest.reached
-        # What is in the topic now begins at offset 0 without a hole, if it was restored since.
+        # A restored topic begins at offset 0 and has no holes.
         is_same = log.topic_id(Topic.EVENTS) == manifest.events_topic
         offset = self._reached.counted_end if is_same else self._reached.counted
         self._acceptor = Acceptor(self._reached.head.copy())
@@ -149,7 +149,7 @@ class _Copy:
         self._kept = manifest.files
 
     def run(self, stop: Signal, progress: Progress) -> bool:
-        """Copy up to the end of the log, or until `stop`; tell whether the end was reached."""
+        """Copy up to the end of the log, or until `stop`; return whether the end was reached."""
         with closing(self._open()) as reader:
             self._pass_over_taken(reader)
             end = self._log.ends(Topic.EVENTS)[1]
@@ -170,7 +170,7 @@ class _Copy:
             raise self._foreign() from error
 
     def _pass_over_taken(self, reader: LogReader) -> None:
-        """Read again what did not count at the end of the backup, and compare it."""
+        """Read the records again that did not count at the end of the backup, and compare them."""
         reached = self._reached
         digest = reached.counted_digest
         left = reached.records - reached.counted
@@ -197,7 +197,7 @@ class _Copy:
         )
 
     def _gather(self, records: Sequence[Record]) -> None:
-        """Judge records, and put a file in place whenever enough of them are gathered."""
+        """Judge records, and write a file whenever enough of them are gathered."""
         head = self._acceptor.head
         for record, control in self._batches.controls(records):
             before = self._reached
@@ -214,7 +214,7 @@ class _Copy:
                 self._put()
 
     def _put(self) -> None:
-        """Write what is gathered as a file, then the manifest that names it."""
+        """Write the gathered records as a file, then the manifest with the file."""
         if not self._gathered:
             return
         records = self._with_small_file()
@@ -245,7 +245,7 @@ class _Copy:
         self._gathered, self._bytes = [], 0
 
     def _with_small_file(self) -> list[Copied]:
-        """Return what is gathered, behind the records of a last file that is small."""
+        """Return the gathered records, after the records of a small last file."""
         last = self._kept[-1] if self._kept else None
         if last is None or last.content >= min(SMALL_BYTES, self._file_bytes):
             return self._gathered

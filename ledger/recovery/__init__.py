@@ -1,1 +1,1 @@
-"""The way back of a ledger whose log lost its end: look what is lost, then cut the log."""
+"""Repairs a ledger whose log lost its end: a survey of what is lost, then a cut of the log."""

@@ -1,9 +1,9 @@
-"""Adopting: events in another topic than the one they were recorded in are taken for the ledger.
+"""Adopting: accepts events in another topic than the one they were recorded in.
 
 A topic that was mirrored to another cluster, put back from a copy or made anew has another id, and
-readers refuse it: it may have lost its end. Adopting it leaves the mark that a restore leaves,
-after all that has seen more was compared. What the copy lacks has to be cut in the same run, so no
-sequencer can lead in between.
+readers refuse it: it may have lost its end. Adopting it writes the mark of a restore, after a
+comparison with every witness. If the copy lacks events, the same run cuts the log, so no sequencer
+can lead in between.
 """
 
 from ledger.errors import LogDamagedError
@@ -22,8 +22,8 @@ def check_adoption(found: Survey, *, adopt: bool, cut: bool) -> None:
     if cut and not adopt:
         raise LogDamagedError(
             1,
-            "its topic is not the one that it was recorded in, so readers would refuse it behind "
-            "the cut too. lakeledger recover --adopt --cut takes it for the ledger, and cuts it",
+            "its topic is not the one it was recorded in, so readers would refuse it after the cut "
+            "too. lakeledger recover --adopt --cut accepts it, and cuts it",
         )
     if adopt and found.is_ahead and not cut:
         ahead = ", ".join(
@@ -33,22 +33,22 @@ def check_adoption(found: Survey, *, adopt: bool, cut: bool) -> None:
         )
         raise LogDamagedError(
             found.head.position + 1,
-            f"this copy of the log lacks what these have seen: {ahead}. lakeledger recover --adopt "
-            "--cut takes it for the ledger, and lets it go on above all that was given",
+            f"this copy of the log lacks events that these have seen: {ahead}. lakeledger recover "
+            "--adopt --cut accepts it, and lets it go on above all ids that were given",
         )
 
 
 def adopt_topic(log: Log, found: Survey) -> None:
-    """Take the topic of a survey for the ledger as it is.
+    """Accept the topic of a survey as it is.
 
-    Checkpoints of before may name offsets of the other topic, so a new one is written first.
+    Former checkpoints may name offsets of the other topic, so a new one is written first.
     """
     write_checkpoint(log, Checkpoint(found.state, found.head, found.end))
     mark_adopted(log, found, found.head.position)
 
 
 def mark_adopted(log: Log, found: Survey, position: int) -> None:
-    """Say that the topic of the events holds the ledger, which goes to a position."""
+    """Mark the topic of the events as the ledger's, up to a position."""
     created = found.created
     records = log.ends(Topic.EVENTS)[1]
     mark = Restored(

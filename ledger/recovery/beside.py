@@ -1,4 +1,4 @@
-"""A backup read beside a log: how much they share, and what only the backup still holds."""
+"""A backup read beside a log: the events that they share, and the events only in the backup."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from ledger.recovery.witnesses import LostTxn, Witness
 
 
 class BackupBeside:
-    """A backup of the ledger that `created` begins, compared with its log event by event.
+    """A backup of the ledger of `created`, compared with its log event by event.
 
     Raises BackupForeignError for a backup of another ledger, and as `manifest_in` and `parts`.
     """
@@ -33,7 +33,7 @@ class BackupBeside:
         self._state: DomainState | None = None
 
     def take(self, event: Event, before: DomainState) -> None:
-        """Compare the next event of the log, to which `before` is the state that it meets."""
+        """Compare the next event of the log; `before` is the state before that event."""
         if self._state is not None or self._next is None:
             return
         if self._next.control == event.control:
@@ -43,9 +43,9 @@ class BackupBeside:
             self._state = copy_of(before)
 
     def end(self, state: DomainState) -> tuple[Witness, list[LostTxn]]:
-        """Return what the backup has seen, and the txns of which only it tells how they went on.
+        """Return the backup as a witness, and the txns whose later events only it holds.
 
-        `state` is what the log ends with. To be called once, behind the last event of the log.
+        `state` is the state at the end of the log. Call it once, after the last event of the log.
         """
         if self._next is None:
             # All of it is in the log.
@@ -61,10 +61,7 @@ class BackupBeside:
 
 
 def events_in(place: Place, manifest: Manifest) -> Iterator[Event]:
-    """Yield the events of a backup that count; a record that does not leaves the log where it is.
-
-    Raises as `parts`.
-    """
+    """Yield the events of a backup that count; raises as `parts`."""
     acceptor = Acceptor(LogHead())
     head = acceptor.head
     for part in parts(place, manifest):

@@ -1,4 +1,4 @@
-"""Cutting: the one event from which a ledger goes on after its log lost its end."""
+"""Cutting: the event from which a ledger goes on after its log lost its end."""
 
 import getpass
 from collections.abc import Sequence
@@ -32,11 +32,11 @@ def append_cut(
     author: str = "",
     clock: Clock | None = None,
 ) -> Event:
-    """Append the cut that a survey asks for, and a state checkpoint behind it.
+    """Append the cut of a survey, and a state checkpoint after it.
 
-    `author` is by default the user of this process.
-    Checkpoints of before may be ahead of the log, which no sequencer could start from. Raises
-    LogUnavailableError if another record came before the cut, or it is not known whether it counts.
+    `author` is by default the user of this process. Former checkpoints may be ahead of the log, and
+    no sequencer could start from them. Raises LogUnavailableError if another record came before the
+    cut, or if it is unknown whether the cut counts.
     """
     control, body = cut_above(
         found.state,
@@ -62,28 +62,28 @@ def append_cut(
 
 
 def write_checkpoint(log: Log, checkpoint: Checkpoint) -> None:
-    """Write a state checkpoint, which takes the place of those that are there."""
+    """Write a state checkpoint, which replaces the former ones."""
     genesis = checkpoint.state.genesis
-    assert genesis is not None, "a checkpoint is of a ledger"
+    assert genesis is not None, "a checkpoint needs a created ledger"
     before = written(read_values(log, *log.ends(Topic.CHECKPOINTS)), genesis.domain)
     with closing(log.writer(Topic.CHECKPOINTS)) as writer:
         CheckpointWriter(writer, genesis.domain, before).write(checkpoint)
 
 
 def read_back(log: Log, batches: BatchAcceptor, end: int, framed: bytes) -> Event:
-    """Return the first event behind what was surveyed, which is to be the cut framed so."""
+    """Return the first event after the surveyed ones; it must be the cut with these bytes."""
     with closing(log.reader(Topic.EVENTS, end)) as reader:
         for record, event in batches.events(reader.read(1, READ_S)):
             if event is not None and record.offset == end and record.value == framed:
                 return event
     raise LogUnavailableError(
-        "another record came before the cut, or the cut did not come back. Nothing is lost by "
-        "that: stop what writes to the events topic, and try again"
+        "another record came before the cut, or the cut was not read back. Nothing is lost: stop "
+        "every program that writes to the events topic, and try again"
     )
 
 
 def user() -> str:
-    """Return who cuts the log, as far as this machine knows."""
+    """Return the user of this process, the author of a cut."""
     with suppress(OSError, KeyError):
         return getpass.getuser()
     return "operator"

@@ -1,7 +1,7 @@
-"""Left out: what was given by records that count no more, since one before them is passed over.
+"""Left out: the ids given by records that no longer count, as a record before them is passed over.
 
-An event whose bytes are damaged takes with it all that came behind it. Those records are still in
-the log, and say to what ids and positions it had come.
+After an event with damaged bytes no later record counts. These records are still in the log, and
+show the ids and positions that the log had reached.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -25,7 +25,7 @@ from ledger.log.port import Record
 
 
 class LeftOut:
-    """Takes the records that do not count, and adds up to what they had come."""
+    """Takes the records that do not count, and keeps the highest ids and positions in them."""
 
     def __init__(self, passed: Collection[int]) -> None:
         self.records = 0
@@ -39,9 +39,9 @@ class LeftOut:
         self._tables: dict[int, tuple[int, int]] = {}
 
     def take(self, record: Record, position: int) -> None:
-        """Take one record, behind the event at a position.
+        """Take one record, after the event at a position.
 
-        What is no event of this version tells no ids.
+        A record that is not an event of this version holds no ids.
         """
         if record.offset in self._passed:
             self._note(position + 1, record.offset)
@@ -56,13 +56,13 @@ class LeftOut:
         self._add(event)
 
     def seen(self) -> Seen:
-        """Return the last that was given by them."""
+        """Return the highest ids in them."""
         return Seen(self._position, self._epoch, self._next_txn, self._next_table, self._tables)
 
     def position(self, end: int) -> int:
-        """Return the last position that a log which ends there may have given.
+        """Return the last position that a log with this end may have given.
 
-        A claim does not say which position it had, so each record may have had one.
+        A claim does not hold its position, so each record may have had one.
         """
         return 0 if self._lead is None else self._lead + end - 1
 

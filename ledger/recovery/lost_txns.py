@@ -1,4 +1,4 @@
-"""Txns that a backup saw end or open, and that the log which it is read beside lacks."""
+"""Txns that a backup holds as ended or open, and that the log lacks."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from ledger.recovery.witnesses import LostTxn
 
 
 class TxnEnd(NamedTuple):
-    """How a txn ended, what it did in its tables, and the session that it belonged to."""
+    """The end of a txn, its effect on its tables, and its session."""
 
     status: EndStatus
     session: int
@@ -34,7 +34,7 @@ class TxnEnd(NamedTuple):
 
 
 def lost_in(events: Iterator[Event], state: DomainState, known_from: str) -> Iterator[LostTxn]:
-    """Yield the txns that events end, or leave open; moves the state behind them."""
+    """Yield the txns that events end, or leave open; the state moves past the events."""
     first = state.txns.next_txn
     for event in events:
         for number, end in ends_of(event, state.txns.open).items():
@@ -50,7 +50,7 @@ def lost_in(events: Iterator[Event], state: DomainState, known_from: str) -> Ite
 
 
 def ends_of(event: Event, open_txns: Mapping[int, OpenTxn]) -> Mapping[int, TxnEnd]:
-    """Return the txns that an event ends, by id; `open_txns` are those before it."""
+    """Return the txns that an event ends, by id; `open_txns` were open before it."""
     control, body = event
     match body:
         case TxnCommitted():
@@ -76,6 +76,6 @@ def ends_of(event: Event, open_txns: Mapping[int, OpenTxn]) -> Mapping[int, TxnE
 
 
 def user_of(state: DomainState, session: int) -> str:
-    """Return the user of a session, "" if it is not remembered."""
+    """Return the user of a session, "" if unknown."""
     found = state.sessions.by_number.get(session)
     return found.user if found is not None else ""

@@ -1,8 +1,8 @@
-"""Survey: what a log still holds, what else tells of more, and what is lost.
+"""Survey: what a log still holds, which witnesses have seen more, and what is lost.
 
-What was given after the end of the log is known from the rows of this host, from state checkpoints,
-from beats and from a backup. Each may have lagged behind, so what may have been given beyond them
-is bounded by the commands that were sent and by a margin.
+Rows of this host, state checkpoints, beats and a backup show ids that were given after the end of
+the log. Each may have lagged behind, so the commands that were sent, and a margin, bound the ids
+that may have been given beyond them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,12 +43,12 @@ LISTENS_S: Final = 2.0
 
 
 class Survey(NamedTuple):
-    """What was found.
+    """The result of a survey.
 
-    `state` and `head` are the log's, `seen` is what may have been given at most, `unanswered` how
-    many commands the log does not answer. `verdicts` are those on the witnesses, in their order.
-    `lost` are txns that only witnesses know, by their ids. `is_copy` says that readers refuse the
-    topic of the events, because it is not the one that they were recorded in. `shared` is the last
+    `state` and `head` are the log's. `seen` are the highest ids that may have been given,
+    `unanswered` is the number of commands that the log does not answer. `verdicts` are in the order
+    of the witnesses. `lost` are txns that only witnesses know, by id. `is_copy` says that readers
+    refuse the topic of the events, because they were recorded in another one. `shared` is the last
     position that log and backup have in common, None without a backup.
     """
 
@@ -66,13 +66,13 @@ class Survey(NamedTuple):
 
     @property
     def is_ahead(self) -> bool:
-        """Whether something has seen what the log does not hold."""
+        """Whether a witness has seen more than the log holds."""
         return not LOST.isdisjoint(self.verdicts)
 
     @property
     def created(self) -> LedgerCreated:
-        """Who the ledger is."""
-        assert self.state.genesis is not None, "a survey is of a ledger"
+        """The creation of the ledger."""
+        assert self.state.genesis is not None, "a survey needs a created ledger"
         return self.state.genesis
 
 
@@ -87,14 +87,14 @@ def survey(
     listens_s: float = LISTENS_S,
     progress: Progress = lambda _done, _end: None,
 ) -> Survey:
-    """Read a whole log, and all that may have seen more of it than it still holds.
+    """Read a whole log, and every witness that may have seen more than the log still holds.
 
-    `others` are witnesses besides those that are found here, such as rows of other hosts. A leader
-    is listened for `listens_s`, in which it would beat several times.
+    `others` are witnesses besides the ones found here, such as rows of other hosts. The survey
+    listens for `listens_s` for a leader, which would beat several times.
 
     Raises LogDamagedError for a record that no sequencer wrote and that is not `passed` over,
-    LogUnavailableError if a sequencer leads or the broker is away, RestoreUnfinishedError while a
-    restore is under way, and as `BackupBeside`.
+    LogUnavailableError if a sequencer leads or the broker is unreachable, RestoreUnfinishedError
+    during a restore, and as `BackupBeside`.
     """
     check_led_by_none(log, listens_s)
     created = created_in(log, passed)
@@ -108,7 +108,7 @@ def survey(
         replay = Replay(log, progress, passed, left_out.take)
         chains = followed(replay, state, {each.seen.position for each in witnesses}, beside)
         lost = [txn for name, each in rows for txn in lost_in_rows(name, each, state)]
-    # Elsewhere what does not count was written by a leader that was replaced, and given to none.
+    # Without a passed record, a replaced leader wrote the records that do not count.
     if passed and left_out.records:
         witnesses.append(Witness("records behind one passed over", left_out.seen()))
     if beside is not None:
@@ -139,7 +139,7 @@ def survey(
 
 
 def margin_for(witnesses: Sequence[Witness], verdicts: Sequence[Verdict]) -> int:
-    """Return how many events may be lost beyond what witnesses tell; beats tell no position."""
+    """Return how many events may be lost beyond the witnesses; beats hold no position."""
     told = zip(witnesses, verdicts, strict=True)
     is_known = any(each.seen.position and verdict in LOST for each, verdict in told)
     return MARGIN_WITH_WITNESS if is_known else MARGIN_WITHOUT
@@ -148,7 +148,7 @@ def margin_for(witnesses: Sequence[Witness], verdicts: Sequence[Verdict]) -> int
 def followed(
     replay: Replay, state: DomainState, wanted: Collection[int], beside: BackupBeside | None
 ) -> Mapping[int, str]:
-    """Fold a log into a state, beside a backup; return the chains at the positions wanted."""
+    """Fold a log into a state, beside a backup; return the chains at the wanted positions."""
     chains: dict[int, str] = {}
     for event in replay:
         if beside is not None:
@@ -160,7 +160,7 @@ def followed(
 
 
 def created_in(log: Log, passed: Collection[int] = ()) -> LedgerCreated:
-    """Return who the ledger of a log is, in whatever topic that lies; raises LogDamagedError."""
+    """Return the creation of a log's ledger, in whatever topic it is; raises LogDamagedError."""
     for event in Replay(log, passed=passed):
         if isinstance(event.body, LedgerCreated):
             return event.body
@@ -168,7 +168,7 @@ def created_in(log: Log, passed: Collection[int] = ()) -> LedgerCreated:
 
 
 def is_refused(log: Log, created: LedgerCreated) -> bool:
-    """Tell whether readers refuse the events, because they are a copy that nothing vouches for."""
+    """Return whether readers refuse the events, as they are a copy without a mark."""
     try:
         check_topic(log, created)
     except LogDamagedError:
@@ -187,7 +187,7 @@ def check_led_by_none(log: Log, listens_s: float) -> None:
 
 
 def each_once(lost: Iterable[LostTxn]) -> list[LostTxn]:
-    """Return lost txns by their ids, each as the witness that saw most of it tells it."""
+    """Return lost txns by id, each from the witness that saw most of it."""
     found: dict[int, LostTxn] = {}
     for each in lost:
         if each.txn not in found or found[each.txn].ended < each.ended:
@@ -196,7 +196,7 @@ def each_once(lost: Iterable[LostTxn]) -> list[LostTxn]:
 
 
 def most(every: Sequence[Seen]) -> Seen:
-    """Return the most that any has seen."""
+    """Return the highest ids that any of them has seen."""
     return Seen(
         max(each.position for each in every),
         max(each.epoch for each in every),

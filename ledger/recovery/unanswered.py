@@ -1,6 +1,6 @@
-"""Unanswered: the commands that a log does not answer, and how many ids their answers may have had.
+"""Unanswered: the commands that a log does not answer, and the most ids their answers may have had.
 
-Each of them may have been answered in what was lost. One command may ask for a thousand txns, so
+The lost part of the log may have answered each of them. One command may request a thousand txns, so
 ids go further than positions.
 """
 
@@ -20,16 +20,16 @@ READ_S: Final = 10.0
 
 
 class Unanswered(NamedTuple):
-    """How many commands have no answer, and the most ids of one kind that these had together."""
+    """The number of commands without an answer, and the most ids of one kind they may have had."""
 
     commands: int
     ids: int
 
 
 def unanswered_in(log: Log, state: DomainState, head: LogHead) -> Unanswered:
-    """Return what the commands topic holds behind the last command that the log answers.
+    """Return the commands after the last one that the log answers, counted.
 
-    Raises LogUnavailableError if it cannot be read.
+    Raises LogUnavailableError if the commands topic cannot be read.
     """
     start, end = log.ends(Topic.COMMANDS)
     is_same = log.topic_id(Topic.COMMANDS) == state.commands_topic
@@ -47,15 +47,15 @@ def commands(log: Log, first: int, end: int) -> Iterator[Command]:
             if not records:
                 raise LogUnavailableError(
                     f"the command at offset {reader.next_offset()} did not come within "
-                    f"{READ_S:.0f} s; see whether the broker runs"
+                    f"{READ_S:.0f} s; check that the broker runs"
                 )
             yield from (decode_command(each.value) for each in records)
 
 
 def asked_for(command: Command, most: int) -> int:
-    """Return how many txns, or write ids of one table, the answer to a command may have given.
+    """Return the most txns, or write ids of one table, that the answer to a command may have given.
 
-    A ledger opens no more than `most` txns at once.
+    A ledger opens `most` txns at once at most.
     """
     match command:
         case OpenTxn():

@@ -1,7 +1,7 @@
-"""Witnesses: what outlived the end of a log, and what each of them has seen of it.
+"""Witnesses: the data that outlived the end of a log, and the positions and ids in it.
 
-Rows of a host, state checkpoints, beats of sequencers, the mark of a restore, and backups. Each may
-have lagged behind the log, so what may have been given beyond them is bounded elsewhere.
+Witnesses are rows of a host, state checkpoints, beats of sequencers, the mark of a restore, and
+backups. Each may have lagged behind the log; `survey` bounds the ids given beyond them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,14 +27,14 @@ BEATS_MAX: Final = 1_000
 ROWS: Final = "rows of this host"
 
 Verdict = Literal["the same", "ahead", "another history", "lost by a cut", "no position"]
-# What a log without a cut above it would give a second time.
+# The verdicts after which a log without a cut would give ids a second time.
 LOST: Final = frozenset({"ahead", "another history"})
 
 
 class Witness(NamedTuple):
-    """Something that outlived the end of the log, and what it has seen.
+    """One witness, and the ids and positions that it has seen.
 
-    `chain` is that of the log behind the last event that it has seen, in hex digits, "" = unknown.
+    `chain` is the log's chain after the last event that it has seen, in hex digits, "" = unknown.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Witness(NamedTuple):
 
 
 class LostTxn(NamedTuple):
-    """A txn as a witness has seen it, and as the log does not hold it; `ended` is a position."""
+    """A txn that a witness has seen and the log lacks; `ended` is a position."""
 
     txn: int
     user: str
@@ -56,7 +56,7 @@ class LostTxn(NamedTuple):
 def judge(
     witness: Witness, state: DomainState, head: LogHead, chains: Mapping[int, str]
 ) -> Verdict:
-    """Return what a log says of a witness; `chains` are those of the log by position."""
+    """Return the verdict of a log on a witness; `chains` are the log's chains by position."""
     seen = witness.seen
     if seen.epoch > head.epoch:
         return "ahead"
@@ -73,14 +73,14 @@ def judge(
 
 
 def left_in_topics(log: Log, domain: int) -> Iterator[Witness]:
-    """Return what the other topics of a ledger have seen."""
+    """Yield the witnesses in the other topics of a ledger."""
     yield from checkpoint_witnesses(log, domain)
     yield from restore_witness(log, domain)
     yield from beats_witness(log)
 
 
 def checkpoint_witnesses(log: Log, domain: int) -> Iterator[Witness]:
-    """Return what the newest state checkpoint has seen, and where those end that are not whole."""
+    """Yield the newest state checkpoint, and the positions of incomplete ones, as witnesses."""
     values = read_values(log, *log.ends(Topic.CHECKPOINTS))
     whole: Checkpoint | None = None
     with suppress(LedgerError):
@@ -94,13 +94,13 @@ def checkpoint_witnesses(log: Log, domain: int) -> Iterator[Witness]:
 
 
 def restore_witness(log: Log, domain: int) -> Iterator[Witness]:
-    """Return to where a restore had brought the log."""
+    """Yield the mark of a restore as a witness."""
     for each in of_restore(log, domain):
         yield Witness(each.name, Seen(each.position))
 
 
 def beats_witness(log: Log) -> Iterator[Witness]:
-    """Return the highest epoch that a sequencer beat in."""
+    """Yield the highest epoch in the beats of sequencers as a witness."""
     start, end = log.ends(Topic.BEATS)
     epoch = 0
     with closing(log.reader(Topic.BEATS, max(start, end - BEATS_MAX))) as beats:
@@ -111,9 +111,9 @@ def beats_witness(log: Log) -> Iterator[Witness]:
 
 
 def rows_kept(store: Path | None) -> Iterator[tuple[str, Reads]]:
-    """Open the rows of a host, and those that were set aside in favour of them, by their names.
+    """Open the rows of a host and its former rows, by name.
 
-    Rows that were set aside and cannot be read tell nothing. Raises as `open_store` for the others.
+    Unreadable former rows are passed over. Raises as `open_store` for the others.
     """
     if store is None:
         return
@@ -125,7 +125,7 @@ def rows_kept(store: Path | None) -> Iterator[tuple[str, Reads]]:
 
 
 def rows_witness(name: str, rows: Reads) -> Witness:
-    """Return what rows have seen."""
+    """Return rows as a witness."""
     tables = rows.tables(include_dropped=True)
     reached = rows.reach(0, Reached(), 0)
     seen = Seen(
@@ -139,7 +139,7 @@ def rows_witness(name: str, rows: Reads) -> Witness:
 
 
 def lost_in_rows(name: str, rows: Reads, state: DomainState) -> Iterator[LostTxn]:
-    """Return the txns that rows know and the log does not, or holds open; a bounded number."""
+    """Yield txns that rows hold and the log lacks, or holds as open; a bounded number."""
     first = state.txns.next_txn
     later = range(first, min(rows.valid_txns().hwm, first + LOST_TXNS_MAX) + 1)
     for txn in chain(sorted(state.txns.open), later):
