@@ -26,10 +26,10 @@ from ledger.delta.fields import (
 )
 
 READER_VERSION_MAX: Final = 3
-# Of these it is known what they mean for who reads the log: a file's other half (vectors), names of
-# columns, types, the form of checkpoints, or nothing. Of any other it is not even known whether the
-# files are those that the log says (PROTOCOL.md, "Table Features": a reader must know them all). A
-# catalog-managed table may have newer versions than its log, a redirected one lies elsewhere.
+# The features whose meaning for a reader of the log is known: deletion vectors, names of columns,
+# types, the form of checkpoints, or nothing. With any other feature the files may not even be the
+# files in the log (PROTOCOL.md, "Table Features": a reader must know them all). A catalog-managed
+# table may have newer versions than its log, and a redirected one has its files elsewhere.
 READER_FEATURES: Final = frozenset(
     {
         "columnMapping",
@@ -88,9 +88,9 @@ class DeltaMetadata(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """What a writer recorded of itself: "" or None = not recorded, or not in a usable form.
+    """The writer's record of its commit: "" or None = not recorded, or not in a usable form.
 
-    `info` is all that is not said by the other fields, in JSON.
+    `info` is everything else in the record, in JSON.
     """
 
     operation: str = ""
@@ -105,7 +105,7 @@ NOTHING_RECORDED: Final = Provenance()
 
 @dataclass(slots=True)
 class DeltaCommit:
-    """One version of a table: what it did, or all there is at it if `is_checkpoint`."""
+    """One version of a table: its actions, or the whole state if `is_checkpoint`."""
 
     version: int
     is_checkpoint: bool = False
@@ -120,7 +120,7 @@ class DeltaCommit:
     is_empty: bool = True
 
     def take(self, action: Any) -> None:
-        """Take in what one line of the log says; raises ShapeError."""
+        """Take in one line of the log; raises ShapeError."""
         if not isinstance(action, dict):
             raise ShapeError("a line of the log is a JSON object, this one is not")
         self.is_empty = False
@@ -135,7 +135,7 @@ class DeltaCommit:
             TAKERS[name](self, Fields(name, action[name]))
 
     def check(self) -> None:
-        """Raise ShapeError for what no single action shows."""
+        """Raise ShapeError for contradictions between actions."""
         first = self.version == 0 or self.is_checkpoint
         if first and (self.metadata is None or self.protocol is None):
             raise ShapeError("a table begins with a metaData and a protocol action, one is missing")
@@ -144,7 +144,7 @@ class DeltaCommit:
 
 
 def take_add(commit: DeltaCommit, fields: Fields) -> None:
-    """Take in a file added; from a checkpoint it is new to whoever reads it here."""
+    """Take in a file added; in a checkpoint every file counts as added."""
     add = DeltaAdd(
         path_of(fields),
         partition_values_of(fields),
@@ -181,7 +181,7 @@ def take_file(files: dict[FileKey, File], file: File, what: str) -> None:
 
 
 def take_metadata(commit: DeltaCommit, fields: Fields) -> None:
-    """Take in what the table is."""
+    """Take in the metadata of the table."""
     configuration = fields.values("configuration") if fields.get("configuration") else {}
     metadata = DeltaMetadata(
         fields.text("id"),
@@ -197,7 +197,7 @@ def take_metadata(commit: DeltaCommit, fields: Fields) -> None:
 
 
 def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
-    """Take in what it takes to read and write the table."""
+    """Take in the protocol of the table."""
     reader, writer = fields.number("minReaderVersion"), fields.number("minWriterVersion")
     if reader > READER_VERSION_MAX:
         raise BeyondError(

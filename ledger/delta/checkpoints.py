@@ -35,7 +35,7 @@ class Checkpoint(NamedTuple):
 def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
     """Return the checkpoints, complete or not, by version.
 
-    A file without a byte is what a writer leaves that died: to readers it is not there.
+    An empty file is the remainder of a writer that died: readers ignore it.
     """
     found: dict[tuple[int, int, str], list[Path]] = {}
     for path in files:
@@ -48,9 +48,9 @@ def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
 
 
 def hinted_version(hint: Path) -> int:
-    """Return the version of which the last checkpoint is said to be, -1 if nothing is said.
+    """Return the version of the last checkpoint according to a hint file, -1 if absent.
 
-    The file is a hint: no reader needs it, and a writer that dies leaves it cut or empty.
+    No reader needs the hint, and a writer that dies leaves it cut or empty.
     """
     try:
         said = json_of(hint, hint.read_bytes())

@@ -111,7 +111,7 @@ class Fields:
 
 
 def is_text(found: Any) -> TypeGuard[str]:
-    """Tell whether a value is a text that can be written: JSON escapes can spell half a letter."""
+    """Return whether a value is a text to write: JSON escapes can spell half a letter."""
     if not isinstance(found, str):
         return False
     try:
@@ -191,7 +191,7 @@ def stats_of(fields: Fields) -> str:
 
 
 def stated(found: Any) -> Any:
-    """Return values as Delta writes them, those of a struct without the ones that are not known."""
+    """Return values as Delta writes them; unknown values of a struct are left out."""
     if not isinstance(found, dict):
         return plain_value(found)
     values = {key: stated(each) for key, each in found.items()}
@@ -199,9 +199,9 @@ def stated(found: Any) -> Any:
 
 
 def plain_value(found: Any) -> str | int | float | None:
-    """Return a value as Delta writes it into statistics, None for what it would not be.
+    """Return a value as Delta writes it into statistics, None for other values.
 
-    A bound that is rounded is none: a file would be passed over that has rows beyond it.
+    A rounded bound is not a bound: a file with rows beyond it would be left out.
     """
     match found:
         case str() | int():

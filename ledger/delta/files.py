@@ -1,4 +1,4 @@
-"""Files of a Delta log: what they hold, line by line, or in which of them it is damaged."""
+"""Files of a Delta log: their content, line by line, or the damaged file."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -48,7 +48,7 @@ def take_all(commit: DeltaCommit, path: Path, actions: Iterable[Any]) -> None:
 
 
 def check_table(commit: DeltaCommit, path: Path) -> None:
-    """Raise DeltaLogError if a file says of its table what no reader takes."""
+    """Raise DeltaLogError if the metadata in a file is invalid for every reader."""
     if commit.metadata is None:
         return
     try:
@@ -58,7 +58,7 @@ def check_table(commit: DeltaCommit, path: Path) -> None:
 
 
 def is_blank(path: Path) -> bool:
-    """Tell whether a file holds nothing, as one whose writer died, or is gone by now.
+    """Return whether a file is empty, as after the death of its writer, or is gone by now.
 
     Raises OSError if it cannot be read.
     """
@@ -70,7 +70,7 @@ def is_blank(path: Path) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise DeltaLogError where the operating system lets a file or folder not be read."""
+    """Raise DeltaLogError if the operating system refuses to read a file or folder."""
     try:
         yield
     except OSError as error:

@@ -55,7 +55,7 @@ def head_of(commit: DeltaCommit, apps: Mapping[str, int]) -> Footprint:
 
 
 def operation_of(commit: DeltaCommit) -> str:
-    """Return what a version did, in the words of its writer."""
+    """Return the operation of a version, in the words of its writer."""
     return commit.provenance.operation[:OPERATION_CHARS_MAX] or UNRECORDED
 
 
@@ -68,9 +68,9 @@ def added(add: DeltaAdd, keys: Sequence[str]) -> AddFile:
 
 
 def removed(remove: DeltaRemove, keys: Sequence[str]) -> RemoveFile:
-    """Return a removed file, with its partition if the log tells it.
+    """Return a removed file, with its partition if the log has it.
 
-    A removal that tells of no column at all is taken for one that does not tell its partition.
+    A removal without any partition column counts as one without a partition.
     """
     values = remove.partition_values
     partition = partition_of(values, keys) if values or (values is not None and not keys) else None

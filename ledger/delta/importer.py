@@ -12,8 +12,8 @@ version became version 0 of the table. Versions of both are dense, and nobody el
 table while it is imported: so they always differ by that first version (`delta_versions`). A Delta
 table that is replaced gets another id, which is kept as a property.
 
-What an application of the Delta table records a second time, or backwards, the ledger would take
-for work done before: that is left out, and counted.
+If an application of the Delta table records progress a second time, or backwards, the ledger would
+treat the version as done before: such progress is left out, and counted.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,17 +45,17 @@ from ledger.errors import (
 from ledger.reads.port import AppRow, TableRow
 
 POLL_S: Final = 1.0
-# A clean-up takes files away one by one; after so long it is done, or further.
+# A clean-up removes files one by one; after this time it has ended, or advanced.
 CLEANING_S: Final = 0.1
 # Refusals of a txn that say nothing about the version: it may do better in a fresh one.
 RETRIED: Final = (SnapshotTooOldError, SessionExpiredError, TxnNotOpenError)
 
 Progress = Callable[[int, int], None]
-"""Told the Delta version just imported and the newest one in the log."""
+"""Gets the Delta version just imported, and the newest one in the log."""
 
 
 class Standing(NamedTuple):
-    """A table as it was at a position, and the progress of its applications there."""
+    """A table at a position, and the progress of its applications there."""
 
     row: TableRow
     position: int
@@ -108,9 +108,9 @@ class DeltaImport:
         self._source = self._found = ""
 
     def take_all(self, stop: Signal, progress: Progress) -> None:
-        """Import every version that is there and was not imported yet, until told to stop.
+        """Import every version that was not imported yet, until `stop` is set.
 
-        A log of which others clean up the beginning may look damaged, but not the same way twice.
+        During a clean-up of its beginning a log may look damaged, but not twice in the same way.
         """
         before = ""
         while True:
@@ -142,7 +142,7 @@ class DeltaImport:
             self._passed_over |= log.passed_over
 
     def report(self) -> ImportReport:
-        """Return how far the import is."""
+        """Return the state of the import."""
         imported = self._imported
         return ImportReport(
             imported.table,
@@ -256,7 +256,7 @@ class DeltaImport:
         return self._imported.delta_version >= commit.version
 
     def _look(self) -> None:
-        """See in the ledger how far the import is: another process may be at it too."""
+        """Read the state of the import from the ledger: another process may import too."""
         imported, standing = self._imported, self._standing()
         if standing is None:
             return
@@ -285,14 +285,14 @@ class DeltaImport:
             )
         imported.app, imported.first, imported.delta_version = known
         imported.table, imported.definition = row.table, row.definition
-        # Nobody else wrote since, or nothing more is imported: a plan may as well be made from now.
+        # No other program wrote since, or the import stops: plan from the present position.
         imported.newest, imported.position = row.version, position
         imported.apps = {each.app: each.version for each in apps}
 
     def _standing(self) -> Standing | None:
-        """Return how the table stands, None if there is none.
+        """Return the table and the progress of its applications, None if absent.
 
-        Who reads one thing after the other may see a commit of another process with the last only.
+        Reads one after the other may see a commit of another process only with the last one.
         """
         reads, name = self._ledger.reads(), (self._ledger.catalog, self._imported.name)
         row = reads.table_named(*name)
@@ -304,7 +304,7 @@ class DeltaImport:
         return None
 
     def _has_followed(self, other: DeltaVersions, row: TableRow) -> bool:
-        """Tell whether the log had the id that the table has where that was imported to."""
+        """Return whether the log had the table's id at the version imported last."""
         kept = properties(row.definition).get(REPLACED_ID)
         if kept is None or not self._is_here(row):
             return False
@@ -316,7 +316,7 @@ class DeltaImport:
         return delta_id == kept
 
     def _is_here(self, row: TableRow) -> bool:
-        """Tell whether a table lies where the log does; earlier releases wrote that as a URI."""
+        """Return whether a table has the log's location; earlier releases wrote it as a URI."""
         here = self._imported.location, self._path.resolve().as_uri()
         return row.definition.location in here
 

@@ -21,7 +21,7 @@ class Unmatched(NamedTuple):
 
 
 class LiveFiles:
-    """The files that are live after the newest version imported; `folder` is that of the table."""
+    """The live files after the newest imported version; `folder` is the table's folder."""
 
     def __init__(self, folder: str, files: Iterable[FileRow] = ()) -> None:
         self._folder = folder

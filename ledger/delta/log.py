@@ -164,7 +164,7 @@ class DeltaLog:
         return None
 
     def _newest_checkpoint(self, above: int) -> DeltaCommit | None:
-        """Return what readers take for the state above a version, None if nothing tells."""
+        """Return the newest checkpoint that readers use above a version, None if absent."""
         newest = self._starts[-1]
         if newest is None or newest.version <= above:
             return None

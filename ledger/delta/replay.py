@@ -47,9 +47,9 @@ class ImportedTable:
     """A table as far as it is imported; `table` 0 = it is not created yet.
 
     Delta version `first` became version 0 of the table; `delta_version` is the newest one imported,
-    `newest` the table's newest version in the ledger, which is the same unless somebody else wrote.
-    Who reads at `position` sees just that. `apps` are the versions that applications recorded in
-    the table, that of the import itself under `app`.
+    `newest` the table's newest version in the ledger, equal unless another program wrote. A read at
+    `position` shows that state. `apps` are the versions that applications recorded in the table;
+    the import's own is under `app`.
     """
 
     name: str
@@ -87,12 +87,12 @@ class ImportedTable:
         return definition._replace(properties=sorted(properties))
 
     def check_unshared(self) -> None:
-        """Raise ConflictError if somebody else ever wrote to the table."""
+        """Raise ConflictError if another program ever wrote to the table."""
         if self.newest != self.version:
             raise ConflictError(
                 f"table {self.name} has version {self.newest}, the last one imported is "
-                f"{self.version}: somebody else has written to it, and a table cannot follow two "
-                "masters. Import into another table, or go on writing here and end the import",
+                f"{self.version}: another program has written to it, and a table can follow only "
+                "one source. Import into another table, or end the import and write here",
                 reason=FOREIGN,
                 subject=self.table,
             )
@@ -157,7 +157,7 @@ def committed(txn: Transaction, writes: Sequence[TableWrite], level: str) -> tup
 
 
 def stages_in(txn: Transaction) -> Send:
-    """Return what stages a chunk in a txn."""
+    """Return a function that stages a chunk in a txn."""
 
     def send(table: int, number: int, chunk: Footprint) -> None:
         answer = txn.ask(StageWrites(*UNNUMBERED, txn.id, table, number, chunk))

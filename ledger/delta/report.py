@@ -1,4 +1,4 @@
-"""Reports of an import: how far a table came, and which of its versions is which of Delta."""
+"""Reports of an import: the progress of a table, and the Delta version of each version."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Disagreement(NamedTuple):
 
 
 class ImportReport(NamedTuple):
-    """How far a table is imported, and what this import did.
+    """The state of an imported table, and the work of this import.
 
     `delta_version` is the newest version imported, committed as `version` of the table at
     `position`; `versions` counts those imported now. `rebased` counts those decided from an older

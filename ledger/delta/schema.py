@@ -29,7 +29,7 @@ NESTED_TYPE: Final = "lakeledger.delta.type"
 """Under this key a column keeps its Delta type if fields within it have metadata."""
 
 UNKNOWN_LEVEL: Final = "lakeledger.delta.isolationLevel"
-"""Under this property a table keeps an isolation level that nobody knows."""
+"""Under this property a table keeps an unknown isolation level."""
 
 OTHER_SPELLINGS: Final = "lakeledger.delta.otherSpellings"
 """Under this property a table keeps keys that differ from others in case only."""
@@ -78,7 +78,7 @@ def definition_of(
 
 
 def check_definition(metadata: DeltaMetadata) -> None:
-    """Raise ShapeError for metadata that no reader takes for that of a table."""
+    """Raise ShapeError for metadata that is invalid for every reader."""
     columns = [each.name for each in columns_of(metadata.schema, (), is_mapped=False)]
     check_different("columns", columns)
     check_different("partition columns", metadata.partition_columns)
@@ -207,7 +207,7 @@ def declared_type(field: Mapping[str, Any]) -> str:
 
 
 def has_nested_metadata(kind: Any) -> bool:
-    """Tell whether a field somewhere within a type has metadata."""
+    """Return whether a field somewhere within a type has metadata."""
     if isinstance(kind, list):
         return any(has_nested_metadata(each) for each in kind)
     if not isinstance(kind, dict):

@@ -346,7 +346,7 @@ def test_two_masters(ledger: Ledger, tmp_path: Path) -> None:
     unchanged = import_delta(ledger, tmp_path, NAME)
     write_version(tmp_path, 1, [info(), add("a")])
 
-    with pytest.raises(ConflictError, match="somebody else has written to it"):
+    with pytest.raises(ConflictError, match="another program has written to it"):
         import_delta(ledger, tmp_path, NAME)
 
     assert unchanged.versions == 0
