@@ -136,7 +136,7 @@ def assert_refused(done: Done) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bootstrap", "said"), [(NOWHERE, r"no\.such\.setting"), (None, "say where that Kafka is")]
+    ("bootstrap", "said"), [(NOWHERE, r"no\.such\.setting"), (None, "client_config .* --bootstrap")]
 )
 def test_up(tmp_path: Path, bootstrap: str | None, said: str) -> None:
     """So are those that `up` makes for itself at a Kafka of others; the embedded one takes none."""

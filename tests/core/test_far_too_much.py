@@ -268,7 +268,7 @@ def test_write_ids_of_a_session() -> None:
     assert len(close_session(driver.state, asked).ends) == 10
 
     held[0][1] = 1
-    with pytest.raises(Refused, match="end some of them first"):
+    with pytest.raises(Refused, match="100001 write ids, and one answer holds 100000"):
         close_session(driver.state, asked)
 
 

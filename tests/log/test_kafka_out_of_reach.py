@@ -162,9 +162,9 @@ def test_wait_until_ready(nowhere: str) -> None:
 @pytest.mark.parametrize(
     ("client", "message"),
     [
-        ({"enable.idempotence": "false"}, "safety rests on the Kafka settings enable.idempotence"),
+        ({"enable.idempotence": "false"}, "settings enable.idempotence; they cannot"),
         ({"acks": "1", "transactional.id": "x"}, "settings acks, transactional.id; they cannot"),
-        ({"max.in.flight": "5"}, "safety rests on the Kafka settings max.in.flight"),
+        ({"max.in.flight": "5"}, "settings max.in.flight; they cannot"),
         ({"default.topic.config": {"auto.offset.reset": "earliest"}}, "default.topic.config"),
         ({"linger.ms": "5", "error_cb": print}, "settings error_cb, linger.ms itself"),
         ({"delivery.timeout.ms": "1"}, "settings delivery.timeout.ms itself"),
