@@ -217,7 +217,7 @@ REFUSED = [
     ("", {}, ["-X", "nothing"], "a setting must look like name=value, got 'nothing'"),
     ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
     ("", {}, ["-X", "feeder.trigger_ms=soon"], "feeder.trigger_ms is 'soon' (flag)"),
-    ("store = ''", {}, [], "store is '' (lakeledger.toml)"),
+    ("store = ''", {}, [], "store is '' (lakeledger.toml): must not be empty"),
     ("", {}, ["-X", "home="], "home is '' (flag): must not be empty"),
     ("store = '~nobody-here/rows'", {}, [], "store is '~nobody-here/rows' (lakeledger.toml): "),
     ("", {"LAKELEDGER_CONFIG": "~nobody-here/x"}, [], "Set LAKELEDGER_CONFIG to a path without ~"),

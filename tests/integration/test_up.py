@@ -179,12 +179,12 @@ def test_remedy(running: Command, home: Path) -> None:
         (
             "clean --table 1 --write-id 1 --yes",
             ExitCode.FAILED,
-            "write id 1 of table 1 belongs",
+            "write id 1 of table 1 belongs to no",
         ),
         (
             "clean --table db.t --write-id 1 --yes",
             ExitCode.FAILED,
-            "write id 1 of table 1 belongs",
+            "write id 1 of table 1 belongs to no",
         ),
         (
             "clean --table db.t --catalog other --write-id 1 --yes",
@@ -285,7 +285,7 @@ def test_interrupted_twice(running: Command, home: Path) -> None:
     running.process.send_signal(signal.SIGINT)
     running.wait_for("stopping")
     assert running.end(signal.SIGINT) == ExitCode.INTERRUPTED
-    running.wait_for("interrupted while stopping")
+    running.wait_for("interrupted while stopping: the remaining processes were killed")
     assert left_of(children) == []
     assert Address.read(home / LEDGER) is None
 

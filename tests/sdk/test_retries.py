@@ -135,7 +135,9 @@ def test_session_unanswered(memory: InMemoryLedger) -> None:
     hasty = memory.connect(settings=HASTY)
     memory.leader.crash()
 
-    with pytest.raises(OutcomeUnknownError, match=r"OpenSession .* repeat the call") as raised:
+    with pytest.raises(
+        OutcomeUnknownError, match=r"OpenSession .* repeat the call: .* expires by itself"
+    ) as raised:
         hasty.begin()
 
     assert "ledger.outcome" not in str(raised.value)
