@@ -31,15 +31,14 @@ from ledger.reads.whole_numbers import whole
 from ledger.sdk.channel import LINES, Channel, frozen
 from ledger.sdk.client_files import LedgerFiles
 from ledger.sdk.client_tables import LedgerTables
-from ledger.sdk.lists import check_list
-from ledger.sdk.names import Names, TableLike, listed
+from ledger.sdk.given import check_list, check_name_of
+from ledger.sdk.names import TableLike, TableNames, listed
 from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.sdk.refusals import body_as
 from ledger.sdk.retry import Pace, run
-from ledger.sdk.session import UNNUMBERED, Answer
-from ledger.sdk.sessions import Labels, Sessions
+from ledger.sdk.session import UNNUMBERED, CommandAnswer
+from ledger.sdk.sessions import ClientSessions, Labels
 from ledger.sdk.tail import read_genesis
-from ledger.sdk.texts import check_name_of
 from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.transaction import Transaction, allocate
 from ledger.sdk.view import View, open_rows
@@ -83,7 +82,7 @@ class Ledger(LedgerTables, LedgerFiles):
         created = read_genesis(log, self._settings.timeout_s)
         self.id, self.name, self.catalog = created.ledger, created.name, catalog
         self._channel = open_channel(log, created.domain)
-        self._sessions = Sessions(
+        self._sessions = ClientSessions(
             self._channel,
             labels,
             lease_ms=created.limits.lease_ms,
@@ -92,7 +91,7 @@ class Ledger(LedgerTables, LedgerFiles):
         )
         origin = Token(created.ledger, created.domain, 0)
         self._view = View(self._channel, origin, open_reads, self._settings.timeout_s, zone)
-        self._names = Names(self._view, self._channel.tail, catalog)
+        self._names = TableNames(self._view, self._channel.tail, catalog)
         self._own = ExitStack()
         atexit.register(self._close_at_exit)
 
@@ -350,7 +349,7 @@ class Ledger(LedgerTables, LedgerFiles):
             )
         self.close()
 
-    def _ask(self, command: SessionCommand) -> Answer:
+    def _ask(self, command: SessionCommand) -> CommandAnswer:
         answer = self._sessions.ask(command)[1]
         self._view.note(answer.control)
         return answer

@@ -29,7 +29,7 @@ from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, Topic
 from ledger.reads.port import Reads
-from ledger.sdk.channel import Channel, Line
+from ledger.sdk.channel import Channel, SharedConnection
 from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.view import open_log
 from ledger.sequencer.leases import SETTLED_PER_LEASE
@@ -46,7 +46,7 @@ ROUNDS_TO_JUDGE: Final = 6
 
 def open_channel(log: Log, domain: int) -> Channel:
     """Return a channel that closes at once: polling a log in memory often is cheap."""
-    line = Line(log, domain, read_wait_s=STEP_WAIT_S)
+    line = SharedConnection(log, domain, read_wait_s=STEP_WAIT_S)
     return Channel(line, line.close)
 
 

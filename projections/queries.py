@@ -23,7 +23,7 @@ from ledger.reads.errors import (
     unknown_table,
     unknown_version,
 )
-from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read
+from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read
 from ledger.reads.port import (
     AnomalyRow,
     AppRow,
@@ -145,7 +145,7 @@ class StoreReads(Reads):
         rows = self._fresh()
         return lookups.definition(rows, whole("table", table), self._applied(position))
 
-    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         check_reads(reads, bounds)
         plain = [plain_read(each) for each in reads]
         at_hand = bounds._replace(token=whole("token", bounds.token), max_wait_ms=0)
@@ -291,7 +291,7 @@ class StoreReads(Reads):
         self._rows.close()
 
     @in_turn
-    def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
+    def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[MetadataAnswer]:
         if self._metadata is None:
             self._metadata = MetadataCache.over(self._rows, bytes_max=METADATA_BYTES_MAX)
         try:

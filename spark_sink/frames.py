@@ -29,10 +29,10 @@ from spark_sink.folders import (
     location_of,
 )
 from spark_sink.host_tables import (
+    HostSnapshot,
     HostTable,
     HostTables,
     Level,
-    Snapshot,
     host_tables,
     partition_columns,
 )
@@ -50,7 +50,7 @@ NOT_MAPPED: Final = ("", "none")
 def cached_table(
     spark: SparkSession,
     name: str,
-    snapshot: Snapshot,
+    snapshot: HostSnapshot,
     tables: HostTables | None = None,
     *,
     where: "str | Expression | None" = None,

@@ -44,7 +44,7 @@ WAIT_MS: Final = 30_000
 GONE: Final = ""
 
 
-class Snapshot(Protocol):
+class HostSnapshot(Protocol):
     """The view of a `Transaction` since it opened.
 
     `id` is the txn that holds it, and `opened` the position of its files.
@@ -131,7 +131,7 @@ class HostTables:
     def resolve(
         self,
         name: str,
-        snapshot: Snapshot,
+        snapshot: HostSnapshot,
         max_wait_ms: int = WAIT_MS,
         *,
         where: "str | Expression | None" = None,
@@ -184,7 +184,7 @@ class HostTables:
         self.reads.close()
         self._rows.close()
 
-    def _check_lineage(self, snapshot: Snapshot, max_wait_ms: int) -> None:
+    def _check_lineage(self, snapshot: HostSnapshot, max_wait_ms: int) -> None:
         """Wait until the rows reach a snapshot, and check that they hold all events seen before.
 
         If they do not, these tables are of a log that is gone; open new ones.
@@ -194,14 +194,18 @@ class HostTables:
         self._seen = max(self._seen, self.reads.reach(snapshot.opened, self._seen, max_wait_ms))
         self.reads.reach(token.position, token.seen, max_wait_ms)
 
-    def _write_ids(self, table: int, snapshot: Snapshot) -> ValidWriteIdList | None:
+    def _write_ids(self, table: int, snapshot: HostSnapshot) -> ValidWriteIdList | None:
         row = self.reads.table(table)
         if row is None or row.definition.kind == "external":
             return None
         return self.reads.valid_write_ids(table, snapshot.valid_txns)
 
     def _read(
-        self, found: TableMetadata, snapshot: Snapshot, where: "str | Expression | None", zone: str
+        self,
+        found: TableMetadata,
+        snapshot: HostSnapshot,
+        where: "str | Expression | None",
+        zone: str,
     ) -> TableFiles:
         """Return the files that a condition may concern.
 
@@ -218,7 +222,7 @@ class HostTables:
     def _host_table(
         self,
         found: TableMetadata,
-        snapshot: Snapshot,
+        snapshot: HostSnapshot,
         ids: ValidWriteIdList | None,
         read: TableFiles | None,
     ) -> HostTable:
@@ -263,7 +267,7 @@ class HostTables:
             yield added, columns
 
     def _levels(
-        self, found: TableMetadata, snapshot: Snapshot, names: "NamesNow"
+        self, found: TableMetadata, snapshot: HostSnapshot, names: "NamesNow"
     ) -> Sequence[Level]:
         """Return the layouts of the folders of a table, from all its definitions so far."""
         row, seen = self.reads.table(found.table), found.definition
@@ -286,7 +290,7 @@ class HostTables:
             for at, (since, level) in enumerate(same, start=1)
         ]
 
-    def _written(self, table: int, since: int, snapshot: Snapshot) -> AbstractSet[int]:
+    def _written(self, table: int, since: int, snapshot: HostSnapshot) -> AbstractSet[int]:
         """Return the write ids that committed from a position on, and those of the reader's txn."""
         before = self.reads.version_row(table, position=since - 1)
         newest = self.reads.version_row(table)
@@ -349,7 +353,7 @@ def partition_columns(table: TableDefinition) -> list[str]:
     return [names.get(each.lower(), each) for each in table.partition_columns]
 
 
-def named_for(rows: RowReader, name: Name, snapshot: Snapshot) -> Iterator[int]:
+def named_for(rows: RowReader, name: Name, snapshot: HostSnapshot) -> Iterator[int]:
     """Yield the tables that may have a name for a snapshot, the likeliest first."""
     yield from named_in(rows, snapshot.id, name)
     before = takers(rows, name, until=snapshot.opened)

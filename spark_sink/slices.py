@@ -28,7 +28,7 @@ WHOLE: Final = ("offset", SIZE, "value")
 Read = Callable[[int, int], DataFrame]
 
 
-class Row(NamedTuple):
+class SliceRow(NamedTuple):
     """A record of a batch; `value` is None where only the size was brought."""
 
     offset: int
@@ -48,7 +48,7 @@ def slices_of(batch: DataFrame, read: Read) -> Iterator[list[Record]]:
         yield [Record(row.offset, b"", row.value or b"", 0) for row in whole]
 
 
-def cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def cut(rows: Sequence[SliceRow]) -> Iterator[Sequence[SliceRow]]:
     """Yield the rows again, cut where a slice would have more than `SLICE_BYTES`."""
     first, held = 0, 0
     for index, row in enumerate(rows):
@@ -60,8 +60,8 @@ def cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         yield rows[first:]
 
 
-def rows_of(batch: DataFrame, *columns: str) -> list[Row]:
+def rows_of(batch: DataFrame, *columns: str) -> list[SliceRow]:
     """Return rows of these columns in offset order, by one job."""
     table = batch.selectExpr(*columns).toArrow()
-    fields = (table[name].to_pylist() for name in Row._fields)
-    return sorted(map(Row, *fields), key=lambda row: row.offset)
+    fields = (table[name].to_pylist() for name in SliceRow._fields)
+    return sorted(map(SliceRow, *fields), key=lambda row: row.offset)

@@ -18,6 +18,7 @@ class Module(NamedTuple):
     tree: ast.Module
     nodes: tuple[ast.AST, ...]
     imports: tuple[str, ...]
+    is_package: bool
 
     @property
     def is_test(self) -> bool:
@@ -46,7 +47,9 @@ def read_module(path: Path) -> Module:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text, str(path))
     nodes = tuple(ast.walk(tree))
-    return Module(".".join(parts), text, tree, nodes, tuple(imported(nodes)))
+    return Module(
+        ".".join(parts), text, tree, nodes, tuple(imported(nodes)), place.name == "__init__"
+    )
 
 
 def product() -> Iterator[Module]:

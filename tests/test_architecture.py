@@ -15,6 +15,7 @@ import pytest
 
 from tests.sources import (
     PRODUCT,
+    ROOT,
     Module,
     functions,
     imported,
@@ -107,6 +108,11 @@ JUDGES: Final = tuple(
 IMPURE_CALLS: Final = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
 
 MODULE_LINES_MAX: Final = 400
+# A module below the floor is an exception; there may be so many.
+MODULE_LINES_FLOOR: Final = 40
+BELOW_FLOOR_MAX: Final = 19
+# The modules that lie loose in a folder, beside the packages in it.
+LOOSE_MAX: Final = {"ledger": 9, "ledger/core": 6, "projections": 3}
 FUNCTION_LINES_MAX: Final = 60
 BANNED_NAMES: Final = {"manager", "helper", "util", "handler", "service", "base", "common"}
 
@@ -241,6 +247,33 @@ def test_modules_are_small() -> None:
     """No module has more lines than a reader keeps in mind."""
     sizes = {module.name: len(module.text.splitlines()) for module in modules()}
     assert {name: lines for name, lines in sizes.items() if lines > MODULE_LINES_MAX} == {}
+
+
+def test_few_modules_are_tiny() -> None:
+    """A reader does not have to open many files to see one thing."""
+    tiny = [
+        module.name
+        for module in product()
+        if not module.is_package and len(module.text.splitlines()) < MODULE_LINES_FLOOR
+    ]
+    assert len(tiny) <= BELOW_FLOOR_MAX, tiny
+
+
+@pytest.mark.parametrize("folder", LOOSE_MAX)
+def test_folders_are_ordered(folder: str) -> None:
+    """Few modules lie loose in a folder; the names of its packages show the flow."""
+    loose = [path.name for path in (ROOT / folder).glob("*.py") if not path.stem.startswith("__")]
+    assert len(loose) <= LOOSE_MAX[folder], loose
+
+
+def test_one_class_has_a_name() -> None:
+    """No two classes of the product have one name."""
+    places: dict[str, list[str]] = {}
+    for module in product():
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module.name)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def test_functions_are_small() -> None:

@@ -21,10 +21,10 @@ from ledger.errors import (
     LogUnavailableError,
     OffsetGoneError,
 )
+from ledger.errors.log import EventsLostError
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.codec import encode_command
-from ledger.log.errors import EventsLostError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic

@@ -27,7 +27,7 @@ from ledger.log.checkpoints import (
     read_values,
     written,
 )
-from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
 from ledger.testing import InMemoryLedger
 from ledger.version import READER_VERSION
@@ -118,7 +118,7 @@ def test_stray_manifest(stray: bytes) -> None:
     assert len(written(read_values(log, *log.ends(Topic.CHECKPOINTS)), 0)) == 1
 
 
-class StalledReader(MemoryReader):
+class StalledReader(MemoryLogReader):
     """Reads nothing in time at first, as from a broker that is busy."""
 
     is_stalled = True
@@ -138,7 +138,7 @@ class StalledLog(MemoryLog):
         super().__init__()
         self.answers = answers
 
-    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
         """Return a reader that has to wait."""
         return StalledReader(self, self.topics[topic], offset)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import LedgerError, SettingsError
-from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
 from ledger.machine.coming_up import newest_of, reached, wait_for_rows
 from ledger.machine.endpoints import endpoint_of, free_endpoint
 from ledger.machine.process import FINAL, ExitCode, exit_code
-from ledger.machine.supervisor import Role, Supervisor
+from ledger.machine.supervisor import SupervisedRole, Supervisor
 from projections.store.rocks_store import RocksStore
 from tests.driver import Driver
 from tests.projections.followed import Followed
@@ -27,7 +27,7 @@ PATIENCE_S = 60.0
 @contextmanager
 def supervised(script: str) -> Iterator[Supervisor]:
     """Run one role, and end it."""
-    supervisor = Supervisor([Role("role", (script,), SHELL)], stop_s=SOON_S)
+    supervisor = Supervisor([SupervisedRole("role", (script,), SHELL)], stop_s=SOON_S)
     supervisor.start()
     yield supervisor
     supervisor.stop()
@@ -81,7 +81,7 @@ def test_reached() -> None:
     assert newest_of([strange]) == newest_of([]) == 1
 
 
-class FarReader(MemoryReader):
+class FarReader(MemoryLogReader):
     """Reads nothing within less time than it takes to reach a broker far away, and to log in."""
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
@@ -96,7 +96,7 @@ class FarLog(MemoryLog):
         super().__init__()
         self.topics, self.changed = of.topics, of.changed
 
-    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
         """Return a reader that connects first."""
         return FarReader(self, self.topics[topic], offset)
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ledger.machine.process import ExitCode
-from ledger.machine.supervisor import BACKOFF_MIN_S, SETTLED_S, Role, Supervisor
+from ledger.machine.supervisor import BACKOFF_MIN_S, SETTLED_S, SupervisedRole, Supervisor
 from ledger.machine.up import Ending
 
 WAIT_S = 20.0
@@ -40,11 +40,11 @@ class Stage:
         # Open for writing too, so that a script that ends does not end the pipe.
         self._pipe = os.open(pipe, os.O_RDWR)
         self._unread = b""
-        self._roles: list[Role] = []
+        self._roles: list[SupervisedRole] = []
 
-    def role(self, name: str, script: str) -> Role:
+    def role(self, name: str, script: str) -> SupervisedRole:
         """Return a role; its script tells on descriptor 7, and `$0` is its name."""
-        role = Role(name, (f"exec 7>{self._path}; {script}", name), ("/bin/sh", "-c"))
+        role = SupervisedRole(name, (f"exec 7>{self._path}; {script}", name), ("/bin/sh", "-c"))
         self._roles.append(role)
         return role
 
@@ -70,7 +70,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     stage.close()
 
 
-def wait_for_end(role: Role) -> int:
+def wait_for_end(role: SupervisedRole) -> int:
     """Wait until a role's process has ended, and return its code."""
     assert role.process is not None
     return role.process.wait(WAIT_S)

@@ -8,7 +8,7 @@ from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.events.events import Resigned
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.checkpoints import digest
-from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
 from ledger.log.replay import verify
 from ledger.sdk.tail import read_genesis
@@ -95,7 +95,7 @@ def test_history_is_gone(driver: Driver) -> None:
         verify(driver.log)
 
 
-class LeavingReader(MemoryReader):
+class LeavingReader(MemoryLogReader):
     """A reader of a broker that has gone away."""
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:  # noqa: ARG002
@@ -118,7 +118,7 @@ class LeavingLog(MemoryLog):
         self._is_away = True
         return super().ends(topic, timeout_s)
 
-    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
         """Return a reader that finds nothing."""
         return LeavingReader(self, self.topics[topic], offset)
 

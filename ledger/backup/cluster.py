@@ -9,8 +9,8 @@ from threading import Event as Signal
 from typing import Any, Final
 
 from ledger.backup.manifest import Manifest
-from ledger.backup.place import Place
-from ledger.backup.restoring import Outcome, Progress, Restore, check_backup, check_empty
+from ledger.backup.place import BackupPlace
+from ledger.backup.restoring import Progress, Restore, RestoreOutcome, check_backup, check_empty
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import FLUSH, SETTINGS, FoundTopic
 from ledger.log.kafka.topics import create_topics, found_topics, topic_ends, verify_topics
@@ -43,7 +43,7 @@ def replicas_noted(manifest: Manifest) -> int:
 
 def restore_into(
     bootstrap: str | None,
-    place: Place,
+    place: BackupPlace,
     manifest: Manifest,
     *,
     replication: int,
@@ -51,7 +51,7 @@ def restore_into(
     client: Mapping[str, Any] = {},
     is_dry: bool = False,
     progress: Progress = lambda _done, _end: None,
-) -> Outcome:
+) -> RestoreOutcome:
     """Restore a backup into a cluster; the whole backup is read before anything changes.
 
     With `is_dry` nothing changes at all, and `bootstrap` is not needed. Raises as `check_backup`,
@@ -62,7 +62,7 @@ def restore_into(
         if ends.get(Topic.EVENTS, 0) < manifest.reached.records:
             check_empty(ends)
     if not check_backup(place, manifest, stop, progress) or is_dry or bootstrap is None:
-        return Outcome(0, is_whole=False)
+        return RestoreOutcome(0, is_whole=False)
     create_topics(bootstrap, manifest.name, replication=replication, client=client)
     verify_topics(bootstrap, manifest.name, client=client)
     log = KafkaLog(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ledger.backup.container import Copied, Opened, open_container
 from ledger.backup.errors import BackupDamagedError, BackupError
 from ledger.backup.manifest import NAME, NO_DIGEST, DataFile, Manifest, next_digest, read_manifest
-from ledger.backup.place import Place
+from ledger.backup.place import BackupPlace
 from ledger.core.acceptance import LogHead
 from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor
@@ -24,7 +24,7 @@ class Part(NamedTuple):
     records: list[Copied]
 
 
-def manifest_in(place: Place) -> Manifest:
+def manifest_in(place: BackupPlace) -> Manifest:
     """Return the manifest of a backup; raises BackupError without one, else as its reader."""
     found = read_manifest(place)
     if found is None:
@@ -40,7 +40,7 @@ def manifest_in(place: Place) -> Manifest:
     return found
 
 
-def parts(place: Place, manifest: Manifest) -> Iterator[Part]:
+def parts(place: BackupPlace, manifest: Manifest) -> Iterator[Part]:
     """Yield the records of a backup, a file at a time.
 
     Raises BackupDamagedError at the first file that is not what was written.
@@ -64,7 +64,7 @@ def parts(place: Place, manifest: Manifest) -> Iterator[Part]:
         )
 
 
-def judge(place: Place, file: DataFile, acceptor: Acceptor, record: Copied) -> None:
+def judge(place: BackupPlace, file: DataFile, acceptor: Acceptor, record: Copied) -> None:
     """Move an acceptor past a record; raises BackupDamagedError if the record does not fit.
 
     A record that no sequencer wrote may be among them, if a later cut passes over it. It changes
@@ -86,7 +86,7 @@ def judge(place: Place, file: DataFile, acceptor: Acceptor, record: Copied) -> N
         )
 
 
-def opened_file(place: Place, manifest: Manifest, file: DataFile) -> Opened:
+def opened_file(place: BackupPlace, manifest: Manifest, file: DataFile) -> Opened:
     """Return a data file; raises BackupDamagedError if it differs from what was written."""
     data = place.read(file.name)
     if data is None:

@@ -11,7 +11,7 @@ from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple, Self
 
 from ledger.backup.errors import BackupDamagedError
-from ledger.backup.place import Place
+from ledger.backup.place import BackupPlace
 from ledger.core.acceptance import LogHead
 from ledger.core.evolve.form import head_form, head_from
 from ledger.errors import IncompatibleError
@@ -40,7 +40,7 @@ class DataFile(NamedTuple):
     sha256: str
 
 
-class Reached(NamedTuple):
+class BackupReached(NamedTuple):
     """The end of the records that were taken.
 
     `head` is the position and chain of the log. `counted`, `counted_end` and `counted_digest` are
@@ -57,7 +57,7 @@ class Reached(NamedTuple):
     digest: bytes
 
 
-NOTHING: Final = Reached(LogHead(), 0, 0, NO_DIGEST, 0, 0, NO_DIGEST)
+NOTHING: Final = BackupReached(LogHead(), 0, 0, NO_DIGEST, 0, 0, NO_DIGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ class Manifest:
     domain: int
     events_topic: str
     topics: Mapping[str, Mapping[str, Any]]
-    reached: Reached
+    reached: BackupReached
     files: tuple[DataFile, ...]
 
-    def with_files(self, files: tuple[DataFile, ...], reached: Reached, topic: str) -> Self:
+    def with_files(self, files: tuple[DataFile, ...], reached: BackupReached, topic: str) -> Self:
         """Return the manifest with more files, read from the topic with this id."""
         return replace(self, files=files, reached=reached, events_topic=topic)
 
-    def write(self, place: Place) -> None:
+    def write(self, place: BackupPlace) -> None:
         """Put the manifest in place."""
         reached = self.reached
         fields = {
@@ -104,7 +104,7 @@ class Manifest:
         place.write(NAME, text.encode() + b"\n")
 
 
-def read_manifest(place: Place) -> Manifest | None:
+def read_manifest(place: BackupPlace) -> Manifest | None:
     """Return the manifest of a backup, None if absent.
 
     Raises BackupDamagedError if it differs from what was written, IncompatibleError for a later
@@ -139,7 +139,7 @@ def manifest_of(fields: dict[str, Any]) -> Manifest:
         fields["domain"],
         fields["events_topic"],
         fields["topics"],
-        Reached(**reached),
+        BackupReached(**reached),
         tuple(DataFile(**each) for each in fields["files"]),
     )
 

@@ -20,7 +20,7 @@ UNFINISHED: Final = ".unfinished"
 S3: Final = "s3:"
 
 
-class Place(Protocol):
+class BackupPlace(Protocol):
     """Holds the files of one backup; `path` is its name for people."""
 
     path: str
@@ -46,7 +46,7 @@ class Place(Protocol):
         ...
 
 
-def open_place(path: str) -> Place:
+def open_place(path: str) -> BackupPlace:
     """Return the place that a path names; raises SettingsError, BackupError for S3 without pyarrow.
 
     `s3://bucket/prefix` is S3, everything else a folder.

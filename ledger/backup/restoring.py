@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from ledger.backup.contents import parts
 from ledger.backup.errors import RestoreDifferError, RestoreRefusedError
 from ledger.backup.manifest import NO_DIGEST, Manifest, next_digest
-from ledger.backup.place import Place
+from ledger.backup.place import BackupPlace
 from ledger.core.acceptance import LogHead
 from ledger.errors import LogError, SettingsError
 from ledger.log.acceptor import Acceptor
@@ -35,7 +35,7 @@ RESTORED: Final = frozenset({Topic.EVENTS, Topic.CATALOGS})
 Progress = Callable[[int, int], None]
 
 
-class Outcome(NamedTuple):
+class RestoreOutcome(NamedTuple):
     """The result of a restore: records written now, and whether the topic is whole."""
 
     written: int
@@ -43,7 +43,10 @@ class Outcome(NamedTuple):
 
 
 def check_backup(
-    place: Place, manifest: Manifest, stop: Signal, progress: Progress = lambda _done, _end: None
+    place: BackupPlace,
+    manifest: Manifest,
+    stop: Signal,
+    progress: Progress = lambda _done, _end: None,
 ) -> bool:
     """Read a whole backup; return whether the end was reached before `stop`.
 
@@ -77,7 +80,7 @@ def refused(what: str) -> RestoreRefusedError:
 class Restore:
     """One run of a restore into a log whose topics exist."""
 
-    def __init__(self, log: Log, place: Place, manifest: Manifest) -> None:
+    def __init__(self, log: Log, place: BackupPlace, manifest: Manifest) -> None:
         self._log = log
         self._place = place
         self._manifest = manifest
@@ -85,7 +88,7 @@ class Restore:
         self._is_marked_whole = False
         self._is_copy = False
 
-    def run(self, stop: Signal, progress: Progress = lambda _done, _end: None) -> Outcome:
+    def run(self, stop: Signal, progress: Progress = lambda _done, _end: None) -> RestoreOutcome:
         """Write the missing records, compare all records, mark the topic as whole.
 
         A topic that already holds the whole backup, copied by other means, is compared and marked.
@@ -99,10 +102,10 @@ class Restore:
         is_written = self._is_copy or self._write(begin, stop, progress)
         written = self._log.ends(Topic.EVENTS)[1] - begin
         if not is_written or not self._compare(stop, progress):
-            return Outcome(written, is_whole=False)
+            return RestoreOutcome(written, is_whole=False)
         if not is_marked:
             self._mark(is_whole=True)
-        return Outcome(written, is_whole=True)
+        return RestoreOutcome(written, is_whole=True)
 
     def _begin(self) -> int:
         """Return the number of records in the topic, from a former run or a whole copy."""

@@ -17,13 +17,13 @@ from ledger.backup.errors import BackupDamagedError, BackupError, BackupForeignE
 from ledger.backup.manifest import (
     NAME,
     NOTHING,
+    BackupReached,
     DataFile,
     Manifest,
-    Reached,
     next_digest,
     read_manifest,
 )
-from ledger.backup.place import Place
+from ledger.backup.place import BackupPlace
 from ledger.core.events.events import LedgerCreated
 from ledger.errors import LogDamagedError, LogError
 from ledger.log.acceptor import Acceptor
@@ -53,7 +53,7 @@ class Taken(NamedTuple):
 
 def take(
     log: Log,
-    place: Place,
+    place: BackupPlace,
     topics: Mapping[str, Mapping[str, Any]],
     *,
     stop: Signal,
@@ -78,7 +78,7 @@ def take(
 
 
 def begun(
-    log: Log, place: Place, created: LedgerCreated, topics: Mapping[str, Mapping[str, Any]]
+    log: Log, place: BackupPlace, created: LedgerCreated, topics: Mapping[str, Mapping[str, Any]]
 ) -> Manifest:
     """Return the manifest to extend; a new backup gets its first one."""
     found, names = read_manifest(place), place.names()
@@ -99,7 +99,7 @@ def begun(
     return found
 
 
-def check_ledger(place: Place, found: Manifest, created: LedgerCreated) -> None:
+def check_ledger(place: BackupPlace, found: Manifest, created: LedgerCreated) -> None:
     """Raise BackupForeignError if a backup is of another ledger than a log."""
     if found.ledger != created.ledger:
         raise BackupForeignError(
@@ -109,7 +109,7 @@ def check_ledger(place: Place, found: Manifest, created: LedgerCreated) -> None:
         )
 
 
-def remove_superseded(place: Place, manifest: Manifest, names: set[str]) -> None:
+def remove_superseded(place: BackupPlace, manifest: Manifest, names: set[str]) -> None:
     """Remove data files that a killed run left: their records are in files of the manifest."""
     named = {each.name for each in manifest.files}
     for name in names - named:
@@ -133,7 +133,7 @@ def end_offset_in(name: str) -> int | None:
 class _Copy:
     """One run: reads on from the end of the manifest, and writes file after file."""
 
-    def __init__(self, log: Log, place: Place, manifest: Manifest, file_bytes: int) -> None:
+    def __init__(self, log: Log, place: BackupPlace, manifest: Manifest, file_bytes: int) -> None:
         self.manifest = manifest
         self._log = log
         self._place = place
@@ -207,7 +207,7 @@ class _Copy:
                 next_digest(before.digest, record.key, record.value),
             )
             counted = before[1:4] if control is None else whole
-            self._reached = Reached(head, *counted, *whole)
+            self._reached = BackupReached(head, *counted, *whole)
             self._gathered.append(Copied(*record_fields(record), head.position, head.chain))
             self._bytes += len(record.key) + len(record.value)
             if self._bytes >= self._file_bytes:

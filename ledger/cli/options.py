@@ -1,10 +1,13 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the confirmation that `--yes` gives in advance."""
 
+import sys
 from typing import Annotated, Any, Final
 
 import typer
 
+from ledger.cli.failures import Stopped
 from ledger.core.limits import NUMBER_MAX
+from ledger.machine.exit_codes import ExitCode
 
 CONFIGURED: Final = ""
 """The default of an option whose value comes from the settings."""
@@ -70,3 +73,22 @@ WithParentOption = Annotated[
 def number_option(what: str, least: int = 0) -> Any:
     """Return the option for a number of the log; more than 64 bits are a usage error."""
     return typer.Option(min=least, max=NUMBER_MAX, help=what)
+
+
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask for confirmation, and end the command without it.
+
+    Without a terminal nothing can answer: the command ends and names the option to give.
+    """
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise Stopped(
+            f"this must be confirmed, and there is no terminal: {question}; give --yes to confirm "
+            "in advance",
+            ExitCode.USAGE,
+        )
+    typer.confirm(question, abort=True, err=True)

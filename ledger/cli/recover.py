@@ -110,7 +110,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
     ):
         with progress_bar("reading the log", transient=True) as progress:
             found = survey(log, rows, margin=margin, passed=passed, backup=place, progress=progress)
-        changed = Change(adopt=adopt, cut=cut).make(log, found, reason, passed)
+        changed = RecoverChange(adopt=adopt, cut=cut).make(log, found, reason, passed)
     answer({**fields_of(found), **changed}, output)
     tell_lost(found)
     more = {"--store": store, "--backup": backup, "--margin": margin}
@@ -119,7 +119,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
         say(line)
 
 
-class Change:
+class RecoverChange:
     """The requested changes of a run; without both nothing changes."""
 
     def __init__(self, *, adopt: bool, cut: bool) -> None:

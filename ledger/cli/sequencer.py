@@ -76,7 +76,7 @@ def serve_sequencer(
     from ledger.core.limits import DEFAULT_LIMITS  # noqa: PLC0415
     from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415
     from ledger.log.kafka.topics import verify_topics  # noqa: PLC0415
-    from ledger.machine.rows_left import check_rows_left  # noqa: PLC0415
+    from ledger.machine.former_rows import check_rows_left  # noqa: PLC0415
     from ledger.sequencer.sequencer import Sequencer  # noqa: PLC0415
 
     flags = {"bootstrap": bootstrap, "ledger": ledger, "catalog": catalog}

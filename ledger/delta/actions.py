@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from ledger.core.commands import Domain, Protocol
 from ledger.core.state.traits import is_level
 from ledger.delta.fields import (
+    ActionFields,
     BeyondError,
-    Fields,
     ShapeError,
     is_number,
     is_signed_number,
@@ -132,7 +132,7 @@ class DeltaCommit:
                 continue
             if not isinstance(action[name], dict):
                 raise ShapeError(f"{name} is no JSON object")
-            TAKERS[name](self, Fields(name, action[name]))
+            TAKERS[name](self, ActionFields(name, action[name]))
 
     def check(self) -> None:
         """Raise ShapeError for contradictions between actions."""
@@ -143,7 +143,7 @@ class DeltaCommit:
             raise ShapeError(f"file {path} is added and removed at once")
 
 
-def take_add(commit: DeltaCommit, fields: Fields) -> None:
+def take_add(commit: DeltaCommit, fields: ActionFields) -> None:
     """Take in a file added; in a checkpoint every file counts as added."""
     add = DeltaAdd(
         path_of(fields),
@@ -157,7 +157,7 @@ def take_add(commit: DeltaCommit, fields: Fields) -> None:
     take_file(commit.adds, add, "added")
 
 
-def take_remove(commit: DeltaCommit, fields: Fields) -> None:
+def take_remove(commit: DeltaCommit, fields: ActionFields) -> None:
     """Take in a file removed; in a checkpoint it is a tombstone, of no concern to readers."""
     remove = DeltaRemove(
         path_of(fields),
@@ -180,7 +180,7 @@ def take_file(files: dict[FileKey, File], file: File, what: str) -> None:
     files[file.path, file.vector] = file
 
 
-def take_metadata(commit: DeltaCommit, fields: Fields) -> None:
+def take_metadata(commit: DeltaCommit, fields: ActionFields) -> None:
     """Take in the metadata of the table."""
     configuration = fields.values("configuration") if fields.get("configuration") else {}
     metadata = DeltaMetadata(
@@ -196,7 +196,7 @@ def take_metadata(commit: DeltaCommit, fields: Fields) -> None:
     commit.metadata = metadata
 
 
-def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
+def take_protocol(commit: DeltaCommit, fields: ActionFields) -> None:
     """Take in the protocol of the table."""
     reader, writer = fields.number("minReaderVersion"), fields.number("minWriterVersion")
     if reader > READER_VERSION_MAX:
@@ -215,7 +215,7 @@ def take_protocol(commit: DeltaCommit, fields: Fields) -> None:
     commit.protocol = protocol
 
 
-def take_app(commit: DeltaCommit, fields: Fields) -> None:
+def take_app(commit: DeltaCommit, fields: ActionFields) -> None:
     """Take in the progress of an application."""
     app, version = fields.text("appId"), whole_number(fields.get("version"))
     if not is_signed_number(version):
@@ -223,7 +223,7 @@ def take_app(commit: DeltaCommit, fields: Fields) -> None:
     commit.apps[app] = max(version, commit.apps.get(app, version))
 
 
-def take_domain(commit: DeltaCommit, fields: Fields) -> None:
+def take_domain(commit: DeltaCommit, fields: ActionFields) -> None:
     """Take in a domain metadata entry."""
     name = fields.text("domain")
     removed = fields.flag("removed", default=False)
@@ -233,12 +233,12 @@ def take_domain(commit: DeltaCommit, fields: Fields) -> None:
     commit.domains[name] = domain
 
 
-def take_change_file(commit: DeltaCommit, _fields: Fields) -> None:
+def take_change_file(commit: DeltaCommit, _fields: ActionFields) -> None:
     """Note that there are files of changes, which only a commit that read something has."""
     commit.has_change_files = True
 
 
-def take_provenance(commit: DeltaCommit, fields: Fields) -> None:
+def take_provenance(commit: DeltaCommit, fields: ActionFields) -> None:
     """Take in what the writer recorded of itself, as far as it has the usual form."""
     read_version = fields.get("readVersion")
     is_older = is_number(read_version) and read_version < commit.version
@@ -252,7 +252,7 @@ def take_provenance(commit: DeltaCommit, fields: Fields) -> None:
     )
 
 
-def take_checkpoint_metadata(commit: DeltaCommit, fields: Fields) -> None:
+def take_checkpoint_metadata(commit: DeltaCommit, fields: ActionFields) -> None:
     """Check that a checkpoint is of the version its name says."""
     version = fields.number("version")
     if version != commit.version:
@@ -263,7 +263,7 @@ def take_checkpoint_metadata(commit: DeltaCommit, fields: Fields) -> None:
 DECIDED: Final = frozenset({"operation", "readVersion", "isolationLevel", "isBlindAppend"})
 # Kinds of action that say nothing of the table: of another form they count as not recorded.
 FREE_FORM: Final = frozenset({"commitInfo", "cdc"})
-TAKERS: Final[Mapping[str, Callable[[DeltaCommit, Fields], None]]] = {
+TAKERS: Final[Mapping[str, Callable[[DeltaCommit, ActionFields], None]]] = {
     "add": take_add,
     "remove": take_remove,
     "metaData": take_metadata,

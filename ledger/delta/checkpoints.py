@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.partitions.file_paths import file_key
 from ledger.delta.actions import DeltaCommit
-from ledger.delta.fields import Fields, ShapeError, is_number
+from ledger.delta.fields import ActionFields, ShapeError, is_number
 from ledger.delta.files import check_table, damaged, is_blank, json_of, lines_of, reading, take_all
 from ledger.delta.parquet import parquet_rows
 from ledger.errors import DeltaLogError
@@ -19,7 +19,7 @@ CHECKPOINT_NAME: Final = re.compile(
 )
 
 
-class Checkpoint(NamedTuple):
+class DeltaCheckpoint(NamedTuple):
     """The state at a version: `files` are all of its `parts`, or fewer if some are missing."""
 
     version: int
@@ -32,7 +32,7 @@ class Checkpoint(NamedTuple):
         return len(self.files) == self.parts
 
 
-def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
+def checkpoints_of(files: Iterable[Path]) -> list[DeltaCheckpoint]:
     """Return the checkpoints, complete or not, by version.
 
     An empty file is the remainder of a writer that died: readers ignore it.
@@ -44,7 +44,7 @@ def checkpoints_of(files: Iterable[Path]) -> list[Checkpoint]:
             parts = int(named[3] or 1)
             key = int(named[1]), parts, "" if named[2] else path.name
             found.setdefault(key, []).append(path)
-    return [Checkpoint(key[0], key[1], tuple(paths)) for key, paths in sorted(found.items())]
+    return [DeltaCheckpoint(key[0], key[1], tuple(paths)) for key, paths in sorted(found.items())]
 
 
 def hinted_version(hint: Path) -> int:
@@ -60,7 +60,7 @@ def hinted_version(hint: Path) -> int:
     return int(version) if is_number(version) else -1
 
 
-def read_checkpoint(checkpoint: Checkpoint) -> DeltaCommit:
+def read_checkpoint(checkpoint: DeltaCheckpoint) -> DeltaCommit:
     """Return all there is at a version; raises DeltaLogError."""
     state = DeltaCommit(checkpoint.version, is_checkpoint=True)
     actions = []
@@ -81,7 +81,7 @@ def read_checkpoint(checkpoint: Checkpoint) -> DeltaCommit:
 def sidecars_of(actions: Iterable[Any]) -> list[str]:
     """Return the names of the files that a checkpoint is continued in; raises ShapeError."""
     found = (action.get("sidecar") for action in actions if isinstance(action, dict))
-    return [Fields("sidecar", each).text("path") for each in found if isinstance(each, dict)]
+    return [ActionFields("sidecar", each).text("path") for each in found if isinstance(each, dict)]
 
 
 def sidecar(path: Path, name: str) -> Path:

@@ -23,7 +23,7 @@ class BeyondError(ShapeError):
     """An action is of a newer Delta than is known here."""
 
 
-class Fields:
+class ActionFields:
     """The fields of one action, each read with its type; raises ShapeError for another."""
 
     def __init__(self, action: str, fields: Mapping[str, Any]) -> None:
@@ -149,7 +149,7 @@ def json_scalar(found: Any) -> Any:
     return json.dumps(found) if isinstance(found, bool | int | float) else found
 
 
-def path_of(fields: Fields) -> str:
+def path_of(fields: ActionFields) -> str:
     """Return the path of a file, as it stands in the log."""
     path = fields.text("path")
     if not path or "\0" in path:
@@ -157,21 +157,21 @@ def path_of(fields: Fields) -> str:
     return path
 
 
-def partition_values_of(fields: Fields) -> dict[str, str | None]:
+def partition_values_of(fields: ActionFields) -> dict[str, str | None]:
     """Return the partition values of a file by column."""
     found = fields.values("partitionValues")
     fields.check_listed("partitionValues", found.values())
     return found
 
 
-def vector_of(fields: Fields) -> str:
+def vector_of(fields: ActionFields) -> str:
     """Return the unique id of a deletion vector, "" without one (PROTOCOL.md)."""
     found = fields.get("deletionVector")
     if found is None:
         return ""
     if not isinstance(found, dict):
         raise fields.odd("deletionVector", "JSON object")
-    vector = Fields(f"{fields.action}.deletionVector", found)
+    vector = ActionFields(f"{fields.action}.deletionVector", found)
     if vector.text("storageType") not in VECTOR_KINDS:
         raise vector.odd("storageType", "one of u, i and p")
     vector.check_listed("pathOrInlineDv", [vector.text("pathOrInlineDv")])
@@ -180,7 +180,7 @@ def vector_of(fields: Fields) -> str:
     return f"{vector.text('storageType')}{vector.text('pathOrInlineDv')}{ending}"
 
 
-def stats_of(fields: Fields) -> str:
+def stats_of(fields: ActionFields) -> str:
     """Return the statistics of a file as JSON; a checkpoint may have them parsed only."""
     stats, parsed = fields.get("stats"), fields.get("stats_parsed")
     if stats is not None or not isinstance(parsed, dict):

@@ -54,7 +54,7 @@ Progress = Callable[[int, int], None]
 """Gets the Delta version just imported, and the newest one in the log."""
 
 
-class Standing(NamedTuple):
+class ImportStanding(NamedTuple):
     """A table at a position, and the progress of its applications there."""
 
     row: TableRow
@@ -289,7 +289,7 @@ class DeltaImport:
         imported.newest, imported.position = row.version, position
         imported.apps = {each.app: each.version for each in apps}
 
-    def _standing(self) -> Standing | None:
+    def _standing(self) -> ImportStanding | None:
         """Return the table and the progress of its applications, None if absent.
 
         Reads one after the other may see a commit of another process only with the last one.
@@ -300,7 +300,7 @@ class DeltaImport:
             position, apps = reads.position(), reads.apps(row.table)
             before, row = row, reads.table_named(*name)
             if row == before:
-                return Standing(row, position, apps)
+                return ImportStanding(row, position, apps)
         return None
 
     def _has_followed(self, other: DeltaVersions, row: TableRow) -> bool:

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ledger.delta.checkpoints import Checkpoint
+from ledger.delta.checkpoints import DeltaCheckpoint
 from ledger.delta.files import damaged, is_blank
 from ledger.errors import DeltaLogError
 
 VERSION_DIGITS: Final = 20
 COMMIT_NAME: Final = re.compile(r"(\d+)\.json")
 
-Start = Checkpoint | None
+Start = DeltaCheckpoint | None
 """A place to begin with: a checkpoint, or None for version 0."""
 
 
@@ -66,7 +66,7 @@ def starts_of(
     folder: Path,
     listed: Mapping[int, Path],
     commits: Mapping[int, Path],
-    checkpoints: Sequence[Checkpoint],
+    checkpoints: Sequence[DeltaCheckpoint],
 ) -> list[Start]:
     """Return the places from which all `commits` can be read, oldest first; None is version 0.
 

@@ -38,6 +38,7 @@ LedgerError
 │   ├── FencedError          another sequencer leads
 │   ├── OffsetGoneError      records were removed before they were read
 │   ├── LogDamagedError      the log holds bytes that no sequencer can have written
+│   ├── EventsLostError      the events are gone, and traces of the ledger are left
 │   └── RestoreUnfinishedError   a restore of the log from a backup is not finished
 ├── StateBrokenError         the state breaks an invariant: a fault of the program
 ├── IncompatibleError        written by a version that this version cannot read
@@ -53,8 +54,8 @@ Every error survives pickling, so it can leave a worker process. This package im
 of the project, so every module may import it.
 
 An error that only one part of the product raises is defined there: `projections.errors` (stores and
-caches), PredicateSyntaxError (`ledger.sdk.predicate_sql`), UnreadableTableError
-(`spark_sink.frames`) and EventsLostError, a LogError (`ledger.log.errors`).
+caches), PredicateSyntaxError (`ledger.sdk.predicate_sql`) and UnreadableTableError
+(`spark_sink.frames`).
 """
 
 from ledger.errors.conflicts import (
@@ -69,6 +70,7 @@ from ledger.errors.conflicts import (
 )
 from ledger.errors.log import (
     AccessDeniedError,
+    EventsLostError,
     FencedError,
     LogDamagedError,
     LogError,
@@ -95,14 +97,19 @@ from ledger.errors.reading import (
     ReadsUnavailableError,
 )
 from ledger.errors.refused import (
+    AppVersionsDisagreeError,
     CommandFailedError,
     CommandInvalidError,
     CommandTooLateError,
     LimitExceededError,
     LostByCutError,
+    NotOwnerError,
     OutcomeUnknownError,
     RefusedError,
     SessionExpiredError,
+    SnapshotTooOldError,
+    StagedWritesDifferError,
+    TxnNotOpenError,
 )
 from ledger.errors.root import (
     LedgerError,
@@ -114,13 +121,6 @@ from ledger.errors.tables import (
     UnknownColumnError,
     UnknownTableError,
     UnknownVersionError,
-)
-from ledger.errors.txns import (
-    AppVersionsDisagreeError,
-    NotOwnerError,
-    SnapshotTooOldError,
-    StagedWritesDifferError,
-    TxnNotOpenError,
 )
 
 __all__ = [
@@ -136,6 +136,7 @@ __all__ = [
     "ConcurrentTransactionException",
     "ConflictError",
     "DeltaLogError",
+    "EventsLostError",
     "FencedError",
     "FileListError",
     "FilesUnknownError",

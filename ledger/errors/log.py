@@ -1,5 +1,7 @@
 """Errors of the log: the broker, the topics, and what is in them."""
 
+from collections.abc import Iterable
+
 from ledger.errors.root import LedgerError
 
 
@@ -85,3 +87,19 @@ class StateBrokenError(LedgerError):
 
 class RestoreUnfinishedError(LogError):
     """A restore of the events from a backup is running, or was interrupted."""
+
+
+class EventsLostError(LogError):
+    """The events of a ledger are gone, but `traces` of it are left."""
+
+    def __init__(self, traces: Iterable[str]) -> None:
+        self.traces = tuple(traces)
+        super().__init__(
+            "the events of this ledger are gone, although it existed before "
+            f"({', '.join(self.traces)}). The events topic was lost or made anew, and a sequencer "
+            "would begin another ledger under this name. Keep what is left until you know what "
+            "happened. Then stop all processes and clients of the ledger, and give up what is left "
+            "with `lakeledger init --begin-anew`. After that `lakeledger restore` brings back a "
+            "backup, or a sequencer begins another ledger. `lakeledger up --begin-anew` does this "
+            "for a ledger of this machine"
+        )

@@ -24,9 +24,9 @@ from ledger.errors import (
     LogUnavailableError,
     TopicMissingError,
 )
+from ledger.errors.log import EventsLostError
 from ledger.log.batches import check_topic
 from ledger.log.codec import decode_command, record_kind
-from ledger.log.errors import EventsLostError
 from ledger.log.port import REQUIRED, Log, LogReader, Topic
 from ledger.log.restored import check_finished
 

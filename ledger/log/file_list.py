@@ -14,7 +14,7 @@ from ledger.core.conflicts.footprints import is_backfill, packed
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import LIST_BYTES_MAX, NUMBER_MAX
 from ledger.core.partitions.names import Values, partition_text
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
 
 PLAIN: Final = b"j"
@@ -93,7 +93,7 @@ def unpack(data: bytes) -> FileList:
         raise FileListError(f"{len(data)} bytes are no file list: {error}") from error
 
 
-def chunks_of(part: CommittedPart, txn: OpenTxn | None) -> Sequence[Footprint]:
+def chunks_of(part: CommittedPart, txn: TxnInFlight | None) -> Sequence[Footprint]:
     """Return all chunks of the footprint of a part, first the ones that its `txn` staged."""
     if part.footprint is None:
         return ()

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ledger.errors import AccessDeniedError, LogUnavailableError
-from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
+from ledger.log.memory import MemoryLog, MemoryLogReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Record, Topic
 
 Fault = Counter[Topic]
@@ -71,7 +71,7 @@ class LossyLog(MemoryLog):
         return self.lost, self.doubled, *failing, self.away
 
 
-class LossyReader(MemoryReader):
+class LossyReader(MemoryLogReader):
     """Reads a topic of a lossy log."""
 
     def __init__(self, log: LossyLog, topic: MemoryTopic, offset: int) -> None:

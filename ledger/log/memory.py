@@ -41,9 +41,9 @@ class MemoryLog:
         self.changed = Condition()
         self._incarnations = count(1)
 
-    def reader(self, topic: Topic, offset: int) -> "MemoryReader":
+    def reader(self, topic: Topic, offset: int) -> "MemoryLogReader":
         """Return a reader that starts at `offset`."""
-        return MemoryReader(self, self.topics[topic], offset)
+        return MemoryLogReader(self, self.topics[topic], offset)
 
     def writer(self, topic: Topic) -> "MemoryWriter":
         """Return a writer, whose records can be read at once."""
@@ -110,7 +110,7 @@ class MemoryLog:
             fresh.records.clear()
 
 
-class MemoryReader:
+class MemoryLogReader:
     """Reads a memory topic forward."""
 
     def __init__(self, log: MemoryLog, topic: MemoryTopic, offset: int) -> None:

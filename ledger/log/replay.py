@@ -120,7 +120,7 @@ def last_position(log: Log, domain: int) -> int:
     return head.position
 
 
-class Verified(NamedTuple):
+class VerifiedLog(NamedTuple):
     """The content of a log: its head, dropped records by verdict, and accepted events by type."""
 
     head: LogHead
@@ -130,7 +130,7 @@ class Verified(NamedTuple):
     digest: str
 
 
-def verify(log: Log, progress: Progress = lambda _done, _end: None) -> Verified:
+def verify(log: Log, progress: Progress = lambda _done, _end: None) -> VerifiedLog:
     """Return the content of the log up to its present end.
 
     `progress` is called with the offset reached and the end. Raises LogDamagedError with its
@@ -143,7 +143,7 @@ def verify(log: Log, progress: Progress = lambda _done, _end: None) -> Verified:
         evolve(state, event)
         events[type(event.body).__name__] += 1
     head = replay.acceptor.head
-    return Verified(head, replay.end, replay.acceptor.dropped, events, digest(state, head))
+    return VerifiedLog(head, replay.end, replay.acceptor.dropped, events, digest(state, head))
 
 
 def what_if(

@@ -17,7 +17,7 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.log.errors import EventsLostError
+from ledger.errors.log import EventsLostError
 
 DEBUG = "LAKELEDGER_DEBUG"
 """The variable by which `--debug` reaches the processes that a command starts."""

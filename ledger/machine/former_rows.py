@@ -4,7 +4,7 @@ Rows may be the last copy of events that a log lost. So they are removed only af
 hold all of them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from time import time_ns
@@ -19,6 +19,7 @@ from ledger.errors import (
     ReaderBehindError,
     SettingsError,
 )
+from ledger.log.beginning import check_not_lost
 from ledger.log.codec import UnreadableError, read_control
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Replay
@@ -165,3 +166,30 @@ def let_go(folder: Path, reads: Reads, say: Callable[[str], None]) -> None:
     for rows in set_aside(folder / SPARK):
         if not any(set_aside(folder / STORE)):
             remove_folder(rows)
+
+
+def check_rows_left(log: Log, ledger: str, stores: Iterable[Path]) -> None:
+    """Raise EventsLostError if a folder holds rows of a ledger that has no events.
+
+    Raises LogUnavailableError if the broker does not answer.
+    """
+    rows = [found for store in stores if (found := rows_of(store, ledger)) is not None]
+    if rows:
+        check_not_lost(log, rows=rows)
+
+
+def rows_of(store: Path, ledger: str) -> str | None:
+    """Return a text about the rows of a ledger in a folder, None if absent.
+
+    Unreadable rows are passed over: the role that needs them reports them.
+    """
+    if not store.is_dir():
+        return None
+    try:
+        with closing(open_store(store)) as reads:
+            found, position = reads.identity(), reads.position()
+    except LedgerError:
+        return None
+    if found.name != ledger:
+        return None
+    return f"its rows in {store} go up to position {position} of ledger {found.ledger}"

@@ -30,7 +30,7 @@ log_lines = structlog.get_logger("lakeledger.supervisor")
 
 
 @dataclass(slots=True)
-class Role:
+class SupervisedRole:
     """One child process: how to start it, and its ends so far.
 
     Its first start also gets the arguments of `first`.
@@ -77,7 +77,7 @@ class Supervisor:
     writes the stacks of its threads.
     """
 
-    roles: Sequence[Role]
+    roles: Sequence[SupervisedRole]
     environment: Mapping[str, str] | None = None
     stop_s: float = STOP_S
     tells_stacks: bool = False
@@ -96,7 +96,7 @@ class Supervisor:
                     return code
         return ExitCode.DONE
 
-    def look_after(self, role: Role) -> ExitCode | None:
+    def look_after(self, role: SupervisedRole) -> ExitCode | None:
         """Restart a role that ended, later each time; return the code of a final end."""
         now_s = time.monotonic()
         if role.process is None:
@@ -134,7 +134,7 @@ class Supervisor:
             role.release()
 
 
-def end(role: Role, stop_s: float, *, tells_stacks: bool = False) -> None:
+def end(role: SupervisedRole, stop_s: float, *, tells_stacks: bool = False) -> None:
     """End a role by SIGTERM, later by SIGKILL; before the kill it may write its stacks."""
     process = role.process
     if process is None:

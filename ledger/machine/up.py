@@ -29,14 +29,14 @@ from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
 from ledger.machine.former_rows import (
     check_rows,
     check_rows_given_up,
+    check_rows_left,
     let_go,
     set_aside,
     set_rows_aside,
 )
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.kafka.jars import fetch
-from ledger.machine.rows_left import check_rows_left
-from ledger.machine.supervisor import Role, Supervisor
+from ledger.machine.supervisor import SupervisedRole, Supervisor
 from ledger.sdk.view import open_store
 
 ALONE_S = 1.0
@@ -241,25 +241,27 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
     return broker
 
 
-def roles_of(settings: UpSettings, address: Address, caches: Sequence[str] = ()) -> list[Role]:
+def roles_of(
+    settings: UpSettings, address: Address, caches: Sequence[str] = ()
+) -> list[SupervisedRole]:
     """Return the roles to run, in starting order; `caches` are the endpoints of the caches."""
     where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
     lease = () if settings.lease_s is None else ("--lease-s", str(settings.lease_s))
     roles = [
-        Role(name, ("serve", "sequencer", "--name", name, *where, *lease))
+        SupervisedRole(name, ("serve", "sequencer", "--name", name, *where, *lease))
         for name in (f"sequencer-{number + 1}" for number in range(settings.sequencers))
     ]
     store = str(address.store)
     anew = ("--rebuild",) if settings.rebuild else ()
     http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
     follower = ("serve", "follower", "--store", store, "--http", http, *where)
-    roles.append(Role(FOLLOWER, follower, first=anew))
+    roles.append(SupervisedRole(FOLLOWER, follower, first=anew))
     for name, endpoint in zip(cache_names(settings), caches, strict=True):
         cache = ("serve", "cache", "--store", store, "--http", endpoint, *where)
-        roles.append(Role(name, cache))
+        roles.append(SupervisedRole(name, cache))
     if settings.with_spark:
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
-        roles.append(Role("feeder", feeder, first=anew))
+        roles.append(SupervisedRole("feeder", feeder, first=anew))
     return roles
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 
 from ledger.reads.metadata import (
     AT_HAND,
-    Answer,
     Bounds,
     Metadata,
+    MetadataAnswer,
     MetadataReads,
     ReadAt,
     Reason,
@@ -68,7 +68,7 @@ class MismatchRow(NamedTuple):
     stored: Metadata | None
 
 
-class Verified(NamedTuple):
+class VerifiedCache(NamedTuple):
     """The result of a comparison of cache and store."""
 
     compared: int
@@ -78,7 +78,7 @@ class Verified(NamedTuple):
 class CacheReads(MetadataReads, Protocol):
     """A cache as a port; threads may share it."""
 
-    def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
+    def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> MetadataAnswer:
         """Return the metadata for a reader with the list of a position, or of now.
 
         Raises UnknownTableError, LimitExceededError for a position without a list, and as
@@ -101,7 +101,7 @@ class CacheReads(MetadataReads, Protocol):
         """Return the status."""
         ...
 
-    def verify(self, tables: int) -> Verified:
+    def verify(self, tables: int) -> VerifiedCache:
         """Compare some of the tables held with the store."""
         ...
 

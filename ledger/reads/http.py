@@ -8,11 +8,11 @@ from functools import partial
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.reads.cache import CacheReads, CacheStatus, Verified
+from ledger.reads.cache import CacheReads, CacheStatus, VerifiedCache
 from ledger.reads.errors import check_reads
 from ledger.reads.http_form import from_json, to_json
 from ledger.reads.http_questions import ROWS_MAX, HttpQuestions, in_parts
-from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read, ReadAt, settled
+from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt, settled
 from ledger.reads.port import (
     AnomalyRow,
     AppRow,
@@ -100,11 +100,11 @@ class HttpReads(HttpQuestions, Reads):
         path = of_table(table, "/definition")
         return self._find(TableDefinition, path, **numbers_given(position=position))
 
-    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
 
-        def ask(part_ms: int) -> Sequence[Answer]:
+        def ask(part_ms: int) -> Sequence[MetadataAnswer]:
             return HttpQuestions.metadata(self, reads, bounds._replace(max_wait_ms=part_ms))
 
         return in_parts(ask, bounds.max_wait_ms)
@@ -252,20 +252,20 @@ class HttpReads(HttpQuestions, Reads):
 class HttpCache(HttpQuestions, CacheReads):
     """The cache behind a URL such as `http://host:8182`; threads may share it."""
 
-    def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
+    def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> MetadataAnswer:
         """Return what a reader with the list of a position, or of now, sees."""
         catalog = read.catalog or None
         given = {**read._asdict(), "catalog": catalog, **bounds._asdict()}
         answer = self._asked("GET", "/metadata", given, wait_ms=bounds.max_wait_ms)
-        return settled(from_json(Answer, answer))
+        return settled(from_json(MetadataAnswer, answer))
 
     def status(self) -> CacheStatus:
         """Return how it is."""
         return self._get(CacheStatus, "/cache")
 
-    def verify(self, tables: int) -> Verified:
+    def verify(self, tables: int) -> VerifiedCache:
         """Let the cache compare some of its tables with its store."""
-        return from_json(Verified, self._asked("POST", "/cache/verify", {"tables": tables}))
+        return from_json(VerifiedCache, self._asked("POST", "/cache/verify", {"tables": tables}))
 
 
 def of_table(table: int, path: str = "") -> str:

@@ -20,8 +20,8 @@ from ledger.reads.errors import check_reads, plain_read
 from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
 from ledger.reads.metadata import (
     AT_HAND,
-    Answer,
     Bounds,
+    MetadataAnswer,
     MetadataQuestion,
     MetadataReads,
     Read,
@@ -77,13 +77,13 @@ class HttpQuestions(MetadataReads):
 
         return in_parts(ask, whole("timeout_ms", timeout_ms))
 
-    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
         plain = bounds._replace(token=whole("token", bounds.token))
         question = to_json(MetadataQuestion([plain_read(each) for each in reads], plain))
         answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)
-        return list(map(settled, from_json(list[Answer], answer)))
+        return list(map(settled, from_json(list[MetadataAnswer], answer)))
 
     def close(self) -> None:
         """Close the connections."""

@@ -109,7 +109,7 @@ class MetadataQuestion(NamedTuple):
     bounds: Bounds = AT_HAND
 
 
-class Answer(NamedTuple):
+class MetadataAnswer(NamedTuple):
     """The result of a read, its source, its position, and the reason for that source.
 
     The cache answers only with a value. `store` without a value = the object does not exist for
@@ -125,7 +125,7 @@ class Answer(NamedTuple):
 class MetadataReads(Protocol):
     """Answers reads of metadata; threads may share it."""
 
-    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         """Return the answers for readers, in their order, all as of one position.
 
         A read without a list answers the state that holds for every reader by then. Raises
@@ -166,7 +166,7 @@ def plain(definition: TableDefinition, properties: Sequence[Property]) -> TableD
     )
 
 
-def settled(answer: Answer) -> Answer:
+def settled(answer: MetadataAnswer) -> MetadataAnswer:
     """Return an answer whose lists are tuples, so that equal ones match."""
     if not isinstance(answer.value, TableMetadata):
         return answer

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ledger.backup.contents import manifest_in, parts
 from ledger.backup.manifest import Manifest
-from ledger.backup.place import Place
+from ledger.backup.place import BackupPlace
 from ledger.backup.taking import check_ledger
 from ledger.core.acceptance import LogHead
-from ledger.core.decide.cut import Seen, seen_in
+from ledger.core.decide.cut import SeenBeforeCut, seen_in
 from ledger.core.events.events import Event, LedgerCreated
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
@@ -22,7 +22,7 @@ class BackupBeside:
     Raises BackupForeignError for a backup of another ledger, and as `manifest_in` and `parts`.
     """
 
-    def __init__(self, place: Place, created: LedgerCreated) -> None:
+    def __init__(self, place: BackupPlace, created: LedgerCreated) -> None:
         manifest = manifest_in(place)
         check_ledger(place, manifest, created)
         self.name = f"backup in {place.path}"
@@ -49,7 +49,7 @@ class BackupBeside:
         """
         if self._next is None:
             # All of it is in the log.
-            return Witness(self.name, Seen(self.shared)), []
+            return Witness(self.name, SeenBeforeCut(self.shared)), []
         state = self._state if self._state is not None else copy_of(state)
         lost = list(lost_in(self._rest(), state, self.name))
         return Witness(self.name, seen_in(state, self._head.epoch), self._head.chain.hex()), lost
@@ -60,7 +60,7 @@ class BackupBeside:
         yield from self._events
 
 
-def events_in(place: Place, manifest: Manifest) -> Iterator[Event]:
+def events_in(place: BackupPlace, manifest: Manifest) -> Iterator[Event]:
     """Yield the events of a backup that count; raises as `parts`."""
     acceptor = Acceptor(LogHead())
     head = acceptor.head

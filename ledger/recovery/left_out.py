@@ -7,7 +7,7 @@ show the ids and positions that the log had reached.
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ledger.core.decide.cut import Seen
+from ledger.core.decide.cut import SeenBeforeCut
 from ledger.core.events.events import (
     Control,
     Event,
@@ -55,9 +55,11 @@ class LeftOut:
         self._epoch = max(self._epoch, event.control.epoch)
         self._add(event)
 
-    def seen(self) -> Seen:
+    def seen(self) -> SeenBeforeCut:
         """Return the highest ids in them."""
-        return Seen(self._position, self._epoch, self._next_txn, self._next_table, self._tables)
+        return SeenBeforeCut(
+            self._position, self._epoch, self._next_txn, self._next_table, self._tables
+        )
 
     def position(self, end: int) -> int:
         """Return the last position that a log with this end may have given.

@@ -13,7 +13,7 @@ from ledger.core.events.events import (
 )
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 from ledger.reads.port import EndStatus, TxnPart
 from ledger.reads.txn_parts import (
     aborted_part,
@@ -25,7 +25,7 @@ from ledger.reads.txn_parts import (
 from ledger.recovery.witnesses import LostTxn
 
 
-class TxnEnd(NamedTuple):
+class LostTxnEnd(NamedTuple):
     """The end of a txn, its effect on its tables, and its session."""
 
     status: EndStatus
@@ -49,7 +49,7 @@ def lost_in(events: Iterator[Event], state: DomainState, known_from: str) -> Ite
             yield LostTxn(txn.txn, user, "open", 0, parts, known_from)
 
 
-def ends_of(event: Event, open_txns: Mapping[int, OpenTxn]) -> Mapping[int, TxnEnd]:
+def ends_of(event: Event, open_txns: Mapping[int, TxnInFlight]) -> Mapping[int, LostTxnEnd]:
     """Return the txns that an event ends, by id; `open_txns` were open before it."""
     control, body = event
     match body:
@@ -58,15 +58,15 @@ def ends_of(event: Event, open_txns: Mapping[int, OpenTxn]) -> Mapping[int, TxnE
             parts = tuple([committed_part(part, txn) for part in body.parts])
             # A commit in one step was never open.
             session = control.session if txn is None else txn.session
-            return {control.txn: TxnEnd("committed", session, parts)}
+            return {control.txn: LostTxnEnd("committed", session, parts)}
         case TableAltered(one_shot=True):
-            return {control.txn: TxnEnd("committed", control.session, (altered_part(body),))}
+            return {control.txn: LostTxnEnd("committed", control.session, (altered_part(body),))}
         case TxnAborted(one_shot=False):
             parts = tuple(map(aborted_part, body.parts))
-            return {control.txn: TxnEnd("aborted", open_txns[control.txn].session, parts)}
+            return {control.txn: LostTxnEnd("aborted", open_txns[control.txn].session, parts)}
         case SessionClosed() | TxnsExpired():
             return {
-                end.txn: TxnEnd(
+                end.txn: LostTxnEnd(
                     "aborted", open_txns[end.txn].session, tuple(map(aborted_part, end.parts))
                 )
                 for end in body.ends

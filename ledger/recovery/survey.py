@@ -10,9 +10,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ledger.backup.place import Place
+from ledger.backup.place import BackupPlace
 from ledger.core.acceptance import LogHead
-from ledger.core.decide.cut import Seen, beyond, highest, seen_in
+from ledger.core.decide.cut import SeenBeforeCut, beyond, highest, seen_in
 from ledger.core.events.events import LedgerCreated
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
@@ -59,7 +59,7 @@ class Survey(NamedTuple):
     verdicts: Sequence[Verdict]
     unanswered: int
     margin: int
-    seen: Seen
+    seen: SeenBeforeCut
     lost: Sequence[LostTxn]
     is_copy: bool
     shared: int | None
@@ -82,7 +82,7 @@ def survey(
     *,
     margin: int | None = None,
     passed: Collection[int] = (),
-    backup: Place | None = None,
+    backup: BackupPlace | None = None,
     others: Sequence[Witness] = (),
     listens_s: float = LISTENS_S,
     progress: Progress = lambda _done, _end: None,
@@ -118,7 +118,7 @@ def survey(
     head = replay.acceptor.head
     known = [seen_in(state, head.epoch), *(each.seen for each in witnesses)]
     if passed:
-        known.append(Seen(left_out.position(replay.end)))
+        known.append(SeenBeforeCut(left_out.position(replay.end)))
     verdicts = [judge(each, state, head, chains) for each in witnesses]
     unanswered, ids = unanswered_in(log, state, head)
     if margin is None:
@@ -195,9 +195,9 @@ def each_once(lost: Iterable[LostTxn]) -> list[LostTxn]:
     return [found[txn] for txn in sorted(found)][:LOST_TXNS_MAX]
 
 
-def most(every: Sequence[Seen]) -> Seen:
+def most(every: Sequence[SeenBeforeCut]) -> SeenBeforeCut:
     """Return the highest ids that any of them has seen."""
-    return Seen(
+    return SeenBeforeCut(
         max(each.position for each in every),
         max(each.epoch for each in every),
         max(each.next_txn for each in every),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from ledger.core.acceptance import LogHead
-from ledger.core.decide.cut import Seen, seen_in
+from ledger.core.decide.cut import SeenBeforeCut, seen_in
 from ledger.core.state.domain import DomainState
 from ledger.errors import LedgerError
 from ledger.log.checkpoints import Checkpoint, newest, read_values
@@ -38,7 +38,7 @@ class Witness(NamedTuple):
     """
 
     name: str
-    seen: Seen
+    seen: SeenBeforeCut
     chain: str = ""
 
 
@@ -90,13 +90,13 @@ def checkpoint_witnesses(log: Log, domain: int) -> Iterator[Witness]:
         yield Witness("state checkpoint", seen, whole.head.chain.hex())
     for each in of_checkpoints(values, domain):
         if whole is None or each.position > whole.head.position:
-            yield Witness(each.name, Seen(each.position, each.epoch), each.chain)
+            yield Witness(each.name, SeenBeforeCut(each.position, each.epoch), each.chain)
 
 
 def restore_witness(log: Log, domain: int) -> Iterator[Witness]:
     """Yield the mark of a restore as a witness."""
     for each in of_restore(log, domain):
-        yield Witness(each.name, Seen(each.position))
+        yield Witness(each.name, SeenBeforeCut(each.position))
 
 
 def beats_witness(log: Log) -> Iterator[Witness]:
@@ -107,7 +107,7 @@ def beats_witness(log: Log) -> Iterator[Witness]:
         while beats.next_offset() < end and (records := beats.read(BEATS_MAX, READ_S)):
             epoch = max(epoch, *(beat_epoch(each.value) for each in records))
     if epoch:
-        yield Witness("beats of sequencers", Seen(epoch=epoch))
+        yield Witness("beats of sequencers", SeenBeforeCut(epoch=epoch))
 
 
 def rows_kept(store: Path | None) -> Iterator[tuple[str, Reads]]:
@@ -128,7 +128,7 @@ def rows_witness(name: str, rows: Reads) -> Witness:
     """Return rows as a witness."""
     tables = rows.tables(include_dropped=True)
     reached = rows.reach(0, Reached(), 0)
-    seen = Seen(
+    seen = SeenBeforeCut(
         reached.position,
         0,
         rows.valid_txns().hwm + 1,

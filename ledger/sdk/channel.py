@@ -106,7 +106,7 @@ class Outbox:
             self._writer = None
 
 
-class Line:
+class SharedConnection:
     """The tail and the outboxes that channels to one ledger share.
 
     With many commands in flight, commands go through `gathering`, a log whose writers gather
@@ -164,7 +164,7 @@ class Channel:
     `leave` is called once, when the channel no longer needs its line.
     """
 
-    def __init__(self, line: Line, leave: Callable[[], None]) -> None:
+    def __init__(self, line: SharedConnection, leave: Callable[[], None]) -> None:
         self.tail = line.tail
         self.send = line.send
         self.fate = line.fate
@@ -177,7 +177,7 @@ class Channel:
     @classmethod
     def open(cls, log: Log, domain: int) -> Self:
         """Return a channel with a line of its own, which receives all answers from now on."""
-        line = Line(log, domain)
+        line = SharedConnection(log, domain)
         return cls(line, line.close)
 
     @property
@@ -262,7 +262,7 @@ class Lines:
         line.close()
 
 
-class SharedLine(Line):
+class SharedLine(SharedConnection):
     """A line with its own logs, which it closes; `channels` counts its users."""
 
     def __init__(self, make_log: MakeLog, domain: int) -> None:

@@ -9,13 +9,13 @@ from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWri
 from ledger.core.limits import FOOTPRINT_BYTES_MAX
 from ledger.errors import ConflictError, SnapshotTooOldError
 from ledger.sdk.explain import name_conflict
+from ledger.sdk.given import check_list, shown
 from ledger.sdk.given_files import AddLike, added_files, columns_of, several
-from ledger.sdk.lists import check_list, shown
-from ledger.sdk.names import Names, TableLike
+from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.reading import TableFiles, read_table
 from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.sdk.refusals import check_done
-from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.session import UNNUMBERED, CommandAnswer
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import riding
 from ledger.sdk.time_zones import ZoneLike
@@ -40,11 +40,11 @@ class Appended(NamedTuple):
 class LedgerFiles:
     """The part of a client that deals with files."""
 
-    _names: Names
+    _names: TableNames
     _view: View
 
     @abstractmethod
-    def _ask(self, command: SessionCommand) -> Answer: ...
+    def _ask(self, command: SessionCommand) -> CommandAnswer: ...
 
     @abstractmethod
     def begin(

@@ -28,11 +28,11 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
-from ledger.sdk.names import Names, TableLike, check_new_name, created_row
+from ledger.sdk.names import TableLike, TableNames, check_new_name, created_row
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
-from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.session import UNNUMBERED, CommandAnswer
 from ledger.sdk.sessions import OfOneProcess
 from ledger.sdk.view import View
 
@@ -50,11 +50,11 @@ class LedgerTables(OfOneProcess):
     """
 
     catalog: str
-    _names: Names
+    _names: TableNames
     _view: View
 
     @abstractmethod
-    def _ask(self, command: SessionCommand) -> Answer: ...
+    def _ask(self, command: SessionCommand) -> CommandAnswer: ...
 
     @abstractmethod
     def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt: ...

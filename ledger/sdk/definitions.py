@@ -18,8 +18,7 @@ from typing import Final, TypedDict, Unpack
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import SPELLINGS
 from ledger.core.state.traits import known_key
-from ledger.sdk.lists import check_list
-from ledger.sdk.texts import check_name_of, check_text
+from ledger.sdk.given import check_list, check_name_of, check_text
 
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
 # their spellings. Only Hive has the last one.

@@ -22,10 +22,9 @@ from ledger.log.file_list import (
     unpack,
 )
 from ledger.reads.port import FileRow
+from ledger.sdk.given import check_text, shown
 from ledger.sdk.given_files import Listed, RemoveLike
-from ledger.sdk.lists import shown
 from ledger.sdk.reading import TableFiles
-from ledger.sdk.texts import check_text
 
 ROW_COUNT: Final = "numRecords"
 # A backfill gives ids to existing rows; an un-backfill only takes ids away.

@@ -21,9 +21,8 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.lists import check_list
+from ledger.sdk.given import check_list, check_name_of, check_text
 from ledger.sdk.tail import Tail
-from ledger.sdk.texts import check_name_of, check_text
 from ledger.sdk.view import View
 
 ALIKE_MAX: Final = 10_000
@@ -36,7 +35,7 @@ Found = tuple[int, TableRow | None]
 """The id of a table, and its row at the lookup, None if only the id is known."""
 
 
-class Standing(NamedTuple):
+class TableStanding(NamedTuple):
     """A table and the position at which its row holds; 0 and None = only the id is known."""
 
     table: int
@@ -44,7 +43,7 @@ class Standing(NamedTuple):
     position: int
 
 
-class Names:
+class TableNames:
     """The names of one catalog as a client knows them; threads may share it."""
 
     def __init__(self, view: View, tail: Tail, catalog: str) -> None:
@@ -67,7 +66,7 @@ class Names:
         row = self._own(table) or self.read(table)
         return row.table, row
 
-    def look_up(self, table: TableLike) -> Standing:
+    def look_up(self, table: TableLike) -> TableStanding:
         """Return a table, and the newest position at which its row is known to hold.
 
         Raises MetadataChangedException for a TableRow whose table changed since: files made for the
@@ -76,7 +75,7 @@ class Names:
         if isinstance(table, TableRow):
             return self._unchanged(table)
         if isinstance(table, int):
-            return self._known(table) or Standing(table, None, 0)
+            return self._known(table) or TableStanding(table, None, 0)
         check_name(table)
         own = self._own(table)
         known = self._known(own.table) if own is not None else None
@@ -125,7 +124,7 @@ class Names:
         if self._tail.is_only_change(position, since):
             self.remember(row._replace(changed=position), position)
 
-    def _read(self, name: str) -> tuple[TableRow, Standing]:
+    def _read(self, name: str) -> tuple[TableRow, TableStanding]:
         position, reads = self.view.look()
         row = reads.table_named(self.catalog, name)
         if row is None:
@@ -133,7 +132,7 @@ class Names:
             raise unknown_table(f"catalog {self.catalog} has no table {name}{meant}")
         return row, standing(row, position)
 
-    def _unchanged(self, row: TableRow) -> Standing:
+    def _unchanged(self, row: TableRow) -> TableStanding:
         """Return the newest position at which the caller's row is known to hold; as `look_up`."""
         known = self._known(row.table)
         if known is None or known.position < row.changed:
@@ -142,11 +141,11 @@ class Names:
             raise changed_since(row, known.row)
         return known._replace(row=row)
 
-    def _read_again(self, row: TableRow) -> Standing:
+    def _read_again(self, row: TableRow) -> TableStanding:
         position, reads = self.view.look(row.changed)
         now = reads.table(row.table)
         if now is None or now.creator or now.dropped:
-            return Standing(row.table, None, 0)  # The sequencer's refusal will say why.
+            return TableStanding(row.table, None, 0)  # The sequencer's refusal will say why.
         # It is not kept: the tail sees a change in a txn when it is declared, not at the commit.
         return standing(now, position)
 
@@ -179,14 +178,14 @@ class Names:
                 return None
             return self._rows[table][0]
 
-    def _known(self, table: int) -> Standing | None:
+    def _known(self, table: int) -> TableStanding | None:
         """Return the table of an id, None if an event may have changed it since."""
         # Read first: the tail goes on meanwhile.
         seen = self._tail.position
         row, position = self._rows.get(table, (None, 0))
         if row is None or position < self._tail.redefined_at:
             return None
-        return Standing(table, row, max(position, seen))
+        return TableStanding(table, row, max(position, seen))
 
 
 def check_name(name: object) -> None:
@@ -227,9 +226,9 @@ def created_row(control: Control, body: TableCreated) -> TableRow:
     )
 
 
-def standing(row: TableRow, position: int) -> Standing:
+def standing(row: TableRow, position: int) -> TableStanding:
     """Return a row with the position it holds at; it was read at `position` or later."""
-    return Standing(row.table, row, max(position, row.changed))
+    return TableStanding(row.table, row, max(position, row.changed))
 
 
 def is_changed(then: TableRow, now: TableRow) -> bool:

@@ -21,7 +21,7 @@ from ledger.core.events.events import (
 from ledger.core.evolve.evolve import answered
 from ledger.reads.errors import check_number
 from ledger.reads.port import OutcomeRow, Reached
-from ledger.sdk.session import Answer
+from ledger.sdk.session import CommandAnswer
 
 TOKEN: Final = re.compile(r"([^:]+):([0-9]+):([0-9]+)(?::([0-9a-f]{16}))?", re.ASCII)
 ALREADY_APPLIED: Final = "already_applied"
@@ -120,7 +120,7 @@ class Receipt:
         return f"<Receipt {what} at position {self.position}, {when}{''.join(ends)}>"
 
 
-def receipt_of(answer: Answer, origin: Token) -> Receipt:
+def receipt_of(answer: CommandAnswer, origin: Token) -> Receipt:
     """Return the receipt of an answer; `origin` is any token of the same domain."""
     control, body, is_repeat = answer
     txn, position, is_skipped = control.txn, control.position, False

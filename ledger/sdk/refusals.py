@@ -44,77 +44,85 @@ from ledger.errors import (
 )
 from ledger.sdk.explain import Explanation
 from ledger.sdk.receipt import ALREADY_APPLIED
-from ledger.sdk.session import Answer
+from ledger.sdk.session import CommandAnswer
 
 Wanted = TypeVar("Wanted")
 
 
-class Row(NamedTuple):
+class RefusalAdvice(NamedTuple):
     """The exception class of a reason, and the end of its message."""
 
     error: type[RefusedError | OutcomeUnknownError]
     advice: str
 
 
-ROWS: Final[Mapping[str, Row]] = {
-    Reason.SESSION_EXPIRED: Row(
+ROWS: Final[Mapping[str, RefusalAdvice]] = {
+    Reason.SESSION_EXPIRED: RefusalAdvice(
         SessionExpiredError, "Begin the txn again: the next call opens a new session"
     ),
     # Not a refusal to the caller: the first copy of the command may have been executed.
-    Reason.COMMAND_FORGOTTEN: Row(
+    Reason.COMMAND_FORGOTTEN: RefusalAdvice(
         OutcomeUnknownError, "Ask ledger.outcome, or look at what the command should have changed"
     ),
-    Reason.COMMAND_TOO_LATE: Row(
+    Reason.COMMAND_TOO_LATE: RefusalAdvice(
         CommandTooLateError,
         "Try again; if it happens often, compare the clocks of this machine and the sequencer's",
     ),
-    Reason.COMMAND_INVALID: Row(CommandInvalidError, "Correct the call"),
-    Reason.COMMAND_UNREADABLE: Row(
+    Reason.COMMAND_INVALID: RefusalAdvice(CommandInvalidError, "Correct the call"),
+    Reason.COMMAND_UNREADABLE: RefusalAdvice(
         CommandInvalidError, "Use a client of the sequencer's version, or an older one"
     ),
-    Reason.COMMAND_FAILED: Row(
+    Reason.COMMAND_FAILED: RefusalAdvice(
         CommandFailedError, "Report it with the position; the ledger itself goes on"
     ),
-    Reason.LIMIT_EXCEEDED: Row(
+    Reason.LIMIT_EXCEEDED: RefusalAdvice(
         LimitExceededError, "Request less at once, or end txns and sessions, then try again"
     ),
-    Reason.NOT_OWNER: Row(
+    Reason.NOT_OWNER: RefusalAdvice(
         NotOwnerError, "Use the ledger object that opened the txn; other clients can only abort it"
     ),
-    Reason.TXN_NOT_OPEN: Row(TxnNotOpenError, "Begin a new txn if its work is still to be done"),
-    Reason.TXN_READ_ONLY: Row(CommandInvalidError, 'Begin a txn of type "default" to write'),
-    Reason.TXN_NOT_ABORTED: Row(CommandInvalidError, "Name aborted txns only"),
-    Reason.UNKNOWN_TABLE: Row(UnknownTableError, "Resolve the name again, see ledger.tables()"),
-    Reason.UNKNOWN_CATALOG: Row(
+    Reason.TXN_NOT_OPEN: RefusalAdvice(
+        TxnNotOpenError, "Begin a new txn if its work is still to be done"
+    ),
+    Reason.TXN_READ_ONLY: RefusalAdvice(
+        CommandInvalidError, 'Begin a txn of type "default" to write'
+    ),
+    Reason.TXN_NOT_ABORTED: RefusalAdvice(CommandInvalidError, "Name aborted txns only"),
+    Reason.UNKNOWN_TABLE: RefusalAdvice(
+        UnknownTableError, "Resolve the name again, see ledger.tables()"
+    ),
+    Reason.UNKNOWN_CATALOG: RefusalAdvice(
         CommandInvalidError,
         "Connect with the ledger's own catalog, by catalog=... or LAKELEDGER_CATALOG",
     ),
-    Reason.TABLE_EXISTS: Row(TableExistsError, "Choose another name, or use the table that has it"),
-    Reason.TABLE_EXTERNAL: Row(
+    Reason.TABLE_EXISTS: RefusalAdvice(
+        TableExistsError, "Choose another name, or use the table that has it"
+    ),
+    Reason.TABLE_EXTERNAL: RefusalAdvice(
         CommandInvalidError, "Write to external tables without a txn, as their owner prescribes"
     ),
-    Reason.WRITE_ID_REQUIRED: Row(
+    Reason.WRITE_ID_REQUIRED: RefusalAdvice(
         CommandInvalidError, "Begin a txn and take a write id before writing to this table"
     ),
-    Reason.READ_AT_REQUIRED: Row(
+    Reason.READ_AT_REQUIRED: RefusalAdvice(
         CommandInvalidError, "Give read_at=..., the position at which the rows were read"
     ),
-    Reason.READ_AT_AHEAD: Row(CommandInvalidError, "Give a position that exists already"),
-    Reason.SNAPSHOT_TOO_OLD: Row(SnapshotTooOldError, "Read again and repeat the work"),
-    Reason.METADATA_CHANGED: Row(
+    Reason.READ_AT_AHEAD: RefusalAdvice(CommandInvalidError, "Give a position that exists already"),
+    Reason.SNAPSHOT_TOO_OLD: RefusalAdvice(SnapshotTooOldError, "Read again and repeat the work"),
+    Reason.METADATA_CHANGED: RefusalAdvice(
         MetadataChangedException, "Read the table again and repeat the change"
     ),
-    Reason.PROTOCOL_CHANGED: Row(
+    Reason.PROTOCOL_CHANGED: RefusalAdvice(
         ProtocolChangedException, "Choose another name, or use the table that has it now"
     ),
-    Reason.APP_VERSIONS_DISAGREE: Row(
+    Reason.APP_VERSIONS_DISAGREE: RefusalAdvice(
         AppVersionsDisagreeError,
         "Record a batch in all tables by one txn; commit the rest under another application name",
     ),
-    Reason.LOST_BY_CUT: Row(
+    Reason.LOST_BY_CUT: RefusalAdvice(
         LostByCutError, "Connect anew, look up what was committed, and do the work again"
     ),
-    Reason.STAGED_WRITES_DIFFER: Row(
+    Reason.STAGED_WRITES_DIFFER: RefusalAdvice(
         StagedWritesDifferError, "Abort the txn and do its work again in a new one"
     ),
 }
@@ -181,7 +189,7 @@ def ended(message: str, txn: int, control: Control) -> TxnNotOpenError:
     )
 
 
-def body_as(kind: type[Wanted], answer: Answer | Event) -> Wanted:
+def body_as(kind: type[Wanted], answer: CommandAnswer | Event) -> Wanted:
     """Return the body of an answer if it is of this kind; otherwise raise its refusal."""
     control, body = answer.control, answer.body
     match body:
@@ -197,7 +205,7 @@ def body_as(kind: type[Wanted], answer: Answer | Event) -> Wanted:
             raise AssertionError(f"a command was answered with {body}, not with {kind.__name__}")
 
 
-def check_done(answer: Answer) -> None:
+def check_done(answer: CommandAnswer) -> None:
     """Raise the refusal in the answer to a commit, unless its work is done, now or before."""
     body = answer.body
     match body:

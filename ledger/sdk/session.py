@@ -33,7 +33,7 @@ UNNUMBERED: Final = (0, 0, 0)
 BEAT: Final = b"beat"
 
 
-class Answer(NamedTuple):
+class CommandAnswer(NamedTuple):
     """The event that answers a command; `is_repeat` = the command had been answered before.
 
     A repeat is the first answer if this client has seen it, else CommandRepeated.
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     is_repeat: bool
 
 
-class Session:
+class ClientSession:
     """An open session with the lease `lease_s`, which beats every `beat_s`; threads may share it.
 
     Attributes:
@@ -91,7 +91,7 @@ class Session:
         timeout_s: float | None = None,
         *,
         asked: list[Asker] | None = None,
-    ) -> Answer:
+    ) -> CommandAnswer:
         """Number a command and return its answer; a refusal is an answer too.
 
         The session and the number are appended to `asked` before the command is sent. So a caller
@@ -143,7 +143,7 @@ class Session:
 
     def _ask(
         self, command: SessionCommand, timeout_s: float | None, asked: list[Asker] | None
-    ) -> Answer:
+    ) -> CommandAnswer:
         timeout_s = self._settings.timeout_s if timeout_s is None else timeout_s
         times = Times(self._settings.attempt_s, monotonic() + timeout_s)
         n, awaited = self._number(times)
@@ -242,17 +242,17 @@ class Session:
                 self._channel.tail.forget((self.number, old))
             self._room.notify_all()
 
-    def _answer(self, event: Event) -> Answer:
+    def _answer(self, event: Event) -> CommandAnswer:
         control, body = event
         match body:
             case CommandRefused(reason=Reason.SESSION_EXPIRED):
                 self._expire()
                 body = body._replace(message=f"{body.message}. {self._silence.told()}")
             case CommandRepeated():
-                return Answer(*(self._seen_at(body.answered) or event), is_repeat=True)
+                return CommandAnswer(*(self._seen_at(body.answered) or event), is_repeat=True)
             case _:
                 pass
-        return Answer(control, body, is_repeat=False)
+        return CommandAnswer(control, body, is_repeat=False)
 
     def _expire(self) -> None:
         self.is_expired = True

@@ -24,7 +24,7 @@ from ledger.core.refusals import Reason
 from ledger.sdk.channel import Channel
 from ledger.sdk.exchange import Times, exchange
 from ledger.sdk.refusals import body_as
-from ledger.sdk.session import Answer, Session
+from ledger.sdk.session import ClientSession, CommandAnswer
 from ledger.sdk.tail import closed
 
 BEATS_PER_LEASE: Final = 3
@@ -51,7 +51,7 @@ class Labels(NamedTuple):
         return cls(*(each.encode(errors="backslashreplace").decode() for each in labels))
 
 
-class Sessions:
+class ClientSessions:
     """The sessions of one client, one at a time; `lease_ms` is the ledger's. Threads may share it.
 
     A longer lease is for a process that cannot beat at times. Otherwise the process beats as often
@@ -79,11 +79,11 @@ class Sessions:
         self._settings = settings
         self._clock = clock
         self._draw_nonce = draw_nonce
-        self._session: Session | None = None
+        self._session: ClientSession | None = None
         self._is_closed = False
         self._opening = Lock()
 
-    def current(self) -> Session:
+    def current(self) -> ClientSession:
         """Return the open session; open one if necessary.
 
         Raises LimitExceededError, CommandTooLateError or OutcomeUnknownError; calling again is
@@ -96,7 +96,7 @@ class Sessions:
                 self._session = self._open()
             return self._session
 
-    def ask(self, command: SessionCommand) -> tuple[Session, Answer]:
+    def ask(self, command: SessionCommand) -> tuple[ClientSession, CommandAnswer]:
         """Return the answer to a command without a txn, and the session it was sent in.
 
         Raises as `Session.ask`.
@@ -136,7 +136,7 @@ class Sessions:
         if self._is_closed:
             raise closed()
 
-    def _open(self) -> Session:
+    def _open(self) -> ClientSession:
         settings = self._settings
         times = Times(settings.attempt_s, monotonic() + settings.timeout_s)
         nonce = self._draw_nonce()
@@ -150,7 +150,7 @@ class Sessions:
             self._channel.tail.forget_session(nonce)
         # `close` does not wait for this thread: the session just opened ends with its lease.
         self._check()
-        return Session(
+        return ClientSession(
             self._channel,
             opened_number(event),
             lease_s=(self._asked_ms or self._lease_ms) / 1000,

@@ -40,10 +40,10 @@ from ledger.errors import (
     TxnNotOpenError,
 )
 from ledger.sdk.explain import name_conflict
-from ledger.sdk.names import Names, TableLike
+from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.sdk.refusals import body_as, check_done
-from ledger.sdk.session import UNNUMBERED, Answer, Session
+from ledger.sdk.session import UNNUMBERED, ClientSession, CommandAnswer
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import Staging
 from ledger.sdk.tail import Asker
@@ -76,8 +76,8 @@ class Transaction(TxnFiles, TxnTables):
 
     def __init__(
         self,
-        session: Session,
-        names: Names,
+        session: ClientSession,
+        names: TableNames,
         opening: tuple[Control, TxnOpened],
         txn: int,
         *,
@@ -215,7 +215,7 @@ class Transaction(TxnFiles, TxnTables):
         self.note_end("aborted")
         return self._receipt(answer)
 
-    def ask(self, command: SessionCommand, *, asked: list[Asker] | None = None) -> Answer:
+    def ask(self, command: SessionCommand, *, asked: list[Asker] | None = None) -> CommandAnswer:
         """Return the answer to a command of this txn's session; see `Session.ask`."""
         if self.status != "unknown" and not isinstance(command, AbortTxn):
             self._ending.check()
@@ -318,7 +318,7 @@ class Transaction(TxnFiles, TxnTables):
         self.status, self._writes.has_ended = status, True
         self._ending.leave()
 
-    def _receipt(self, answer: Answer) -> Receipt:
+    def _receipt(self, answer: CommandAnswer) -> Receipt:
         return receipt_of(answer, self._view.origin)
 
     def _abandon(self, error: BaseException) -> None:

@@ -9,7 +9,7 @@ from ledger.core.events.events import CommandRefused, Event, SessionClosed, TxnA
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, RefusedError, SessionExpiredError, TxnNotOpenError
 from ledger.sdk.refusals import ROWS
-from ledger.sdk.session import Answer, Session
+from ledger.sdk.session import ClientSession, CommandAnswer
 from ledger.sdk.view import View
 
 
@@ -24,7 +24,7 @@ class Owner(Protocol):
 class TxnEnding:
     """Watches whether another program ends a txn; `owner` notes it. Threads may share it."""
 
-    def __init__(self, txn: int, session: Session, view: View, owner: Owner) -> None:
+    def __init__(self, txn: int, session: ClientSession, view: View, owner: Owner) -> None:
         self._txn = txn
         self._session = session
         self._view = view
@@ -51,7 +51,7 @@ class TxnEnding:
         self._session.hear(self._view.seen.position)
         self.check()
 
-    def told(self, answer: Answer) -> Answer:
+    def told(self, answer: CommandAnswer) -> CommandAnswer:
         """Return the answer; a refusal as the txn is not open gets the author and the reason."""
         event = self._event()
         match answer.body:
@@ -84,7 +84,7 @@ class TxnEnding:
         return self._kept or self._session.endings.of(self._txn)
 
 
-def ended_error(event: Event, txn: int, session: Session, view: View) -> RefusedError:
+def ended_error(event: Event, txn: int, session: ClientSession, view: View) -> RefusedError:
     """Return the error for a txn that an event ended."""
     why = told(event, txn, session.number, view)
     is_expired = cause_of(event, txn) == "lease"

@@ -13,7 +13,7 @@ from ledger.core.refusals import Reason
 from ledger.core.state.tables import name_key
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.reads.port import HistoryRow, Reads, TableRow
-from ledger.sdk.names import Found, Names, TableLike, listed, unknown_table
+from ledger.sdk.names import Found, TableLike, TableNames, listed, unknown_table
 
 EVENTS_MAX: Final = 10_000
 PAGE: Final = 1_000
@@ -99,7 +99,7 @@ class TxnNames:
     The first table that a name resolves to stays its table to the end of the txn.
     """
 
-    def __init__(self, names: Names, txn: int, opened: int) -> None:
+    def __init__(self, names: TableNames, txn: int, opened: int) -> None:
         self.client = names
         self._txn = txn
         self._opened = opened

@@ -31,7 +31,7 @@ from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
-from ledger.sdk.session import UNNUMBERED, Answer
+from ledger.sdk.session import UNNUMBERED, CommandAnswer
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
@@ -55,7 +55,7 @@ class TxnTables:
         """Return the write ids of a table that this txn may see, its own included."""
 
     @abstractmethod
-    def ask(self, command: SessionCommand) -> Answer:
+    def ask(self, command: SessionCommand) -> CommandAnswer:
         """Return the answer to a command of the session that opened this txn."""
 
     @abstractmethod
@@ -63,7 +63,7 @@ class TxnTables:
         """Note a write id of the txn; 0 = no write id was allocated."""
 
     @abstractmethod
-    def _receipt(self, answer: Answer) -> Receipt: ...
+    def _receipt(self, answer: CommandAnswer) -> Receipt: ...
 
     def metadata(self, table: TableLike) -> TableMetadata:
         """Return the metadata of a table as of the txn's open, with the txn's own changes.

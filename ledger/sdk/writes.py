@@ -19,11 +19,11 @@ from ledger.log.file_list import AddFile
 from ledger.reads.port import TableRow
 from ledger.sdk.condition_columns import raise_unknown
 from ledger.sdk.footprint_writer import FootprintWriter
+from ledger.sdk.given import check_text
 from ledger.sdk.given_files import columns_of
 from ledger.sdk.partition_texts import text_of
 from ledger.sdk.reading import TableFiles
 from ledger.sdk.refusals import ROWS
-from ledger.sdk.texts import check_text
 
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
 VERSIONS: Final = range(-(2**63), 2**63)

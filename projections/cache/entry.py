@@ -19,7 +19,7 @@ from projections.cache.ids import NO_IDS, IdStates, ReaderIds, lowered
 from projections.cache.objects import Effect, combined, shared
 
 
-class Commit(NamedTuple):
+class CommitMark(NamedTuple):
     """The commit of a txn: its position, and how many changes of one table it covers."""
 
     position: int
@@ -27,12 +27,12 @@ class Commit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Waiting:
+class WaitingChanges:
     """The changes of one txn to one table, by their number, and its commit once that has come."""
 
     write_id: int
     effects: dict[int, Effect] = field(default_factory=dict)
-    commit: Commit | None = None
+    commit: CommitMark | None = None
 
     def effect(self) -> Effect:
         """Return the joint effect of the changes."""
@@ -89,7 +89,7 @@ class Entry:
     loaded: int = 0
     name: Chain[Name] = field(default_factory=Chain)
     states: Chain[Objects] | None = None
-    waiting: dict[int, Waiting] = field(default_factory=dict)
+    waiting: dict[int, WaitingChanges] = field(default_factory=dict)
     exact: dict[ReaderIds, Exact] = field(default_factory=dict)
     is_trimmed: bool = False
     has_missed: bool = False
@@ -101,12 +101,12 @@ class Entry:
         if self.ids.has_ended(write_id):
             return
         self.ids.allocate(write_id, txn)
-        waiting = self.waiting.setdefault(txn, Waiting(write_id))
+        waiting = self.waiting.setdefault(txn, WaitingChanges(write_id))
         waiting.effects[number] = effect
         self._begin(effect)
         self._conclude(txn, waiting)
 
-    def commit(self, txn: int, write_id: int, commit: Commit) -> None:
+    def commit(self, txn: int, write_id: int, commit: CommitMark) -> None:
         """Make a txn visible here, or as soon as all changes it covers have come."""
         if self.ids.has_ended(write_id):
             return
@@ -114,7 +114,7 @@ class Entry:
             self.ids.end(write_id, txn, committed=True)
             return
         self.ids.allocate(write_id, txn)
-        waiting = self.waiting.setdefault(txn, Waiting(write_id))
+        waiting = self.waiting.setdefault(txn, WaitingChanges(write_id))
         waiting.commit = commit
         self._conclude(txn, waiting)
 
@@ -247,7 +247,7 @@ class Entry:
         value = described(self.table, exact.name, exact.objects, what)
         return Found(value, "hit", exact.name, exact.position)
 
-    def _conclude(self, txn: int, waiting: Waiting) -> None:
+    def _conclude(self, txn: int, waiting: WaitingChanges) -> None:
         commit = waiting.commit
         if commit is None or len(waiting.effects) < commit.changes:
             return

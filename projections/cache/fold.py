@@ -15,9 +15,9 @@ from ledger.core.events.events import Event, LogCut
 from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
-from ledger.reads.metadata import TABLE, Answer, Metadata, Name, Objects, described
+from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, Name, Objects, described
 from projections.cache.bootstrap import entries_of, gone_of
-from projections.cache.entry import Commit, Entry, is_external
+from projections.cache.entry import CommitMark, Entry, is_external
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.names import TakenNames
 from projections.cache.steps import (
@@ -73,7 +73,7 @@ class Stored(NamedTuple):
 
 
 @dataclass(slots=True)
-class Positions:
+class AppliedPositions:
     """The applied events: all up to `last`, and later ones in `ahead`.
 
     `cuts` holds the position that a cut in `ahead` follows: no event lies between.
@@ -112,7 +112,7 @@ class CacheState:
     needed.
     """
 
-    positions: Positions = field(default_factory=Positions)
+    positions: AppliedPositions = field(default_factory=AppliedPositions)
     entries: dict[int, Entry] = field(default_factory=dict)
     names: TakenNames = field(default_factory=TakenNames)
     dropped: OrderedDict[int, None] = field(default_factory=OrderedDict)
@@ -166,7 +166,7 @@ class CacheState:
 
 def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> CacheState:
     """Return the cache of a domain's state, with its waiting changes."""
-    cache = CacheState(Positions(state.position), blank=blank)
+    cache = CacheState(AppliedPositions(state.position), blank=blank)
     for entry in entries_of(state, blank).values():
         cache.adopt(entry)
     cache.gone = gone_of(state)
@@ -211,7 +211,7 @@ def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | En
         case ChangedAtOnce():
             entry.change_at_once(position, step.effect)
         case Ended(committed=True):
-            entry.commit(step.txn, step.write_id, Commit(position, step.changes))
+            entry.commit(step.txn, step.write_id, CommitMark(position, step.changes))
         case Ended():
             entry.abort(step.txn, step.write_id)
     entry.trim(VERSIONS_MAX)
@@ -231,7 +231,7 @@ def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> frozenset[
     return frozenset((entry.table,))
 
 
-def read(cache: CacheState, wanted: Wanted) -> Answer:
+def read(cache: CacheState, wanted: Wanted) -> MetadataAnswer:
     """Return what a reader sees, or the reason why the store must answer.
 
     The position is that of the cache, or of the store that filled the entry if that is still ahead.
@@ -239,21 +239,21 @@ def read(cache: CacheState, wanted: Wanted) -> Answer:
     return seen_in(cache, cache.resolve(wanted), wanted)
 
 
-def seen_in(cache: CacheState, entry: Entry | None, wanted: Wanted) -> Answer:
+def seen_in(cache: CacheState, entry: Entry | None, wanted: Wanted) -> MetadataAnswer:
     """Return what a reader sees in an entry, as `read` does."""
     position = cache.positions.last
     if entry is not None and entry.since > position:
         position = entry.since
     if position < wanted.token or (wanted.own_txn and not wanted.token):
-        return Answer(None, "store", position, "token")
+        return MetadataAnswer(None, "store", position, "token")
     if entry is None:
-        return Answer(None, "store", position, "id_mismatch" if wanted.table else "absent")
+        return MetadataAnswer(None, "store", position, "id_mismatch" if wanted.table else "absent")
     found = entry.find(wanted.what, wanted.ids, wanted.own_txn)
     if found.value is None:
-        return Answer(None, "store", position, found.reason)
+        return MetadataAnswer(None, "store", position, found.reason)
     if wanted.name not in (None, found.name) and not is_called(found.name, wanted.name):
-        return Answer(None, "store", position, "id_mismatch")
-    return Answer(found.value, "cache", max(position, found.position), found.reason)
+        return MetadataAnswer(None, "store", position, "id_mismatch")
+    return MetadataAnswer(found.value, "cache", max(position, found.position), found.reason)
 
 
 def is_called(name: Name | None, wanted: Name) -> bool:
@@ -261,11 +261,11 @@ def is_called(name: Name | None, wanted: Name) -> bool:
     return name is not None and name_key(*name) == name_key(*wanted)
 
 
-def at_one_position(answers: list[Answer], position: int) -> list[Answer]:
+def at_one_position(answers: list[MetadataAnswer], position: int) -> list[MetadataAnswer]:
     """Return answers without those ahead of a cache at `position`, unless all are equally far."""
     if len({each.position for each in answers}) <= 1:
         return answers
-    ahead = Answer(None, "store", position, "ahead_of_cache")
+    ahead = MetadataAnswer(None, "store", position, "ahead_of_cache")
     return [ahead if each.position > position else each for each in answers]
 
 

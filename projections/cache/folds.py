@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
-from ledger.reads.metadata import Answer
+from ledger.reads.metadata import MetadataAnswer
 from projections.cache import fold, one_version
 from projections.cache.fold import Stored, Wanted
 from projections.cache.ids import ReaderIds
@@ -30,7 +30,7 @@ class CacheFold(Protocol):
         """Apply an accepted event, once; return the tables whose entries it may have changed."""
         ...
 
-    def read(self, wanted: Wanted) -> tuple[int, Answer]:
+    def read(self, wanted: Wanted) -> tuple[int, MetadataAnswer]:
         """Return the table of a read, 0 if unknown, and what the reader sees of it.
 
         An answer without a value holds the reason why the store must answer.
@@ -87,7 +87,7 @@ class ManyVersions(CacheFold):
     def apply(self, event: Event) -> Iterable[int]:
         return fold.apply(self._cache, event)
 
-    def read(self, wanted: Wanted) -> tuple[int, Answer]:
+    def read(self, wanted: Wanted) -> tuple[int, MetadataAnswer]:
         """Return the table that a reader means, and what it sees of it."""
         entry = self._cache.resolve(wanted)
         answer = fold.seen_in(self._cache, entry, wanted)
@@ -149,7 +149,7 @@ class OneVersion(CacheFold):
         )
         return {each.table for each in about}
 
-    def read(self, wanted: Wanted) -> tuple[int, Answer]:
+    def read(self, wanted: Wanted) -> tuple[int, MetadataAnswer]:
         """Return the table that a reader means, and what it sees of it."""
         entry = self._cache.resolve(wanted)
         return (entry.table if entry is not None else 0), self._cache.read(wanted)

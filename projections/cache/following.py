@@ -23,7 +23,7 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, read_newest
 from ledger.log.port import Log, Record, Topic
 from ledger.reads.lineage import Gap, gaps_of
-from ledger.reads.metadata import Answer
+from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity
 from projections.cache.fold import Stored, Wanted, at_one_position
 from projections.cache.folds import CacheFold, ManyVersions
@@ -123,7 +123,7 @@ class FollowedEntries(Entries):
     def gaps(self) -> Sequence[Gap]:
         return self._gaps
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
         """Return answers as of one position, the last applied, or a later one of the store.
 
         Raises the error that ended the following.
@@ -131,8 +131,10 @@ class FollowedEntries(Entries):
         with self._changed:
             self._check()
             if not self._has_come:
-                return [Answer(None, "store", self._fold.position, "ahead_of_cache")] * len(wanted)
-            answers: list[Answer] = []
+                return [MetadataAnswer(None, "store", self._fold.position, "ahead_of_cache")] * len(
+                    wanted
+                )
+            answers: list[MetadataAnswer] = []
             for each in wanted:
                 table, answer = self._fold.read(each)
                 self.tables.touch(table)

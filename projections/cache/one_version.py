@@ -15,10 +15,10 @@ from ledger.core.events.events import Event
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
-from ledger.reads.metadata import Answer, Metadata, Name, Objects, Reason, described
+from ledger.reads.metadata import Metadata, MetadataAnswer, Name, Objects, Reason, described
 from projections.cache.bootstrap import entries_of, gone_of
-from projections.cache.entry import Commit, Entry, Waiting, is_external
-from projections.cache.fold import Positions, Stored, Wanted
+from projections.cache.entry import CommitMark, Entry, WaitingChanges, is_external
+from projections.cache.fold import AppliedPositions, Stored, Wanted
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
 from projections.cache.steps import (
@@ -54,7 +54,7 @@ class TaggedEntry:
     objects: Objects | None = None
     overwritten: int = 0
     loaded: int = 0
-    waiting: dict[int, Waiting] = field(default_factory=dict)
+    waiting: dict[int, WaitingChanges] = field(default_factory=dict)
 
     def tag(self) -> Tag:
         """Return the tag; ids whose changes overwrote the entry count as committed in it."""
@@ -85,7 +85,7 @@ class TaggedEntry:
         if self.objects is None and not effect.creates:
             self.overwritten = max(self.overwritten, position)
             return
-        waiting = self.waiting.setdefault(step.txn, Waiting(step.write_id))
+        waiting = self.waiting.setdefault(step.txn, WaitingChanges(step.write_id))
         waiting.effects[step.number] = effect
         if effect.objects is not None and step.write_id and position > self.overwritten:
             self.objects, self.overwritten = effect.objects, position
@@ -100,8 +100,8 @@ class TaggedEntry:
         if not step.changes or is_missed:
             self.ids.end(step.write_id, step.txn, committed=True)
             return
-        waiting = self.waiting.setdefault(step.txn, Waiting(step.write_id))
-        waiting.commit = Commit(position, step.changes)
+        waiting = self.waiting.setdefault(step.txn, WaitingChanges(step.write_id))
+        waiting.commit = CommitMark(position, step.changes)
         self._conclude(step.txn, waiting)
 
     def abort(self, step: Ended) -> None:
@@ -146,7 +146,7 @@ class TaggedEntry:
             return "ahead_of_cache"
         return "before_floor" if own.covers(ids) else "incomparable"
 
-    def _conclude(self, txn: int, waiting: Waiting) -> None:
+    def _conclude(self, txn: int, waiting: WaitingChanges) -> None:
         commit = waiting.commit
         if commit is None or len(waiting.effects) < commit.changes:
             return
@@ -177,7 +177,7 @@ class OneVersionCache:
         self, position: int = 0, *, blank: Callable[[int], TaggedEntry] = TaggedEntry
     ) -> None:
         self.entries: dict[int, TaggedEntry] = {}
-        self.positions = Positions(position)
+        self.positions = AppliedPositions(position)
         self.gone: set[int] = set()
         self._blank = blank
 
@@ -202,17 +202,17 @@ class OneVersionCache:
                 if position > entry.since:
                     apply_step(entry, position, step)
 
-    def read(self, wanted: Wanted) -> Answer:
+    def read(self, wanted: Wanted) -> MetadataAnswer:
         """Return what a reader sees, or the reason why the store must answer."""
         entry = self.resolve(wanted)
         position = self.positions.last if entry is None else max(self.positions.last, entry.since)
         reason = self._refuses(wanted, entry, position)
         if reason is not None or entry is None:
-            return Answer(None, "store", position, reason or "absent")
+            return MetadataAnswer(None, "store", position, reason or "absent")
         value = entry.value(wanted.what)
         if value is None:
-            return Answer(None, "store", position, "absent")
-        return Answer(value, "cache", max(position, entry.loaded), "hit")
+            return MetadataAnswer(None, "store", position, "absent")
+        return MetadataAnswer(value, "cache", max(position, entry.loaded), "hit")
 
     def fill(self, wanted: Wanted, stored: Stored) -> bool:
         """Keep the store's answer; waiting changes are not overwritten.

@@ -5,8 +5,8 @@ from time import monotonic, sleep
 
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError, UnknownTableError
-from ledger.reads.cache import CacheReads, CacheStatus, MismatchRow, ReadCount, Verified
-from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read, ReadAt
+from ledger.reads.cache import CacheReads, CacheStatus, MismatchRow, ReadCount, VerifiedCache
+from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt
 from ledger.reads.rows import Identity
 from projections.cache.lists import Lists
 from projections.cache.reads import MetadataCache
@@ -37,12 +37,12 @@ class CacheProcess(CacheReads):
         self._is_loading = is_loading
         self._max_wait_ms = max_wait_ms
 
-    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         if bounds.max_wait_ms > self._max_wait_ms:
             raise self._too_long()
         return self.cache.metadata(reads, bounds)
 
-    def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> Answer:
+    def metadata_at(self, read: ReadAt, bounds: Bounds = AT_HAND) -> MetadataAnswer:
         """Return what a reader with the list of a position, or the newest list, sees.
 
         The newest list is not older than the token: an older one would hide its change. The read
@@ -100,7 +100,7 @@ class CacheProcess(CacheReads):
         for read in self._lists.newest(tables):
             self.metadata([read])
 
-    def verify(self, tables: int) -> Verified:
+    def verify(self, tables: int) -> VerifiedCache:
         """Compare some of the held tables with the store; if no table is held, read some first."""
         if not self.cache.entries.held():
             self.warm(tables)
@@ -109,7 +109,7 @@ class CacheProcess(CacheReads):
             MismatchRow(each.wanted.table or 0, each.wanted.what, each.cached, each.stored)
             for each in found
         ]
-        return Verified(compared, rows)
+        return VerifiedCache(compared, rows)
 
     def close(self) -> None:
         """Do nothing: the caller closes the cache."""

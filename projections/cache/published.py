@@ -34,7 +34,7 @@ from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.source import RowMetadataStore
 from projections.cache.topic import KINDS, Gathered, Marker, rows_held
 from projections.errors import CacheTopicMissingError, StoreVersionError
-from projections.fold.fold import Mark
+from projections.fold.fold import FoldMark
 from projections.reads import lookups
 from projections.rows.keys import HISTORY, number_key
 from projections.store.memory import MemoryStore
@@ -72,7 +72,7 @@ class PublishedRows(RowReader):
     """
 
     def __init__(self, log: Log, *, clock: Clock | None = None) -> None:
-        self.mark = Mark(0, "", 0, "")
+        self.mark = FoldMark(0, "", 0, "")
         self.has_come = False
         self.next_offset = self.end = 0
         self.trouble: LedgerError | None = None

@@ -24,7 +24,7 @@ from projections.cache.topic import (
     rows_held,
 )
 from projections.errors import PublishedElsewhereError
-from projections.fold.fold import Mark
+from projections.fold.fold import FoldMark
 from projections.rows.keys import LOG, read_value
 from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, RowStore
 
@@ -51,7 +51,7 @@ class Publisher:
         self._first = 0
         self._end = 0
         self._is_equal = False
-        self._ahead: Mark | None = None
+        self._ahead: FoldMark | None = None
 
     def start(self) -> None:
         """Bring the topic to the position of the store, however the last publisher ended.
@@ -92,16 +92,16 @@ class Publisher:
         """Close the writer of the topic."""
         self._writer.close()
 
-    def _mark(self) -> Mark | None:
+    def _mark(self) -> FoldMark | None:
         data = self._rows.get(LOG)
-        return None if data is None else Mark(*read_value(data))
+        return None if data is None else FoldMark(*read_value(data))
 
-    def _is_ahead(self, mark: Mark) -> bool:
+    def _is_ahead(self, mark: FoldMark) -> bool:
         """Return whether the topic is ahead of a store of the same log."""
         ahead = self._ahead
         return ahead is not None and ahead.topic == mark.topic and ahead.position > mark.position
 
-    def _ends_with(self, mark: Mark, end: int) -> bool:
+    def _ends_with(self, mark: FoldMark, end: int) -> bool:
         """Return whether the last record is the marker of the store's position."""
         if end == 0:
             return False

@@ -25,8 +25,8 @@ from ledger.reads.metadata import (
     AT_HAND,
     MAX_WAIT_MS,
     TABLE,
-    Answer,
     Bounds,
+    MetadataAnswer,
     MetadataReads,
     Policy,
     Read,
@@ -128,7 +128,7 @@ class MetadataCache(MetadataReads):
         max_wait_ms: int = MAX_WAIT_MS,
         max_lag_ms: int | None = None,
         policy: Policy = "list",
-    ) -> Answer:
+    ) -> MetadataAnswer:
         """Return what a reader of `write_ids` sees of an object of a table.
 
         Bring `table_id` with a name: names are reused. `own_txn` sees its own changes too, given
@@ -144,7 +144,7 @@ class MetadataCache(MetadataReads):
         read = Read(table, write_ids, table_id, what, own_txn)
         return self.metadata([read], Bounds(token or 0, max_wait_ms, max_lag_ms, policy))[0]
 
-    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         """Return several answers as of one position: all from the cache, or all from the store.
 
         Raises as `read`.
@@ -222,8 +222,8 @@ class MetadataCache(MetadataReads):
         return Wanted(name, ids, number, what, own_txn, needed)
 
     def _after_waiting(
-        self, wanted: Sequence[Wanted], answers: list[Answer], until_s: float
-    ) -> list[Answer]:
+        self, wanted: Sequence[Wanted], answers: list[MetadataAnswer], until_s: float
+    ) -> list[MetadataAnswer]:
         """Return later answers of the entries, if waiting may bring all that is missing."""
         began_s, has_waited = monotonic(), False
         while True:
@@ -243,10 +243,10 @@ class MetadataCache(MetadataReads):
         self,
         reads: Sequence[Read],
         wanted: Sequence[Wanted],
-        answers: Sequence[Answer],
+        answers: Sequence[MetadataAnswer],
         until_s: float,
         max_wait_ms: int,
-    ) -> list[Answer]:
+    ) -> list[MetadataAnswer]:
         """Return the store's answers to all reads, since the entries cannot answer some."""
         stored = self._from_store(wanted, until_s, max_wait_ms)
         # The store may hold rows from before a cut until they are made anew.
@@ -257,7 +257,7 @@ class MetadataCache(MetadataReads):
         self._keep(wanted, answers, stored)
         missed = next(answer.reason for answer in answers if answer.value is None)
         return [
-            Answer(
+            MetadataAnswer(
                 value,
                 "store",
                 found.position,
@@ -282,7 +282,7 @@ class MetadataCache(MetadataReads):
         return found
 
     def _keep(
-        self, wanted: Sequence[Wanted], answers: Sequence[Answer], found: Sequence[Stored]
+        self, wanted: Sequence[Wanted], answers: Sequence[MetadataAnswer], found: Sequence[Stored]
     ) -> None:
         """Let the entries keep the store's answers where they had none."""
         for asked, stored, answer in zip(wanted, found, answers, strict=True):
@@ -292,7 +292,7 @@ class MetadataCache(MetadataReads):
                     self.fills[is_kept] += 1
 
 
-def may_come(wanted: Wanted, answer: Answer) -> bool:
+def may_come(wanted: Wanted, answer: MetadataAnswer) -> bool:
     """Return whether the entries may answer later; a list of all possible ids never ends."""
     is_endless = wanted.ids is not None and wanted.ids.hwm == ID_MAX
     is_vain = is_endless or (wanted.own_txn and not wanted.token)

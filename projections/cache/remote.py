@@ -17,7 +17,7 @@ from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LogUnavailableError, UnknownTableError
 from ledger.log.port import Log
 from ledger.reads.errors import no_list
-from ledger.reads.metadata import Answer, Read, ReadAt
+from ledger.reads.metadata import MetadataAnswer, Read, ReadAt
 from ledger.reads.port import Identity, TableRow
 from projections.cache import rows_as_entries
 from projections.cache.fold import Wanted
@@ -138,9 +138,9 @@ class PublishedEntries(RowEntries, ServedEntries):
         """Return why no rows come."""
         return str(self._site.problem() or "")
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
         if self.is_loading():
-            return [Answer(None, "store", self.position(), "loading")] * len(wanted)
+            return [MetadataAnswer(None, "store", self.position(), "loading")] * len(wanted)
         return super().read_many(wanted)
 
     def lag(self) -> Lag | None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ledger.errors import LogRewrittenError
 from ledger.reads.lineage import Gap
-from ledger.reads.metadata import Answer
+from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity, Reached
 from projections.cache import rows_as_entries
 from projections.cache.entry import Entry
@@ -96,7 +96,7 @@ class RowEntries(Entries):
             self._note_position()
             return lookups.at(self._rows, self._cache.position)
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
         """Return answers as of the last refresh, which is a new one if that was long ago."""
         with self._turn:
             if monotonic() - self._refreshed_s > self._refresh_s:
@@ -180,7 +180,7 @@ class RowEntries(Entries):
         self._cache.entries.clear()
         self._stamps.clear()
 
-    def _read(self, wanted: Wanted) -> Answer:
+    def _read(self, wanted: Wanted) -> MetadataAnswer:
         table = wanted.table
         if table is None and wanted.name is not None:
             table = rows_as_entries.table_named(self._rows, wanted.name, wanted.ids)
@@ -219,7 +219,7 @@ class RowEntries(Entries):
         for gone in self.tables.hold(entry.table, entry_bytes(entry)):
             del self._cache.entries[gone], self._stamps[gone]
 
-    def _answer(self, wanted: Wanted) -> Answer:
+    def _answer(self, wanted: Wanted) -> MetadataAnswer:
         """Answer from the entry, with the waiting changes of the reader's own txn."""
         entry = self._cache.entries.get(wanted.table or 0)
         if entry is not None:

@@ -17,7 +17,7 @@ from ledger.core.state.tables import Pending, name_key
 from ledger.reads.metadata import Name, Objects, objects_of
 from projections.cache.bootstrap import effect_of_change
 from projections.cache.chain import Chain, Version
-from projections.cache.entry import Entry, Waiting
+from projections.cache.entry import Entry, WaitingChanges
 from projections.cache.fold import VERSIONS_MAX, Stored, Wanted, is_called
 from projections.cache.ids import IdStates, ReaderIds
 from projections.cache.objects import Effect, shared
@@ -40,7 +40,7 @@ from projections.rows.packing import pack
 from projections.store.port import RowReader, highest_first, prefix_end
 
 
-class Change(NamedTuple):
+class RowChange(NamedTuple):
     """A change of a table's name or definition, or its drop: its position and its write id."""
 
     position: int
@@ -49,12 +49,12 @@ class Change(NamedTuple):
     is_dropped: bool
 
 
-def changes(rows: RowReader, kind: bytes, table: int, after: int = 0) -> Iterator[Change]:
+def changes(rows: RowReader, kind: bytes, table: int, after: int = 0) -> Iterator[RowChange]:
     """Return the changes of one kind, `NAMED` or `DEFINED`, after a position, the newest first."""
     ends = pair_key(kind, table, after + 1), prefix_end(number_key(kind, table))
     for key, data in highest_first(rows, *ends):
         fields = read_value(data)
-        yield Change(
+        yield RowChange(
             last_number(key),
             fields.get("write_id", 0),
             tuple(fields["name"]) if "name" in fields else None,
@@ -62,7 +62,7 @@ def changes(rows: RowReader, kind: bytes, table: int, after: int = 0) -> Iterato
         )
 
 
-def newest(rows: RowReader, kind: bytes, table: int, ids: ReaderIds | None) -> Change | None:
+def newest(rows: RowReader, kind: bytes, table: int, ids: ReaderIds | None) -> RowChange | None:
     """Return the newest change of one kind that a reader sees, None if it sees none.
 
     The scan passes only over changes of that kind that the reader does not see.
@@ -147,10 +147,10 @@ def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
     return definition_from(read_value(data))
 
 
-def waiting(rows: RowReader, table: int, txn: int) -> dict[int, Waiting]:
+def waiting(rows: RowReader, table: int, txn: int) -> dict[int, WaitingChanges]:
     """Return the changes of a table that wait with a txn, by the txn."""
     prefix = number_key(WAITING, txn)
-    found = Waiting(0)
+    found = WaitingChanges(0)
     for key, data in rows.scan(prefix, prefix_end(prefix)) if txn else ():
         write_id, form = read_value(data)
         change: Pending = pending_from(form)
@@ -220,13 +220,13 @@ def catch_up(rows: RowReader, entry: Entry) -> None:
     entry.since = lookups.position(rows)
 
 
-def missed(rows: RowReader, kind: bytes, entry: Entry) -> list[Change]:
+def missed(rows: RowReader, kind: bytes, entry: Entry) -> list[RowChange]:
     """Return the newest changes of one kind since an entry was made, oldest first.
 
     There is at most one more than an entry keeps: if changes before them are left out, trimming
     then drops all that the entry held, and shows it.
     """
-    found: list[Change] = []
+    found: list[RowChange] = []
     for change in islice(changes(rows, kind, entry.table, entry.since), VERSIONS_MAX + 1):
         found.append(change)
         if not change.write_id:

@@ -14,7 +14,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError
 from ledger.reads.lineage import Gap
-from ledger.reads.metadata import Answer, Objects
+from ledger.reads.metadata import MetadataAnswer, Objects
 from ledger.reads.port import Identity
 from projections.cache.entry import Entry, Weighed, is_external
 from projections.cache.fold import CacheState, Stored, Wanted
@@ -53,7 +53,7 @@ class Entries(Protocol):
         """Return the gaps that cuts left in the log, as far as it was read."""
         ...
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
         """Return answers as of one position; an answer without a value must come from the store.
 
         Raises LogRewrittenError once the log is known to have lost events of earlier answers.

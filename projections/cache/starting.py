@@ -14,7 +14,7 @@ from ledger.clock import SystemClock
 from ledger.errors import LogRefusedError, LogUnavailableError
 from ledger.log.port import Log
 from ledger.reads.lineage import Gap
-from ledger.reads.metadata import Answer
+from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity
 from projections.cache.fold import Stored, Wanted
 from projections.cache.following import FollowedEntries
@@ -99,10 +99,10 @@ class StartingEntries(ServedEntries):
         """Return the gaps that cuts left in the log, none before it was read."""
         return () if self._followed is None else self._followed.gaps()
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
         """Return answers as of the last event applied; raises the error that ended them."""
         if self.is_loading() or self._followed is None:
-            return [Answer(None, "store", self.position(), "loading")] * len(wanted)
+            return [MetadataAnswer(None, "store", self.position(), "loading")] * len(wanted)
         return self._followed.read_many(wanted)
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:

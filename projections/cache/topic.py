@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Self
 
 from ledger.log.port import Record
-from projections.fold.fold import Mark
+from projections.fold.fold import FoldMark
 from projections.rows.keys import (
     CUT,
     DEFINED,
@@ -79,7 +79,7 @@ class Marker(NamedTuple):
         """Return the marker of a batch that brings readers to the position of rows."""
         mark = rows.get(LOG)
         assert mark is not None, "rows without a position are not published"
-        event = rows.get(number_key(HISTORY, Mark(*read_value(mark)).position))
+        event = rows.get(number_key(HISTORY, FoldMark(*read_value(mark)).position))
         assert event is not None, "every event has a row"
         return cls(FORMAT_VERSION, first, offset, mark, event)
 
@@ -87,9 +87,9 @@ class Marker(NamedTuple):
         """Return the value of the marker's record."""
         return value([*self[:3], read_value(self.mark), read_value(self.event)])
 
-    def at(self) -> Mark:
+    def at(self) -> FoldMark:
         """Return the end of the rows."""
-        return Mark(*read_value(self.mark))
+        return FoldMark(*read_value(self.mark))
 
     def rows(self) -> dict[bytes, bytes]:
         """Return the rows with the position of the store."""

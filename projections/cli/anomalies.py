@@ -29,7 +29,7 @@ app = typer.Typer(no_args_is_help=True)
 TableOption = Annotated[str | None, typer.Option(help="Only of this table, or its id.")]
 
 
-class Counted(NamedTuple):
+class AnomalyCount(NamedTuple):
     """Anomalies by kind; `is_all` is false where one commit has more than are counted."""
 
     kinds: Mapping[str, int]
@@ -152,14 +152,14 @@ def newly_known(
     return found
 
 
-def counted(reads: Reads, catalog: str, table: int | None = None) -> Counted:
+def counted(reads: Reads, catalog: str, table: int | None = None) -> AnomalyCount:
     """Return how many anomalies are not acknowledged, of a table or of all."""
     known = Known(reads, catalog)
     kinds, is_all = Counter[str](), True
     for page, is_whole in pages(reads, table):
         kinds.update(row.kind for row in page if not known.has(row))
         is_all &= is_whole
-    return Counted(dict(sorted(kinds.items())), is_all)
+    return AnomalyCount(dict(sorted(kinds.items())), is_all)
 
 
 def pages(
@@ -179,7 +179,7 @@ def pages(
         after = last - 1 if before else last
 
 
-def counts_shown(found: Counted, output: Output) -> dict[str, Any]:
+def counts_shown(found: AnomalyCount, output: Output) -> dict[str, Any]:
     """Return counts as fields: one line for each kind, or an object in JSON."""
     more = "" if found.is_all else " or more"
     kinds = (

@@ -17,15 +17,15 @@ from ledger.config.address import Address, find_address
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads.cache import CacheReads, CacheStatus, Verified
+from ledger.reads.cache import CacheReads, CacheStatus, VerifiedCache
 from ledger.reads.errors import check_list_is_of
 from ledger.reads.http_form import form_of
 from ledger.reads.metadata import (
     MAX_WAIT_MS,
     POLICIES,
     TABLE,
-    Answer,
     Bounds,
+    MetadataAnswer,
     Read,
     ReadAt,
     TableMetadata,
@@ -153,7 +153,7 @@ def cache_read(
         seen = position_in(cache, least)
         bounds = Bounds(seen, max_wait_ms, max_lag_ms, POLICIES[policy])
 
-        def ask(read: ReadAt) -> Answer:
+        def ask(read: ReadAt) -> MetadataAnswer:
             if listed is None:
                 return cache.metadata_at(read, bounds)
             named = read.table or read.table_id or 0
@@ -223,7 +223,7 @@ def status_fields(status: CacheStatus, output: Output) -> dict[str, Any]:
     return fields
 
 
-def answer_fields(found: Answer) -> dict[str, Any]:
+def answer_fields(found: MetadataAnswer) -> dict[str, Any]:
     """Return an answer as fields."""
     why = {"source": found.source, "reason": found.reason, "position": found.position}
     if not isinstance(found.value, TableMetadata):
@@ -243,12 +243,12 @@ def answer_fields(found: Answer) -> dict[str, Any]:
     }
 
 
-def verified_fields(found: Verified) -> dict[str, Any]:
+def verified_fields(found: VerifiedCache) -> dict[str, Any]:
     """Return the result of a comparison as fields."""
     return {"compared": found.compared, "mismatches": form_of(found.mismatches)}
 
 
-def by_name_or_id(ask: Callable[[ReadAt], Answer], read: ReadAt) -> Answer:
+def by_name_or_id(ask: Callable[[ReadAt], MetadataAnswer], read: ReadAt) -> MetadataAnswer:
     """Return the answer to a read; digits that name no table are an id."""
     name = read.table or ""
     if read.table_id is None and (number := number_of(name)) is not None:

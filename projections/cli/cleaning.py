@@ -8,9 +8,15 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, say
-from ledger.cli.confirming import YesOption, confirm
 from ledger.cli.failures import Stopped
-from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
+from ledger.cli.options import (
+    CONFIGURED,
+    CatalogOption,
+    NameOption,
+    YesOption,
+    confirm,
+    number_option,
+)
 from ledger.client import Ledger
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow

@@ -18,25 +18,25 @@ from ledger.core.state.traits import partitioned_by
 from ledger.reads.port import FileRow, Reads, TableRow
 
 
-class PartitionColumn(NamedTuple):
+class FormerColumn(NamedTuple):
     """A partition column at some time; type "" and id 0 if not known."""
 
     name: str
     type: str
     id: int
 
-    def is_same(self, other: "PartitionColumn") -> bool:
+    def is_same(self, other: "FormerColumn") -> bool:
         """Return whether both are certainly one column: a replaced table may use ids again."""
         has_other_id = bool(self.id and other.id) and self.id != other.id
         return self.name.lower() == other.name.lower() and not has_other_id
 
 
-Columns = Sequence[PartitionColumn]
+Columns = Sequence[FormerColumn]
 
 
 def columns_of(definition: TableDefinition | None) -> Columns:
     """Return the partition columns of a definition, [] for None."""
-    return [PartitionColumn(*each) for each in partitioned_by(definition)] if definition else []
+    return [FormerColumn(*each) for each in partitioned_by(definition)] if definition else []
 
 
 def columns_at(reads: Reads, row: TableRow, version: int | None, position: int | None) -> Columns:
@@ -69,7 +69,7 @@ def of_partition(
     value; so may a file whose value does not fit the type. Raises BadParameter for a name that is
     not a partition column, a value that does not fit its type, or a column given twice.
     """
-    values: dict[PartitionColumn, str | None] = {}
+    values: dict[FormerColumn, str | None] = {}
     for text in wanted:
         name, sign, value = text.partition("=")
         column = next((each for each in columns if each.name.lower() == name.lower()), None)
@@ -86,7 +86,7 @@ def of_partition(
     return [file for file in files if may_hold(file, by_add[file.added], values)]
 
 
-def may_hold(file: FileRow, columns: Columns, wanted: Mapping[PartitionColumn, str | None]) -> bool:
+def may_hold(file: FileRow, columns: Columns, wanted: Mapping[FormerColumn, str | None]) -> bool:
     """Return whether a file may hold rows with these values, by its partition values."""
     return all(
         may_be_equal(own, column.type, value)

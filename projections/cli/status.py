@@ -43,7 +43,7 @@ FIELDS: Final = (
 )
 
 
-class Seen(NamedTuple):
+class SeenLog(NamedTuple):
     """What the log holds: ledger, last position, number of records, and the leader if one beats."""
 
     origin: Token
@@ -114,7 +114,7 @@ def why_unwell(problem: LedgerError) -> str:
     return str(problem)
 
 
-def seen_in_rows(reads: Reads, seen: Seen | None, output: Output) -> Mapping[str, Any]:
+def seen_in_rows(reads: Reads, seen: SeenLog | None, output: Output) -> Mapping[str, Any]:
     """Return the facts from the rows, as fields."""
     mark, counts, position = reads.watermark(), reads.counts(), reads.position()
     newest = reads.history(max(0, position - 1), 1)
@@ -145,7 +145,7 @@ def rows_behind(reads: Reads, position: int, wait_s: float) -> list[str]:
     return []
 
 
-def seen_in_log(address: Address) -> Seen:
+def seen_in_log(address: Address) -> SeenLog:
     """Return the facts of the log, and its leader if one beats within a second.
 
     Raises LogUnavailableError soon if the broker is away or hangs.
@@ -157,7 +157,7 @@ def seen_in_log(address: Address) -> Seen:
         end = log.ends(Topic.EVENTS)[1]
         with closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats:
             leader = leader_heard(beats, BEAT_WAIT_S)
-        return Seen(Token(created.ledger, created.domain, 0), position, end, leader)
+        return SeenLog(Token(created.ledger, created.domain, 0), position, end, leader)
 
 
 def genesis(log: Log) -> LedgerCreated:

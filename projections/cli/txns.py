@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
-from ledger.cli.confirming import YesOption, confirm
-from ledger.cli.options import NameOption, TxnArgument
+from ledger.cli.options import NameOption, TxnArgument, YesOption, confirm
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.reads.port import Reads, TxnRow

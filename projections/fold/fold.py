@@ -28,7 +28,6 @@ from ledger.log.port import Log, Record, Topic
 from projections.errors import StoreForeignError
 from projections.fold.tally import Tally
 from projections.rows import (
-    app_versions,
     catalogs,
     conflicts,
     counts,
@@ -61,7 +60,6 @@ PROJECTIONS: Final[Sequence[Projection]] = (
     metadata,
     files,
     versions,
-    app_versions,
     protocols,
     conflicts,
     watermarks,
@@ -83,7 +81,7 @@ class Fed(NamedTuple):
     dropped: int
 
 
-class Mark(NamedTuple):
+class FoldMark(NamedTuple):
     """The last record in the rows: position and chain of its event, next offset, topic."""
 
     position: int
@@ -110,7 +108,7 @@ class Fold:
         store: RowStore,
         log: Log,
         resumed: checkpoints.Checkpoint,
-        mark: Mark,
+        mark: FoldMark,
         *,
         checkpoint_every: int,
         rows_per_write: int,
@@ -153,7 +151,7 @@ class Fold:
         """
         topic = log.topic_id(Topic.EVENTS)
         stored, data = store.get(LOG), store.get(CHECKPOINT)
-        mark = Mark(*read_value(stored)) if stored is not None else Mark(0, "", 0, topic)
+        mark = FoldMark(*read_value(stored)) if stored is not None else FoldMark(0, "", 0, topic)
         if mark.topic != topic:
             # Rows may be the last copy of lost events: an empty log must not replace them.
             check_not_lost(log, rows=[f"these rows go up to position {mark.position}"])
@@ -171,10 +169,10 @@ class Fold:
         )
 
     @property
-    def mark(self) -> Mark:
+    def mark(self) -> FoldMark:
         """The end of the rows."""
         position, chain, offset = self._end
-        return Mark(position, chain.hex(), offset, self._stored.topic)
+        return FoldMark(position, chain.hex(), offset, self._stored.topic)
 
     @property
     def position(self) -> int:

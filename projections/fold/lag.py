@@ -20,7 +20,7 @@ class Lag(NamedTuple):
     behind_ms: int
 
 
-class Look(NamedTuple):
+class LogEnd(NamedTuple):
     """The end of the log, and the monotonic time at which it was read."""
 
     end: int
@@ -36,7 +36,7 @@ class Backlog:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._turn = Lock()
-        self._looks: deque[Look] = deque()
+        self._looks: deque[LogEnd] = deque()
         # All that the log held at that time is read; None while nothing is unread.
         self._read_s: float | None = None
 
@@ -50,13 +50,13 @@ class Backlog:
         not answer.
         """
         _, end = self._log.ends(Topic.EVENTS, ASK_S)
-        now = Look(end, clock.monotonic_s())
+        now = LogEnd(end, clock.monotonic_s())
         with self._turn:
             least_s, most_s = self._waited(now, offset)
         behind_ms = max(round(least_s * 1000), clock.now_ms() - at_ms)
         return Lag(position, max(0, end - offset), min(round(most_s * 1000), behind_ms))
 
-    def _waited(self, now: Look, offset: int) -> tuple[float, float]:
+    def _waited(self, now: LogEnd, offset: int) -> tuple[float, float]:
         """Return the least and the greatest time for which the next record was unread, in s."""
         looks = self._looks
         while looks and looks[0].end <= offset:

@@ -29,7 +29,7 @@ from ledger.core.events.subjects import named_tables
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Pending, Table
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
 from ledger.log.file_list import FileList, chunks_of, unpack_chunks
 from projections.store.batch import Lookup
@@ -67,7 +67,7 @@ class Applied(NamedTuple):
 
     control: Control
     state: DomainState
-    ended: Mapping[int, OpenTxn]
+    ended: Mapping[int, TxnInFlight]
     named: Collection[int]
     tables: Mapping[int, TouchedTable]
     given: Collection[WriteId]
@@ -104,12 +104,12 @@ def touch(table: Table) -> TouchedTable:
     return TouchedTable(table, table.name, table.last_write_id, table.definition)
 
 
-def listed_files(body: TxnCommitted, txn: OpenTxn | None) -> dict[int, FileList | None]:
+def listed_files(body: TxnCommitted, txn: TxnInFlight | None) -> dict[int, FileList | None]:
     """Return the files that each part of a commit lists; files that `txn` staged come first."""
     return {part.table: part_files(part, txn) for part in body.parts if part.footprint is not None}
 
 
-def part_files(part: CommittedPart, txn: OpenTxn | None) -> FileList | None:
+def part_files(part: CommittedPart, txn: TxnInFlight | None) -> FileList | None:
     """Return the files of one part in the order sent, None if they cannot be decoded."""
     try:
         return unpack_chunks(chunks_of(part, txn))
@@ -142,23 +142,23 @@ def ending_txns(_control: Control, body: SessionClosed | TxnsExpired) -> Sequenc
     return [end.txn for end in body.ends]
 
 
-class Names(NamedTuple):
+class NamedIds(NamedTuple):
     """How to read the events of one type: its write ids, new or not, and the txns it ends."""
 
     write_ids: Callable[[Control, Any], Sequence[WriteId]] = lambda _control, _body: ()
     ended: Callable[[Control, Any], Sequence[int]] = lambda _control, _body: ()
 
 
-NOTHING: Final = Names()
-NAMES: Final[Mapping[type, Names]] = {
-    TxnOpened: Names(ids_given),
-    WriteIdsAllocated: Names(ids_given),
-    TableCreated: Names(own_id),
-    TableAltered: Names(own_id),
-    TableRenamed: Names(own_id),
-    TableDropped: Names(own_id),
-    TxnCommitted: Names(ids_of_parts, own_txn),
-    TxnAborted: Names(ended=own_txn),
-    SessionClosed: Names(ended=ending_txns),
-    TxnsExpired: Names(ended=ending_txns),
+NOTHING: Final = NamedIds()
+NAMES: Final[Mapping[type, NamedIds]] = {
+    TxnOpened: NamedIds(ids_given),
+    WriteIdsAllocated: NamedIds(ids_given),
+    TableCreated: NamedIds(own_id),
+    TableAltered: NamedIds(own_id),
+    TableRenamed: NamedIds(own_id),
+    TableDropped: NamedIds(own_id),
+    TxnCommitted: NamedIds(ids_of_parts, own_txn),
+    TxnAborted: NamedIds(ended=own_txn),
+    SessionClosed: NamedIds(ended=ending_txns),
+    TxnsExpired: NamedIds(ended=ending_txns),
 }

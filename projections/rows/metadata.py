@@ -26,7 +26,7 @@ from ledger.core.events.events import (
 )
 from ledger.core.evolve.form import pending_form
 from ledger.core.state.tables import name_key
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 from projections.rows.applied import Applied, MetadataChange, TouchedTable
 from projections.rows.keys import (
     DEFINED,
@@ -149,7 +149,7 @@ def waiting(applied: Applied, body: MetadataChange) -> RowChange:
     return pair_key(WAITING, txn, change.number), value([body.write_id, form])
 
 
-def no_longer_waiting(txn: OpenTxn) -> Iterator[RowChange]:
+def no_longer_waiting(txn: TxnInFlight) -> Iterator[RowChange]:
     """Return the ends of the changes that waited for the end of a txn."""
     for number in range(1, sum(txn.metadata.values()) + 1):
         yield pair_key(WAITING, txn.txn, number), None

@@ -1,6 +1,7 @@
-"""Protocols: the protocol that readers and writers of a table need, and its domain metadata.
+"""Protocols: what readers and writers of a table need, its domain metadata and app versions.
 
-The last action of each counts; a removed domain has no row.
+The last action of each counts; a removed domain has no row. An app version is how far an
+application came in a table (Delta's SetTransaction).
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from ledger.core.events.events import TxnCommitted
 from ledger.core.state.staged_progress import whole_domains
 from ledger.log.file_list import chunks_of
 from projections.rows.applied import Applied
-from projections.rows.keys import DOMAIN, PROTOCOL, number_key, text_key, value
+from projections.rows.keys import APP, DOMAIN, PROTOCOL, number_key, text_key, value
 from projections.rows.projection import Rows
 from projections.store.port import RowChange
 
@@ -30,4 +31,19 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
             yield text_key(DOMAIN, part.table, domain.name), said
 
 
-ROWS: Final[Mapping[type, Rows]] = {TxnCommitted: committed}
+def progress(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
+    """Return the row of every application whose progress a commit records."""
+    control = applied.control
+    for part in body.parts:
+        for chunk in chunks_of(part, applied.ended.get(control.txn)):
+            for app, version in chunk.apps:
+                yield text_key(APP, part.table, app), value([version, control.position])
+
+
+def recorded(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
+    """Return the rows of all that a commit records beside files."""
+    yield from committed(applied, body)
+    yield from progress(applied, body)
+
+
+ROWS: Final[Mapping[type, Rows]] = {TxnCommitted: recorded}

@@ -27,7 +27,7 @@ from ledger.core.events.events import (
     WritesStaged,
 )
 from ledger.core.events.parts import AbortedPart, AllocatedId, Evidence
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 from ledger.reads.rows import TxnPart
 from ledger.reads.txn_parts import aborted_part, altered_part, committed_part
 from projections.rows.applied import Applied, MetadataChange
@@ -127,13 +127,13 @@ def touched(applied: Applied, number: int, tables: Collection[int]) -> Iterator[
     yield from parts_apart(txn, tables)
 
 
-def standing(txn: OpenTxn) -> bytes:
+def standing(txn: TxnInFlight) -> bytes:
     """Return the row of an open txn."""
     return fields_of(txn, "open", parts_within(txn)).value()
 
 
 def fields_of(
-    txn: OpenTxn,
+    txn: TxnInFlight,
     status: str,
     parts: Iterable[TxnPart],
     *,

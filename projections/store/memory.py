@@ -75,10 +75,10 @@ class MemoryStore(_SortedRows, RowStore):
     def refresh(self) -> None:
         self._check_open()
 
-    def reader(self) -> "MemoryReader":
+    def reader(self) -> "MemoryRowReader":
         """Return a reader that sees the present rows until a refresh, like another process."""
         self._check_open()
-        return MemoryReader(self)
+        return MemoryRowReader(self)
 
     def copied(self) -> tuple[dict[bytes, bytes], list[bytes]]:
         """Return the rows of whole batches and their keys in order, for a reader to keep."""
@@ -95,7 +95,7 @@ class MemoryStore(_SortedRows, RowStore):
             del self._keys[bisect_left(self._keys, key)]
 
 
-class MemoryReader(_SortedRows):
+class MemoryRowReader(_SortedRows):
     """The rows of a MemoryStore as they were at the last refresh."""
 
     def __init__(self, store: MemoryStore) -> None:

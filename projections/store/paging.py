@@ -1,8 +1,8 @@
 """Long scans, read page by page from a cursor that the store can close.
 
 An open cursor keeps its database open, and the directory of that database locked. A scan of few
-rows therefore ends its cursor with its first page. For a longer one the store keeps the `Pages` and
-closes the cursor when it closes itself. A scan never ends early without an error: not after its
+rows therefore ends its cursor with its first page. For a longer one the store keeps the `RowPages`
+and closes the cursor when it closes itself. A scan never ends early without an error: not after its
 cursor was closed, and not at a damaged block.
 """
 
@@ -43,7 +43,7 @@ class Cursor(Protocol):
         ...
 
 
-class Pages:
+class RowPages:
     """The rows from a cursor on, down to key `start`, up to `end` if the cursor ends there itself.
 
     `end` is kept because RocksDB holds only a pointer to those bytes.

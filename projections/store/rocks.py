@@ -43,7 +43,7 @@ from projections.errors import (
     StoreLockedError,
     StoreUnavailableError,
 )
-from projections.store.paging import Pages
+from projections.store.paging import RowPages
 from projections.store.port import Row, RowChange, check_keys
 
 NOT_THERE: Final = os.strerror(errno.ENOENT)
@@ -67,7 +67,7 @@ class Database:
 
     def __init__(self, path: Path, options: Options, access: AccessType) -> None:
         self._path = path
-        self._scans = WeakSet[Pages]()
+        self._scans = WeakSet[RowPages]()
         try:
             self._rows = Rdict(str(path), options, {"default": options}, access)
         except Exception as problem:
@@ -149,7 +149,7 @@ class Database:
         except Exception as problem:
             raise self._named(problem) from problem
 
-    def _pages(self, start: bytes, end: bytes, limit: int, *, reverse: bool) -> Pages:
+    def _pages(self, start: bytes, end: bytes, limit: int, *, reverse: bool) -> RowPages:
         bounds = ReadOptions()
         bounds.set_iterate_upper_bound(end)
         try:
@@ -160,9 +160,9 @@ class Database:
             cursor.seek_to_last()
         else:
             cursor.seek(start)
-        return Pages(cursor, start, end, limit=limit, reverse=reverse)
+        return RowPages(cursor, start, end, limit=limit, reverse=reverse)
 
-    def _page(self, pages: Pages) -> list[Row]:
+    def _page(self, pages: RowPages) -> list[Row]:
         try:
             return pages.read()
         except StoreClosedError:

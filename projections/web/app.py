@@ -34,9 +34,9 @@ from projections.web.asked import Asked, BadRequestError
 from projections.web.bodies import SMALL_BYTES, Bodies, BodyTooLongError
 from projections.web.health import Health, readiness
 from projections.web.limits import LIMITS, WebLimits
-from projections.web.listing import Answered, Size
+from projections.web.listing import JsonAnswer, Size
 from projections.web.metadata_questions import check_wait, too_much
-from projections.web.metrics import Counted, Metrics
+from projections.web.metrics import CountedPath, Metrics
 from projections.web.problems import FAULT, FAULT_TEXT, BusyError, busy, said
 from projections.web.questions import GET, Question
 from projections.web.readers import Readers, Source
@@ -83,7 +83,7 @@ class Streamed(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-class Pages(Generic[Source]):
+class WebPages(Generic[Source]):
     """Questions with their answers, health and metrics as an ASGI application, `app`."""
 
     def __init__(
@@ -134,7 +134,7 @@ class Pages(Generic[Source]):
         return endpoint
 
     def _route(self, path: str, ask: Endpoint, methods: Sequence[str] = GET) -> Route:
-        counted = Middleware(Counted, metrics=self._metrics, path=path)
+        counted = Middleware(CountedPath, metrics=self._metrics, path=path)
         return Route(
             VERSION_PATH + path, answering(ask), methods=list(methods), middleware=[counted]
         )
@@ -150,12 +150,12 @@ class Pages(Generic[Source]):
                 if size in self._slots:
                     await own.enter_async_context(self._slots[size].taken())
 
-                def answer(source: Source) -> tuple[Answered[Source], bytes] | None:
+                def answer(source: Source) -> tuple[JsonAnswer[Source], bytes] | None:
                     found = question.ask(source, asked)
                     asked.check_all_read()
                     if found is None:
                         return None
-                    answered = Answered[Source](found, self._readers.precedence.give_way)
+                    answered = JsonAnswer[Source](found, self._readers.precedence.give_way)
                     return answered, answered.chunk(source)
 
                 is_long = size is not Size.FEW or len(body) > SMALL_BYTES
@@ -172,7 +172,7 @@ class Pages(Generic[Source]):
         return endpoint
 
     async def _chunks(
-        self, answered: Answered[Source], first: bytes, request: Request
+        self, answered: JsonAnswer[Source], first: bytes, request: Request
     ) -> AsyncIterator[bytes]:
         """Yield an answer chunk by chunk; nothing of it is made for a client that wants its head.
 

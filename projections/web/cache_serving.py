@@ -1,6 +1,6 @@
 """Serving a cache: its pages over HTTP, its health by named checks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ledger.config.settings import CacheSettings, hosts_of
@@ -9,14 +9,32 @@ from ledger.machine.endpoints import Endpoint
 from projections.cache.process import CacheProcess
 from projections.cache.source import ServedEntries
 from projections.fold.lag import Lag
-from projections.web.app import Pages
+from projections.web.app import WebPages
+from projections.web.asked import Asked
 from projections.web.cache_metrics import CacheCollector
-from projections.web.cache_questions import CACHE_QUESTIONS
 from projections.web.health import Check, Health, lag_check
+from projections.web.metadata_questions import cached
 from projections.web.metrics import Metrics
+from projections.web.questions import Question, whole
 from projections.web.readers import Readers
 from projections.web.server import WebServer
-from projections.web.waiting import Waiting
+from projections.web.waiting import PositionWaiting
+
+TABLES: Final = 10
+
+
+def verify(process: CacheProcess, asked: Asked) -> Any:
+    """Return the result of comparing a number of tables."""
+    tables = asked.number_or_none("tables")
+    return process.verify(TABLES if tables is None else tables)
+
+
+CACHE_QUESTIONS: Final[Sequence[Question[CacheProcess]]] = (
+    Question("/metadata", cached, ("GET", "POST")),
+    Question("/cache", lambda process, _: process.status()),
+    Question("/cache/verify", verify, ("POST",), whole),
+)
+
 
 # Reads wait for the log in these threads, so there are more threads than concurrent answers.
 THREADS: Final = 32
@@ -28,7 +46,7 @@ class CacheHealth(Health):
 
     def __init__(
         self,
-        waiting: Waiting[Any],
+        waiting: PositionWaiting[Any],
         process: CacheProcess,
         entries: ServedEntries,
         *,
@@ -74,7 +92,7 @@ def serve_cache(
     """Serve reads, health and metrics of a cache; raises SettingsError if it cannot listen."""
     endpoint = Endpoint.parse(settings.http)
     readers = Readers(lambda: process, THREADS, LONG_THREADS)
-    health = CacheHealth(Waiting(readers), process, entries, lag_max_s=settings.lag_max_s)
-    pages = Pages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(process.cache)))
+    health = CacheHealth(PositionWaiting(readers), process, entries, lag_max_s=settings.lag_max_s)
+    pages = WebPages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(process.cache)))
     hosts = hosts_of(settings.hosts)
     return WebServer.start(pages, endpoint, hosts=hosts, setting="cache.hosts")

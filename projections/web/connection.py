@@ -37,7 +37,7 @@ CUT_AT_ONCE: Final = struct.pack("ii", 1, 0)
 SAYABLE: Final = (h11.IDLE, h11.SEND_RESPONSE)
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """One connection, bounded; `limits` come first, then uvicorn's arguments."""
 
     def __init__(self, limits: WebLimits, **given: Any) -> None:
@@ -149,7 +149,7 @@ class Connection(H11Protocol):
 
     def _make_room(self) -> None:
         now_s, bound = self.loop.time(), self._limits.connections_max
-        found = cast("set[Connection]", self.connections)
+        found = cast("set[HttpConnection]", self.connections)
         ending = {each for each in found if each.is_ending}
         heard = [each for each in ending if not each.transport.is_closing()]
         if len(found) > (1 + SPARE) * bound and heard:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from ledger.errors import LedgerError
 from projections.fold.follower import Follower
 from projections.fold.lag import Lag
-from projections.web.waiting import Waiting
+from projections.web.waiting import PositionWaiting
 
 # More frequent requests get the same answer again: each look asks the broker.
 LOOK_S: Final = 0.5
@@ -36,7 +36,7 @@ class Health(ABC):
         waiting: the position of the answers.
     """
 
-    def __init__(self, waiting: Waiting[Any]) -> None:
+    def __init__(self, waiting: PositionWaiting[Any]) -> None:
         self.waiting = waiting
         self._thread = ThreadPoolExecutor(1, "lakeledger-web-health")
         self._looking: asyncio.Task[None] | None = None
@@ -84,7 +84,9 @@ class Health(ABC):
 class FollowerHealth(Health):
     """Checks the rows and their follower; `lag_max_s` is how far behind the log they may be."""
 
-    def __init__(self, waiting: Waiting[Any], followed: Followed, *, lag_max_s: float) -> None:
+    def __init__(
+        self, waiting: PositionWaiting[Any], followed: Followed, *, lag_max_s: float
+    ) -> None:
         super().__init__(waiting)
         self._followed = followed
         self._lag_max_s = lag_max_s

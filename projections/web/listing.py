@@ -65,7 +65,7 @@ class Paged(Generic[Asking, Row]):
         return found
 
 
-class Answered(Generic[Asking]):
+class JsonAnswer(Generic[Asking]):
     """An answer as JSON, in chunks; only one thread at a time may make the next one.
 
     `give_way` is called now and then while a chunk is made.

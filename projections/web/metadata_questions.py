@@ -24,8 +24,8 @@ from ledger.reads.metadata import (
     MAX_WAIT_MS,
     POLICIES,
     TABLE,
-    Answer,
     Bounds,
+    MetadataAnswer,
     MetadataQuestion,
     Policy,
     Read,
@@ -40,19 +40,19 @@ from projections.web.shape import FEW_BYTES, check_shape, form_in, read_parts
 
 READS_MAX: Final = 10_000
 
-ReadListed = Callable[[Sequence[Read], Bounds], Sequence[Answer]]
+ReadListed = Callable[[Sequence[Read], Bounds], Sequence[MetadataAnswer]]
 """Answers reads that have a list."""
 
 
-def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
+def metadata(reads: Reads, asked: Asked) -> MetadataAnswer | Sequence[MetadataAnswer]:
     """Return a follower's answer to one read, or to the reads in the body."""
 
-    def read_listed(listed: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
+    def read_listed(listed: Sequence[Read], bounds: Bounds) -> Sequence[MetadataAnswer]:
         # A waiting read holds no thread: there are few threads.
         asked.max_wait_ms = bounds.max_wait_ms
         return reads.metadata(listed, bounds._replace(max_wait_ms=0))
 
-    def read_now(one: ReadAt, bounds: Bounds) -> Answer:
+    def read_now(one: ReadAt, bounds: Bounds) -> MetadataAnswer:
         asked.max_wait_ms = bounds.max_wait_ms
         # A name or a list from before the token would hide the token's change.
         reads.wait(bounds.token, 0)
@@ -66,7 +66,7 @@ def metadata(reads: Reads, asked: Asked) -> Answer | Sequence[Answer]:
     return answered(read_listed, asked, read_now, CATALOG_DEFAULT, check_token)
 
 
-def cached(process: CacheProcess, asked: Asked) -> Answer | Sequence[Answer]:
+def cached(process: CacheProcess, asked: Asked) -> MetadataAnswer | Sequence[MetadataAnswer]:
     """Return a cache's answer to one read, or to the reads in the body."""
 
     def check_token(token: Token, _bounds: Bounds) -> None:
@@ -82,10 +82,10 @@ def cached(process: CacheProcess, asked: Asked) -> Answer | Sequence[Answer]:
 def answered(
     read_listed: ReadListed,
     asked: Asked,
-    read_now: Callable[[ReadAt, Bounds], Answer],
+    read_now: Callable[[ReadAt, Bounds], MetadataAnswer],
     catalog: str,
     check_token: Callable[[Token, Bounds], None],
-) -> Answer | Sequence[Answer]:
+) -> MetadataAnswer | Sequence[MetadataAnswer]:
     """Return the answer; `read_now` answers a read that brings no list.
 
     `catalog` is the catalog of names without one. `check_token` raises for a token of events that

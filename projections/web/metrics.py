@@ -123,7 +123,7 @@ def gauge(name: str, about: str, value: float) -> Metric:
     return GaugeMetricFamily(f"lakeledger_{name}", about, value)
 
 
-class Counted:
+class CountedPath:
     """Counts and times the requests of one path."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, path: str) -> None:

@@ -12,8 +12,8 @@ import uvicorn
 
 from ledger.errors import SettingsError
 from ledger.machine.endpoints import Endpoint
-from projections.web.app import Pages
-from projections.web.connection import Connection
+from projections.web.app import WebPages
+from projections.web.connection import HttpConnection
 from projections.web.gate import Gate, Hosts, is_loopback
 
 # Connections that are not accepted yet.
@@ -27,7 +27,7 @@ class WebServer:
 
     def __init__(
         self,
-        pages: Pages[Any],
+        pages: WebPages[Any],
         listening: socket.socket,
         *,
         hosts: Collection[str] = (),
@@ -41,7 +41,7 @@ class WebServer:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 gate,
-                http=cast("type[asyncio.Protocol]", partial(Connection, limits)),
+                http=cast("type[asyncio.Protocol]", partial(HttpConnection, limits)),
                 log_config=None,
                 log_level="error",
                 access_log=False,
@@ -62,7 +62,7 @@ class WebServer:
     @classmethod
     def start(
         cls,
-        pages: Pages[Any],
+        pages: WebPages[Any],
         endpoint: Endpoint,
         *,
         hosts: Collection[str] = (),
@@ -94,7 +94,7 @@ class WebServer:
         """Check every connection, once a second."""
         now_s = asyncio.get_running_loop().time()
         for each in list(self._server.server_state.connections):
-            cast("Connection", each).look(now_s)
+            cast("HttpConnection", each).look(now_s)
 
 
 def listen(endpoint: Endpoint) -> socket.socket:

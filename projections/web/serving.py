@@ -12,14 +12,14 @@ from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_reader import RocksReader
-from projections.web.app import Pages
+from projections.web.app import WebPages
 from projections.web.health import Followed, FollowerHealth
 from projections.web.limits import LIMITS, WebLimits
 from projections.web.metrics import FollowerCollector, Metrics
 from projections.web.questions import QUESTIONS
 from projections.web.readers import Readers
 from projections.web.server import WebServer
-from projections.web.waiting import Waiting
+from projections.web.waiting import PositionWaiting
 
 # There are several readers in one process; the operating system caches files for all of them.
 ROCKS_LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
@@ -44,10 +44,10 @@ def serve_store(
 
 def read_pages(
     readers: Readers[Reads], followed: Followed, *, lag_max_s: float, limits: WebLimits = LIMITS
-) -> Pages[Reads]:
+) -> WebPages[Reads]:
     """Return the pages of a read model; `followed` returns the follower of these rows."""
-    health = FollowerHealth(Waiting(readers), followed, lag_max_s=lag_max_s)
-    return Pages(readers, QUESTIONS, health, Metrics(FollowerCollector(followed)), limits)
+    health = FollowerHealth(PositionWaiting(readers), followed, lag_max_s=lag_max_s)
+    return WebPages(readers, QUESTIONS, health, Metrics(FollowerCollector(followed)), limits)
 
 
 def open_rows(store: Path) -> StoreReads:

@@ -12,7 +12,7 @@ from projections.web.readers import Answer, Readers, Source
 PAUSE_S: Final = 0.004
 
 
-class Waiting(Generic[Source]):
+class PositionWaiting(Generic[Source]):
     """Returns the position of the rows, and waits until they reach one."""
 
     def __init__(self, readers: Readers[Source]) -> None:

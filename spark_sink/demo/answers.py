@@ -13,7 +13,7 @@ from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import delta_folders
 from spark_sink.demo.flights import NOTHING, Day, Totals, rows_of, totals_by_month
-from spark_sink.demo.manifest import Entry, with_step
+from spark_sink.demo.manifest import ManifestEntry, with_step
 from spark_sink.demo.reader import HeldReader
 from spark_sink.demo.report import Report
 from spark_sink.demo.spark_job import spark_totals
@@ -36,7 +36,7 @@ class Answers:
         report: Report,
         table: TableRow,
         totals: Mapping[Day, Totals],
-        entries: list[Entry],
+        entries: list[ManifestEntry],
     ) -> None:
         self.rows_checked = 0
         self._stage = stage
@@ -55,7 +55,7 @@ class Answers:
         self._judge(f"{count} answers of the reader, all the same", reader.answers[0], wanted)
         self.rows_checked += rows_of(wanted) * (count - 1)
 
-    def check_not_visible(self, gone: list[Entry]) -> None:
+    def check_not_visible(self, gone: list[ManifestEntry]) -> None:
         """Check that files of aborted txns are on disk and that no list shows them."""
         on_disk = {folder.write_id for folder in delta_folders(self._stage.home.location)}
         reads = self._stage.ledger.reads()

@@ -36,7 +36,7 @@ Asker = tuple[int, int]
 """A session and its number of a command."""
 
 
-class Answered(NamedTuple):
+class AnswerTime(NamedTuple):
     """When an answer was appended, and the offset of its command; milliseconds since 1970."""
 
     at_ms: int
@@ -50,7 +50,7 @@ class Term:
     epoch: int
     sequencer: str
     fenced_ms: int
-    answers: list[Answered] = field(default_factory=list)
+    answers: list[AnswerTime] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Audit:
 
     def _note_answer(self, event: Event, at_ms: int) -> None:
         control, body = event
-        self.terms[-1].answers.append(Answered(at_ms, control.cmd))
+        self.terms[-1].answers.append(AnswerTime(at_ms, control.cmd))
         if isinstance(body, CommandRepeated):
             self.repeated += 1
             return

@@ -6,14 +6,16 @@ from ledger.sdk.transaction import Transaction
 from projections.cli.cleaning import explanation
 from spark_sink.demo.delta_folders import remove_folders
 from spark_sink.demo.loading import Load
-from spark_sink.demo.manifest import Entry, with_step
+from spark_sink.demo.manifest import ManifestEntry, with_step
 from spark_sink.demo.report import Report, wait_until
 from spark_sink.demo.stage import LEASE_S, Stage
 
 MS_PER_S: Final = 1000
 
 
-def wait_for_expiry(stage: Stage, report: Report, load: Load, entries: list[Entry]) -> list[Entry]:
+def wait_for_expiry(
+    stage: Stage, report: Report, load: Load, entries: list[ManifestEntry]
+) -> list[ManifestEntry]:
     """Wait for the end of the txn that was left open; return it and the aborted ones."""
     killed = load.left_open
 
@@ -32,7 +34,7 @@ def wait_for_expiry(stage: Stage, report: Report, load: Load, entries: list[Entr
     return sorted([*with_step(entries, "aborted"), killed], key=lambda entry: entry.txn)
 
 
-def clean(stage: Stage, report: Report, reader: Transaction, gone: list[Entry]) -> None:
+def clean(stage: Stage, report: Report, reader: Transaction, gone: list[ManifestEntry]) -> None:
     """End the reader, remove the data of aborted txns, and let the ledger forget them.
 
     `gone` are those txns, in order of their ids.

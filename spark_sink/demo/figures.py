@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from spark_sink.demo.audit import Audit
 from spark_sink.demo.loading import Load
 from spark_sink.demo.log_checks import take_over_s
-from spark_sink.demo.manifest import Entry, with_step
+from spark_sink.demo.manifest import ManifestEntry, with_step
 from spark_sink.demo.visibility import Delays
 
 NS_PER_S: Final = 1_000_000_000
@@ -21,7 +21,7 @@ class Figures(NamedTuple):
 
     audit: Audit
     load: Load
-    entries: list[Entry]
+    entries: list[ManifestEntry]
     loading: Mapping[str, Delays]
     alone: Mapping[str, Delays]
     rows_checked: int
@@ -52,7 +52,7 @@ class Figures(NamedTuple):
         ]
 
 
-def longest_gap_s(commits: list[Entry]) -> float:
+def longest_gap_s(commits: list[ManifestEntry]) -> float:
     """Return the longest time between two receipts of any producers."""
     times = [entry.at_ns for entry in commits]
     return max(after - before for before, after in pairwise(times)) / NS_PER_S

@@ -34,7 +34,7 @@ class HeldLog(Log):
 
     def reader(self, topic: Topic, offset: int) -> LogReader:
         reader = self._log.reader(topic, offset)
-        return HeldReader(self, reader) if topic is Topic.EVENTS else reader
+        return HeldLogReader(self, reader) if topic is Topic.EVENTS else reader
 
     def writer(self, topic: Topic) -> LogWriter:
         return self._log.writer(topic)
@@ -49,7 +49,7 @@ class HeldLog(Log):
         self._log.close()
 
 
-class HeldReader(LogReader):
+class HeldLogReader(LogReader):
     """Reads the events of a held log."""
 
     def __init__(self, log: HeldLog, reader: LogReader) -> None:

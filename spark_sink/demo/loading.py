@@ -7,7 +7,7 @@ from typing import Final
 from ledger.reads.port import TableRow
 from spark_sink.demo.fleet import Fleet
 from spark_sink.demo.flights import Day, shares
-from spark_sink.demo.manifest import Entry, read_manifests, with_step
+from spark_sink.demo.manifest import ManifestEntry, read_manifests, with_step
 from spark_sink.demo.producer import Job
 from spark_sink.demo.reader import HeldReader
 from spark_sink.demo.report import Report, wait_until
@@ -38,7 +38,7 @@ class Load:
     """
 
     reader: HeldReader
-    left_open: Entry
+    left_open: ManifestEntry
     killed_ms: int
     kill: Kill
 
@@ -81,8 +81,8 @@ class Loader:
         )
         return reader
 
-    def _kill_producer(self) -> tuple[Entry, int]:
-        def wrote() -> list[Entry]:
+    def _kill_producer(self) -> tuple[ManifestEntry, int]:
+        def wrote() -> list[ManifestEntry]:
             return with_step([each for each in self._told() if each.producer == IS_KILLED], "wrote")
 
         wait_until(lambda: len(wrote()) > IS_KILLED_AT, f"{IS_KILLED} is in its last txn")
@@ -114,7 +114,7 @@ class Loader:
 
         wait_until(committed, f"{wanted} days are committed")
 
-    def _told(self) -> list[Entry]:
+    def _told(self) -> list[ManifestEntry]:
         return read_manifests(self._stage.home.manifests)
 
     def _job(self, name: str, days: Sequence[Day]) -> Job:

@@ -6,7 +6,7 @@ from ledger.log.replay import verify
 from ledger.reads.port import TableRow
 from spark_sink.demo.audit import Audit, Term, is_dense, read_audit
 from spark_sink.demo.loading import Load
-from spark_sink.demo.manifest import Entry, with_step
+from spark_sink.demo.manifest import ManifestEntry, with_step
 from spark_sink.demo.report import Report
 from spark_sink.demo.stage import Kill, Stage
 
@@ -19,7 +19,7 @@ def check_log(
     report: Report,
     table: TableRow,
     load: Load,
-    entries: list[Entry],
+    entries: list[ManifestEntry],
     *,
     conflicts: int,
 ) -> Audit:
@@ -63,7 +63,7 @@ def check_ids(report: Report, audit: Audit, table: TableRow) -> None:
     )
 
 
-def check_ends(report: Report, audit: Audit, load: Load, entries: list[Entry]) -> None:
+def check_ends(report: Report, audit: Audit, load: Load, entries: list[ManifestEntry]) -> None:
     """Check that the log and the producers agree about every txn."""
     commits = {entry.txn: entry.position for entry in with_step(entries, "committed")}
     in_log = {entry.txn: audit.committed.get(entry.txn) for entry in with_step(entries, "wrote")}

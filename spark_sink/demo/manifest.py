@@ -17,7 +17,7 @@ SUFFIX: Final = ".jsonl"
 Step = Literal["wrote", "committed", "aborted"]
 
 
-class Entry(NamedTuple):
+class ManifestEntry(NamedTuple):
     """One line: the files of a day are `wrote`, then their txn is `committed` or `aborted`.
 
     `position` is the position of the end of the txn, 0 for `wrote`; `at_ns` is the monotonic clock,
@@ -39,14 +39,14 @@ class Entry(NamedTuple):
         return Day(self.month, self.day)
 
 
-class Manifest:
+class DatasetManifest:
     """The manifest that one producer writes."""
 
     def __init__(self, folder: Path, producer: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._lines = (folder / f"{producer}{SUFFIX}").open("a", encoding="utf-8")
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: ManifestEntry) -> None:
         """Append a line, which stays even if this process is killed right after."""
         self._lines.write(json.dumps(entry) + "\n")
         self._lines.flush()
@@ -56,10 +56,10 @@ class Manifest:
         self._lines.close()
 
 
-def read_manifests(folder: Path) -> list[Entry]:
+def read_manifests(folder: Path) -> list[ManifestEntry]:
     """Return the whole lines of all manifests, in the order of time."""
     entries = [
-        Entry(*json.loads(line))
+        ManifestEntry(*json.loads(line))
         for path in folder.glob(f"*{SUFFIX}")
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True)
         if line.endswith("\n")
@@ -67,6 +67,6 @@ def read_manifests(folder: Path) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.at_ns)
 
 
-def with_step(entries: Iterable[Entry], step: Step) -> list[Entry]:
+def with_step(entries: Iterable[ManifestEntry], step: Step) -> list[ManifestEntry]:
     """Return the lines of one step."""
     return [entry for entry in entries if entry.step == step]

@@ -50,7 +50,7 @@ Answers = dict[str, Any]
 Done = TypeVar("Done", TableAltered, TxnCommitted, TxnAborted)
 
 
-class Place(NamedTuple):
+class TablePlace(NamedTuple):
     """The first line to a metastore: the places of ledger and rows, and the kind of its cache."""
 
     bootstrap: str
@@ -173,7 +173,7 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     if not line:
         return
-    place = Place.read(line)
+    place = TablePlace.read(line)
     store = Path(place.store)
     with (
         closing(open_reads(store)) as reads,

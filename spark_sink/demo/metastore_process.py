@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from spark_sink.demo.fleet import end, started
-from spark_sink.demo.metastore import Place
+from spark_sink.demo.metastore import TablePlace
 from spark_sink.demo.metastore_steps import short
 from spark_sink.demo.report import CheckFailedError
 
@@ -15,7 +15,7 @@ from spark_sink.demo.report import CheckFailedError
 class MetastoreProcess:
     """A metastore of a name, running until the end of a `with` block; for one thread."""
 
-    def __init__(self, name: str, place: Place) -> None:
+    def __init__(self, name: str, place: TablePlace) -> None:
         self.name = name
         self._process = started("spark_sink.demo.metastore", stdout=subprocess.PIPE)
         self._send(place.line())

@@ -12,7 +12,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from spark_sink.demo.metastore import Mode
 
 
-class Line(NamedTuple):
+class StepLine(NamedTuple):
     """One moment: the entries of M1 and M2, and the answer to a reader.
 
     An entry is its list, with `*` if it is uncommitted; `-` means no entry. An answer is the state
@@ -26,10 +26,10 @@ class Line(NamedTuple):
     answer: str = ""
 
 
-def lines_of(text: str) -> Sequence[Line]:
+def lines_of(text: str) -> Sequence[StepLine]:
     """Return the lines of a text, which has `|` between the fields."""
     rows = ([field.strip() for field in row.split("|")] for row in text.strip().splitlines())
-    return [Line(*row) for row in rows]
+    return [StepLine(*row) for row in rows]
 
 
 def short(ids: ValidWriteIdList) -> str:
@@ -37,7 +37,7 @@ def short(ids: ValidWriteIdList) -> str:
     return f"{ids.hwm}:{','.join(map(str, ids.exceptions()))}"
 
 
-def differences(found: Sequence[Line], wanted: Sequence[Line]) -> list[str]:
+def differences(found: Sequence[StepLine], wanted: Sequence[StepLine]) -> list[str]:
     """Return the differences, line by line."""
     pairs = zip(found, wanted, strict=True)
     return [f"{one} instead of {other}" for one, other in pairs if one != other]
@@ -89,7 +89,7 @@ MANY_VERSIONS: Final = """
 11 | M1 reads of it all           | 15:7,8,12,15   | 15:7,8,12,15   |
 """
 
-WANTED: Final[Mapping[Mode, Sequence[Line]]] = {
+WANTED: Final[Mapping[Mode, Sequence[StepLine]]] = {
     "one version": lines_of(ONE_VERSION),
     "many versions": lines_of(MANY_VERSIONS),
 }

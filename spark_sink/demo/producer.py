@@ -20,7 +20,7 @@ from ledger.client import Ledger
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import delta_path, write_delta
 from spark_sink.demo.flights import Day, read_days
-from spark_sink.demo.manifest import Entry, Manifest, Step
+from spark_sink.demo.manifest import DatasetManifest, ManifestEntry, Step
 
 ABORT_REASON: Final = "the producer changed its mind"
 
@@ -56,7 +56,7 @@ class Job(NamedTuple):
 class Producer:
     """Does one job with one connection of its own."""
 
-    def __init__(self, ledger: Ledger, job: Job, manifest: Manifest, ended: Signal) -> None:
+    def __init__(self, ledger: Ledger, job: Job, manifest: DatasetManifest, ended: Signal) -> None:
         self._ledger = ledger
         self._job = job
         self._ended = ended
@@ -104,7 +104,9 @@ class Producer:
         self, step: Step, txn: Transaction, write_id: int, day: Day, position: int = 0
     ) -> None:
         at_ns = time.monotonic_ns()
-        self._manifest.write(Entry(self._job.name, step, txn.id, write_id, *day, position, at_ns))
+        self._manifest.write(
+            ManifestEntry(self._job.name, step, txn.id, write_id, *day, position, at_ns)
+        )
 
 
 def main() -> None:
@@ -117,7 +119,7 @@ def main() -> None:
     Thread(target=wait_for_end, args=(ended,), daemon=True).start()
     with (
         Ledger.connect(bootstrap=job.bootstrap, ledger=job.ledger) as ledger,
-        closing(Manifest(Path(job.manifests), job.name)) as manifest,
+        closing(DatasetManifest(Path(job.manifests), job.name)) as manifest,
     ):
         Producer(ledger, job, manifest, ended).run()
 

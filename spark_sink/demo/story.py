@@ -23,11 +23,11 @@ from spark_sink.demo.isolation import show_isolation
 from spark_sink.demo.loading import PRODUCERS, STANDS_BY, Loader
 from spark_sink.demo.log_checks import check_bytes, check_log
 from spark_sink.demo.manifest import read_manifests, with_step
-from spark_sink.demo.metastore import Place
+from spark_sink.demo.metastore import TablePlace
 from spark_sink.demo.report import Report
 from spark_sink.demo.stage import Home, Stage, set_up
 from spark_sink.demo.two_metastores import show_two_metastores
-from spark_sink.demo.visibility import Commit, Watches
+from spark_sink.demo.visibility import TimedCommit, Watches
 
 TABLE: Final = "flights"
 PROBES: Final = "probes"
@@ -65,7 +65,9 @@ def play_on(
         report.step("Loading: four producers, one reader, two kills and a change of mind")
         load = Loader(stage, fleet, report, table, list(totals)).run()
         entries = read_manifests(stage.home.manifests)
-        commits = [Commit(each.position, each.at_ns) for each in with_step(entries, "committed")]
+        commits = [
+            TimedCommit(each.position, each.at_ns) for each in with_step(entries, "committed")
+        ]
         loading = watches.delays(commits)
         report.step(f"Visibility: {PROBE_COMMITS} commits more, one at a time")
         alone = watches.delays(commit_alone(stage))
@@ -84,7 +86,7 @@ def play_on(
     conflicts = show_isolation(stage, report)
     report.step("Two metastores: the steps of Hive's page, M1 writes and M2 reads it from the log")
     address = stage.up.address
-    place = Place(address.bootstrap, address.ledger, str(address.store), "one version")
+    place = TablePlace(address.bootstrap, address.ledger, str(address.store), "one version")
     show_two_metastores(stage.ledger, place, report)
     report.step("The log, read once more from its first record")
     audit = check_log(stage, report, table, load, entries, conflicts=conflicts)
@@ -94,13 +96,13 @@ def play_on(
     report.table("Figures", figures.rows())
 
 
-def commit_alone(stage: Stage) -> list[Commit]:
+def commit_alone(stage: Stage) -> list[TimedCommit]:
     """Commit to another table, each time when the last commit can be read everywhere."""
     probes = stage.ledger.create_table(PROBES, [("number", "BIGINT")])
     commits = []
     for _ in range(PROBE_COMMITS):
         txn = stage.ledger.begin()
         txn.insert(probes)
-        commits.append(Commit(txn.commit().position, time.monotonic_ns()))
+        commits.append(TimedCommit(txn.commit().position, time.monotonic_ns()))
         stage.catch_up()
     return commits

@@ -13,9 +13,9 @@ from ledger.client import Ledger
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
-from spark_sink.demo.metastore import WORD, Mode, Place
+from spark_sink.demo.metastore import WORD, Mode, TablePlace
 from spark_sink.demo.metastore_process import MetastoreProcess
-from spark_sink.demo.metastore_steps import WANTED, Line, differences, short
+from spark_sink.demo.metastore_steps import WANTED, StepLine, differences, short
 from spark_sink.demo.report import Report
 
 LAST: Final = 13
@@ -29,7 +29,7 @@ CLAIMS: Final[Mapping[Mode, str]] = {
 }
 
 
-def show_two_metastores(ledger: Ledger, place: Place, report: Report) -> None:
+def show_two_metastores(ledger: Ledger, place: TablePlace, report: Report) -> None:
     """Walk the steps with both kinds of caches; `place` may be of either kind."""
     with ExitStack() as held:
         pairs = {
@@ -46,7 +46,7 @@ def show_two_metastores(ledger: Ledger, place: Place, report: Report) -> None:
             second.dismiss()
 
 
-def show(report: Report, mode: Mode, found: Sequence[Line]) -> None:
+def show(report: Report, mode: Mode, found: Sequence[StepLine]) -> None:
     """Show the found lines and check them against the wanted ones."""
     report.grid(f"{mode} of a table; * = uncommitted, - = no entry", HEADS, found)
     wrong = differences(found, WANTED[mode])
@@ -76,9 +76,9 @@ class Walk:
         self._mode = mode
         self._table = table
         self._position = ledger.token.position
-        self._lines: list[Line] = []
+        self._lines: list[StepLine] = []
 
-    def play(self) -> Sequence[Line]:
+    def play(self) -> Sequence[StepLine]:
         """Take all steps and return what was seen."""
         for metastore in (self._first, self._second):
             metastore.ask("follow", position=self._position)
@@ -144,12 +144,12 @@ class Walk:
 
     def _see(self, step: str, what: str, answer: str = "") -> None:
         first, second = (each.entry(self._table) for each in (self._first, self._second))
-        self._lines.append(Line(step, what, first, second, answer))
+        self._lines.append(StepLine(step, what, first, second, answer))
 
 
 def walk(
     ledger: Ledger, first: MetastoreProcess, second: MetastoreProcess, mode: Mode
-) -> Sequence[Line]:
+) -> Sequence[StepLine]:
     """Take the steps on a table of their own, and leave nothing open; return what was seen."""
     table, still_open = bring_about(ledger, f"table_of_{mode.replace(' ', '_')}")
     seen = Walk(ledger, first, second, mode, table.table).play()

@@ -23,14 +23,14 @@ NS_PER_MS: Final = 1_000_000
 PERCENT: Final = 100
 
 
-class Look(NamedTuple):
+class SeenPosition(NamedTuple):
     """One look: the position found, and the monotonic time."""
 
     position: int
     at_ns: int
 
 
-class Commit(NamedTuple):
+class TimedCommit(NamedTuple):
     """A commit: its position, and the monotonic time of its receipt."""
 
     position: int
@@ -52,7 +52,7 @@ class Watch:
     """Looks at one store from `start` to `stop`, in a thread of its own."""
 
     def __init__(self, reads: Reads) -> None:
-        self.looks: list[Look] = []
+        self.looks: list[SeenPosition] = []
         self._reads = reads
         self._failure: LedgerError | None = None
         self._stop = Signal()
@@ -80,7 +80,7 @@ class Watch:
                 position = self._reads.position()
                 if position != seen:
                     seen = position
-                    self.looks.append(Look(position, time.monotonic_ns()))
+                    self.looks.append(SeenPosition(position, time.monotonic_ns()))
         except LedgerError as error:
             self._failure = error
 
@@ -91,7 +91,7 @@ class Watches:
     def __init__(self, stores: Mapping[str, Reads]) -> None:
         self._watches = {name: Watch(reads) for name, reads in stores.items()}
 
-    def delays(self, commits: Sequence[Commit]) -> dict[str, Delays]:
+    def delays(self, commits: Sequence[TimedCommit]) -> dict[str, Delays]:
         """Return how soon these commits could be read, by store; waits for the last of them."""
         last = max(commit.position for commit in commits)
         for name, watch in self._watches.items():
@@ -111,7 +111,7 @@ class Watches:
             watch.stop()
 
 
-def delays_ms(looks: Sequence[Look], commits: Iterable[Commit]) -> list[float]:
+def delays_ms(looks: Sequence[SeenPosition], commits: Iterable[TimedCommit]) -> list[float]:
     """Return the delay of each commit that a look has found visible.
 
     A store may be ahead of the receipt, which counts as no delay.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ledger.backup.contents import manifest_in
 from ledger.backup.manifest import Manifest
 from ledger.backup.place import FolderPlace
-from ledger.backup.restoring import Outcome, Restore, check_backup, check_empty
+from ledger.backup.restoring import Restore, RestoreOutcome, check_backup, check_empty
 from ledger.backup.taking import Taken, take
 from ledger.core.decide.cut import beyond, seen_in
 from ledger.core.events.events import Resigned
@@ -109,7 +109,7 @@ def backed_up(log: MemoryLog, path: Path, file_bytes: int = 1_000) -> Taken:
     return take(log, FolderPlace(path), TOPICS, stop=NEVER, file_bytes=file_bytes)
 
 
-def restored(path: Path, log: MemoryLog) -> Outcome:
+def restored(path: Path, log: MemoryLog) -> RestoreOutcome:
     """Restore a backup into a log in memory, as into a cluster."""
     place = FolderPlace(path)
     manifest = manifest_in(place)

@@ -21,7 +21,7 @@ from ledger.config.settings import Genesis
 from ledger.core.commands import OpenTxn
 from ledger.core.events.events import CommandsMoved, TxnOpened
 from ledger.errors import LogDamagedError, RestoreUnfinishedError
-from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Topic
 from ledger.log.replay import verify
 from ledger.sdk.tail import read_genesis
@@ -222,7 +222,7 @@ def test_another_writer(backup: Path) -> None:
 class MeddledLog(MemoryLog):
     """A log that gets a record of another program before the restore reads it back."""
 
-    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
         """Append first."""
         if topic is Topic.EVENTS:
             self.writer(Topic.EVENTS).append(b"", b"a record of another program")

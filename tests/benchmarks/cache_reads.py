@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Final, NamedTuple
 
 from ledger.machine.kafka.broker import Broker
-from ledger.reads.metadata import Answer, Source
+from ledger.reads.metadata import MetadataAnswer, Source
 from projections.cache.folds import ManyVersions, OneVersion
 from projections.cache.reads import MetadataCache
 from tests.benchmarks.altered_lake import (
@@ -39,7 +39,7 @@ class Timed(NamedTuple):
     """What a reader was told, after how many microseconds, and whether its list was of then."""
 
     is_new: bool
-    answer: Answer
+    answer: MetadataAnswer
     us: float
 
 

@@ -8,7 +8,7 @@ from ledger.core.commands import Property
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state.domain import DomainState
 from ledger.machine.kafka.broker import Broker
-from ledger.reads.metadata import Answer, TableMetadata
+from ledger.reads.metadata import MetadataAnswer, TableMetadata
 from projections.cache.fold import apply, bootstrap, read
 from projections.cache.source import newest_reads
 from tests.benchmarks.__main__ import BENCHMARKS
@@ -20,7 +20,7 @@ from tests.benchmarks.history import TABLES, History
 TINY = Span(1.0, 1.0)
 
 
-def properties(answer: Answer) -> Sequence[Property]:
+def properties(answer: MetadataAnswer) -> Sequence[Property]:
     """Return the properties of a table that was found."""
     assert isinstance(answer.value, TableMetadata)
     return answer.value.definition.properties

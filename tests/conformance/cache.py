@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ledger.reads.metadata import TABLE, Answer, Metadata, described
+from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, described
 from projections.cache import fold
 from projections.cache.fold import Stored, Wanted
 from projections.cache.ids import ReaderIds
@@ -33,7 +33,7 @@ class Mode(NamedTuple):
 
     name: str
     expect: str
-    read: Callable[[CasePair, Wanted], Answer]
+    read: Callable[[CasePair, Wanted], MetadataAnswer]
     fill: Callable[[CasePair, Wanted, Stored], bool]
 
 

@@ -17,7 +17,7 @@ from ledger.core.state.tables import Pending, Table
 from ledger.log import checkpoints
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.bootstrap import entries_of
-from projections.cache.fold import CacheState, Positions, apply
+from projections.cache.fold import AppliedPositions, CacheState, apply
 from projections.cache.ids import ReaderIds
 from projections.cache.one_version import OneVersionCache
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger
@@ -30,7 +30,7 @@ class CasePair:
 
     def __init__(self, position: int) -> None:
         self.one = OneVersionCache(position)
-        self.multi = CacheState(Positions(position))
+        self.multi = CacheState(AppliedPositions(position))
         self.cursor = 0
 
     def apply(self, event: Event) -> None:

@@ -21,7 +21,7 @@ from ledger.core.events.events import (
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 from ledger.log import checkpoints
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import frame_event, frame_fence
@@ -63,7 +63,7 @@ class LiteralLedger:
         session = 0 if isinstance(body, SessionOpened) else self.session
         return self._append(body, cmd=self._acceptor.head.last_cmd + 1, session=session, txn=txn)
 
-    def open(self, txn: int) -> OpenTxn:
+    def open(self, txn: int) -> TxnInFlight:
         """Return an open txn."""
         return self.state.txns.open[txn]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from ledger.core.decide.cut import Seen, cut_above, fill
+from ledger.core.decide.cut import SeenBeforeCut, cut_above, fill
 from ledger.core.decide.stamp import filling_control
 from ledger.core.events.events import (
     Event,
@@ -38,7 +38,7 @@ def shortened(driver: Driver, length: int) -> Driver:
 
 
 def cut(
-    short: Driver, seen: Seen, last_cmd: int = 0, *, passed: Sequence[PassedOver] = ()
+    short: Driver, seen: SeenBeforeCut, last_cmd: int = 0, *, passed: Sequence[PassedOver] = ()
 ) -> Event:
     """Cut a log above what was seen, and over the records `passed`."""
     control, body = cut_above(

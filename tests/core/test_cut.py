@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.core.acceptance import LogHead, Verdict
-from ledger.core.decide.cut import Seen, beyond, seen_in
+from ledger.core.decide.cut import SeenBeforeCut, beyond, seen_in
 from ledger.core.events.events import (
     CommandRefused,
     Event,
@@ -65,10 +65,10 @@ def test_nothing_is_given_twice(history: list[Step], keep: float, margin: int) -
     assert not any(base < each <= seen.position for each in positions)
 
 
-Careless = Callable[[Seen, DomainState, LogHead], Seen]
+Careless = Callable[[SeenBeforeCut, DomainState, LogHead], SeenBeforeCut]
 
 
-def as_seen(seen: Seen, _state: DomainState, _head: LogHead) -> Seen:
+def as_seen(seen: SeenBeforeCut, _state: DomainState, _head: LogHead) -> SeenBeforeCut:
     """Cut above all that was seen."""
     return seen
 
@@ -252,7 +252,7 @@ def test_a_cut_behind_a_cut() -> None:
     whole, short, _ = pair()
     seen = seen_in(whole.state, whole.head.epoch)
     cut(short, beyond(seen, 7))
-    cut(short, Seen())
+    cut(short, SeenBeforeCut())
     list(filled(short))
     assert short.state.txns.next_txn >= seen.next_txn + 7
     (table,) = short.state.tables.by_id.values()
@@ -267,4 +267,4 @@ def test_a_cut_where_nothing_is_known() -> None:
     list(filled(short))
     assert short.state.txns.next_txn > 1_200
     assert_invariants(short.state)
-    assert cut(short, Seen()).control.position > short.state.cuts[0].position
+    assert cut(short, SeenBeforeCut()).control.position > short.state.cuts[0].position

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.core.limits import PREDICATE_CHARS_MAX
-from ledger.core.partitions.keys import Mark
+from ledger.core.partitions.keys import NoValue
 from ledger.core.predicates.json_text import DEPTH_MAX
 from ledger.core.predicates.predicates import (
     TRUE_PREDICATE,
@@ -257,10 +257,10 @@ EQUALS: list[tuple[Any, str, Any]] = [
     (["=", P, ONE], "string", None),
     (["=", P, lit("a", "string")], "string", {"a"}),
     (["=", P, NULL], "int", set()),
-    (["<=>", P, NULL], "int", {Mark.NULL}),
-    (["is_null", P], "int", {Mark.NULL}),
+    (["<=>", P, NULL], "int", {NoValue.NULL}),
+    (["is_null", P], "int", {NoValue.NULL}),
     (["in", P, [ONE, TWO, NULL]], "int", {1, 2}),
-    (["or", P1, ["is_null", P]], "int", {1, Mark.NULL}),
+    (["or", P1, ["is_null", P]], "int", {1, NoValue.NULL}),
     (["or", P1, [">", P, TWO]], "int", None),
     (["and", ["in", P, [ONE, TWO]], P1], "int", {1}),
     (["and", [">", P, TWO], P1], "int", {1}),
@@ -327,8 +327,8 @@ def test_hostile_pattern_takes_no_time() -> None:
         ("date", ["2024", "2024-1", "2024-01-01 x"], key_of("2024-01-01", "date")),
         ("string", ["01"], "01"),
         ("varchar(5)", ["abc"], "abc"),
-        ("int", [None, ""], Mark.NULL),
-        ("string", [None, ""], Mark.NULL),
+        ("int", [None, ""], NoValue.NULL),
+        ("string", [None, ""], NoValue.NULL),
         ("int", ["x", "1.5", "99999999999"], UNCASTABLE),
         ("timestamp", ["12:00", "2024-01-01 25:00:00", "2024-01-01 00:00:00+19:00"], UNCASTABLE),
         ("char(3)", ["a"], UNCASTABLE),

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from ledger.machine.process import ExitCode
-from ledger.machine.supervisor import Role, Supervisor
+from ledger.machine.supervisor import SupervisedRole, Supervisor
 
 EXIT_S: Final = 60.0
 
@@ -38,7 +38,9 @@ class Fleet:
         where = ("--bootstrap", bootstrap, "--ledger", ledger, "--lease-s", str(lease_s))
         names = [f"sequencer-{number + 1}" for number in range(size)]
         self._roles = {
-            name: Role(name, ("serve", "sequencer", "--name", name, *where, "--with-parent"))
+            name: SupervisedRole(
+                name, ("serve", "sequencer", "--name", name, *where, "--with-parent")
+            )
             for name in names
         }
         self._supervisor = Supervisor(list(self._roles.values()))

@@ -13,8 +13,8 @@ from ledger.client import Ledger
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import OpenTxn
 from ledger.errors import SettingsError
+from ledger.errors.log import EventsLostError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
-from ledger.log.errors import EventsLostError
 from ledger.log.kafka.admin import KafkaAdmin
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name

@@ -17,7 +17,7 @@ from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from ledger.reads.http import HttpCache
-from ledger.reads.metadata import Answer, Bounds, Read, TableMetadata
+from ledger.reads.metadata import Bounds, MetadataAnswer, Read, TableMetadata
 from ledger.sdk.definitions import changed
 from projections.queries import open_reads
 from tests.integration.commands import Command, answer_of, lakeledger, up
@@ -62,7 +62,7 @@ def ledger(running: tuple[Path, Command]) -> Iterator[Ledger]:
         yield ledger
 
 
-def place(answer: Answer) -> str:
+def place(answer: MetadataAnswer) -> str:
     """Return where a table lies."""
     assert isinstance(answer.value, TableMetadata)
     return answer.value.definition.location

@@ -20,7 +20,7 @@ from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from ledger.reads.http import HttpCache
-from ledger.reads.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
+from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
 from ledger.sdk.definitions import changed
 from ledger.sdk.receipt import Token
 from projections.cache.publishing import publishing
@@ -115,7 +115,7 @@ def once(url: str, status: int) -> dict[str, Any]:
     raise AssertionError(f"not {status}, but {found}")
 
 
-def place(answer: Answer) -> str:
+def place(answer: MetadataAnswer) -> str:
     """Return where a table lies."""
     assert isinstance(answer.value, TableMetadata)
     return answer.value.definition.location
@@ -174,7 +174,7 @@ def walk(home: Home, ledger: Ledger, url: str, old: Read) -> None:
     """Change the table step by step; the reader with the old list sees what it saw."""
     with closing(HttpCache(url)) as cache:
 
-        def told(name: str, position: int) -> Answer:
+        def told(name: str, position: int) -> MetadataAnswer:
             return cache.metadata_at(ReadAt(name, "main"), Bounds(position, WAIT_MS))
 
         token = ledger.alter_table("db.t", lambda found: changed(found, location="v1")).token

@@ -10,7 +10,7 @@ from ledger.client import Ledger
 from ledger.log.kafka.topics import create_topics
 from ledger.machine.kafka.broker import Broker
 from projections.queries import open_reads
-from spark_sink.demo.metastore import Mode, Place
+from spark_sink.demo.metastore import Mode, TablePlace
 from spark_sink.demo.metastore_process import MetastoreProcess
 from spark_sink.demo.metastore_steps import WANTED
 from spark_sink.demo.report import CheckFailedError
@@ -25,7 +25,7 @@ class Lake(NamedTuple):
     """A ledger that is up, with rows, and where metastores find both."""
 
     ledger: Ledger
-    place: Place
+    place: TablePlace
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def lake(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         held.enter_context(Command(home, *follow)).wait_for("caught up")
         reads = held.enter_context(closing(open_reads(store)))
         ledger = held.enter_context(Ledger.connect(broker.bootstrap, name, reads=reads))
-        yield Lake(ledger, Place(broker.bootstrap, name, str(store), "one version"))
+        yield Lake(ledger, TablePlace(broker.bootstrap, name, str(store), "one version"))
 
 
 @pytest.mark.parametrize("mode", WANTED)

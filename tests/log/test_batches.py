@@ -10,7 +10,7 @@ from ledger.core.events.events import CatalogCreated, Event
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
 from tests.driver import Driver
 from tests.lost_end import REWRITES, Rewrite, by_fence, domain, lose_end
@@ -25,7 +25,7 @@ class WatchedLog(MemoryLog):
         self.readers = 0
         self.is_away = False
 
-    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
         """Return a reader, and count it."""
         self.readers += 1
         return super().reader(topic, offset)

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 )
 
 from ledger.errors import SettingsError
-from ledger.log.errors import EventsLostError
+from ledger.errors.log import EventsLostError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import (
     REPLICAS_SAFE,

@@ -21,7 +21,7 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.core.state.traits import partitioned_by
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 from ledger.errors import LedgerError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
@@ -121,7 +121,7 @@ class StateFold:
         count = bisect_right(self.events, position, key=lambda each: each.control.position)
         return self.events[:count]
 
-    def txn_row(self, txn: OpenTxn, end: End) -> TxnRow:
+    def txn_row(self, txn: TxnInFlight, end: End) -> TxnRow:
         """Return the row of a txn as it is or was while open, and how it ended, if it did."""
         opened = self.event_at(txn.opened)
         assert opened is not None, f"txn {txn.txn} was opened at {txn.opened}"

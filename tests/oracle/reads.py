@@ -28,7 +28,7 @@ from ledger.reads.errors import (
     unknown_table,
     unknown_version,
 )
-from ledger.reads.metadata import AT_HAND, Answer, Bounds, Read
+from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read
 from ledger.reads.port import (
     AnomalyRow,
     AppRow,
@@ -138,7 +138,7 @@ class StateReads(Reads):
         known = self._fold.definitions.get(table, ())
         return next((each for since, each in reversed(known) if since <= place), None)
 
-    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[Answer]:
+    def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
         self.wait(bounds.token, bounds.max_wait_ms)
@@ -320,7 +320,7 @@ class StateReads(Reads):
         self._fold.close()
 
     @in_turn
-    def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[Answer]:
+    def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[MetadataAnswer]:
         fold = self._now()
         place = fold.state.position
         for each in reads:
@@ -329,7 +329,7 @@ class StateReads(Reads):
                 raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
         found = [metadata(fold.events, fold.tables, each) for each in reads]
         check_lists(reads, found)
-        return [Answer(each, "store", place, "absent") for each in found]
+        return [MetadataAnswer(each, "store", place, "absent") for each in found]
 
     def _now(self) -> StateFold:
         self._fold.catch_up()

@@ -29,7 +29,7 @@ from ledger.core.events.events import (
 from ledger.core.events.parts import AbortedPart, CommittedPart, Evidence
 from ledger.core.state.sessions import Session
 from ledger.core.state.tables import Table
-from ledger.core.state.txns import OpenTxn, Txns
+from ledger.core.state.txns import TxnInFlight, Txns
 from ledger.log.file_list import chunks_of
 from ledger.reads.port import (
     ConflictRow,
@@ -53,7 +53,7 @@ class End(NamedTuple):
     evidence: Evidence | None = None
 
 
-def ends_of(event: Event, open_txns: Mapping[int, OpenTxn]) -> Mapping[int, End]:
+def ends_of(event: Event, open_txns: Mapping[int, TxnInFlight]) -> Mapping[int, End]:
     """Return the txns that an event ends, by id; `open_txns` are those before it."""
     (control, body), here = event, (event.control.position, event.control.at)
     match body:
@@ -75,7 +75,7 @@ def ends_of(event: Event, open_txns: Mapping[int, OpenTxn]) -> Mapping[int, End]
             return {}
 
 
-def committed_parts(parts: Iterable[CommittedPart], txn: OpenTxn | None) -> list[TxnPart]:
+def committed_parts(parts: Iterable[CommittedPart], txn: TxnInFlight | None) -> list[TxnPart]:
     """Return the tables of a commit; `txn` is what was open before it, None for a one-shot."""
     return [
         TxnPart(
@@ -98,7 +98,7 @@ def aborted_parts(parts: Iterable[AbortedPart]) -> list[TxnPart]:
     ]
 
 
-def open_parts(txn: OpenTxn) -> list[TxnPart]:
+def open_parts(txn: TxnInFlight) -> list[TxnPart]:
     """Return the tables that an open txn has touched so far."""
     ids, counts, staged = txn.write_ids, txn.metadata, txn.staged
     return [
@@ -107,13 +107,13 @@ def open_parts(txn: OpenTxn) -> list[TxnPart]:
     ]
 
 
-def one_shot(event: Event) -> OpenTxn | None:
+def one_shot(event: Event) -> TxnInFlight | None:
     """Return the txn that an event opened and committed at once, or None."""
     control, body = event
     if not isinstance(body, TxnCommitted | TableAltered) or not body.one_shot:
         return None
     kind = body.type if isinstance(body, TxnCommitted) else "default"
-    return OpenTxn(control.txn, kind, control.session, 0, control.position, 0)
+    return TxnInFlight(control.txn, kind, control.session, 0, control.position, 0)
 
 
 def conflict_row(event: Event, user: str) -> ConflictRow | None:
@@ -133,7 +133,7 @@ def conflict_row(event: Event, user: str) -> ConflictRow | None:
     )
 
 
-def txn_row(txn: OpenTxn, asker: SessionRow, opened_at: int, end: End) -> TxnRow:
+def txn_row(txn: TxnInFlight, asker: SessionRow, opened_at: int, end: End) -> TxnRow:
     """Return the row of a txn as it was before it ended, and how it did."""
     return TxnRow(
         txn.txn,

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
-from ledger.reads.metadata import Answer, Objects, Reason
+from ledger.reads.metadata import MetadataAnswer, Objects, Reason
 from projections.cache.chain import Chain, Version
-from projections.cache.entry import Commit, Entry
-from projections.cache.fold import Positions, Stored, Wanted
+from projections.cache.entry import CommitMark, Entry
+from projections.cache.fold import AppliedPositions, Stored, Wanted
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
 from projections.cache.one_version import Tag, TaggedEntry
@@ -87,7 +87,7 @@ class DeliveriesCounted(Entry):
 class UncountedCommit(Entry):
     """An entry that believes a commit before all it covers has come."""
 
-    def commit(self, txn: int, write_id: int, commit: Commit) -> None:
+    def commit(self, txn: int, write_id: int, commit: CommitMark) -> None:
         """Make visible what is there."""
         super().commit(txn, write_id, commit._replace(changes=min(1, commit.changes)))
 
@@ -109,7 +109,7 @@ class CommittedOnAbort(Entry):
         """Keep what the txn did."""
         waiting = self.waiting.get(txn)
         changes = len(waiting.effects) if waiting is not None else 0
-        self.commit(txn, write_id, Commit(10_000 + txn, changes))
+        self.commit(txn, write_id, CommitMark(10_000 + txn, changes))
 
 
 class Gapless(IdStates):
@@ -124,7 +124,7 @@ class Gapless(IdStates):
             super().allocate(write_id, txn)
 
 
-class Forgetful(Positions):
+class Forgetful(AppliedPositions):
     """Positions that take every event for a new one."""
 
     def take(self, event: Event) -> bool:
@@ -155,7 +155,7 @@ class OwnerFilled(MultiVersion):
 class ByName(MultiVersion):
     """A cache that takes a name for an identity."""
 
-    def read(self, wanted: Wanted) -> Answer:
+    def read(self, wanted: Wanted) -> MetadataAnswer:
         """Look the table up by its name alone."""
         return super().read(wanted if wanted.name is None else wanted._replace(table=None))
 
@@ -163,7 +163,7 @@ class ByName(MultiVersion):
 class Tokenless(MultiVersion):
     """A cache that shows a txn its own changes as far as they have come."""
 
-    def read(self, wanted: Wanted) -> Answer:
+    def read(self, wanted: Wanted) -> MetadataAnswer:
         """Answer without looking at the token."""
         return super().read(wanted._replace(token=1 if wanted.own_txn else 0))
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.log import checkpoints
-from ledger.reads.metadata import Answer, Reason
+from ledger.reads.metadata import MetadataAnswer, Reason
 from projections.cache import fold, one_version
 from projections.cache.entry import Entry
 from projections.cache.fold import CacheState, Stored, Wanted
@@ -69,7 +69,7 @@ class Subject(Protocol):
     def apply(self, event: Event) -> None:
         """Apply an event."""
 
-    def read(self, wanted: Wanted) -> Answer:
+    def read(self, wanted: Wanted) -> MetadataAnswer:
         """Answer a reader or send it to the store."""
         ...
 
@@ -91,7 +91,7 @@ class MultiVersion:
         """Apply an event."""
         fold.apply(self.cache, event)
 
-    def read(self, wanted: Wanted) -> Answer:
+    def read(self, wanted: Wanted) -> MetadataAnswer:
         """Answer a reader or send it to the store."""
         return fold.read(self.cache, wanted)
 
@@ -116,7 +116,7 @@ class OneVersion:
         """Apply an event."""
         self.cache.apply(event)
 
-    def read(self, wanted: Wanted) -> Answer:
+    def read(self, wanted: Wanted) -> MetadataAnswer:
         """Answer a reader or send it to the store."""
         return self.cache.read(wanted)
 
@@ -243,7 +243,7 @@ class Trip:
             return Wanted(None, ids, reader.table, what, *own), reader
         return Wanted((CATALOG, reader.name), ids, reader.table, what), reader
 
-    def ask(self, number: int) -> Answer:
+    def ask(self, number: int) -> MetadataAnswer:
         """Let a reader ask the cache, and hold an answer of its own against what is right."""
         wanted, reader = self.wanted(number)
         answer = self.way.subject.read(wanted)

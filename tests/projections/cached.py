@@ -2,7 +2,7 @@
 
 from ledger.core.commands import Property, TableDefinition, TableKind
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.reads.metadata import OBJECT_PREFIX, Answer, TableMetadata
+from ledger.reads.metadata import OBJECT_PREFIX, MetadataAnswer, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import PublishedEntries, PublishedSite
@@ -70,7 +70,7 @@ def listed(text: str | None) -> ValidWriteIdList | None:
     return ValidWriteIdList(None, int(hwm), still_open, (), still_open[0] if still_open else None)
 
 
-def location(answer: Answer) -> str | None:
+def location(answer: MetadataAnswer) -> str | None:
     """Return the location in an answer, None if there is no table."""
     return answer.value.definition.location if isinstance(answer.value, TableMetadata) else None
 

@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from ledger.errors import LogUnavailableError
-from ledger.log.memory import MemoryLog, MemoryReader, MemoryTopic, MemoryWriter
+from ledger.log.memory import MemoryLog, MemoryLogReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Log, Record, Topic
 from projections.cache.publishing import Publisher, PublishingStore
 from projections.cache.topic import rows_held
@@ -120,7 +120,7 @@ class Interrupted(SharedLog):
         return SlowReader(self, self.topics[topic], offset, self._size, self._between)
 
 
-class SlowReader(MemoryReader):
+class SlowReader(MemoryLogReader):
     """Reads few records at a time; before each time something happens."""
 
     def __init__(

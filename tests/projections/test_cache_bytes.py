@@ -2,7 +2,7 @@
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.reads.metadata import TABLE, Objects
-from projections.cache.entry import Commit, Entry
+from projections.cache.entry import CommitMark, Entry
 from projections.cache.objects import Effect
 from projections.cache.source import entry_bytes, objects_bytes
 
@@ -33,7 +33,7 @@ def alter(entry: Entry, number: int) -> None:
     """Let the next txn alter the table."""
     effect = Effect(("lake", "t"), objects(f"v{number:03}"), creates=number == 1)
     entry.change(number, number, 1, effect)
-    entry.commit(number, number, Commit(number, 1))
+    entry.commit(number, number, CommitMark(number, 1))
 
 
 def altered(times: int) -> Entry:

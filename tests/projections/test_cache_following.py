@@ -15,9 +15,9 @@ from ledger.core.events.events import CatalogCreated
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
-from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Topic
-from ledger.reads.metadata import Answer, TableMetadata
+from ledger.reads.metadata import MetadataAnswer, TableMetadata
 from projections.cache.fold import Wanted
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
@@ -61,7 +61,7 @@ class Begun:
 
     def read(self, ids: ValidWriteIdList) -> tuple[str, str, str]:
         """Read the table; return its location, where from and why."""
-        answer: Answer = self.cache.read("t", ids, max_wait_ms=round(WAIT_S * 1000))
+        answer: MetadataAnswer = self.cache.read("t", ids, max_wait_ms=round(WAIT_S * 1000))
         assert isinstance(answer.value, TableMetadata)
         return answer.value.definition.location, answer.source, answer.reason
 
@@ -174,7 +174,7 @@ class Faulty(SharedLog):
         super().__init__(log)
         self._faulty = topic
 
-    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
         """Return a reader, or raise the fault."""
         if topic is self._faulty:
             raise ZeroDivisionError("a fault")

@@ -16,7 +16,7 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import ReaderBehindError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.port import Topic
-from ledger.reads.metadata import Answer, Metadata
+from ledger.reads.metadata import Metadata, MetadataAnswer
 from projections.cache.fold import CacheState, apply, bootstrap, cut, evict, fill, read
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import NO_IDS, ReaderIds
@@ -58,7 +58,7 @@ def floors(history: Played) -> dict[int, ReaderIds]:
     return dict(protected(history.store(len(history.events)), history.changes))
 
 
-def answers(cache: CacheState, readers: list[Reader]) -> list[Answer]:
+def answers(cache: CacheState, readers: list[Reader]) -> list[MetadataAnswer]:
     """Return what the readers are told."""
     return [read(cache, wanted(each)) for each in readers]
 

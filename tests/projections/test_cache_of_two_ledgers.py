@@ -8,7 +8,7 @@ import pytest
 
 from ledger.config.settings import CacheSettings
 from ledger.errors import SettingsError
-from ledger.reads.metadata import Answer, Bounds, ReadAt
+from ledger.reads.metadata import Bounds, MetadataAnswer, ReadAt
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
@@ -79,7 +79,7 @@ def test_the_other_store_is_refused(
 
 def test_the_entries_still_answer(cache: MetadataCache) -> None:
     """What the entries tell is that of their own log."""
-    answer: Answer = cache.read("t", listed("1:"))
+    answer: MetadataAnswer = cache.read("t", listed("1:"))
 
     assert (location(answer), answer.source) == (OWN, "cache")
 

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from ledger.errors import ReaderBehindError
-from ledger.reads.cache import Verified
+from ledger.reads.cache import VerifiedCache
 from ledger.reads.metadata import Bounds, ReadAt
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
@@ -72,7 +72,7 @@ def test_what_is_behind_is_not_compared(cached: Cached, process: CacheProcess) -
     cached.alter("v1")
     process.wait(cached.domain.head.position, 10_000)
 
-    assert process.verify(10) == Verified(0, [])
+    assert process.verify(10) == VerifiedCache(0, [])
     cached.domain.follow()
-    assert process.verify(10) == Verified(1, [])
+    assert process.verify(10) == VerifiedCache(1, [])
     assert process.status().compared == 1

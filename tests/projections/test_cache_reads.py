@@ -12,7 +12,7 @@ from ledger.core.limits import NUMBER_MAX
 from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
-from ledger.reads.metadata import Answer, Read, TableMetadata
+from ledger.reads.metadata import MetadataAnswer, Read, TableMetadata
 from projections.cache.fold import VERSIONS_MAX, Wanted
 from projections.cache.rows import RowEntries
 from projections.fold.fold import Fold
@@ -336,7 +336,7 @@ def test_most_reads_are_hits(cached: Cached) -> None:
 class Lying(RowEntries):
     """Entries that tell everyone the same."""
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
         """Return one answer again and again."""
         return [answer._replace(value="made up") for answer in super().read_many(wanted)]
 

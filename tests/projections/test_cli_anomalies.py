@@ -14,7 +14,7 @@ from ledger.machine.process import ExitCode
 from ledger.testing import InMemoryLedger
 from projections.cli.anomalies import (
     ACKNOWLEDGED,
-    Counted,
+    AnomalyCount,
     Known,
     acknowledge,
     counted,
@@ -70,7 +70,7 @@ def test_counts(tmp_path: Path) -> None:
 
 def test_more_than_are_counted() -> None:
     """Where one commit has more than are counted, that is said."""
-    found = Counted({"added_live": 7}, is_all=False)
+    found = AnomalyCount({"added_live": 7}, is_all=False)
     assert counts_shown(found, Output.JSON) == {
         "anomalies": {"added_live": 7},
         "more_anomalies": True,

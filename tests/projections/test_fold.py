@@ -21,8 +21,8 @@ from ledger.errors import (
     OffsetGoneError,
     StateBrokenError,
 )
+from ledger.errors.log import EventsLostError
 from ledger.log.codec import frame_event, frame_fence
-from ledger.log.errors import EventsLostError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic
 from ledger.version import READER_VERSION

@@ -11,7 +11,7 @@ import pytest
 
 from ledger.core.events.events import CatalogCreated
 from ledger.errors import LogDamagedError, OffsetGoneError
-from ledger.log.errors import EventsLostError
+from ledger.errors.log import EventsLostError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Log, Record, Topic

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from projections.store.memory import MemoryReader, MemoryStore
+from projections.store.memory import MemoryRowReader, MemoryStore
 from projections.store.port import FORMAT_KEY
 from tests.projections.contract import StoreContract
 
@@ -17,7 +17,7 @@ def store() -> Iterator[MemoryStore]:
 
 
 @pytest.fixture
-def reader(store: MemoryStore) -> Iterator[MemoryReader]:
+def reader(store: MemoryStore) -> Iterator[MemoryRowReader]:
     """Return a reader that lags behind the store until it is refreshed."""
     with store.reader() as reader:
         yield reader

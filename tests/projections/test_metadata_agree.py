@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.reads.metadata import Answer, Bounds, Metadata, MetadataReads, Read
+from ledger.reads.metadata import Bounds, Metadata, MetadataAnswer, MetadataReads, Read
 from projections.cache.reads import MetadataCache
 from projections.queries import StoreReads
 from tests.driver import CATALOG, Driver
@@ -37,7 +37,7 @@ def every_read(history: Played) -> list[Read]:
 
 def values(reads: MetadataReads, asked: list[Read]) -> list[Metadata | None]:
     """Return what is answered, all as of one position."""
-    found: list[Answer] = list(reads.metadata(asked, AT_ONCE))
+    found: list[MetadataAnswer] = list(reads.metadata(asked, AT_ONCE))
     assert len({each.position for each in found}) == 1
     return [each.value for each in found]
 

@@ -13,7 +13,7 @@ from ledger.reads.port import Identity, MappingRow
 from projections.cache.lists import read_at
 from projections.errors import StoreClosedError, StoreMissingError
 from projections.queries import StoreReads, open_reads
-from projections.store.memory import MemoryReader, MemoryStore
+from projections.store.memory import MemoryRowReader, MemoryStore
 from projections.store.port import Row, RowReader
 from tests.driver import LEDGER, write
 from tests.projections.followed import Followed
@@ -162,7 +162,7 @@ def test_no_store(tmp_path: Path) -> None:
         open_reads(tmp_path / "store")
 
 
-class Moving(MemoryReader):
+class Moving(MemoryRowReader):
     """Rows whose writer goes on, once, when it is looked for what is new the nth time."""
 
     def __init__(self, store: MemoryStore) -> None:

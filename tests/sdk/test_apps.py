@@ -12,7 +12,7 @@ from ledger.errors import OutcomeUnknownError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.receipt import Receipt, Token, receipt_of
-from ledger.sdk.session import Answer
+from ledger.sdk.session import CommandAnswer
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import HASTY
@@ -231,7 +231,7 @@ def test_lost_answer_of_a_skipped_txn(memory: InMemoryLedger, log: LossyLog) -> 
 )
 def test_receipt_of_a_skip(body: TxnAborted | CommandRepeated) -> None:
     """The first answer and its repeat are one receipt: it names the position of the first batch."""
-    receipt = receipt_of(Answer(CONTROL, body, is_repeat=False), Token("5f3a9c1e", 0, 0))
+    receipt = receipt_of(CommandAnswer(CONTROL, body, is_repeat=False), Token("5f3a9c1e", 0, 0))
 
     assert (receipt.txn, receipt.position, receipt.skipped) == (0, 41, True)
     assert Token("5f3a9c1e", 0, 41) == receipt.token

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledger.core.conflicts.footprints import packed
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import LIST_BYTES_MAX
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
 from ledger.log.file_list import (
     EMPTY,
@@ -146,7 +146,7 @@ def test_listed_without_partitions() -> None:
 def test_chunks() -> None:
     """The chunks that a txn staged come before the one of its commit, each list in their order."""
     chunks = [listed(footprint(), FileList([AddFile(path)], [RemoveFile(path)])) for path in "abc"]
-    txn = OpenTxn(1, "default", 4, 1, 5, 0, staged={7: chunks[:2]})
+    txn = TxnInFlight(1, "default", 4, 1, 5, 0, staged={7: chunks[:2]})
     part = CommittedPart(7, 0, 1, 1, 0, (), footprint=chunks[2])
 
     found = unpack_chunks(chunks_of(part, txn))

@@ -17,7 +17,7 @@ from ledger.errors import SessionExpiredError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
 from ledger.sdk.channel import Channel
-from ledger.sdk.sessions import Labels, Sessions
+from ledger.sdk.sessions import ClientSessions, Labels
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import ALWAYS, LEASE_S, opened
 
@@ -114,7 +114,7 @@ def test_beats_of_a_lease(
 ) -> None:
     """Beats come three to a lease: the session's or, for a longer one, the ledger's."""
     channel = Channel.open(log, 0)
-    sessions = Sessions(
+    sessions = ClientSessions(
         channel,
         Labels("ada", "host", "etl"),
         lease_ms=LEASE_S * 1000,

@@ -14,9 +14,9 @@ from ledger.errors import OutcomeUnknownError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog, MemoryWriter
 from ledger.log.port import Log, Topic
-from ledger.sdk.channel import CROWD, Channel, Line, Lines
+from ledger.sdk.channel import CROWD, Channel, Lines, SharedConnection
 from ledger.sdk.session import UNNUMBERED
-from ledger.sdk.sessions import Labels, Sessions
+from ledger.sdk.sessions import ClientSessions, Labels
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 
@@ -90,8 +90,8 @@ def test_line_that_cannot_be_opened() -> None:
 def test_who_waits_no_more_is_no_company(memory: InMemoryLedger, log: LossyLog) -> None:
     """A command alone goes at once, though commands before it were lost and may be asked about."""
     gathering, labels = LossyLog(log), Labels("ada", "host", "etl")
-    with closing(Line(log, 0, gathering)) as line:
-        own = Sessions(
+    with closing(SharedConnection(log, 0, gathering)) as line:
+        own = ClientSessions(
             Channel(line, lambda: None),
             labels,
             lease_ms=10_000,

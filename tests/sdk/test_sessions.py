@@ -26,8 +26,8 @@ from ledger.errors import (
 from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.port import Topic
 from ledger.sdk.channel import Channel
-from ledger.sdk.session import UNNUMBERED, Session
-from ledger.sdk.sessions import Labels, Sessions
+from ledger.sdk.session import UNNUMBERED, ClientSession
+from ledger.sdk.sessions import ClientSessions, Labels
 from ledger.sdk.tail import Awaited
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import ALWAYS, IMPATIENT, LEASE_S, opened
@@ -39,13 +39,13 @@ class Processes:
     """Processes with a channel and sessions each, which draw the nonces they are given."""
 
     def __init__(self) -> None:
-        self._started: list[tuple[Sessions, Channel]] = []
+        self._started: list[tuple[ClientSessions, Channel]] = []
 
-    def start(self, log: LossyLog, nonces: Iterable[bytes] = repeat(b"n" * 16)) -> Sessions:
+    def start(self, log: LossyLog, nonces: Iterable[bytes] = repeat(b"n" * 16)) -> ClientSessions:
         """Return the sessions of another process."""
         drawn = iter(nonces)
         channel = Channel.open(log, 0)
-        sessions = Sessions(
+        sessions = ClientSessions(
             channel,
             Labels("ada", "host", "etl"),
             lease_ms=10_000,
@@ -232,7 +232,7 @@ def test_window_without_answers(
     assert (found.control.session, found.control.txn) == (fresh.number, 1)
 
 
-def is_unanswered(session: Session) -> bool:
+def is_unanswered(session: ClientSession) -> bool:
     """Tell whether a command that is given no time has no answer."""
     try:
         session.ask(BEGIN, 0.0005)
@@ -261,7 +261,7 @@ def test_late_answers_make_room(
     assert found.control.n == WINDOW + 1
 
 
-class InterruptedOnce(Session):
+class InterruptedOnce(ClientSession):
     """A session of which a call is interrupted before it has made room for others."""
 
     is_interrupted = False

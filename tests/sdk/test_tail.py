@@ -13,7 +13,7 @@ from ledger.core.events.events import Control, Fenced, SessionOpened, TxnOpened
 from ledger.errors import IncompatibleError, LogDamagedError, LogError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, read_newest_head
 from ledger.log.codec import HEADER, frame_event, frame_fence
-from ledger.log.memory import MemoryLog, MemoryReader
+from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
 from ledger.sdk.tail import Awaited, Tail, read_genesis
 from ledger.version import CODE_VERSION, READER_VERSION
@@ -240,7 +240,7 @@ def test_left_while_answers_come(tail: Tail) -> None:
             awaited.wait(0)
 
 
-class BrokenReader(MemoryReader):
+class BrokenReader(MemoryLogReader):
     """A reader with an error that nobody foresaw."""
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
@@ -251,7 +251,7 @@ class BrokenReader(MemoryReader):
 class BrokenLog(MemoryLog):
     """A log whose readers are broken."""
 
-    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
         """Return a broken reader."""
         return BrokenReader(self, self.topics[topic], offset)
 
@@ -316,12 +316,12 @@ class CountingLog(MemoryLog):
         self.topics, self.changed = of.topics, of.changed
         self.bytes_read = 0
 
-    def reader(self, topic: Topic, offset: int) -> MemoryReader:
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
         """Return a reader that counts."""
         return CountingReader(self, topic, offset)
 
 
-class CountingReader(MemoryReader):
+class CountingReader(MemoryLogReader):
     """Counts what it reads."""
 
     def __init__(self, log: CountingLog, topic: Topic, offset: int) -> None:

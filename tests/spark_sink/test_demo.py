@@ -36,10 +36,10 @@ from spark_sink.demo.flights import (
     totals_of,
     write_days,
 )
-from spark_sink.demo.manifest import Entry, Manifest, read_manifests, with_step
+from spark_sink.demo.manifest import DatasetManifest, ManifestEntry, read_manifests, with_step
 from spark_sink.demo.producer import Job
 from spark_sink.demo.report import CheckFailedError, Report, wait_until
-from spark_sink.demo.visibility import Commit, Look, delays_ms, percentiles
+from spark_sink.demo.visibility import SeenPosition, TimedCommit, delays_ms, percentiles
 from tests.driver import Driver, definition, write
 
 DEMO_S = 300
@@ -59,9 +59,9 @@ TOTALS = {
 YEAR = [Day(month, day) for month in range(1, 13) for day in range(1, 29)]
 
 
-def entry(txn: int, step: str, at_ns: int) -> Entry:
+def entry(txn: int, step: str, at_ns: int) -> ManifestEntry:
     """Return a line of a manifest."""
-    return Entry("producer-1", step, txn, txn, 1, 1, 0, at_ns)  # type: ignore[arg-type]
+    return ManifestEntry("producer-1", step, txn, txn, 1, 1, 0, at_ns)  # type: ignore[arg-type]
 
 
 def test_package_is_read_whole() -> None:
@@ -138,7 +138,7 @@ def test_removed_folders_are_those_of_the_write_ids(tmp_path: Path) -> None:
 
 def test_manifests_are_read_in_order_of_time(tmp_path: Path) -> None:
     """Lines of several producers come in the order they were written, and by step."""
-    first, second = Manifest(tmp_path, "producer-1"), Manifest(tmp_path, "producer-2")
+    first, second = DatasetManifest(tmp_path, "producer-1"), DatasetManifest(tmp_path, "producer-2")
     second.write(entry(2, "wrote", 20))
     first.write(entry(1, "wrote", 10))
     first.write(entry(1, "committed", 30))
@@ -169,17 +169,17 @@ def test_job_survives_the_pipe() -> None:
 @pytest.mark.parametrize(
     ("commits", "delays"),
     [
-        pytest.param([Commit(4, 0)], [1.0], id="seen by the first look behind it"),
-        pytest.param([Commit(5, 500_000)], [0.5], id="seen by the look that stands there"),
-        pytest.param([Commit(5, 9_000_000)], [0.0], id="seen before its receipt"),
-        pytest.param([Commit(6, 0), Commit(9, 0)], [3.0], id="not seen yet"),
+        pytest.param([TimedCommit(4, 0)], [1.0], id="seen by the first look behind it"),
+        pytest.param([TimedCommit(5, 500_000)], [0.5], id="seen by the look that stands there"),
+        pytest.param([TimedCommit(5, 9_000_000)], [0.0], id="seen before its receipt"),
+        pytest.param([TimedCommit(6, 0), TimedCommit(9, 0)], [3.0], id="not seen yet"),
     ],
 )
 def test_commit_is_visible_from_the_first_look_that_reached_it(
-    commits: list[Commit], delays: list[float]
+    commits: list[TimedCommit], delays: list[float]
 ) -> None:
     """The delay is from the receipt to the first look that found the store so far."""
-    looks = [Look(2, 0), Look(5, 1_000_000), Look(8, 3_000_000)]
+    looks = [SeenPosition(2, 0), SeenPosition(5, 1_000_000), SeenPosition(8, 3_000_000)]
 
     assert delays_ms(looks, commits) == delays
 

@@ -9,8 +9,8 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.log.codec import read_control
 from ledger.log.port import LogReader, Topic
 from spark_sink.demo.held_log import HeldLog
-from spark_sink.demo.metastore import Mode, Place
-from spark_sink.demo.metastore_steps import WANTED, Line, differences, lines_of, short
+from spark_sink.demo.metastore import Mode, TablePlace
+from spark_sink.demo.metastore_steps import WANTED, StepLine, differences, lines_of, short
 from spark_sink.demo.report import CheckFailedError, Report
 from spark_sink.demo.two_metastores import show
 from tests.driver import Driver
@@ -66,9 +66,9 @@ def test_log_is_read_whole_at_first(driver: Driver) -> None:
 
 def test_place_survives_the_pipe() -> None:
     """A metastore reads the place it was given."""
-    place = Place("host:1", "demo", "store", "many versions")
+    place = TablePlace("host:1", "demo", "store", "many versions")
 
-    assert Place.read(place.line()) == place
+    assert TablePlace.read(place.line()) == place
 
 
 def test_lists_are_written_as_on_the_page() -> None:
@@ -80,8 +80,8 @@ def test_lists_are_written_as_on_the_page() -> None:
 def test_steps_are_read_from_their_table() -> None:
     """A field may be empty, one that a text leaves out is."""
     assert lines_of("1 | M1 alters | 1:1 * | - |\n2 | x | y | z | v0 cache hit") == [
-        Line("1", "M1 alters", "1:1 *", "-", ""),
-        Line("2", "x", "y", "z", "v0 cache hit"),
+        StepLine("1", "M1 alters", "1:1 *", "-", ""),
+        StepLine("2", "x", "y", "z", "v0 cache hit"),
     ]
 
 

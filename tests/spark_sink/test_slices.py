@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_sink.slices import FIRST, OFFSETS_PER_BATCH, SLICE_BYTES, Row, cut, slices_of
+from spark_sink.slices import FIRST, OFFSETS_PER_BATCH, SLICE_BYTES, SliceRow, cut, slices_of
 
 MIB = 1024 * 1024
 EVENT_BYTES_MAX = 2 * MIB
@@ -24,7 +24,7 @@ HALF = SLICE_BYTES // 2
 )
 def test_cut(sizes: list[int], slices: list[int]) -> None:
     """A slice has as many rows as its bytes allow, and at least one."""
-    rows = [Row(offset, size, None) for offset, size in enumerate(sizes)]
+    rows = [SliceRow(offset, size, None) for offset, size in enumerate(sizes)]
 
     cuts = list(cut(rows))
 

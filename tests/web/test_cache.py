@@ -9,10 +9,10 @@ import pytest
 from ledger.config.settings import CacheSettings
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
-from ledger.reads.cache import ReadCount, Verified
+from ledger.reads.cache import ReadCount, VerifiedCache
 from ledger.reads.http import HttpCache
 from ledger.reads.http_form import from_json, to_json
-from ledger.reads.metadata import Answer, Bounds, Read, ReadAt, TableMetadata
+from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
 from projections.cache.fold import Wanted
 from projections.cache.lists import Lists, ReadLists
 from projections.cache.process import CacheProcess
@@ -117,7 +117,7 @@ def ids(hwm: int) -> ValidWriteIdList:
     return ValidWriteIdList("t", hwm, (), (), None)
 
 
-def told(answer: Answer) -> tuple[str | None, str, str]:
+def told(answer: MetadataAnswer) -> tuple[str | None, str, str]:
     """Return the location in an answer, where it is from and why."""
     found = answer.value
     place = found.definition.location if isinstance(found, TableMetadata) else found
@@ -309,14 +309,14 @@ def test_status(cached: ServedCache) -> None:
 
 def test_verify(cached: ServedCache) -> None:
     """A comparison on demand tells how many tables it compared, and what differed."""
-    assert cached.client.verify(10) == Verified(1, [])
-    assert cached.client.verify(0) == Verified(0, [])
+    assert cached.client.verify(10) == VerifiedCache(1, [])
+    assert cached.client.verify(0) == VerifiedCache(0, [])
 
 
 class Lying(RowEntries):
     """Entries that tell everyone the same."""
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Answer]:
+    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
         """Return one answer again and again."""
         return [answer._replace(value="made up") for answer in super().read_many(wanted)]
 
@@ -331,7 +331,7 @@ def test_what_differs_travels() -> None:
     )
     process.warm(10)
 
-    found = from_json(Verified, to_json(process.verify(10)))
+    found = from_json(VerifiedCache, to_json(process.verify(10)))
 
     (row,) = found.mismatches
     assert (found.compared, row.table, row.what, row.cached) == (1, table, "table", "made up")

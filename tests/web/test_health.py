@@ -28,7 +28,7 @@ from projections.store.memory import MemoryStore
 from projections.web.cache_serving import serve_cache
 from projections.web.health import Check, Health
 from projections.web.readers import Readers
-from projections.web.waiting import Waiting
+from projections.web.waiting import PositionWaiting
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit, writing
@@ -149,7 +149,7 @@ class Looking(Health):
     """The health of nothing, which counts how often somebody looked."""
 
     def __init__(self) -> None:
-        super().__init__(Waiting(Readers(lambda: StoreReads(MemoryStore().reader()))))
+        super().__init__(PositionWaiting(Readers(lambda: StoreReads(MemoryStore().reader()))))
         self.looks = 0
 
     async def checks(self) -> Mapping[str, Check]:

@@ -22,7 +22,7 @@ from projections.web.listing import (
     FEW,
     PAGE_ROWS,
     STRETCH,
-    Answered,
+    JsonAnswer,
     Paged,
     Size,
 )
@@ -162,7 +162,7 @@ def test_little_memory() -> None:
         behind = 0 if last is None else last.size
         return [row._replace(size=behind + n + 1) for n in range(rows)]
 
-    answered = Answered[None](Paged(page, pages * PAGE_ROWS))
+    answered = JsonAnswer[None](Paged(page, pages * PAGE_ROWS))
     tracemalloc.start()
     total = 0
     while not answered.is_done:
@@ -176,7 +176,7 @@ def test_little_memory() -> None:
 @pytest.mark.parametrize("found", [[], [1], ["a", None], {}, "x" * 3 * CHUNK_BYTES])
 def test_chunks_make_up_the_answer(found: object) -> None:
     """Chunk behind chunk is the JSON of an answer."""
-    answered = Answered[None](found)
+    answered = JsonAnswer[None](found)
     parts = [answered.chunk(None)]
     while not answered.is_done:
         parts.append(answered.chunk(None))
@@ -186,7 +186,7 @@ def test_chunks_make_up_the_answer(found: object) -> None:
 def test_long_answers_give_way() -> None:
     """While a short answer is under way a long one stands still, and goes on in the end."""
     precedence = Precedence()
-    answered = Answered[None](list(range(100 * STRETCH)), precedence.give_way)
+    answered = JsonAnswer[None](list(range(100 * STRETCH)), precedence.give_way)
     began_s = monotonic()
     with precedence.short(), ThreadPoolExecutor(1) as pool:
         chunk = pool.submit(answered.chunk, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledger.reads.http_form import RAISED
-from projections.web.cache_questions import CACHE_QUESTIONS
+from projections.web.cache_serving import CACHE_QUESTIONS
 from projections.web.questions import QUESTIONS
 from tests.web.served import samples
 from tests.web.test_cache import ServedCache

@@ -20,7 +20,7 @@ from ledger.core.conflicts.winners import (
     valued,
 )
 from ledger.core.limits import COLUMN_NAMES_MAX, ENTRIES_LEAVING_MAX
-from ledger.core.partitions.keys import Key, Mark, PartitionSchema
+from ledger.core.partitions.keys import Key, NoValue, PartitionSchema
 
 SLACK: Final = 32
 
@@ -129,7 +129,7 @@ class TableWinners:
 
     def with_values(self, column: int, values: frozenset[Key]) -> list[dict[str, None]]:
         """Return the partitions with these values in a column, or with a text that is no value."""
-        return [self.by_value.get((column, each), {}) for each in values | {Mark.UNCASTABLE}]
+        return [self.by_value.get((column, each), {}) for each in values | {NoValue.UNCASTABLE}]
 
     def enter(self, part: WinningPart) -> int:
         """Enter a part and return the number of its keys."""

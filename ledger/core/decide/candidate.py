@@ -33,7 +33,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import repeated_app, staged_weight, whole_footprint
 from ledger.core.state.tables import Pending, by_table
 from ledger.core.state.traits import LEVEL_OF
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 
 
 class Candidate(NamedTuple):
@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
     `changes_data`: some part does more than to read or rearrange files.
     """
 
-    txn: OpenTxn | None
+    txn: TxnInFlight | None
     parts: Sequence[TablePart]
     changes: Mapping[int, Sequence[Pending]]
     level: IsolationLevel | Literal[""]
@@ -77,7 +77,7 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
 
 def gathered(
     state: DomainState,
-    txn: OpenTxn | None,
+    txn: TxnInFlight | None,
     writes: Mapping[int, TableWrite],
     touched: AbstractSet[int],
     *,
@@ -108,7 +108,7 @@ def gathered(
     return Candidate(txn, parts, changes, level, changes_data)
 
 
-def touched_before(state: DomainState, txn: OpenTxn) -> set[int]:
+def touched_before(state: DomainState, txn: TxnInFlight) -> set[int]:
     """Return the tables in which a txn has a write id or changed metadata.
 
     A write id alone is no write (rule c0), so a write id in a dropped table does not count.
@@ -132,7 +132,7 @@ def declared_parts(state: DomainState, command: CommitTxn) -> dict[int, TableWri
     return parts
 
 
-def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
+def whole(txn: TxnInFlight | None, write: TableWrite) -> TableWrite:
     """Return a part with its staged chunks joined in; raises Refused if they are not all there."""
     chunks = txn.staged.get(write.table, ()) if txn is not None else ()
     footprint = write.footprint
@@ -160,7 +160,7 @@ def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
     return write._replace(footprint=every)
 
 
-def check_all_named(txn: OpenTxn, writes: dict[int, TableWrite]) -> None:
+def check_all_named(txn: TxnInFlight, writes: dict[int, TableWrite]) -> None:
     """Refuse a commit that leaves out a table for which chunks were staged."""
     for table in sorted(txn.staged.keys() - writes.keys()):
         raise Refused(

@@ -118,7 +118,7 @@ def unchanged_version(state: DomainState, table: Table, now: int) -> CommittedPa
     )
 
 
-class Seen(NamedTuple):
+class SeenBeforeCut(NamedTuple):
     """The greatest numbers that may have been given out before the log lost its end.
 
     `tables` holds the last write id and version of each table id.
@@ -131,18 +131,20 @@ class Seen(NamedTuple):
     tables: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
 
-def seen_in(state: DomainState, epoch: int) -> Seen:
+def seen_in(state: DomainState, epoch: int) -> SeenBeforeCut:
     """Return the numbers that an earlier state had given out."""
     tables = {
         number: (table.last_write_id, table.version) for number, table in state.tables.by_id.items()
     }
-    return Seen(state.position, epoch, state.txns.next_txn, state.tables.next_table, tables)
+    return SeenBeforeCut(
+        state.position, epoch, state.txns.next_txn, state.tables.next_table, tables
+    )
 
 
-def beyond(seen: Seen, margin: int) -> Seen:
+def beyond(seen: SeenBeforeCut, margin: int) -> SeenBeforeCut:
     """Return the numbers that at most `margin` further events may have given out."""
     tables = {table: (ids + margin, last + margin) for table, (ids, last) in seen.tables.items()}
-    return Seen(
+    return SeenBeforeCut(
         seen.position + margin,
         seen.epoch + margin,
         seen.next_txn + margin,
@@ -152,7 +154,7 @@ def beyond(seen: Seen, margin: int) -> Seen:
 
 
 def cut_above(
-    state: DomainState, head: LogHead, seen: Seen, at: int, last_cmd: int, **fields: Any
+    state: DomainState, head: LogHead, seen: SeenBeforeCut, at: int, last_cmd: int, **fields: Any
 ) -> tuple[Control, LogCut]:
     """Return the cut of a log that ends with `state`, above all numbers in `seen`.
 
@@ -179,13 +181,13 @@ def cut_above(
     return Control(NO_CHAIN, epoch, position, last_cmd, 0, 0, max(at, state.at), 0), body
 
 
-def owed(state: DomainState) -> Seen:
+def owed(state: DomainState) -> SeenBeforeCut:
     """Return the numbers of the last cut that no leader has taken up yet."""
     cut = state.cuts[-1] if state.cuts else None
     session = state.sessions.by_number.get(cut.position) if cut is not None else None
     if cut is None or session is None or not session.is_open:
-        return Seen()
-    return Seen(next_txn=cut.next_txn, tables=cut.floors)
+        return SeenBeforeCut()
+    return SeenBeforeCut(next_txn=cut.next_txn, tables=cut.floors)
 
 
 def highest(every: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
@@ -197,7 +199,7 @@ def highest(every: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[i
     return tables
 
 
-def dropped_since(state: DomainState, seen: Seen) -> dict[int, tuple[int, int]]:
+def dropped_since(state: DomainState, seen: SeenBeforeCut) -> dict[int, tuple[int, int]]:
     """Return the greatest numbers of tables that are in `state` but not in `seen`.
 
     Their drop was lost, so they are back. Each lost write id went to a txn that was open or was

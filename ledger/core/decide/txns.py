@@ -34,7 +34,7 @@ from ledger.core.limits import (
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
-from ledger.core.state.txns import OpenTxn as OpenState
+from ledger.core.state.txns import TxnInFlight as OpenState
 from ledger.core.state.txns import TxnStatus
 
 

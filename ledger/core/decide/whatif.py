@@ -15,7 +15,7 @@ from ledger.core.decide.table_part import is_read
 from ledger.core.events.events import Control, Event, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Evidence
 from ledger.core.state.domain import DomainState
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 
 
 class Redecided(NamedTuple):
@@ -63,7 +63,7 @@ def candidate_from(
     state: DomainState, control: Control, parts: Iterable[TableWrite], *, one_shot: bool
 ) -> Candidate:
     """Return the candidate of a commit as it was when the commit was decided."""
-    txn: OpenTxn | None = None if one_shot else state.txns.open[control.txn]
+    txn: TxnInFlight | None = None if one_shot else state.txns.open[control.txn]
     every = [whole(txn, each) for each in parts]
     written = {each.table for each in every if not is_read(each)}
     touched = written if txn is None else written | touched_before(state, txn)
@@ -72,7 +72,7 @@ def candidate_from(
     return gathered(state, txn, writes, touched, last_chunks={})
 
 
-def whole(txn: OpenTxn | None, write: TableWrite) -> TableWrite:
+def whole(txn: TxnInFlight | None, write: TableWrite) -> TableWrite:
     """Return a part with its staged chunks joined in."""
     chunks = txn.staged.get(write.table, ()) if txn is not None else ()
     if write.footprint is None or not chunks:

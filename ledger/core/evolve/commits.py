@@ -19,7 +19,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import whole_footprint
 from ledger.core.state.tables import Change, Pending, Progress, Table, by_table, redefines
 from ledger.core.state.traits import features_of, protocol_change
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 
 
 def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> None:
@@ -47,12 +47,12 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
     prune_winners(state)
 
 
-def begun(state: DomainState, control: Control, body: TxnCommitted) -> OpenTxn:
+def begun(state: DomainState, control: Control, body: TxnCommitted) -> TxnInFlight:
     """End the txn as committed and return it; a one-shot txn had no state before."""
     outcomes_max = state.limits.outcomes_max
     if body.one_shot:
         state.txns.commit_at_once(control.txn, control.position, outcomes_max)
-        return OpenTxn(control.txn, body.type, control.session, 0, control.position, 0)
+        return TxnInFlight(control.txn, body.type, control.session, 0, control.position, 0)
     ended = state.txns.commit(control.txn, control.position, outcomes_max)
     forget_owner(state, ended)
     return ended

@@ -4,7 +4,7 @@ A failed assertion means that this code cannot have decided the event; the reade
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from ledger.core.events.events import (
     AbortedForgotten,
@@ -32,11 +32,13 @@ from ledger.core.events.events import (
     WritesStaged,
 )
 from ledger.core.evolve import commits as evolve_commits
-from ledger.core.evolve import cut as evolve_cut
 from ledger.core.evolve import tables as evolve_tables
 from ledger.core.evolve import txns as evolve_txns
-from ledger.core.state.domain import DomainState
+from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.sessions import Answered, Session
+
+# The author of the session that a cut opens.
+RECOVER: Final = "lakeledger recover"
 
 
 def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:
@@ -177,11 +179,25 @@ def table_altered(state: DomainState, control: Control, body: TableAltered) -> N
         evolve_commits.table_altered_at_once(state, control, body)
 
 
+def log_cut(state: DomainState, control: Control, body: LogCut) -> None:
+    """Note the cut, and drop all winners, so that no earlier read can be committed on."""
+    assert body.base < control.position, f"a cut of {body.base} at {control.position}"
+    floors = {each.table: (each.write_id, each.version) for each in body.tables}
+    state.cuts.append(Cut(control.position, body.base, body.next_txn, floors))
+    state.commands_topic = body.commands_topic
+    state.tables.next_table = max(state.tables.next_table, body.next_table)
+    state.winners.forget_all(control.position)
+    # No client opened this session. Its nonce repeats itself, which a random one does not.
+    nonce = control.chain * 2
+    lease_ms = state.limits.lease_ms
+    state.sessions.add(Session(control.position, nonce, body.author, "", RECOVER, lease_ms))
+
+
 CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     Fenced: unchanged,
     Resigned: unchanged,
     CommandsMoved: commands_moved,
-    LogCut: evolve_cut.log_cut,
+    LogCut: log_cut,
     CommandRepeated: unchanged,
     CommandRefused: unchanged,
     LedgerCreated: ledger_created,

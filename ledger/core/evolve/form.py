@@ -28,7 +28,7 @@ from ledger.core.evolve.tables import note_forgettable
 from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.sessions import Answered, Session
 from ledger.core.state.tables import Change, Pending, Progress, Table, name_key
-from ledger.core.state.txns import AbortedTxn, OpenTxn, Txns, exception_hash
+from ledger.core.state.txns import AbortedTxn, TxnInFlight, Txns, exception_hash
 
 Plain = Any
 
@@ -292,7 +292,9 @@ def restore_txns(state: DomainState, form: Mapping[str, Plain]) -> None:
     txns.mappings = {txn: dict(ids) for txn, ids in form["mappings"]}
     txns.mapped = sum(map(len, txns.mappings.values()))
     for number, kind, session, min_open, opened, deadline, ids, metadata, staged in form["open"]:
-        txn = OpenTxn(number, kind, session, min_open, opened, deadline, dict(ids), dict(metadata))
+        txn = TxnInFlight(
+            number, kind, session, min_open, opened, deadline, dict(ids), dict(metadata)
+        )
         for table, chunks in staged:
             txn.staged[table] = [footprint_from(chunk) for chunk in chunks]
         txns.staged_bytes += txn.waiting_bytes()

@@ -10,10 +10,10 @@ from ledger.core.events.events import (
 from ledger.core.state import watermark
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Change, Pending, Table
-from ledger.core.state.txns import OpenTxn, Txns
+from ledger.core.state.txns import TxnInFlight, Txns
 
 
-def give_write_id(txns: Txns, table: Table, txn: OpenTxn, write_id: int) -> None:
+def give_write_id(txns: Txns, table: Table, txn: TxnInFlight, write_id: int) -> None:
     """Map one write id; the ids of a table are dense, and a txn has at most one per table."""
     known = txn.write_ids.get(table.table)
     if known is not None:

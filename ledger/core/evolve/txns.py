@@ -17,7 +17,7 @@ from ledger.core.evolve.tables import drop_table, give_write_id, note_forgettabl
 from ledger.core.state import watermark
 from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import staged_weight
-from ledger.core.state.txns import OpenTxn
+from ledger.core.state.txns import TxnInFlight
 
 
 def txn_opened(state: DomainState, control: Control, body: TxnOpened) -> None:
@@ -25,7 +25,9 @@ def txn_opened(state: DomainState, control: Control, body: TxnOpened) -> None:
     session = state.sessions.by_number[control.session]
     for txn in range(control.txn, control.txn + body.size):
         state.txns.begin(
-            OpenTxn(txn, body.type, control.session, body.min_open, control.position, body.deadline)
+            TxnInFlight(
+                txn, body.type, control.session, body.min_open, control.position, body.deadline
+            )
         )
         session.txns[txn] = None
     give_write_ids(state, control, body)
@@ -79,7 +81,7 @@ def end_txn(state: DomainState, position: int, txn: int, parts: Sequence[Aborted
         note_forgettable(state, txn)
 
 
-def forget_owner(state: DomainState, ended: OpenTxn) -> None:
+def forget_owner(state: DomainState, ended: TxnInFlight) -> None:
     """Remove an ended txn from its session, if the session is still remembered."""
     session = state.sessions.by_number.get(ended.session)
     if session is not None:

@@ -13,15 +13,15 @@ PartitionSchema = tuple[tuple[str, str], ...]
 Row = tuple[str | None, ...]
 
 
-class Mark(Enum):
+class NoValue(Enum):
     """A key that is no value of a type."""
 
     NULL = "null"
     UNCASTABLE = "uncastable"
 
 
-Key = Value | Mark
-UNCASTABLE: Final = Mark.UNCASTABLE
+Key = Value | NoValue
+UNCASTABLE: Final = NoValue.UNCASTABLE
 # Exceptions from parsing a text or computing with its value: the result is then unknown.
 FAILURES: Final = (ArithmeticError, LookupError, ValueError)
 
@@ -48,4 +48,4 @@ def reader(spark_type: str) -> Callable[[str | None], Key]:
     if found is None:
         raise UndecidableError(f"type {spark_type} is not supported")
     read = cast_between(STRING, found)
-    return lambda value: read(value) if value else Mark.NULL
+    return lambda value: read(value) if value else NoValue.NULL

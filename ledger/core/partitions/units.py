@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from ledger.core.commands import CoarseWrite
-from ledger.core.partitions.keys import FAILURES, Key, Mark, PartitionSchema, key_of
+from ledger.core.partitions.keys import FAILURES, Key, NoValue, PartitionSchema, key_of
 from ledger.core.partitions.names import READ_KEPT, Values, folder_values, partition_values
 from ledger.core.partitions.values import FLOATS, NULLS, canonical
 from ledger.core.predicates.casts import BOOLEANS
@@ -68,7 +68,7 @@ def named_unit(values: dict[str, str | None]) -> Unit:
     """Return the unit of values by lower column name, for columns of unknown type."""
     names = tuple(sorted(values))
     keys = tuple(identity_of(values[name], "") for name in names)
-    return WHOLE_TABLE if Mark.UNCASTABLE in keys else ("named", names, keys)
+    return WHOLE_TABLE if NoValue.UNCASTABLE in keys else ("named", names, keys)
 
 
 def unit_in(values: Values | None, schema: PartitionSchema) -> Unit:
@@ -81,7 +81,7 @@ def unit_in(values: Values | None, schema: PartitionSchema) -> Unit:
 def typed_unit(values: Sequence[str | None], schema: PartitionSchema) -> Unit:
     """Return the unit of values of the leading columns; without values it is the whole table."""
     keys = tuple(identity_of(value, kind) for value, (_, kind) in zip(values, schema, strict=False))
-    return ("partition", *keys) if keys and Mark.UNCASTABLE not in keys else WHOLE_TABLE
+    return ("partition", *keys) if keys and NoValue.UNCASTABLE not in keys else WHOLE_TABLE
 
 
 @lru_cache(READ_KEPT)
@@ -93,7 +93,7 @@ def text_unit(text: str, schema: PartitionSchema) -> Unit:
 def identity_of(value: str | None, spark_type: str) -> Key:
     """Return the key that compares a partition value with others; `spark_type` "" = unknown."""
     if value is None or value in NULLS:
-        return Mark.NULL
+        return NoValue.NULL
     if not spark_type:
         return untyped_key(value)
     if spark_type.strip().lower() not in FLOATS:
@@ -101,7 +101,7 @@ def identity_of(value: str | None, spark_type: str) -> Key:
     try:
         return "float", canonical(value, spark_type)
     except ValueError:
-        return Mark.UNCASTABLE
+        return NoValue.UNCASTABLE
 
 
 def untyped_key(value: str) -> Key:
@@ -113,10 +113,10 @@ def untyped_key(value: str) -> Key:
     if text in BOOLEANS:
         return "number", int(BOOLEANS[text])
     if NUMBER.fullmatch(text) and abs(number := Decimal(text)) <= EXACT_MAX:
-        return ("number", int(number)) if number == int(number) else Mark.UNCASTABLE
+        return ("number", int(number)) if number == int(number) else NoValue.UNCASTABLE
     if found := DAY.fullmatch(text):
         return day_key(*found.groups())
-    return Mark.UNCASTABLE if UNSURE.fullmatch(text) else ("text", text)
+    return NoValue.UNCASTABLE if UNSURE.fullmatch(text) else ("text", text)
 
 
 def day_key(year: str, month: str, day: str | None) -> Key:
@@ -128,7 +128,7 @@ def day_key(year: str, month: str, day: str | None) -> Key:
     try:
         found = date(int(year), int(month), int(day or 1))
     except FAILURES:
-        return Mark.UNCASTABLE
+        return NoValue.UNCASTABLE
     is_first = (found.month, found.day) == (1, 1)
     return ("number", found.year) if is_first else ("day", found)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ledger.core.partitions.keys import Key, Mark, Row
+from ledger.core.partitions.keys import Key, NoValue, Row
 from ledger.core.predicates.casts import Value, cast_between
 from ledger.core.predicates.types import (
     BITS,
@@ -150,11 +150,11 @@ def null_safe(left: Typed, right: Typed) -> Typed:
     """Return `<=>`: equality in which NULL is a value that equals only itself."""
     type_ = common_type(left.type, right.type)
     one, two = cast(left, type_).value, cast(right, type_).value
-    points = equal_keys(left, right, type_, null=Mark.NULL)
+    points = equal_keys(left, right, type_, null=NoValue.NULL)
     return made(BOOLEAN, lambda row: bool(one(row) == two(row)), (left, right), points)
 
 
-def equal_keys(left: Typed, right: Typed, type_: SparkType, null: Mark | None = None) -> Points:
+def equal_keys(left: Typed, right: Typed, type_: SparkType, null: NoValue | None = None) -> Points:
     """Return the key of a column that equals a constant; `null` is the key of NULL, None = no key.
 
     Returns points only if the cast for the comparison keeps all values of the column different.
@@ -184,7 +184,7 @@ def contains(inner: Typed, items: Sequence[Typed]) -> Typed:
 def is_null(inner: Typed) -> Typed:
     """Return IS NULL."""
     evaluate = inner.value
-    points = {} if inner.column is None else {inner.column: frozenset({Mark.NULL})}
+    points = {} if inner.column is None else {inner.column: frozenset({NoValue.NULL})}
     return made(BOOLEAN, lambda row: evaluate(row) is None, (inner,), points)
 
 

@@ -19,7 +19,7 @@ TxnStatus = Literal["open", "committed", "aborted", "forgotten", "unknown"]
 
 
 @dataclass(slots=True)
-class OpenTxn:
+class TxnInFlight:
     """A txn between its open and its end; `opened` is a position, `deadline` milliseconds.
 
     `write_ids`, `metadata` and `staged` are by table id: its write id, the number of its metadata
@@ -67,7 +67,7 @@ class Txns:
     """
 
     next_txn: int = 1
-    open: OrderedDict[int, OpenTxn] = field(default_factory=OrderedDict)
+    open: OrderedDict[int, TxnInFlight] = field(default_factory=OrderedDict)
     aborted: dict[int, AbortedTxn] = field(default_factory=dict)
     ended: OrderedDict[int, int] = field(default_factory=OrderedDict)
     watermark: int = 1
@@ -84,7 +84,7 @@ class Txns:
     digest: int = 0
     staged_bytes: int = 0
 
-    def begin(self, txn: OpenTxn) -> None:
+    def begin(self, txn: TxnInFlight) -> None:
         """Add an open txn; its id is the next one."""
         assert txn.txn == self.next_txn, f"txn {txn.txn} opened, next is {self.next_txn}"
         self.next_txn += 1
@@ -93,7 +93,7 @@ class Txns:
             self.open_visible.add(txn.txn)
             self.digest ^= exception_hash(txn.txn, aborted=False)
 
-    def oldest_open(self) -> OpenTxn | None:
+    def oldest_open(self) -> TxnInFlight | None:
         """Return the open txn with the least id, or None."""
         return next(iter(self.open.values()), None)
 
@@ -101,7 +101,7 @@ class Txns:
         """Return the least open id, or the next id: the entry of a new txn in the min history."""
         return next(iter(self.open), self.next_txn)
 
-    def give(self, txn: OpenTxn, table: int, write_id: int) -> None:
+    def give(self, txn: TxnInFlight, table: int, write_id: int) -> None:
         """Give an open txn its write id in a table."""
         txn.write_ids[table] = write_id
         self.mapped += 1
@@ -119,7 +119,7 @@ class Txns:
         ids = self.open_ids.get(table)
         return last_write_id + 1 if ids is None else ids.minimum(last_write_id + 1)
 
-    def commit(self, txn: int, position: int, outcomes_max: int) -> OpenTxn:
+    def commit(self, txn: int, position: int, outcomes_max: int) -> TxnInFlight:
         """End an open txn as committed at `position` and return it."""
         ended = self._close(txn)
         self._remember(txn, position << 1 | 1, outcomes_max)
@@ -148,7 +148,9 @@ class Txns:
         self.next_txn += 1
         self._remember(txn, position << 1 | 1, outcomes_max)
 
-    def abort(self, txn: int, position: int, wrote: Iterable[int], outcomes_max: int) -> OpenTxn:
+    def abort(
+        self, txn: int, position: int, wrote: Iterable[int], outcomes_max: int
+    ) -> TxnInFlight:
         """End an open txn as aborted; `wrote` are the tables that may hold its data."""
         ended = self._close(txn)
         self._remember(txn, position << 1, outcomes_max)
@@ -207,7 +209,7 @@ class Txns:
             return "aborted", 0
         return ("forgotten" if 0 < txn < self.next_txn else "unknown"), 0
 
-    def _close(self, txn: int) -> OpenTxn:
+    def _close(self, txn: int) -> TxnInFlight:
         ended = self.open.pop(txn)
         if ended.write_ids:
             self.mappings[txn] = ended.write_ids

@@ -39,19 +39,19 @@ READ_AND_COMPARED: Final[Rights] = dict.fromkeys(
 )
 
 
-class Role(NamedTuple):
+class RoleRights(NamedTuple):
     """The work of a process, in the words of the docs, and the rights for it."""
 
     does: str
     rights: Rights
 
 
-ROLES: Final[Mapping[str, Role]] = {
-    "init": Role(
+ROLES: Final[Mapping[str, RoleRights]] = {
+    "init": RoleRights(
         "`lakeledger init`: creates the topics, and compares their settings",
         dict.fromkeys(REQUIRED, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),
     ),
-    "sequencer": Role(
+    "sequencer": RoleRights(
         "`lakeledger serve sequencer`: leads, or stands by",
         {
             Topic.COMMANDS: (READ, DESCRIBE_CONFIGS),
@@ -62,7 +62,7 @@ ROLES: Final[Mapping[str, Role]] = {
             Topic.CATALOGS: (READ, DESCRIBE_CONFIGS),
         },
     ),
-    "client": Role(
+    "client": RoleRights(
         "`Ledger.connect` of the SDK, and every command that makes changes",
         {
             Topic.COMMANDS: (WRITE,),
@@ -71,17 +71,17 @@ ROLES: Final[Mapping[str, Role]] = {
             Topic.CHECKPOINTS: (READ,),
         },
     ),
-    "follower": Role("`lakeledger serve follower`: keeps the rows of a host", FOLLOWED),
-    "cache": Role(
+    "follower": RoleRights("`lakeledger serve follower`: keeps the rows of a host", FOLLOWED),
+    "cache": RoleRights(
         "`lakeledger serve cache`: keeps metadata in memory, beside the rows of its host",
         {**FOLLOWED, Topic.CHECKPOINTS: (READ,)},
     ),
-    "published-cache": Role(
+    "published-cache": RoleRights(
         "`lakeledger serve cache --source published`: keeps the metadata that a publisher sends",
         {Topic.CACHE: (READ,), Topic.EVENTS: (DESCRIBE,)},
     ),
-    "feeder": Role("`lakeledger serve feeder`: keeps the rows of a host by Spark", FOLLOWED),
-    "publisher": Role(
+    "feeder": RoleRights("`lakeledger serve feeder`: keeps the rows of a host by Spark", FOLLOWED),
+    "publisher": RoleRights(
         "`lakeledger serve feeder --publish`: also sends metadata to published caches",
         {
             **FOLLOWED,
@@ -89,7 +89,7 @@ ROLES: Final[Mapping[str, Role]] = {
             Topic.CACHE: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
         },
     ),
-    "recover": Role(
+    "recover": RoleRights(
         "`lakeledger recover`: reports what a log has lost, and lets the ledger continue",
         {
             Topic.EVENTS: (READ, WRITE),
@@ -99,11 +99,11 @@ ROLES: Final[Mapping[str, Role]] = {
             Topic.COMMANDS: (DESCRIBE,),
         },
     ),
-    "backup": Role(
+    "backup": RoleRights(
         "`lakeledger backup`: copies the events, and the settings of the topics",
         {**dict.fromkeys(Topic, (DESCRIBE, DESCRIBE_CONFIGS)), **READ_AND_COMPARED},
     ),
-    "restore": Role(
+    "restore": RoleRights(
         "`lakeledger restore`: creates the topics, and writes the events of a backup",
         {
             **dict.fromkeys(Topic, (CREATE, DESCRIBE, DESCRIBE_CONFIGS)),

@@ -16,7 +16,7 @@ from ledger.core.events.events import Event
 from ledger.log.port import Log
 from ledger.reads.http import HttpCache
 from ledger.reads.http_form import to_json
-from ledger.reads.metadata import TABLE, Answer, Bounds, MetadataReads
+from ledger.reads.metadata import TABLE, Bounds, MetadataAnswer, MetadataReads
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.fold.follower import Follower
@@ -90,7 +90,7 @@ class Ends:
             told = {
                 each.name: digest_of(
                     [
-                        Answer(found.value(what), "store", found.position, "absent")
+                        MetadataAnswer(found.value(what), "store", found.position, "absent")
                         for reader, what in each.asks()
                         for found in store.read_many([wanted(reader, what)])
                     ]
@@ -119,7 +119,9 @@ class Ends:
                 hits[each.name] = sum(found) / len(found)
         return Holding(name, digests, hits, wrong)
 
-    def _answers(self, cache: MetadataReads, asks: Sequence[tuple[Reader, str]]) -> list[Answer]:
+    def _answers(
+        self, cache: MetadataReads, asks: Sequence[tuple[Reader, str]]
+    ) -> list[MetadataAnswer]:
         """Return the answers, asked one by one: one miss sends a batch to the store."""
         bounds = Bounds(token=self._position, max_wait_ms=WAIT_MS)
         return [cache.metadata([read_of(*ask, by_name=False)], bounds)[0] for ask in asks]
@@ -140,7 +142,7 @@ def rows_of(root: Path, position: int) -> str:
         return digest(rows).hex()[:16]
 
 
-def digest_of(answers: Sequence[Answer]) -> str:
+def digest_of(answers: Sequence[MetadataAnswer]) -> str:
     """Return the digest of what was answered, from wherever it came."""
     data = to_json([to_json(answer.value).decode() for answer in answers])
     return blake2b(data, digest_size=8).hexdigest()

@@ -18,7 +18,7 @@ from ledger.core.state.tables import name_key
 from ledger.errors import LedgerError, ReaderBehindError, ReadsUnavailableError
 from ledger.reads.cache import CacheStatus
 from ledger.reads.http import HttpCache
-from ledger.reads.metadata import TABLE, Answer, Bounds, Read
+from ledger.reads.metadata import TABLE, Bounds, MetadataAnswer, Read
 from tests.integration.soak.observer import Observer
 from tests.integration.soak.writer import OBJECTS
 from tests.projections.cache_history import Reader, Told, as_told, past_of, told
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     reader: Reader
     what: str
     by_name: bool
-    answer: Answer
+    answer: MetadataAnswer
 
     def read(self) -> Read:
         """Return the read."""

@@ -16,7 +16,7 @@ from threading import Event as Signal
 from threading import Thread
 from typing import Final, NamedTuple
 
-from ledger.machine.supervisor import Role, Supervisor, end
+from ledger.machine.supervisor import SupervisedRole, Supervisor, end
 from tests.integration.commands import environment
 
 END_S: Final = 60.0
@@ -31,7 +31,7 @@ FAULT: Final = "Traceback"
 
 
 @dataclass(slots=True)
-class Recorded(Role):
+class Recorded(SupervisedRole):
     """A role whose stderr goes to the file `said`; `has_java` = a Java of its own writes there too.
 
     That one goes on for a moment when its Python was killed, and complains.

@@ -22,14 +22,14 @@ from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
 from projections.fold.lag import Lag
 from projections.queries import open_reads
-from projections.web.app import Pages
+from projections.web.app import WebPages
 from projections.web.cache_metrics import CacheCollector
-from projections.web.cache_questions import CACHE_QUESTIONS
+from projections.web.cache_serving import CACHE_QUESTIONS
 from projections.web.health import Check, Health
 from projections.web.metrics import Metrics
 from projections.web.readers import Readers
 from projections.web.server import WebServer
-from projections.web.waiting import Waiting
+from projections.web.waiting import PositionWaiting
 
 THREADS = 8
 
@@ -55,8 +55,8 @@ def keep(rows: Path, http: str, sample_every_s: float, bytes_max: int, stop: Sig
     ):
         process = CacheProcess(cache, ReadLists(reads))
         readers = Readers(lambda: process, THREADS)
-        health = RowCacheHealth(Waiting(readers))
-        pages = Pages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(cache)))
+        health = RowCacheHealth(PositionWaiting(readers))
+        pages = WebPages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(cache)))
         with closing(WebServer.start(pages, Endpoint.parse(http))) as server:
             log_lines.info("answering HTTP", url=server.url)
             cache.sampler.watch(stop, sample_every_s)
