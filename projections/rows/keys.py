@@ -28,7 +28,7 @@
 | `p` table, hash, .. | a path with this hash: position of its last removal or none | files      |
 | `z` position, n     | an anomaly: table, kind, path, vector                     | files      |
 | `y` table, p., n    | the same under its table                                  | files      |
-| `u` table, app      | how far an application came: version, position            | app_vers.  |
+| `u` table, app      | how far an application came: version, position            | protocols  |
 | `o` table           | the last protocol action                                  | protocols  |
 | `j` table, domain   | the configuration of a metadata domain                    | protocols  |
 | `x` position        | a txn that lost: what it attempted, and the evidence      | conflicts  |
