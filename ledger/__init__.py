@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from ledger.client import Ledger
     from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
     from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-    from ledger.errors.log import EventsLostError
+    from ledger.errors import EventsLostError
     from ledger.log.file_list import AddFile, RemoveFile
     from ledger.reads.metadata import TableMetadata
     from ledger.sdk.expressions import Expression, col, lit

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spark_sink.errors import UnreadableTableError
+    from ledger.errors import UnreadableTableError
     from spark_sink.frames import cached_table
     from spark_sink.host_tables import HostTables
 
@@ -15,7 +15,7 @@ __all__ = ["HostTables", "UnreadableTableError", "cached_table"]
 
 _HOMES = {
     "HostTables": "spark_sink.host_tables",
-    "UnreadableTableError": "spark_sink.errors",
+    "UnreadableTableError": "ledger.errors.reading",
     "cached_table": "spark_sink.frames",
 }
 

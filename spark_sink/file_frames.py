@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from ledger.core.commands import TableDefinition
+from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow
-from spark_sink.errors import UnreadableTableError
 from spark_sink.file_index import Placed, scan_of, spellings, unfit
 from spark_sink.folders import location_of
 from spark_sink.partition_values import refusal

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_sink.errors import UnreadableTableError
+from ledger.errors import UnreadableTableError
 from spark_sink.unions import quoted
 
 SOURCE: Final = "LedgerFiles.java"

@@ -9,7 +9,7 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import TableDefinition
-from spark_sink.errors import UnreadableTableError
+from ledger.errors import UnreadableTableError
 
 DELTA_FOLDER: Final = re.compile(r"delta_(0*[1-9][0-9]*)")
 # Hive's folders of compacted and deleted rows are searched too, in order to refuse them.

@@ -15,8 +15,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.errors import UnreadableTableError
 from ledger.sdk.time_zones import zone_named
-from spark_sink.errors import UnreadableTableError
 from spark_sink.file_frames import files_frame
 from spark_sink.folders import (
     check_none_divides,

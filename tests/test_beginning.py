@@ -15,13 +15,13 @@ from ledger.config.settings import Genesis
 from ledger.core.commands import CreateTable, OpenSession, OpenTxn
 from ledger.core.limits import NONCE_BYTES
 from ledger.errors import (
+    EventsLostError,
     FencedError,
     LedgerError,
     LogDamagedError,
     LogUnavailableError,
     OffsetGoneError,
 )
-from ledger.errors.log import EventsLostError
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.codec import encode_command

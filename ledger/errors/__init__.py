@@ -43,6 +43,7 @@ LedgerError
 ├── StateBrokenError         the state breaks an invariant: a fault of the program
 ├── IncompatibleError        written by a version that this version cannot read
 │   └── FileListError        the file list of a commit has an unknown form
+├── UnreadableTableError     a scan would show other rows than the table holds
 ├── DeltaLogError            the log of a Delta table is damaged or incomplete
 ├── ReadsUnavailableError    the read model does not answer
 ├── LogRewrittenError        the log lost an end that was seen, and went on without it
@@ -54,8 +55,7 @@ Every error survives pickling, so it can leave a worker process. This package im
 of the project, so every module may import it.
 
 An error that only one part of the product raises is defined there: `projections.errors` (stores and
-caches), PredicateSyntaxError (`ledger.sdk.predicate_sql`) and UnreadableTableError
-(`spark_sink.frames`).
+caches) and PredicateSyntaxError (`ledger.sdk.predicate_sql`).
 """
 
 from ledger.errors.conflicts import (
@@ -95,6 +95,7 @@ from ledger.errors.reading import (
     LogRewrittenError,
     ReaderBehindError,
     ReadsUnavailableError,
+    UnreadableTableError,
 )
 from ledger.errors.refused import (
     AppVersionsDisagreeError,
@@ -173,5 +174,6 @@ __all__ = [
     "UnknownColumnError",
     "UnknownTableError",
     "UnknownVersionError",
+    "UnreadableTableError",
     "UnsupportedTableFeatureException",
 ]

@@ -47,3 +47,7 @@ class ReaderBehindError(LedgerError):
         )
         self.applied = applied
         self.wanted = wanted
+
+
+class UnreadableTableError(LedgerError):
+    """A plain scan of Parquet files would show other rows than the table holds."""

@@ -20,11 +20,11 @@ from ledger.core.commands import OpenSession
 from ledger.core.events.events import LedgerCreated
 from ledger.errors import (
     AccessDeniedError,
+    EventsLostError,
     LogDamagedError,
     LogUnavailableError,
     TopicMissingError,
 )
-from ledger.errors.log import EventsLostError
 from ledger.log.batches import check_topic
 from ledger.log.codec import decode_command, record_kind
 from ledger.log.port import REQUIRED, Log, LogReader, Topic

@@ -34,7 +34,7 @@ A broker that was cut off may answer for nine more seconds, with an end of event
 """
 
 
-class Witness(NamedTuple):
+class TopicWitness(NamedTuple):
     """A witness of a log: a position and an epoch that the log had, 0 = unknown.
 
     `head` and `offset` come from a checkpoint, and are compared with the log.
@@ -73,7 +73,7 @@ class OtherTopics:
 
     def contradiction(self, head: LogHead, cuts: Sequence[Cut]) -> LogDamagedError | None:
         """Return the error for a log, read up to `head`, that contradicts a witness, or None."""
-        for each in (*self._found, Witness("a beat", epoch=self._epoch)):
+        for each in (*self._found, TopicWitness("a beat", epoch=self._epoch)):
             if is_left_out(each.position, cuts):
                 continue
             if each.position > head.position or each.epoch > head.epoch:
@@ -84,7 +84,7 @@ class OtherTopics:
         self._found = []
         return None
 
-    def _is_there(self, witness: Witness) -> bool:
+    def _is_there(self, witness: TopicWitness) -> bool:
         if witness.head is None:
             return True
         batches = BatchAcceptor(self._log, Acceptor(witness.head.copy()), witness.offset)
@@ -95,20 +95,20 @@ class OtherTopics:
         return True
 
 
-def of_checkpoints(values: Mapping[bytes, bytes], domain: int) -> Iterator[Witness]:
+def of_checkpoints(values: Mapping[bytes, bytes], domain: int) -> Iterator[TopicWitness]:
     """Yield a witness for each state checkpoint, also for incomplete ones."""
     for manifest in manifests(dict(values), domain):
         with suppress(ValueError, TypeError, AttributeError):
             head, offset = head_of(manifest)
-            yield Witness(CHECKPOINT, head.position, head.epoch, head, offset)
+            yield TopicWitness(CHECKPOINT, head.position, head.epoch, head, offset)
 
 
-def of_restore(log: Log, domain: int) -> Iterator[Witness]:
+def of_restore(log: Log, domain: int) -> Iterator[TopicWitness]:
     """Yield a witness for the mark of a restore into this very topic."""
     with suppress(TopicMissingError):
         found = read_restored(log, domain)
         if found is not None and found.is_whole and found.topic == log.topic_id(Topic.EVENTS):
-            yield Witness("the mark of a restore", found.position)
+            yield TopicWitness("the mark of a restore", found.position)
 
 
 def beat_epoch(value: bytes) -> int:
@@ -124,7 +124,7 @@ def is_left_out(position: int, cuts: Sequence[Cut]) -> bool:
     return any(each.base < position < each.position for each in cuts)
 
 
-def not_held(witness: Witness, head: LogHead | None) -> LogDamagedError:
+def not_held(witness: TopicWitness, head: LogHead | None) -> LogDamagedError:
     """Return the error for a log that contradicts a witness.
 
     `head` is where the log ends, None if it was not read.

@@ -6,6 +6,7 @@ from enum import IntEnum
 from ledger.backup.errors import BackupDamagedError
 from ledger.errors import (
     ConflictError,
+    EventsLostError,
     IncompatibleError,
     LedgerError,
     LogDamagedError,
@@ -17,7 +18,6 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.errors.log import EventsLostError
 
 DEBUG = "LAKELEDGER_DEBUG"
 """The variable by which `--debug` reaches the processes that a command starts."""

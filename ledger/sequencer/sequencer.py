@@ -40,7 +40,7 @@ from ledger.log.other_topics import (
     CHECKPOINT,
     LASTS_S,
     OtherTopics,
-    Witness,
+    TopicWitness,
     beat_epoch,
     not_held,
 )
@@ -175,7 +175,7 @@ class Sequencer:
             if not self._batches.offset:
                 raise
             head = self.acceptor.head
-            raise not_held(Witness(CHECKPOINT, head.position, 0, head), None) from damage
+            raise not_held(TopicWitness(CHECKPOINT, head.position, 0, head), None) from damage
 
     def _follow(self, wait_s: float) -> None:
         """Fold new records; lead if the own fence is among them."""

@@ -12,8 +12,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import OpenTxn
-from ledger.errors import SettingsError
-from ledger.errors.log import EventsLostError
+from ledger.errors import EventsLostError, SettingsError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.kafka.admin import KafkaAdmin
 from ledger.log.kafka.log import KafkaLog

@@ -17,8 +17,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ledger.errors import SettingsError
-from ledger.errors.log import EventsLostError
+from ledger.errors import EventsLostError, SettingsError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import (
     REPLICAS_SAFE,

@@ -15,13 +15,13 @@ from ledger.core.decide.stamp import internal_control
 from ledger.core.events.events import CatalogCreated, Fenced, WriteIdsAllocated
 from ledger.core.events.parts import AllocatedId
 from ledger.errors import (
+    EventsLostError,
     IncompatibleError,
     LogDamagedError,
     LogError,
     OffsetGoneError,
     StateBrokenError,
 )
-from ledger.errors.log import EventsLostError
 from ledger.log.codec import frame_event, frame_fence
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic

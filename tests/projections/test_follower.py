@@ -10,8 +10,7 @@ from typing import Self
 import pytest
 
 from ledger.core.events.events import CatalogCreated
-from ledger.errors import LogDamagedError, OffsetGoneError
-from ledger.errors.log import EventsLostError
+from ledger.errors import EventsLostError, LogDamagedError, OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Log, Record, Topic

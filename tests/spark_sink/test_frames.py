@@ -6,11 +6,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import Column, Layout
+from ledger.errors import UnreadableTableError
 from ledger.log.file_list import AddFile
 from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.sdk.transaction import Transaction
 from spark_sink import cached_table
-from spark_sink.errors import UnreadableTableError
 from spark_sink.unions import in_pairs
 from tests.spark_sink.host import NAME, Host
 
