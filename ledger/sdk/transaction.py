@@ -149,36 +149,25 @@ class Transaction(TxnFiles, TxnTables):
             allocate([self], missing)
         return [self._write_ids[number] for number in numbers]
 
-    def insert(self, table: TableLike, partition: str | None = None) -> None:
-        """Declare that rows were added. An insert conflicts with no coarse write."""
-        self._declare("insert", table, partition)
-
-    def update(
+    def wrote(
         self,
         table: TableLike,
+        operation: Operation,
         partition: str | None = None,
         *,
         whole_table: bool = False,
         read_at: Token | int = 0,
     ) -> None:
-        """Declare that rows of a partition, or of a table, were changed.
+        """Declare that rows of a partition, or of a table, were written by other means.
 
-        `partition` has Hive's form, `day=2024-01-01/hour=5`. `read_at` names a later read than the
-        txn's snapshot. Raises ValueError if a partitioned table is named without a partition or
-        `whole_table`, and for a partition of a table without partitions.
+        `operation` is "insert", "update" or "delete", as in Hive's ACID tables: an insert conflicts
+        with no other declaration, and the others conflict in the partition they name. `partition`
+        has Hive's form, `day=2024-01-01/hour=5`. `read_at` names a later read than the txn's
+        snapshot. Raises ValueError for another operation, if an update or delete of a partitioned
+        table names neither a partition nor `whole_table`, and for a partition of a table without
+        partitions.
         """
-        self._declare("update", table, partition, whole_table=whole_table, read_at=read_at)
-
-    def delete(
-        self,
-        table: TableLike,
-        partition: str | None = None,
-        *,
-        whole_table: bool = False,
-        read_at: Token | int = 0,
-    ) -> None:
-        """Declare that rows of a partition, or of a table, were deleted; see `update`."""
-        self._declare("delete", table, partition, whole_table=whole_table, read_at=read_at)
+        self._declare(operation, table, partition, whole_table=whole_table, read_at=read_at)
 
     def commit(self) -> Receipt:
         """Make the txn visible and return the receipt; a second call returns it again.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint, IsolationLevel, Operation
 from ledger.core.partitions.names import folder_values
@@ -230,6 +230,9 @@ class DeclaredWrites:
             )
 
 
+OPERATIONS: Final[Sequence[Operation]] = get_args(Operation)
+
+
 def coarse_write(
     operation: Operation,
     row: TableRow | None,
@@ -244,6 +247,8 @@ def coarse_write(
     table without a unit, for a partition of an unpartitioned table, and for a text that names no
     partition; UnknownColumnError for a partition of columns that the table does not have.
     """
+    if operation not in OPERATIONS:
+        raise ValueError(f"operation must be one of {', '.join(OPERATIONS)}, got {operation!r}")
     if partition is not None:
         check_text("a partition", partition)
         if whole_table:

@@ -96,7 +96,7 @@ class Producer:
         write_id = txn.write_id(self._job.table)
         folder = delta_path(Path(self._job.location), day.month, write_id)
         write_delta(folder, self._flights[day])
-        txn.insert(self._job.table, f"month={day.month}")
+        txn.wrote(self._job.table, "insert", f"month={day.month}")
         self._note("wrote", txn, write_id, day)
         return write_id
 

@@ -102,7 +102,7 @@ def commit_alone(stage: Stage) -> list[TimedCommit]:
     commits = []
     for _ in range(PROBE_COMMITS):
         txn = stage.ledger.begin()
-        txn.insert(probes)
+        txn.wrote(probes, "insert")
         commits.append(TimedCommit(txn.commit().position, time.monotonic_ns()))
         stage.catch_up()
     return commits

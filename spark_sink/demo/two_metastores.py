@@ -169,6 +169,6 @@ def bring_about(ledger: Ledger, name: str) -> tuple[TableRow, list[Transaction]]
         if write_id == ABORTED:
             txn.abort("an exception of the page")
         elif write_id not in OPEN:
-            txn.insert(table)
+            txn.wrote(table, "insert")
             txn.commit()
     return table, [by_write_id[each] for each in OPEN]

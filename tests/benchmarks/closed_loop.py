@@ -209,7 +209,7 @@ def transact_apart(client: Ledger, table: int, number: int) -> None:
 def insert(txn: Transaction, table: int, number: int) -> None:
     """Commit one insert under the write id of a txn."""
     txn.write_id(table)
-    txn.insert(table, f"month={number % PARTITIONS}")
+    txn.wrote(table, "insert", f"month={number % PARTITIONS}")
     txn.commit()
 
 

@@ -110,7 +110,7 @@ def commit_to_visible_ms(
     """Commit a txn begun a while ago, and return the milliseconds until the store shows it."""
     txn = client.begin()
     txn.write_id(table)
-    txn.insert(table, "month=1")
+    txn.wrote(table, "insert", "month=1")
     reads.wait(client.token.position, VISIBLE_MS)
     Signal().wait(pace_s)
     position = txn.commit().position

@@ -34,7 +34,7 @@ class Producers:
         while not self._stop.is_set():
             with ledger.transaction() as txn:
                 txn.write_id(table)
-                txn.insert(table)
+                txn.wrote(table, "insert")
             assert txn.receipt is not None
             self.receipts.append(txn.receipt)
 

@@ -49,7 +49,7 @@ def produce(home: Path) -> None:
         table = ledger.create_table("db.t", layout="directories").table
         with ledger.transaction() as txn:
             txn.write_id(table)
-            txn.insert(table)
+            txn.wrote(table, "insert")
         lost = ledger.begin()
         lost.write_id(table)
         lost.abort("no longer wanted [1]")

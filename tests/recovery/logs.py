@@ -32,7 +32,7 @@ def commits(ledger: Ledger, table: str = "planes", count: int = WRITES) -> list[
     for _ in range(count):
         with ledger.transaction() as txn:
             txn.write_id(table)
-            txn.insert(table)
+            txn.wrote(table, "insert")
             txns.append(txn.id)
     return txns
 

@@ -276,7 +276,7 @@ def test_conflicts_behind_a_cut() -> None:
         first, second = ledger.begin(), ledger.begin()
         for txn in (first, second):
             txn.write_id("planes")
-            txn.update("planes", whole_table=True)
+            txn.wrote("planes", "update", whole_table=True)
         first.commit()
         with pytest.raises(ConflictError):
             second.commit()

@@ -79,7 +79,7 @@ def test_skipped_txn(ledger: Ledger, table: int) -> None:
     at_once(ledger, 3)
     txn = ledger.begin()
     txn.app(APP, 3)
-    txn.insert(table)
+    txn.wrote(table, "insert")
     txn.add_files("flights", [of_day(1, "batch3")])
 
     first, again = txn.commit(), txn.commit()

@@ -25,8 +25,8 @@ def test_partitions(
     """Changes of different partitions do not meet; that of the whole table meets all."""
     ledger.create_table("flights", [("day", "int"), ("tail", "string")], partition_columns=["day"])
     first, second = ledger.begin_many(2)
-    first.update("flights", "day=1")
-    second.update("flights", **loser)
+    first.wrote("flights", "update", "day=1")
+    second.wrote("flights", "update", **loser)
     first.commit()
 
     with end:
@@ -39,10 +39,12 @@ def test_where_of_a_partitioned_table(ledger: Ledger) -> None:
     txn = ledger.begin()
 
     with pytest.raises(ValueError, match="partitioned by day"):
-        txn.update("flights")
+        txn.wrote("flights", "update")
     with pytest.raises(ValueError, match="not both"):
-        txn.delete("flights", "day=1", whole_table=True)
-    txn.insert("flights")
+        txn.wrote("flights", "delete", "day=1", whole_table=True)
+    with pytest.raises(ValueError, match="merge"):
+        txn.wrote("flights", "merge")  # type: ignore[arg-type]
+    txn.wrote("flights", "insert")
     txn.commit()
 
 
@@ -51,15 +53,15 @@ def test_partition_of_an_unpartitioned_table(ledger: Ledger) -> None:
     ledger.create_table("flights", [("day", "int")])
 
     with pytest.raises(ValueError, match="flights is not partitioned"):
-        ledger.begin().update("flights", "day=1")
+        ledger.begin().wrote("flights", "update", "day=1")
 
 
 def test_table_without_columns(ledger: Ledger) -> None:
     """Of a table without columns nobody knows the partitions: a change of it meets those of any."""
     ledger.create_table("flights")
     first, second = ledger.begin_many(2)
-    first.update("flights", "day=1")
-    second.update("flights")
+    first.wrote("flights", "update", "day=1")
+    second.wrote("flights", "update")
     first.commit()
 
     with LOSES:

@@ -26,7 +26,7 @@ CALLS: dict[str, Callable[[Transaction], object]] = {
     "depends on": lambda txn: txn.depends_on(TABLE, "day = 1"),
     "add": lambda txn: txn.add_files(TABLE, [of_day(3)]),
     "remove": lambda txn: txn.remove_files(TABLE, ["day1"]),
-    "insert": lambda txn: txn.insert(TABLE),
+    "insert": lambda txn: txn.wrote(TABLE, "insert"),
     "app": lambda txn: txn.app("stream", 1),
     "write id": lambda txn: txn.write_id(TABLE),
     "another write id": lambda txn: txn.write_id("other"),

@@ -77,7 +77,7 @@ def two_statements(txn: Transaction) -> None:
 def coarse_too(txn: Transaction) -> None:
     """Update a day in folders, beside files that come."""
     txn.add_files(TABLE, [of_day(3)], operation="MERGE")
-    txn.update(TABLE, "day=1")
+    txn.wrote(TABLE, "update", "day=1")
 
 
 CHANGES = {

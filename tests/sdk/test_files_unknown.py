@@ -19,7 +19,7 @@ def filled(ledger: Ledger, options: dict[str, Any]) -> int:
     table = ledger.create_table("t", COLUMNS, partition_columns=["day"], **options).table
     if options.get("kind") != "external":
         with ledger.transaction(tables=[table]) as txn:
-            txn.insert(table, "day=1")
+            txn.wrote(table, "insert", "day=1")
     return table
 
 
@@ -54,7 +54,7 @@ def test_what_depends_on_rows_in_folders(
     depends(txn)
     txn.add_files("sums", ["sum"])
     with ledger.transaction(tables=["t"]) as other:
-        other.update("t", "day=1")
+        other.wrote("t", "update", "day=1")
 
     if loses:
         with pytest.raises(ConflictError):

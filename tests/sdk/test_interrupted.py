@@ -123,7 +123,7 @@ def test_silent_once_closed(memory: InMemoryLedger) -> None:
         each for each in set(threading.enumerate()) - before if each.name == "lakeledger-pulse"
     )
 
-    with interrupted_in("Sessions.close"):
+    with interrupted_in("ClientSessions.close"):
         ledger.close()
     pulse.join(PATIENCE_S)
 

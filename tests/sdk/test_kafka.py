@@ -91,9 +91,9 @@ def test_happy_path(deployment: Deployment) -> None:
     with deployment.connect() as ledger, deployment.connect() as other:
         flights = ledger.create_table("flights", [("day", "date")])
         with ledger.transaction() as winner:
-            winner.update("flights")
+            winner.wrote("flights", "update")
             loser = other.begin()
-            loser.delete(flights)
+            loser.wrote(flights, "delete")
             own = winner.valid_write_ids("flights")
 
         with pytest.raises(ConcurrentDeleteDeleteException):

@@ -316,7 +316,7 @@ def test_names_within_a_txn(ledger: Ledger) -> None:
         ):
             txn.write_id("routes")
         txn.rename_table("spare", "routes")
-        txn.update("routes")
+        txn.wrote("routes", "update")
         assert ledger.table("flights").table == flights.table
 
     assert ledger.table("flights").table == routes.table
@@ -329,7 +329,7 @@ def test_drop_within_a_txn(ledger: Ledger) -> None:
     with ledger.transaction() as txn:
         txn.drop_table("flights")
         with pytest.raises(UnknownTableError):
-            txn.insert("flights")
+            txn.wrote("flights", "insert")
         new = txn.create_table("flights")
 
     assert ledger.table("flights").table == new.table

@@ -104,7 +104,7 @@ def conflicts(ledger: Ledger, remove: Removal, path: str, unit: str) -> bool:
         files.table, files.position, files.where, [each for each in files if each.path == path]
     )
     first, second = ledger.begin(), ledger.begin()
-    first.update(TABLE, partition=unit)
+    first.wrote(TABLE, "update", partition=unit)
     remove(second, chosen)
     first.commit()
     try:

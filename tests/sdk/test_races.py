@@ -305,7 +305,7 @@ def test_read_only_txn(ledger: Ledger, memory: InMemoryLedger, table: int) -> No
         lambda txn: txn.set_protocol(TABLE, 1, 2),
         lambda txn: txn.set_domain(TABLE, "clustering"),
         lambda txn: txn.app("stream", 5, tables=[TABLE]),
-        lambda txn: txn.insert(TABLE),
+        lambda txn: txn.wrote(TABLE, "insert"),
     ],
     ids=["adds", "removes", "rewrites", "protocol", "domain", "progress", "coarse"],
 )

@@ -209,12 +209,12 @@ def test_command_too_large(ledger: Ledger) -> None:
     """A command that fits no record is not sent at all, and the session goes on."""
     ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
     txn = ledger.begin()
-    txn.update("flights", f"day={'9' * COMMAND_BYTES_MAX}")
+    txn.wrote("flights", "update", f"day={'9' * COMMAND_BYTES_MAX}")
 
     with pytest.raises(LimitExceededError, match="Nothing was sent") as raised:
         txn.commit()
 
-    txn.update("flights", "day=1")
+    txn.wrote("flights", "update", "day=1")
     assert (txn.status, txn.abort().txn) == ("open", txn.id)
     assert not raised.value.retry_unchanged
 
@@ -269,7 +269,7 @@ def test_tail_ends_before_the_answer(
     assert said in str(error)
     assert txn.status == "unknown"
     with pytest.raises(ValueError, match=r"commit\(\) was already called"):
-        txn.insert("flights")
+        txn.wrote("flights", "insert")
 
 
 class Step(NamedTuple):

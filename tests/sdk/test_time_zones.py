@@ -82,9 +82,9 @@ def test_rows_in_folders(ledger: Ledger) -> None:
     txns = [ledger.begin(level="serializable") for _ in range(2)]
     for txn, zone in zip(txns, (BERLIN, "UTC"), strict=True):
         txn.depends_on("f", NEW_YEAR, time_zone=zone)
-        txn.insert("f", "at=2000-01-01 00%3A00%3A00Z")
+        txn.wrote("f", "insert", "at=2000-01-01 00%3A00%3A00Z")
     with ledger.transaction() as other:
-        other.insert("f", "at=2024-01-01 00%3A00%3A00Z")
+        other.wrote("f", "insert", "at=2024-01-01 00%3A00%3A00Z")
     txns[0].commit()
     with pytest.raises(ConflictError):
         txns[1].commit()

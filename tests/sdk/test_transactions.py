@@ -35,7 +35,7 @@ def test_block_commits(ledger: Ledger) -> None:
 
     with ledger.transaction() as txn:
         write_id = txn.write_id("flights")
-        txn.insert("flights")
+        txn.wrote("flights", "insert")
 
     assert (write_id, txn.status) == (1, "committed")
     assert txn.receipt is not None
@@ -142,7 +142,7 @@ def test_unread_plan_is_refused_and_aborted(memory: InMemoryLedger, ledger: Ledg
         pytest.raises(CommandInvalidError, match="read_at must be at most"),
         ledger.transaction() as txn,
     ):
-        txn.update(flights, read_at=ledger.token.at(1_000_000))
+        txn.wrote(flights, "update", read_at=ledger.token.at(1_000_000))
 
     row = memory.reads.txn(txn.id)
     assert row is not None
@@ -153,8 +153,8 @@ def test_conflict(ledger: Ledger, memory: InMemoryLedger) -> None:
     """The second of two that changed the same rows loses, and is told to whom."""
     ledger.create_table("flights")
     winner, loser = ledger.begin(), ledger.begin()
-    winner.update("flights")
-    loser.delete("flights")
+    winner.wrote("flights", "update")
+    loser.wrote("flights", "delete")
     winner.commit()
 
     with pytest.raises(ConcurrentDeleteDeleteException) as raised:
@@ -172,8 +172,8 @@ def test_inserts_do_not_conflict(ledger: Ledger) -> None:
     """Two that insert into one table both commit, in commit order."""
     flights = ledger.create_table("flights")
     first, second = ledger.begin_many(2)
-    first.insert(flights)
-    second.insert(flights)
+    first.wrote(flights, "insert")
+    second.wrote(flights, "insert")
 
     versions = [txn.commit().tables[flights.table].version for txn in (second, first)]
 
@@ -184,8 +184,8 @@ def test_table_by_id_alone(ledger: Ledger, memory: InMemoryLedger) -> None:
     """A table of which another client knows only the id counts as changed as a whole."""
     flights = ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
     first, second = ledger.begin(), memory.connect().begin()
-    first.update("flights", "day=1")
-    second.update(flights.table)
+    first.wrote("flights", "update", "day=1")
+    second.wrote(flights.table, "update")
     first.commit()
 
     with pytest.raises(ConcurrentDeleteDeleteException, match="table"):
@@ -197,9 +197,9 @@ def test_later_read(ledger: Ledger) -> None:
     ledger.create_table("flights")
     loser = ledger.begin()
     with ledger.transaction() as winner:
-        winner.update("flights")
+        winner.wrote("flights", "update")
 
-    loser.update("flights", read_at=ledger.token)
+    loser.wrote("flights", "update", read_at=ledger.token)
 
     assert loser.commit().position > winner.opened
 
@@ -209,9 +209,9 @@ def test_oldest_read_counts(ledger: Ledger) -> None:
     ledger.create_table("flights")
     loser = ledger.begin()
     with ledger.transaction() as winner:
-        winner.update("flights")
-    loser.update("flights", read_at=ledger.token)
-    loser.delete("flights")
+        winner.wrote("flights", "update")
+    loser.wrote("flights", "update", read_at=ledger.token)
+    loser.wrote("flights", "delete")
 
     with pytest.raises(ConcurrentDeleteDeleteException):
         loser.commit()
@@ -232,7 +232,7 @@ def test_commit_at_once_loses(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
     planned = ledger.token.position
     with ledger.transaction() as winner:
-        winner.update(flights)
+        winner.wrote(flights, "update")
 
     with pytest.raises(ConcurrentDeleteDeleteException, match="the commit was aborted"):
         ledger.commit_once([TableWrite(flights.table, planned, (UPDATE,))])

@@ -26,8 +26,8 @@ UNFIT: list[tuple[Callable[[Transaction], object], type[Exception]]] = [
     (lambda txn: txn.set_protocol("flights", NO_NUMBER, 7), TypeError),
     (lambda txn: txn.set_protocol("flights", 3, 7, "appendOnly"), TypeError),
     (lambda txn: txn.set_domain("flights", "delta", NO_TEXT), TypeError),
-    (lambda txn: txn.update("flights", NO_TEXT), TypeError),
-    (lambda txn: txn.insert("flights", "\ud800"), ValueError),
+    (lambda txn: txn.wrote("flights", "update", NO_TEXT), TypeError),
+    (lambda txn: txn.wrote("flights", "insert", "\ud800"), ValueError),
 ]
 
 
@@ -192,7 +192,7 @@ def test_odd_names(log: LossyLog, memory: InMemoryLedger, given: dict[str, Any])
     "declare",
     [
         lambda txn: txn.add_files("flights", ["a"]),
-        lambda txn: txn.insert("flights"),
+        lambda txn: txn.wrote("flights", "insert"),
         lambda txn: txn.app("job", 3, tables=["flights"]),
         lambda txn: txn.read("flights"),
     ],

@@ -110,9 +110,9 @@ COARSE: list[tuple[str, str]] = [
     ("month=%FF", "a partition of table t must look like"),
 ]
 WRITES: list[Callable[[Transaction, str], object]] = [
-    lambda txn, partition: txn.insert("t", partition),
-    lambda txn, partition: txn.update("t", partition),
-    lambda txn, partition: txn.delete("t", partition),
+    lambda txn, partition: txn.wrote("t", "insert", partition),
+    lambda txn, partition: txn.wrote("t", "update", partition),
+    lambda txn, partition: txn.wrote("t", "delete", partition),
 ]
 
 
@@ -121,11 +121,11 @@ def test_inserts_into_no_partition(ledger: Ledger, table: int) -> None:
     with ledger.transaction() as txn:
         for partition in ("month=march", "month=2147483648"):
             with pytest.raises(ValueError, match="partition column month must be a whole number"):
-                txn.insert(table, partition)
-            txn.update(table, partition)
-            txn.delete(table, partition)
+                txn.wrote(table, "insert", partition)
+            txn.wrote(table, "update", partition)
+            txn.wrote(table, "delete", partition)
         for partition in ("month=03", "month=", "month=__HIVE_DEFAULT_PARTITION__"):
-            txn.insert(table, partition)
+            txn.wrote(table, "insert", partition)
 
 
 @pytest.mark.parametrize("write", WRITES)

@@ -68,7 +68,7 @@ class Host:
     def insert(self, txn: Transaction, *tails: str, day: int = 1) -> None:
         """Write tails into the folder of a txn."""
         self.write(f"day={day}/delta_{txn.write_id(NAME):07d}/part.parquet", tails)
-        txn.insert(NAME, f"day={day}")
+        txn.wrote(NAME, "insert", f"day={day}")
 
     def file(self, path: str, *tails: str, day: str | None = "1", vector: str = "") -> AddFile:
         """Write tails into a file of their own, and return it as a commit adds it."""

@@ -41,7 +41,7 @@ def test_column_of_odd_characters(
     create(host, column, "directories")
     with host.ledger.transaction() as txn:
         host.write(f"{folder}/delta_{txn.write_id(NAME)}/a.parquet", ["N1"])
-        txn.insert(NAME)
+        txn.wrote(NAME, "insert")
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert (frame.columns, rows(frame)) == ([column, "tail"], [("x", "N1")])
 
@@ -96,7 +96,7 @@ def test_name_of_a_column_since(
         if layout == "listed":
             txn.add_files(NAME, [AddFile(path, ())])
         else:
-            txn.insert(NAME)
+            txn.wrote(NAME, "insert")
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert sorted(map(tuple, frame.collect()), key=str) == [("2",), (None,)]
 
@@ -133,8 +133,8 @@ def test_folders_within_those_of_write_ids(spark: SparkSession, host: Host) -> N
         host.write(f"day=2/delta_{txn.write_id(NAME)}/a.parquet", ["N2"])
         host.write(f"../plain/delta_{txn.write_id(plain)}/one/a.parquet", ["N3"])
         host.write(f"../plain/delta_{txn.write_id(plain)}/a.parquet", ["N4"])
-        txn.insert(NAME)
-        txn.insert(plain)
+        txn.wrote(NAME, "insert")
+        txn.wrote(plain, "insert")
     snapshot = host.snapshot()
     found, flat = (cached_table(spark, each, snapshot, host.tables) for each in (NAME, plain))
     assert (rows(found), rows(flat)) == ([("1", "N1"), ("2", "N2")], [("N3",), ("N4",)])
@@ -156,7 +156,7 @@ def test_partitions_within_folders_of_write_ids(
     with host.ledger.transaction() as txn:
         above = "day=1/" if is_partitioned else ""
         host.write(f"{above}delta_{txn.write_id(NAME)}/{column}=7/a.parquet", ["N1"])
-        txn.insert(NAME)
+        txn.wrote(NAME, "insert")
     with pytest.raises(UnreadableTableError, match="within the folder of its write id"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
@@ -166,7 +166,7 @@ def test_folder_above_the_partitions(spark: SparkSession, host: Host) -> None:
     create(host, "day", "directories")
     txn = host.ledger.begin()
     host.write(f"delta_{txn.write_id(NAME)}/day=1/a.parquet", ["N1"])
-    txn.insert(NAME)
+    txn.wrote(NAME, "insert")
     before = rows(cached_table(spark, NAME, host.snapshot(), host.tables))
     txn.commit()
     with pytest.raises(UnreadableTableError, match="lies in no partition of column day"):

@@ -72,7 +72,7 @@ def test_table_without_columns(spark: SparkSession, host: Host, layout: Layout) 
             txn.add_files(NAME, [AddFile("a.parquet", ())])
         else:
             host.write(f"delta_{txn.write_id(NAME)}/a.parquet", ["N1"])
-            txn.insert(NAME)
+            txn.wrote(NAME, "insert")
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert (frame.columns, rows(frame)) == (["tail"], [("N1",)])
 
@@ -98,7 +98,7 @@ def test_columns_that_some_files_have(
                 txn.add_files(NAME, [AddFile(path, (day,) if columns else ())])
             else:
                 path = f"{folder}delta_{txn.write_id(NAME)}/a.parquet"
-                txn.insert(NAME)
+                txn.wrote(NAME, "insert")
             host.write(path, [f"N{number}"], column)
     found = cached_table(spark, NAME, host.snapshot(), host.tables)
     days = [("00",), ("01",), ("02",)] if columns else [()] * 3
@@ -163,7 +163,7 @@ def test_paths_are_no_patterns(spark: SparkSession, host: Host, layout: Layout) 
         else:
             folder = f"[12]/{{a}}?*/day=1/delta_{txn.write_id(NAME)}"
             host.write(f"{folder}/[ab].parquet", ["N1", "N2"])
-            txn.insert(NAME)
+            txn.wrote(NAME, "insert")
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert rows(frame) == [(1, "N1"), (1, "N2")]
 
@@ -200,7 +200,7 @@ def test_partition_column_in_other_letters(spark: SparkSession, host: Host, layo
         else:
             for n in (1, 2, 3):
                 host.write(f"DAY={n}/delta_{txn.write_id(NAME)}/a.parquet", [f"N{n}"])
-            txn.insert(NAME)
+            txn.wrote(NAME, "insert")
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
     assert (frame.columns, rows(frame)) == (["day", "tail"], [(1, "N1"), (2, "N2"), (3, "N3")])
 
@@ -251,7 +251,7 @@ def add_row(host: Host, txn: Transaction, tail: str, columns: Sequence[str], val
         txn.add_files(NAME, [AddFile(path, (value,) * len(columns))])
         return
     host.write("/".join([*levels, f"delta_{txn.write_id(NAME)}", "part.parquet"]), [tail])
-    txn.insert(NAME)
+    txn.wrote(NAME, "insert")
 
 
 @pytest.mark.parametrize("layout", ["directories", "listed"])

@@ -120,7 +120,7 @@ def commit_after(host: Host, layout: Layout, read: Reader, *, day: int = 1) -> N
         if layout == "listed":
             other.remove_files(NAME, other.read(NAME, f"day = {day}"))
         else:
-            other.update(NAME, f"day={day}")
+            other.wrote(NAME, "update", f"day={day}")
         fill(host, other, layout, "after", day)
     txn.commit()
 

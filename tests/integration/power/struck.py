@@ -80,7 +80,7 @@ class Receipt(NamedTuple):
 def commit(client: Ledger) -> Receipt:
     """Commit an insert, and return what was told of it."""
     with client.transaction(tables=[TABLE]) as txn:
-        txn.insert(TABLE)
+        txn.wrote(TABLE, "insert")
         write_id = txn.write_id(TABLE)
     assert txn.receipt is not None
     ((table, version),) = txn.receipt.versions.items()

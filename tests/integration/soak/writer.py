@@ -106,7 +106,7 @@ class Lane:
         with self._ledger.transaction() as txn:
             for _ in range(self._chance.randint(1, 3)):
                 txn.alter_table(table, **self.change())
-            txn.insert(table)
+            txn.wrote(table, "insert")
 
     def alter_two(self) -> None:
         """Alter two tables in one txn."""
@@ -120,7 +120,7 @@ class Lane:
             tables = self.two()
             txn.write_ids(tables)
             for table in tables:
-                txn.insert(table)
+                txn.wrote(table, "insert")
 
     def give_up(self) -> None:
         """Alter tables and abort."""
