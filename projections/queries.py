@@ -29,6 +29,7 @@ from ledger.reads.port import (
     AppRow,
     ConflictRow,
     Counts,
+    FileChange,
     FileRow,
     HistoryRow,
     Identity,
@@ -48,6 +49,7 @@ from ledger.reads.whole_numbers import whole, whole_or_none
 from projections.cache.reads import MetadataCache
 from projections.reads import (
     conflict_lookups,
+    file_changes,
     listings,
     lookups,
     mark_lookups,
@@ -231,6 +233,15 @@ class StoreReads(Reads):
         if 0 < row.dropped <= place:
             raise dropped_table(row.table, row.dropped)
         return listings.files(rows, row.table, place, most, behind=(path, vector))
+
+    @in_turn
+    def file_changes(
+        self, table: int, first: int, last: int, limit: int, *, place: int = 0
+    ) -> Sequence[FileChange]:
+        rows, most, behind = self._fresh(), whole("limit", limit), whole("place", place)
+        between = whole("first", first), whole("last", last)
+        row = self._table(table)
+        return list(file_changes.file_changes(rows, row.table, between, most, behind))
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:

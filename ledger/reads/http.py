@@ -18,6 +18,7 @@ from ledger.reads.port import (
     AppRow,
     ConflictRow,
     Counts,
+    FileChange,
     FileRow,
     HistoryRow,
     Identity,
@@ -196,6 +197,16 @@ class HttpReads(HttpQuestions, Reads):
             if len(page) < self.page_rows:
                 return found
             path, vector = page[-1].path, page[-1].vector
+
+    def file_changes(
+        self, table: int, first: int, last: int, limit: int, *, place: int = 0
+    ) -> Sequence[FileChange]:
+        """Return the files that versions `first` to `last` of a table added and removed."""
+        return self._get(
+            list[FileChange],
+            of_table(table, "/changes"),
+            **numbers(first=first, last=last, limit=limit, place=place),
+        )
 
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""

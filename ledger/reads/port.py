@@ -19,6 +19,7 @@ from ledger.reads.rows import (
     ConflictRow,
     Counts,
     EndStatus,
+    FileChange,
     FileRow,
     HistoryRow,
     Identity,
@@ -40,6 +41,7 @@ __all__ = [
     "ConflictRow",
     "Counts",
     "EndStatus",
+    "FileChange",
     "FileRow",
     "HistoryRow",
     "Identity",
@@ -218,6 +220,16 @@ class Reads(MetadataReads, Protocol):
         of the table meanwhile. Raises UnknownTableError, also for a position at or after its drop,
         ReaderBehindError for a position not applied yet, and UnknownVersionError for a version the
         table does not have.
+        """
+        ...
+
+    def file_changes(
+        self, table: int, first: int, last: int, limit: int, *, place: int = 0
+    ) -> Sequence[FileChange]:
+        """Return the files that versions `first` to `last` of a table added and removed, in order.
+
+        Only changes behind `place` of version `first` are returned. So a program can go on from the
+        last change that it got. Raises UnknownTableError.
         """
         ...
 

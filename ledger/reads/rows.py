@@ -217,6 +217,20 @@ class FileRow(NamedTuple):
     removed: int
 
 
+class FileChange(NamedTuple):
+    """A file that a version of a table added, or removed if `added` is False.
+
+    `place` orders the changes of a version. The `data_change` of a file that was merely rewritten
+    is False. The `file` is as the commit left it: the `removed` of an added file is 0.
+    """
+
+    version: int
+    place: int
+    added: bool
+    data_change: bool
+    file: FileRow
+
+
 class VersionRow(NamedTuple):
     """One version of a table, as DESCRIBE HISTORY shows it; `at`, in milliseconds, never falls.
 

@@ -11,7 +11,7 @@ and never stops the fold: the ledger records what writers report about files, an
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import count
+from itertools import chain, count
 from typing import Final, NamedTuple
 
 from ledger.core.conflicts.footprints import path_hash
@@ -33,6 +33,7 @@ from projections.rows.keys import (
     triple_key,
     value,
 )
+from projections.rows.listed import changed_rows, list_rows
 from projections.rows.packing import text_part
 from projections.rows.projection import Rows
 from projections.store.batch import Batch, LateChange
@@ -67,9 +68,11 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
     for part in body.parts:
         if part.table in applied.files:
             batch = Batch(applied.stored)
-            for anomaly in changed(applied, part, batch):
+            anomalies = list(changed(applied, part, batch))
+            for anomaly in anomalies:
                 yield from anomaly_rows(applied.control.position, next(numbers), anomaly)
             yield from batch.changes.items()
+            yield from list_of(applied, part, batch, is_odd=bool(anomalies))
 
 
 def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Anomaly]:
@@ -80,6 +83,29 @@ def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Ano
         return
     yield from removed(batch, part.table, files, position)
     yield from added(batch, part, files, position)
+
+
+def list_of(
+    applied: Applied, part: CommittedPart, batch: Batch, *, is_odd: bool
+) -> Iterator[RowChange]:
+    """Return the rows of what a part changed file by file, given all its changes of rows."""
+    files = applied.files[part.table]
+    if files is None:
+        return
+    if not is_odd and not records_again(part, files):
+        yield from list_rows(applied, part)
+        return
+    changes = batch.changes
+    adds = {
+        named(each): each for each in files.adds if changes.get(live_key(part.table, named(each)))
+    }
+    gone = pair_key(REMOVED_FILE, part.table, applied.control.position)
+    removes: dict[bytes, RemoveFile] = {}
+    replaced = (RemoveFile(each.path, None, each.data_change, each.vector) for each in files.adds)
+    for each in chain(files.removes, replaced):
+        if gone + named(each) in changes:
+            removes.setdefault(named(each), each)
+    yield from changed_rows(part, list(adds.values()), list(removes.values()))
 
 
 def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterator[Anomaly]:

@@ -26,6 +26,7 @@
 | `l` table, file     | a live file: its version, what the writer reports         | files      |
 | `d` table, p., file | the same for a file removed at position p                 | files      |
 | `p` table, hash, .. | a path with this hash: position of its last removal or none | files      |
+| `L` table, v., n    | a chunk of the files that a version added and removed     | files      |
 | `z` position, n     | an anomaly: table, kind, path, vector                     | files      |
 | `y` table, p., n    | the same under its table                                  | files      |
 | `u` table, app      | how far an application came: version, position            | protocols  |
@@ -79,6 +80,7 @@ VERSION: Final = b"v"
 LIVE_FILE: Final = b"l"
 REMOVED_FILE: Final = b"d"
 PATH: Final = b"p"
+LISTED: Final = b"L"
 ANOMALY: Final = b"z"
 TABLE_ANOMALY: Final = b"y"
 APP: Final = b"u"

@@ -8,7 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.reads.port import ConflictRow, FileRow, HistoryRow, Reached, Reads, VersionRow
+from ledger.reads.port import (
+    ConflictRow,
+    FileChange,
+    FileRow,
+    HistoryRow,
+    Reached,
+    Reads,
+    VersionRow,
+)
 from projections.web.asked import Asked
 from projections.web.listing import FEW, Paged, Size
 from projections.web.metadata_questions import check_wait, metadata
@@ -86,6 +94,18 @@ def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow] | Paged[R
         )
 
     return Paged(page, limit)
+
+
+def changes(_reads: Reads, table: int, asked: Asked) -> Paged[Reads, FileChange]:
+    """Return the files that versions of a table added and removed."""
+    first, last = asked.number("first"), asked.number("last")
+    place = asked.number_or_none("place") or 0
+
+    def page(source: Reads, found: FileChange | None, rows: int) -> Sequence[FileChange]:
+        behind = (first, place) if found is None else (found.version, found.place)
+        return source.file_changes(table, behind[0], last, rows, place=behind[1])
+
+    return Paged(page, asked.limit())
 
 
 def history(_reads: Reads, asked: Asked) -> Paged[Reads, HistoryRow]:
@@ -193,6 +213,7 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
     ),
     Question("/tables/{table}/valid-write-ids", of_table(valid_write_ids), ("GET", "POST")),
     Question("/tables/{table}/files", of_table(files), size=of_files),
+    Question("/tables/{table}/changes", of_table(changes), size=by_limit(Size.PAGES)),
     Question(
         "/tables/{table}/paths",
         of_table(lambda reads, table, asked: reads.file_paths(table, asked.digits("hash"))),

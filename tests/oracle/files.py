@@ -11,8 +11,8 @@ from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.parts import CommittedPart
 from ledger.errors import FileListError
-from ledger.log.file_list import AddFile, FileList, records_again, unpack_chunks
-from ledger.reads.port import AnomalyRow, FileRow
+from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again, unpack_chunks
+from ledger.reads.port import AnomalyRow, FileChange, FileRow
 
 
 class StateFiles:
@@ -22,6 +22,7 @@ class StateFiles:
         self._files: dict[int, list[FileRow]] = {}
         self._live: dict[tuple[int, str, str], int] = {}
         self._paths: dict[tuple[int, bytes], set[str]] = {}
+        self._changes: dict[int, list[FileChange]] = {}
         self.anomalies: list[AnomalyRow] = []
 
     def note(self, position: int, part: CommittedPart, chunks: Iterable[Footprint]) -> FileList:
@@ -42,6 +43,7 @@ class StateFiles:
             if was_live and not is_again:
                 self._anomaly(position, part.table, "added_live", new.path, new.vector)
             self._add(position, part, new)
+        self._note_changes(position, part, files)
         return files
 
     def files(self, table: int, position: int) -> Sequence[FileRow]:
@@ -65,9 +67,28 @@ class StateFiles:
         }
         return [each for _, each in sorted(gone.items())]
 
+    def changes(self, table: int) -> Sequence[FileChange]:
+        """Return all that commits added and removed, in order."""
+        return self._changes.get(table, ())
+
     def paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths that were named and go by a hash."""
         return sorted(self._paths.get((table, path_hash), ()))
+
+    def _note_changes(self, position: int, part: CommittedPart, files: FileList) -> None:
+        said = {(each.path, each.vector): each.data_change for each in files.adds}
+        first: list[AddFile | RemoveFile] = list(files.removes)
+        first = [*first, *files.adds][::-1]
+        gone = {(each.path, each.vector): each.data_change for each in first}
+        changes = self._changes.setdefault(part.table, [])
+        for each in self._files.get(part.table, ()):
+            if each.removed == position > each.added:
+                how = False, gone[each.path, each.vector], each
+            elif each.added == position and not each.removed:
+                how = True, said[each.path, each.vector], each
+            else:
+                continue
+            changes.append(FileChange(part.version, len(changes) + 1, *how))
 
     def _add(self, position: int, part: CommittedPart, file: AddFile) -> None:
         ever = self._files.setdefault(part.table, [])

@@ -34,6 +34,7 @@ from ledger.reads.port import (
     AppRow,
     ConflictRow,
     Counts,
+    FileChange,
     FileRow,
     HistoryRow,
     Identity,
@@ -65,7 +66,6 @@ class StateReads(Reads):
 
     @in_turn
     def identity(self) -> Identity:
-        """Return who the ledger is."""
         created = self._now().state.genesis
         if created is None:
             raise ReaderBehindError(self._fold.state.position, self._fold.state.position + 1, 0)
@@ -73,7 +73,6 @@ class StateReads(Reads):
 
     @in_turn
     def position(self) -> int:
-        """Return the position of the last event of the log."""
         return self._now().state.position
 
     def wait(self, position: int, timeout_ms: int) -> int:
@@ -88,12 +87,10 @@ class StateReads(Reads):
 
     @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
-        """Return the valid txn list as of a position, or as of now."""
         return self._txns_at(self._applied(position))
 
     @in_turn
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
-        """Return the write ids of a table that a reader of `txns` may see."""
         row, low = self._table(table), self._fold.state.txns.watermark
         versions = self._fold.versions.versions.get(table, ())
         if any(each.write_id and each.txn < low and hides(txns, each.txn) for each in versions):
@@ -102,7 +99,6 @@ class StateReads(Reads):
 
     @in_turn
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
-        """Return the write ids of a table that are valid at a position, or now."""
         row = self._table(table)
         txns = self._txns_at(self._reached(position))
         if position is not None:
@@ -111,29 +107,24 @@ class StateReads(Reads):
 
     @in_turn
     def mappings(self, table: int) -> Sequence[MappingRow]:
-        """Return TXN_TO_WRITE_ID of a table from the watermark on."""
         return self._mapped(self._table(table).table)
 
     @in_turn
     def table(self, table: int) -> TableRow | None:
-        """Return an incarnation of a table."""
         return self._now().tables.get(table)
 
     @in_turn
     def table_named(self, catalog: str, name: str) -> TableRow | None:
-        """Return the table that holds a name now."""
         found = self._now().state.tables.named(catalog, name)
         return self._fold.tables[found.table] if found is not None else None
 
     @in_turn
     def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
-        """Return the tables that exist for all, or every incarnation there ever was."""
         every = [row for _, row in sorted(self._now().tables.items())]
         return [row for row in every if include_dropped or not (row.creator or row.dropped)]
 
     @in_turn
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
-        """Return what a table was for all as of a position, or is now."""
         place = self._applied(position)
         known = self._fold.definitions.get(table, ())
         return next((each for since, each in reversed(known) if since <= place), None)
@@ -147,35 +138,29 @@ class StateReads(Reads):
 
     @in_turn
     def txn(self, txn: int) -> TxnRow | None:
-        """Return a txn."""
         self._now()
         return self._txn(txn)
 
     @in_turn
     def open_txns(self, limit: int) -> Sequence[TxnRow]:
-        """Return the open txns, oldest first."""
         return self._rows_of(list(islice(self._now().state.txns.open, limit)))
 
     @in_turn
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
-        """Return the aborted txns that are not forgotten."""
         return self._rows_of(sorted(self._now().state.txns.aborted)[:limit])
 
     @in_turn
     def counts(self) -> Counts:
-        """Return how many txns, tables and mappings there are now."""
         state = self._now().state
         txns = state.txns
         return Counts(len(txns.open), len(txns.aborted), len(state.tables.names), txns.mapped)
 
     @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
-        """Return the first answer to a command."""
         return self._now().outcomes.get((session, n))
 
     @in_turn
     def session(self, session: int) -> SessionRow | None:
-        """Return a session."""
         return self._now().sessions.get(session)
 
     @in_turn
@@ -253,6 +238,15 @@ class StateReads(Reads):
             raise dropped_table(table, dropped)
         rows = self._fold.files.files(table, place)
         return [each for each in rows if (each.path, each.vector) > (path, vector)][:limit]
+
+    @in_turn
+    def file_changes(
+        self, table: int, first: int, last: int, limit: int, *, place: int = 0
+    ) -> Sequence[FileChange]:
+        """Return the files that versions of a table added and removed."""
+        found = self._fold.files.changes(self._table(table).table)
+        meant = (each for each in found if each.version <= last)
+        return [each for each in meant if (each.version, each.place) > (first, place)][:limit]
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:

@@ -12,7 +12,7 @@ from ledger.core.decide.txns import forget_aborted
 from ledger.core.refusals import Refused
 from ledger.errors import RefusedError, UnknownTableError
 from ledger.reads.metadata import Bounds, Read
-from ledger.reads.port import Reads
+from ledger.reads.port import FileChange, Reads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import CATALOG, NEVER, Driver
@@ -81,6 +81,9 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
         [files_or_error(reads, table, position=position) for position in positions],
         [files_or_error(reads, table, version=version) for version in range(len(versions) + 1)],
         [reads.file_paths(table, path_hash(path)) for path in PATHS],
+        changes_by_file(reads.file_changes(table, 0, 99, 999)),
+        changes_by_file(reads.file_changes(table, 2, 4, 999)),
+        changes_by_file(changes_by_pages(reads, table)),
         reads.apps(table),
         reads.app(table, "loader"),
         reads.protocol(table),
@@ -93,6 +96,22 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
         reads.aborted_write_ids(table, 99),
         reads.aborted_write_ids(table, 1),
     ]
+
+
+def changes_by_file(found: Sequence[FileChange]) -> list[FileChange]:
+    """Return changes in the order of files in each version, where every reads has its own."""
+    key = lambda each: (each.version, each.added, each.file.path, each.file.vector)  # noqa: E731
+    return sorted((each._replace(place=0) for each in found), key=key)
+
+
+def changes_by_pages(reads: Reads, table: int) -> list[FileChange]:
+    """Return all changes of a table, as a program gets them that asks for two at a time."""
+    found: list[FileChange] = []
+    first, place = 0, 0
+    while page := reads.file_changes(table, first, 99, 2, place=place):
+        found += page
+        first, place = page[-1].version, page[-1].place
+    return found
 
 
 def files_or_error(reads: Reads, table: int, **when: Any) -> Any:
@@ -115,6 +134,7 @@ def never_was(reads: Reads) -> list[Callable[[], object]]:
         lambda: reads.domains(7),
         lambda: reads.table_mark(7),
         lambda: reads.released_files(7, 9),
+        lambda: reads.file_changes(7, 0, 9, 9),
         lambda: reads.aborted_write_ids(7, 9),
     ]
 
@@ -138,6 +158,7 @@ def negative(reads: Reads) -> list[Callable[[], object]]:
         lambda: reads.versions(1, -1),
         lambda: reads.anomalies(None, -1),
         lambda: reads.released_files(1, -1),
+        lambda: reads.file_changes(1, 0, 9, -1),
         lambda: reads.aborted_write_ids(1, limit=-1),
         lambda: reads.history(0, 2**63),
     ]
