@@ -9,9 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from ledger.core.commands import TableDefinition
+from ledger.core.partitions.file_paths import spellings
 from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow
-from spark_sink.file_index import Placed, scan_of, spellings, unfit
+from spark_sink.file_index import Placed, scan_of, unfit
 from spark_sink.folders import location_of
 from spark_sink.partition_values import refusal
 from spark_sink.unions import TEXT, empty, in_pairs, quoted, schema_of, type_of, union

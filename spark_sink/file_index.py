@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files as resources
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
 
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,19 +30,6 @@ class Placed(NamedTuple):
 
     paths: Sequence[str]
     values: Values
-
-
-def spellings(location: str, path: str) -> Sequence[str]:
-    """Return the paths of a file: a path from a Delta log is a URI, other paths are plain text.
-
-    `location` is "" for an absolute path.
-    """
-    folder = f"{location}/" if location else ""
-    plain = f"{folder}{path}"
-    if "%" not in plain:
-        return [plain]
-    found = [plain, f"{folder}{unquote(path)}", unquote(plain)]
-    return [each for each in dict.fromkeys(found) if END not in each]
 
 
 def scan_of(

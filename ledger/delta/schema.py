@@ -11,7 +11,10 @@ from typing import Any, Final
 
 from ledger.core.commands import LEVEL_PROPERTY, Column, Property, TableDefinition
 from ledger.core.conflicts.metadata_diff import (
+    COLUMN_ID,
     MAPPING_MODE,
+    NESTED_TYPE,
+    PHYSICAL_NAME,
     RESOLVABLE,
     column_metadata,
     properties,
@@ -21,13 +24,8 @@ from ledger.core.state.traits import ROW_TRACKING_PROPERTY, is_level, known_key
 from ledger.delta.actions import DeltaMetadata, PartitionValues
 from ledger.delta.fields import ShapeError, is_number
 
-COLUMN_ID: Final = "delta.columnMapping.id"
-PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 COLLATIONS: Final = "__COLLATIONS"
-NESTED_TYPE: Final = "lakeledger.delta.type"
-"""Under this key a column keeps its Delta type if fields within it have metadata."""
-
 UNKNOWN_LEVEL: Final = "lakeledger.delta.isolationLevel"
 """Under this property a table keeps an unknown isolation level."""
 

@@ -42,16 +42,23 @@ def check_columns(
 
 def raise_unknown(row: TableRow, column: str, names: Iterable[str], what: str = "") -> NoReturn:
     """Raise the error for a column that is not among the `names` of a table."""
+    raise unknown_column(row.name, row.table, column, names, what)
+
+
+def unknown_column(
+    name: str, table: int, column: str, names: Iterable[str], what: str = ""
+) -> UnknownColumnError:
+    """Return the error for a column that is not among the `names` of a table with this name."""
     known = list(names)
-    lower = {name.lower(): name for name in known}
+    lower = {each.lower(): each for each in known}
     alike = get_close_matches(column.lower(), lower, n=1)
     meant = f", did you mean {lower[alike[0]]}?" if alike else "; it has"
     listed = "" if alike else f" {', '.join(known[:SHOWN_MAX])}"
     more = ", ..." if listed and len(known) > SHOWN_MAX else ""
-    raise UnknownColumnError(
-        f"table {row.name} has no {what}column {column}{meant}{listed}{more}",
+    return UnknownColumnError(
+        f"table {name} has no {what}column {column}{meant}{listed}{more}",
         column=column,
-        table=row.table,
+        table=table,
     )
 
 

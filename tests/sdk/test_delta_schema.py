@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.conflicts.metadata_diff import NESTED_TYPE
 from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.delta.actions import DeltaMetadata
 from ledger.delta.fields import ShapeError
 from ledger.delta.schema import (
-    NESTED_TYPE,
     OTHER_SPELLINGS,
     UNKNOWN_LEVEL,
     definition_of,

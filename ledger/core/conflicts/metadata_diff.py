@@ -16,7 +16,11 @@ MetadataKind = Literal["identity", "resolvable", "properties", "shape"]
 
 IDENTITY_MARK: Final = "delta.identity.highWaterMark"
 MAPPING_MODE: Final = "delta.columnMapping.mode"
-MAPPING_KEYS: Final = frozenset({"delta.columnMapping.id", "delta.columnMapping.physicalName"})
+COLUMN_ID: Final = "delta.columnMapping.id"
+PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
+MAPPING_KEYS: Final = frozenset({COLUMN_ID, PHYSICAL_NAME})
+NESTED_TYPE: Final = "lakeledger.delta.type"
+"""Under this key a column keeps its Delta type if fields within it have metadata."""
 ROW_TRACKING: Final = "delta.enableRowTracking"
 # These properties may change only in a table that tracks rows.
 ROW_COLUMNS: Final = frozenset(

@@ -6,6 +6,7 @@ ways: `a%20b` and `a b`, `x//a` and `x/./a`, `file:/t/a` and `file:///t/a`, and 
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 # A slash must follow a scheme: the partition folder `at=12:00` is no scheme.
@@ -86,3 +87,21 @@ def normal(path: str) -> str:
         elif segment != ".." or not root:
             kept.append(segment)
     return root + "/".join(kept)
+
+
+def spellings(location: str, path: str) -> Sequence[str]:
+    """Return the paths of a file: a path from a Delta log is a URI, other paths are plain text.
+
+    `location` is "" for an absolute path.
+    """
+    folder = f"{location}/" if location else ""
+    plain = f"{folder}{path}"
+    if "%" not in plain:
+        return [plain]
+    found = [plain, f"{folder}{decoded(path)}", decoded(plain)]
+    return [each for each in dict.fromkeys(found) if is_name(each)]
+
+
+def is_name(path: str) -> bool:
+    """Tell whether a file can have a path: no zero byte, and nothing that is not UTF-8."""
+    return "\0" not in path and path.encode(errors="replace").decode() == path

@@ -1,0 +1,124 @@
+"""Conditions and values over the rows of a table, as DuckDB evaluates them.
+
+The text is Spark SQL in ANSI mode. A form whose result could differ is refused by name.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from ledger.sdk.condition_columns import unknown_column
+from ledger.sdk.expressions import Expression
+from ledger.tables.schema import TableColumn, TableSchema
+from ledger.tables.spark_sql.casts import cast
+from ledger.tables.spark_sql.operators import truth_of
+from ledger.tables.spark_sql.parser import SqlText, field_of, wire_term
+from ledger.tables.spark_sql.terms import SqlTerm, identifier, refused
+
+Schemas = TableSchema | Mapping[str, TableSchema]
+"""The schema of one table, or several by the names that qualify their columns."""
+
+
+# CHAR is filled up with spaces to be compared; under a collation texts that differ are equal.
+UNLIKE_TEXT: Final = re.compile(r"\bchar(?:acter)?\s*\(|\bcollate\b", re.IGNORECASE)
+
+
+class RowCondition(NamedTuple):
+    """A condition as DuckDB's SQL over logical columns; NULL counts as not fulfilled.
+
+    `columns` are the columns that it reads, as the table spells them.
+    """
+
+    sql: str
+    columns: Sequence[str]
+
+
+class RowExpression(NamedTuple):
+    """A value as DuckDB's SQL over logical columns, and its type."""
+
+    sql: str
+    type: pa.DataType
+    columns: Sequence[str]
+
+
+class NamesInScope:
+    """The columns that a text may name; it notes which of them the text has named."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.is_one = isinstance(schemas, TableSchema)
+        self.schemas = {"": schemas} if isinstance(schemas, TableSchema) else dict(schemas)
+        self.named: dict[str, None] = {}
+
+    def column(self, parts: Sequence[str]) -> SqlTerm:
+        """Return a column, or a field of it; raises UnknownColumnError."""
+        for alias, schema in self.schemas.items():
+            if len(parts) > 1 and parts[0].lower() == alias.lower():
+                return self.within(alias, schema, parts[1:])
+        holding = [(a, schema) for a, schema in self.schemas.items() if schema.find(parts[0])]
+        if len(holding) > 1:
+            raise unknown_column(
+                "", 0, parts[0], [f"{alias}.{parts[0]}" for alias, _ in holding], "one "
+            )
+        alias, schema = holding[0] if holding else next(iter(self.schemas.items()))
+        return self.within(alias, schema, parts)
+
+    def within(self, alias: str, schema: TableSchema, parts: Sequence[str]) -> SqlTerm:
+        """Return a column of one table, or a field of it."""
+        found = schema.find(parts[0])
+        if found is None:
+            names = [each.name for each in schema.columns]
+            raise unknown_column(schema.name or alias, schema.table, ".".join(parts), names)
+        check_plain(found)
+        qualifier = "" if self.is_one else f"{identifier(alias)}."
+        self.named[found.name if self.is_one else f"{alias}.{found.name}"] = None
+        term = SqlTerm(f"{qualifier}{identifier(found.name)}", found.type)
+        for each in parts[1:]:
+            term = field_of(term, each)
+        return term
+
+
+def check_plain(column: TableColumn) -> None:
+    """Raise PredicateSyntaxError for a text that is not compared byte by byte."""
+    if UNLIKE_TEXT.search(column.declared):
+        raise refused(f"a condition on column {column.name} of type {column.declared}")
+
+
+def row_condition(where: str | Expression | None, schema: Schemas, zone: str = "") -> RowCondition:
+    """Return a condition on rows, read in a time zone ("" = UTC); None is TRUE.
+
+    Raises PredicateSyntaxError for a text that is no condition or that rows do not support, and
+    UnknownColumnError.
+    """
+    if where is None:
+        return RowCondition("TRUE", ())
+    scope = NamesInScope(schema)
+    term = truth_of(compiled(where, scope.column, zone), zone)
+    return RowCondition(term.sql, tuple(scope.named))
+
+
+def row_expression(
+    text: str | Expression, schema: Schemas, zone: str = "", *, target: pa.DataType | None = None
+) -> RowExpression:
+    """Return a value of a row, cast to a `target` type if one is given.
+
+    Raises as `row_condition`.
+    """
+    scope = NamesInScope(schema)
+    term = compiled(text, scope.column, zone)
+    if target is not None:
+        term = cast(term, target, zone)
+    return RowExpression(term.sql, term.type, tuple(scope.named))
+
+
+def compiled(
+    text: str | Expression, column: Callable[[Sequence[str]], SqlTerm], zone: str
+) -> SqlTerm:
+    """Return a text or an expression as a term."""
+    zone = "" if zone == "UTC" else zone
+    if isinstance(text, Expression):
+        return wire_term(text.tree(), column, zone)
+    if not isinstance(text, str):
+        raise TypeError(f"a condition must be a text of Spark SQL or an expression, got {text!r}")
+    return SqlText(text, column, zone).term()

@@ -1,0 +1,54 @@
+"""The DuckDB that judges conditions on rows: in memory, in this process, without extensions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import duckdb
+
+from ledger.errors import LedgerError
+
+SETTINGS: Final = (
+    "SET TimeZone = 'UTC'",
+    # Spark fails where a number overflows; these rewrites would compute without the overflow.
+    "SET disabled_optimizers = 'expression_rewriter'",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET preserve_insertion_order = true",
+)
+
+
+@contextmanager
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Connect to an empty DuckDB that evaluates `RowCondition` and `RowExpression` as Spark does.
+
+    It reads no variables of Python: register each table of Arrow by name.
+    """
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        for each in SETTINGS:
+            connection.execute(each)
+        yield connection
+
+
+class RowValueError(LedgerError, ValueError):
+    """A condition or a value fails for a row, as Spark fails in ANSI mode; `what` says how."""
+
+    def __init__(self, sql: str, what: str) -> None:
+        super().__init__(
+            f"{sql} fails for a row: {what}. Exclude such rows first, for example with CASE WHEN"
+        )
+        self.sql, self.what = sql, what
+
+    def __reduce__(self) -> tuple[type["RowValueError"], tuple[str, str]]:
+        return RowValueError, (self.sql, self.what)
+
+
+@contextmanager
+def failures_named(sql: str) -> Iterator[None]:
+    """Raise RowValueError if the evaluation of a text of Spark SQL fails for a row."""
+    try:
+        yield
+    except duckdb.Error as problem:
+        what = str(problem).splitlines()[0].partition("Error: ")
+        raise RowValueError(sql, what[2] or what[0]) from problem

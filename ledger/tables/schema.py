@@ -1,0 +1,190 @@
+"""The schema of a table: its columns as Arrow has them, and how data files name and number them.
+
+A column is found in a data file by its id. Tables with Delta's column mapping name their columns in
+files otherwise than in SQL: the physical name stays when a column is renamed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ledger.core.commands import Column, TableDefinition
+from ledger.core.conflicts.metadata_diff import (
+    COLUMN_ID,
+    MAPPING_MODE,
+    NESTED_TYPE,
+    PHYSICAL_NAME,
+    column_metadata,
+    properties,
+)
+from ledger.errors import UnreadableTableError
+from ledger.tables.types import arrow_type
+
+UNMAPPED: Final = "none"
+# Arrow writes this metadata of a field as the field's id in Parquet, and reads it back.
+FIELD_ID: Final = b"PARQUET:field_id"
+PHYSICAL: Final = PHYSICAL_NAME.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column: `declared` is its Spark SQL type, `physical` its name in data files.
+
+    Fields within the type hold their ids and physical names as metadata, where they have some.
+    """
+
+    name: str
+    type: pa.DataType
+    nullable: bool
+    id: int
+    physical: str
+    declared: str
+
+    @property
+    def field(self) -> pa.Field:
+        """The column as a field of Arrow, with its id."""
+        return numbered(pa.field(self.name, self.type, self.nullable), self.id)
+
+    @property
+    def stored(self) -> pa.Field:
+        """The column as a field of a data file that is written now."""
+        type_ = stored_type(self.type)
+        return numbered(pa.field(self.physical, type_, self.nullable), self.id)
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of a table, in order; `mapping` is Delta's mode: none, name or id.
+
+    `name` and `table` are the table's name and id in messages.
+    """
+
+    columns: Sequence[TableColumn]
+    partition_columns: Sequence[str]
+    mapping: str = UNMAPPED
+    name: str = ""
+    table: int = 0
+
+    @classmethod
+    def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
+        """Return the schema of a definition; raises UnreadableTableError for an unknown type."""
+        mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
+        is_mapped = mapping != UNMAPPED
+        columns = [column_of(each, is_mapped=is_mapped) for each in definition.columns]
+        known = {each.name.lower(): each.name for each in columns}
+        # A table of folders may name its partition columns only.
+        columns += [
+            TableColumn(name, pa.string(), nullable=True, id=0, physical=name, declared="string")
+            for name in definition.partition_columns
+            if name.lower() not in known
+        ]
+        partitioned = [known.get(name.lower(), name) for name in definition.partition_columns]
+        return cls(tuple(columns), tuple(partitioned), mapping, name, table)
+
+    def arrow(self) -> pa.Schema:
+        """Return all columns as a schema of Arrow, with their ids as metadata of the fields."""
+        return pa.schema([each.field for each in self.columns])
+
+    def stored(self) -> pa.Schema:
+        """Return the schema of a new data file: physical names, without partition columns."""
+        return pa.schema([each.stored for each in self.data_columns])
+
+    @property
+    def data_columns(self) -> Sequence[TableColumn]:
+        """The columns whose values are in the data files."""
+        inside = set(self.partition_columns)
+        return [each for each in self.columns if each.name not in inside]
+
+    def find(self, name: str) -> TableColumn | None:
+        """Return a column by its name in any case of letters, None if absent."""
+        return self._by_name.get(name.lower())
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, TableColumn]:
+        return {each.name.lower(): each for each in self.columns}
+
+
+def column_of(column: Column, *, is_mapped: bool) -> TableColumn:
+    """Return a column of a definition; raises UnreadableTableError for an unknown type."""
+    metadata = column_metadata(column)
+    nested = metadata.get(NESTED_TYPE)
+    try:
+        if nested is None:
+            type_ = arrow_type(column.type, column.name)
+        else:
+            type_ = delta_type(nested, column.name, is_mapped=is_mapped)
+    except ValueError as problem:
+        raise UnreadableTableError(
+            f"{problem}. Read the other columns by name: the column cannot be read as rows"
+        ) from problem
+    physical = metadata.get(PHYSICAL_NAME, column.name) if is_mapped else column.name
+    return TableColumn(column.name, type_, column.nullable, column.id, physical, column.type)
+
+
+def delta_type(kind: Any, column: str, *, is_mapped: bool) -> pa.DataType:
+    """Return the Arrow type of a type as Delta's schema has it; raises ValueError."""
+    name = kind.get("type") if isinstance(kind, dict) else kind
+    if name == "array":
+        return pa.list_(
+            pa.field("element", delta_type(kind["elementType"], column, is_mapped=is_mapped))
+        )
+    if name == "map":
+        key = delta_type(kind["keyType"], column, is_mapped=is_mapped)
+        return pa.map_(key, delta_type(kind["valueType"], column, is_mapped=is_mapped))
+    if name == "struct":
+        return pa.struct(
+            [delta_field(each, column, is_mapped=is_mapped) for each in kind["fields"]]
+        )
+    return arrow_type("void" if name == "null" else str(name), column)
+
+
+def delta_field(field: Mapping[str, Any], column: str, *, is_mapped: bool) -> pa.Field:
+    """Return a field of a struct, with its id and its physical name if the table is mapped."""
+    metadata = field.get("metadata") or {}
+    made = pa.field(
+        field["name"],
+        delta_type(field["type"], column, is_mapped=is_mapped),
+        field.get("nullable", True),
+    )
+    if not is_mapped:
+        return made
+    kept = {PHYSICAL: str(metadata.get(PHYSICAL_NAME, field["name"])).encode()}
+    if COLUMN_ID in metadata:
+        kept[FIELD_ID] = str(metadata[COLUMN_ID]).encode()
+    return made.with_metadata(kept)
+
+
+def numbered(field: pa.Field, number: int) -> pa.Field:
+    """Return a field with its id; 0 = it has no id."""
+    return field.with_metadata({FIELD_ID: str(number).encode()}) if number else field
+
+
+def field_number(field: pa.Field) -> int:
+    """Return the id of a field, 0 if it has none."""
+    text = (field.metadata or {}).get(FIELD_ID, b"0")
+    return max(int(text), 0)
+
+
+def physical_name(field: pa.Field) -> str:
+    """Return the name of a field within a data file."""
+    return bytes((field.metadata or {}).get(PHYSICAL, field.name.encode())).decode()
+
+
+def stored_type(type_: pa.DataType) -> pa.DataType:
+    """Return a type with the names that its fields have in data files."""
+    if pa.types.is_struct(type_):
+        return pa.struct([stored_field(each) for each in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(stored_field(type_.value_field))
+    if pa.types.is_map(type_):
+        return pa.map_(stored_field(type_.key_field), stored_field(type_.item_field))
+    return type_
+
+
+def stored_field(field: pa.Field) -> pa.Field:
+    """Return a field within a type as it is in data files."""
+    made = pa.field(physical_name(field), stored_type(field.type), field.nullable)
+    return numbered(made, field_number(field))

@@ -1,0 +1,251 @@
+"""CAST with the rules of Spark SQL's ANSI mode, as DuckDB's SQL.
+
+A text is checked against Spark's forms first, because DuckDB reads more of them, and others.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ledger.core.predicates.casts import SPACES, cast_between
+from ledger.core.predicates.types import STRING as SPARK_STRING
+from ledger.core.predicates.types import Kind, UndecidableError
+from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.tables.spark_sql.terms import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    SqlTerm,
+    duck_type,
+    failing,
+    is_floating,
+    is_integral,
+    made,
+    named,
+    refused,
+    spark_type,
+    string,
+)
+from ledger.tables.spark_sql.zones import instant_of, local_of
+
+EXACT_DIGITS: Final = 15
+"""A decimal with at most so many digits is one division of two exact doubles."""
+
+WHOLE: Final = "[+-]?[0-9]{1,40}"
+NUMBER: Final = r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?"
+DAY: Final = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+TIME: Final = rf"{DAY}([ T][0-9]{{1,2}}:[0-9]{{1,2}}:[0-9]{{1,2}}(\.[0-9]{{1,6}})?)?"
+FORMS: Final[tuple[tuple[Callable[[pa.DataType], bool], str], ...]] = (
+    (is_integral, WHOLE),
+    (pa.types.is_decimal, NUMBER),
+    (is_floating, rf"{NUMBER}|(?i:[+-]?inf(inity)?|nan)"),
+    (lambda type_: type_ == DATE, DAY),
+    (lambda type_: type_ in (TIMESTAMP, TIMESTAMP_NTZ), TIME),
+)
+TRUE_WORDS: Final = "('t', 'true', 'y', 'yes', '1')"
+FALSE_WORDS: Final = "('f', 'false', 'n', 'no', '0')"
+# Days that both engines write with four digits of the year.
+PLAIN_DAYS: Final = "BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+
+
+def cast(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
+    """Return a value cast as Spark casts it in a session time zone, "" = UTC.
+
+    Raises PredicateSyntaxError for a cast that Spark refuses, or that is not supported.
+    """
+    if term.type == target:
+        return term
+    if term.type == NULL:
+        return SqlTerm(f"CAST(NULL AS {duck_type(target)})", target)
+    if term.text is not None:
+        return cast_literal(term.text, target, zone)
+    found = CASTS.get((kind_of(term.type), kind_of(target)))
+    if found is None:
+        raise refused(f"CAST({named(term.type)} AS {named(target)})")
+    return found(term, target, zone)
+
+
+def cast_literal(text: str, target: pa.DataType, zone: str) -> SqlTerm:
+    """Return the value of a literal string; raises PredicateSyntaxError if it has none."""
+    kind = spark_type(target)
+    if kind is None or is_floating(target):
+        return from_text(SqlTerm(string(text), STRING), target, zone)
+    wanted = kind._replace(zone=zone) if kind.kind is Kind.TIMESTAMP else kind
+    try:
+        value = cast_between(SPARK_STRING, wanted)(text)
+    except (UndecidableError, ArithmeticError, LookupError, ValueError) as problem:
+        raise PredicateSyntaxError(f"'{text}' is no {named(target)}: {problem}") from problem
+    return literal(value, target)
+
+
+def literal(value: Any, type_: pa.DataType) -> SqlTerm:  # noqa: PLR0911 - one case for each type
+    """Return the term of a value; an instant is in UTC and has no zone, as in the core."""
+    match value:
+        case bool():
+            return SqlTerm(str(value).upper(), type_)
+        case str():
+            return SqlTerm(string(value), type_, text=value)
+        case datetime():
+            mark = "+00" if type_ == TIMESTAMP else ""
+            moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+            return SqlTerm(f"{duck_type(type_)} '{moment.isoformat(' ')}{mark}'", type_)
+        case date():
+            return SqlTerm(f"DATE '{value.isoformat()}'", type_)
+        case Decimal():
+            return SqlTerm(f"CAST('{value:f}' AS {duck_type(type_)})", type_)
+        case float():
+            return SqlTerm(f"CAST('{value!r}' AS {duck_type(type_)})", type_)
+    return SqlTerm(f"CAST({value} AS {duck_type(type_)})", type_)
+
+
+def kind_of(type_: pa.DataType) -> str:
+    """Return the name under which the casts of a type are listed."""
+    if is_integral(type_):
+        return "whole"
+    if is_floating(type_):
+        return "floating"
+    if pa.types.is_decimal(type_):
+        return "decimal"
+    return KINDS.get(type_, "other")
+
+
+def plainly(term: SqlTerm, target: pa.DataType, _zone: str, *, may_fail: bool = True) -> SqlTerm:
+    """Return the cast as DuckDB does it; it fails where the value does not fit."""
+    return made(f"CAST({term.sql} AS {duck_type(target)})", target, term, may_fail=may_fail)
+
+
+def cut(term: SqlTerm, target: pa.DataType, _zone: str) -> SqlTerm:
+    """Return a number without its fraction."""
+    sql = f"CAST(trunc({term.sql}) AS {duck_type(target)})"
+    return made(sql, target, term, may_fail=True)
+
+
+def floating(term: SqlTerm, target: pa.DataType, _zone: str) -> SqlTerm:
+    """Return the nearest double of a decimal; through its text if it has many digits."""
+    inner = term.sql
+    if term.type.precision > EXACT_DIGITS or target != DOUBLE:
+        inner = f"CAST({inner} AS VARCHAR)"
+    return made(f"CAST({inner} AS {duck_type(target)})", target, term)
+
+
+def truth(term: SqlTerm, target: pa.DataType, _zone: str) -> SqlTerm:
+    """Return whether a number is not zero."""
+    return made(f"({term.sql} <> 0)", target, term)
+
+
+def text_of_time(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
+    """Return a date or a timestamp as text, if its year has four digits."""
+    local = local_of(term.sql, zone) if term.type == TIMESTAMP else term.sql
+    guard = f"WHEN CAST({local} AS DATE) {PLAIN_DAYS} THEN CAST({local} AS VARCHAR)"
+    message = f"a {named(term.type)} with a year outside 1 to 9999 cannot be cast to STRING"
+    sql = f"CASE WHEN {local} IS NULL THEN NULL {guard} ELSE {failing(message)} END"
+    return made(sql, target, term, may_fail=True)
+
+
+def from_text(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
+    """Return the value of a text that has one of Spark's forms; other texts fail."""
+    trimmed = f"trim({term.sql}, {spaces()})"
+    form = next((form for fits, form in FORMS if fits(target)), None)
+    if form is None:
+        raise refused(f"CAST(STRING AS {named(target)})")
+    inner = duck_type(TIMESTAMP_NTZ if target == TIMESTAMP else target)
+    value = f"CAST({trimmed} AS {inner})"
+    if target == TIMESTAMP:
+        value = instant_of(value, zone)
+    sql = (
+        f"CASE WHEN {term.sql} IS NULL THEN NULL "
+        f"WHEN regexp_full_match({trimmed}, {string(form)}) THEN {value} "
+        f"ELSE error({not_cast(term, target)}) END"
+    )
+    return made(sql, target, term, may_fail=True)
+
+
+def truth_of_text(term: SqlTerm, target: pa.DataType, _zone: str) -> SqlTerm:
+    """Return the boolean of one of Spark's words; other texts fail."""
+    word = f"lower(trim({term.sql}, {spaces()}))"
+    sql = (
+        f"CASE WHEN {term.sql} IS NULL THEN NULL WHEN {word} IN {TRUE_WORDS} THEN TRUE "
+        f"WHEN {word} IN {FALSE_WORDS} THEN FALSE ELSE error({not_cast(term, target)}) END"
+    )
+    return made(sql, target, term, may_fail=True)
+
+
+def not_cast(term: SqlTerm, target: pa.DataType) -> str:
+    """Return the SQL of the message for a text that is no value of a type."""
+    return f"'the text ' || {term.sql} || {string(f' is no {named(target)}')}"
+
+
+def spaces() -> str:
+    """Return the literal of the characters around a value that do not count."""
+    return "concat(" + ", ".join(f"chr({ord(each)})" for each in SPACES) + ")"
+
+
+def bytes_of(term: SqlTerm, target: pa.DataType, _zone: str) -> SqlTerm:
+    """Return the bytes of a text."""
+    return made(f"encode({term.sql})", target, term)
+
+
+def local_time(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
+    """Return an instant as a local time, or the day of it."""
+    return made(f"CAST({local_of(term.sql, zone)} AS {duck_type(target)})", target, term)
+
+
+def instant(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
+    """Return the instant of a local time."""
+    return made(instant_of(f"CAST({term.sql} AS TIMESTAMP)", zone), target, term)
+
+
+KINDS: Final = {
+    BOOLEAN: "boolean",
+    STRING: "string",
+    BINARY: "binary",
+    DATE: "date",
+    TIMESTAMP: "timestamp",
+    TIMESTAMP_NTZ: "timestamp_ntz",
+}
+NEVER_FAILS: Final = partial(plainly, may_fail=False)
+CASTS: Final[dict[tuple[str, str], Callable[[SqlTerm, pa.DataType, str], SqlTerm]]] = {
+    ("whole", "whole"): plainly,
+    ("whole", "floating"): NEVER_FAILS,
+    ("whole", "decimal"): plainly,
+    ("whole", "string"): NEVER_FAILS,
+    ("whole", "boolean"): truth,
+    ("decimal", "whole"): cut,
+    ("decimal", "decimal"): plainly,
+    ("decimal", "floating"): floating,
+    ("decimal", "string"): NEVER_FAILS,
+    ("decimal", "boolean"): truth,
+    ("floating", "whole"): cut,
+    ("floating", "floating"): plainly,
+    ("floating", "boolean"): truth,
+    ("boolean", "whole"): NEVER_FAILS,
+    ("boolean", "floating"): NEVER_FAILS,
+    ("boolean", "decimal"): plainly,
+    ("boolean", "string"): NEVER_FAILS,
+    ("string", "whole"): from_text,
+    ("string", "decimal"): from_text,
+    ("string", "floating"): from_text,
+    ("string", "date"): from_text,
+    ("string", "timestamp"): from_text,
+    ("string", "timestamp_ntz"): from_text,
+    ("string", "boolean"): truth_of_text,
+    ("string", "binary"): bytes_of,
+    ("date", "string"): text_of_time,
+    ("date", "timestamp"): instant,
+    ("date", "timestamp_ntz"): NEVER_FAILS,
+    ("timestamp", "string"): text_of_time,
+    ("timestamp", "date"): local_time,
+    ("timestamp", "timestamp_ntz"): local_time,
+    ("timestamp_ntz", "string"): text_of_time,
+    ("timestamp_ntz", "date"): NEVER_FAILS,
+    ("timestamp_ntz", "timestamp"): instant,
+}

@@ -1,0 +1,194 @@
+"""The operators of Spark SQL over terms: logic, comparisons, arithmetic, LIKE, CASE."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from ledger.core.predicates.functions import like_tokens
+from ledger.core.predicates.types import DECIMAL_DIGITS_MAX, UndecidableError, as_decimal
+from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.tables.spark_sql.casts import cast
+from ledger.tables.spark_sql.terms import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    NULL,
+    STRING,
+    SqlTerm,
+    common_type,
+    failing,
+    is_floating,
+    is_integral,
+    is_number,
+    made,
+    named,
+    needed,
+    refused,
+    string,
+)
+
+DIVISION_BY_ZERO: Final = failing("division by zero")
+COMPARED: Final = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+
+
+def truth_of(term: SqlTerm, zone: str) -> SqlTerm:
+    """Return a condition; raises PredicateSyntaxError for a value of another type."""
+    if term.type == NULL:
+        return cast(term, BOOLEAN, zone)
+    if term.type != BOOLEAN:
+        raise PredicateSyntaxError(f"a condition must be a BOOLEAN, got {named(term.type)}")
+    return term
+
+
+def both(word: str, parts: Sequence[SqlTerm], zone: str) -> SqlTerm:
+    """Return AND or OR of conditions; a later part is not evaluated where it does not count."""
+    *before, last = [truth_of(each, zone) for each in parts]
+    sql, may_fail = last.sql, last.may_fail
+    for each in reversed(before):
+        if may_fail:
+            decided, value = (f"NOT {each.sql}", "FALSE") if word == "AND" else (each.sql, "TRUE")
+            sql = f"CASE WHEN {decided} THEN {value} ELSE ({each.sql} {word} {sql}) END"
+        else:
+            sql = f"({each.sql} {word} {sql})"
+        may_fail = may_fail or each.may_fail
+    return SqlTerm(sql, BOOLEAN, may_fail)
+
+
+def negated(term: SqlTerm, zone: str) -> SqlTerm:
+    """Return NOT."""
+    inner = truth_of(term, zone)
+    return made(f"(NOT {inner.sql})", BOOLEAN, inner)
+
+
+def alike(terms: Sequence[SqlTerm], zone: str) -> tuple[pa.DataType, list[SqlTerm]]:
+    """Return terms cast to their common type."""
+    type_ = common_type(*(each.type for each in terms))
+    return type_, [cast(each, type_, zone) for each in terms]
+
+
+def compared(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
+    """Return a comparison; raises PredicateSyntaxError for values that have no order."""
+    type_, (one, two) = alike([left, right], zone)
+    if pa.types.is_nested(type_):
+        raise refused(f"a comparison of {named(type_)}")
+    word = "IS NOT DISTINCT FROM" if symbol == "<=>" else symbol
+    return made(f"({one.sql} {word} {two.sql})", BOOLEAN, one, two)
+
+
+def contained(value: SqlTerm, items: Sequence[SqlTerm], zone: str) -> SqlTerm:
+    """Return IN."""
+    type_, (one, *others) = alike([value, *items], zone)
+    if pa.types.is_nested(type_):
+        raise refused(f"IN over {named(type_)}")
+    sql = f"({one.sql} IN ({', '.join(each.sql for each in others)}))"
+    return made(sql, BOOLEAN, one, *others)
+
+
+def is_null(term: SqlTerm) -> SqlTerm:
+    """Return IS NULL."""
+    return made(f"({term.sql} IS NULL)", BOOLEAN, term)
+
+
+def like(value: SqlTerm, pattern: SqlTerm) -> SqlTerm:
+    """Return LIKE with a literal pattern, in which a backslash escapes."""
+    if pattern.text is None or value.type != STRING:
+        raise refused("LIKE over other values than a STRING and a literal pattern")
+    try:
+        like_tokens(pattern.text)
+    except UndecidableError as problem:
+        raise PredicateSyntaxError(f"LIKE: {problem}") from problem
+    return made(f"({value.sql} LIKE {pattern.sql} ESCAPE '\\')", BOOLEAN, value)
+
+
+def arithmetic(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
+    """Return a sum, difference, product, quotient or remainder."""
+    if left.type == DATE and symbol in "+-" and is_integral(right.type):
+        days = cast(right, pa.int32(), zone)
+        return made(f"({left.sql} {symbol} {days.sql})", DATE, left, days, may_fail=True)
+    type_ = common_type(left.type, right.type)
+    type_ = BIGINT if type_ == NULL else type_
+    if not is_number(type_):
+        raise refused(f"{named(left.type)} {symbol} {named(right.type)}")
+    if pa.types.is_decimal(type_):
+        return decimal_arithmetic(symbol, left, right, zone)
+    if symbol == "/":
+        type_ = DOUBLE
+    one, two = cast(left, type_, zone), cast(right, type_, zone)
+    if symbol in "/%":
+        return divided(symbol, one, two, type_)
+    can_overflow = is_integral(type_)
+    return made(f"({one.sql} {symbol} {two.sql})", type_, one, two, may_fail=can_overflow)
+
+
+def divided(symbol: str, one: SqlTerm, two: SqlTerm, type_: pa.DataType) -> SqlTerm:
+    """Return a quotient or remainder, which fails for a divisor of zero."""
+    sql = (
+        f"CASE WHEN {one.sql} IS NULL THEN NULL WHEN {two.sql} = 0 THEN {DIVISION_BY_ZERO} "
+        f"ELSE ({one.sql} {symbol} {two.sql}) END"
+    )
+    return made(sql, type_, one, two, may_fail=True)
+
+
+def whole_quotient(left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
+    """Return DIV: a quotient of whole numbers without its fraction, as a BIGINT."""
+    if not (is_integral(left.type) and is_integral(right.type)):
+        raise refused(f"{named(left.type)} DIV {named(right.type)}")
+    return divided("//", cast(left, BIGINT, zone), cast(right, BIGINT, zone), BIGINT)
+
+
+def decimal_arithmetic(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
+    """Return a sum, difference or product of decimals that are computed without rounding."""
+    one, two = as_decimal(needed(left.type)), as_decimal(needed(right.type))
+    if symbol == "*":
+        precision, scale = one.precision + two.precision + 1, one.scale + two.scale
+    else:
+        scale = max(one.scale, two.scale)
+        whole = max(one.precision - one.scale, two.precision - two.scale)
+        precision = whole + scale + 1
+    if symbol not in "+-*" or precision > DECIMAL_DIGITS_MAX:
+        raise refused(f"{named(left.type)} {symbol} {named(right.type)}, which may round,")
+    type_ = pa.decimal128(precision, scale)
+    if symbol == "*":
+        operands = [
+            cast(left, pa.decimal128(one.precision, one.scale), zone),
+            cast(right, pa.decimal128(two.precision, two.scale), zone),
+        ]
+    else:
+        operands = [cast(left, type_, zone), cast(right, type_, zone)]
+    sql = f"CAST(({operands[0].sql} {symbol} {operands[1].sql}) AS DECIMAL({precision},{scale}))"
+    return made(sql, type_, *operands)
+
+
+def negative(term: SqlTerm) -> SqlTerm:
+    """Return a number with the other sign."""
+    if not is_number(term.type):
+        raise refused(f"the negative of {named(term.type)}")
+    return made(f"(-{term.sql})", term.type, term, may_fail=is_integral(term.type))
+
+
+def joined(parts: Sequence[SqlTerm], zone: str) -> SqlTerm:
+    """Return the concatenation of texts; it is NULL if one of them is."""
+    if any(is_floating(each.type) or pa.types.is_nested(each.type) for each in parts):
+        raise refused("a concatenation with other values than texts, whole numbers and dates")
+    texts = [cast(each, STRING, zone) for each in parts]
+    return made(f"({' || '.join(each.sql for each in texts)})", STRING, *texts)
+
+
+def case(branches: Sequence[tuple[SqlTerm, SqlTerm]], other: SqlTerm | None, zone: str) -> SqlTerm:
+    """Return CASE: the value of the first condition that is true."""
+    values = [value for _, value in branches]
+    type_, cast_values = alike([*values, other or SqlTerm("NULL", NULL)], zone)
+    conditions = [truth_of(condition, zone) for condition, _ in branches]
+    whens = " ".join(
+        f"WHEN {condition.sql} THEN {value.sql}"
+        for condition, value in zip(conditions, cast_values, strict=False)
+    )
+    sql = f"CASE {whens} ELSE {cast_values[-1].sql} END"
+    return made(sql, type_, *conditions, *cast_values)
+
+
+def literal_text(text: str) -> SqlTerm:
+    """Return a literal string."""
+    return SqlTerm(string(text), STRING, text=text)

@@ -1,0 +1,260 @@
+"""Access to the files of tables: on disks, in S3, in Google's storage and in Azure's.
+
+Logins come from the environment and the settings of each cloud's own tools, never from the log. A
+path in the log may be written as plain text or as a URI: both are looked for.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from ledger.core.partitions.file_paths import FILE, LOCAL, SCHEME, parts_of, spellings
+from ledger.errors import LedgerError, SettingsError, UnreadableTableError
+
+NANOS_PER_MS: Final = 1_000_000
+
+
+class StorageError(LedgerError):
+    """A disk or a cloud refused an access to a file of a table."""
+
+    retry_unchanged = True
+
+
+class StoredFile(NamedTuple):
+    """A file that was found: its path below the location, bytes, and time in milliseconds."""
+
+    path: str
+    size: int
+    modified: int
+
+
+class Storage:
+    """The files below one location.
+
+    Paths are relative to the location, or absolute, as in the log.
+    """
+
+    def __init__(self, location: str) -> None:
+        self.location = location.rstrip("/") or location
+        self._systems: dict[tuple[str, str], Any] = {}
+        self._system_of(self.location)
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Open a file for reads at any place in it; raises UnreadableTableError if it is absent."""
+        system, place = self._found(path)
+        try:
+            with refusals_named(place):
+                return system.open_input_file(place)
+        except FileNotFoundError:
+            raise missing(place) from None
+
+    def size(self, path: str) -> int:
+        """Return the bytes of a file; raises UnreadableTableError if it is absent."""
+        system, place = self._found(path)
+        with refusals_named(place):
+            found = system.get_file_info(place)
+        if found.type == fs.FileType.NotFound:
+            raise missing(place)
+        return int(found.size)
+
+    def create(self, path: str) -> pa.NativeFile:
+        """Open a new file for writing, with its folders; `path` is plain text.
+
+        Raises FileExistsError if something is there: no file of a table is ever overwritten.
+        """
+        place = self._place(path)
+        system = self._system_of(place)
+        inner = inside(place)
+        with refusals_named(place):
+            if isinstance(system, fs.LocalFileSystem):
+                system.create_dir(inner.rpartition("/")[0] or "/", recursive=True)
+                return pa.PythonFile(open(inner, "xb"), mode="w")  # noqa: PTH123
+            if system.get_file_info(inner).type != fs.FileType.NotFound:
+                raise FileExistsError(f"{place} is there, and files of tables are written once")
+            return system.open_output_stream(inner)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a new file; raises FileExistsError if something is there."""
+        with self.create(path) as stream:
+            stream.write(data)
+
+    def delete(self, path: str) -> bool:
+        """Delete a file; return False if it was absent."""
+        try:
+            system, place = self._found(path)
+            with refusals_named(place):
+                system.delete_file(place)
+        except (FileNotFoundError, UnreadableTableError):
+            return False
+        return True
+
+    def list(self, prefix: str = "") -> Iterator[StoredFile]:
+        """Yield the files below a folder of the location, with paths relative to the location."""
+        system, root = self._system_of(self.location), inside(self.location)
+        folder = f"{root}/{prefix}".rstrip("/") if prefix else root
+        with refusals_named(folder):
+            selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
+            found = system.get_file_info(selector)
+        start = len(root.rstrip("/")) + 1
+        for each in found:
+            if each.type == fs.FileType.File:
+                modified = (each.mtime_ns or 0) // NANOS_PER_MS
+                yield StoredFile(each.path[start:], int(each.size), modified)
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file is there."""
+        try:
+            self.size(path)
+        except UnreadableTableError:
+            return False
+        return True
+
+    def _place(self, path: str) -> str:
+        """Return the absolute place of a path that is plain text."""
+        return path if is_absolute(path) else f"{self.location}/{path}"
+
+    def _found(self, path: str) -> tuple[Any, str]:
+        """Return the file system of a file and its path there, whichever way the path is written.
+
+        Raises UnreadableTableError if two files may be meant, or none of several is there.
+        """
+        places = spellings("" if is_absolute(path) else self.location, path)
+        system = self._system_of(places[0])
+        inner = list(map(inside, places))
+        if len(inner) == 1:
+            return system, inner[0]
+        with refusals_named(inner[0]):
+            infos = system.get_file_info(inner)
+        there = [each.path for each in infos if each.type != fs.FileType.NotFound]
+        if len(there) > 1:
+            raise UnreadableTableError(
+                f"the path {path} may mean two files: {' and '.join(there)}. Remove the one that "
+                "is not of the table"
+            )
+        if not there:
+            raise missing(inner[0])
+        return system, there[0]
+
+    def _system_of(self, place: str) -> Any:
+        """Return the file system of a place; raises SettingsError for an unknown one."""
+        scheme, authority, _ = parts_of(place)
+        made = self._systems.get((scheme, authority))
+        if made is None:
+            made = self._systems[scheme, authority] = system_at(scheme, authority, place)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Storage {self.location}>"
+
+
+def storage_at(location: str) -> Storage:
+    """Return the files below a location: a path, or a URI of file, s3, gs or abfs.
+
+    Raises SettingsError for another place.
+    """
+    if not location:
+        raise SettingsError(
+            "the table must have a location to be read or written as rows, got none; alter the "
+            "table to have one"
+        )
+    if not is_absolute(location):
+        raise SettingsError(
+            f"the location of a table must be an absolute path or a URI, got {location!r}; alter "
+            "the table to have such a location"
+        )
+    return Storage(location)
+
+
+def is_absolute(path: str) -> bool:
+    """Return whether a path does not start at the location of its table."""
+    return path.startswith("/") or SCHEME.match(path) is not None
+
+
+def inside(place: str) -> str:
+    """Return the path of an absolute place within its file system."""
+    scheme, authority, path = parts_of(place)
+    if scheme in ("", FILE):
+        return path
+    # The host of an Azure container follows its name.
+    return f"{authority.partition('@')[0]}/{path.strip('/')}".rstrip("/")
+
+
+def missing(place: str) -> UnreadableTableError:
+    """Return the error for a file that is absent."""
+    return UnreadableTableError(
+        f"the ledger names a file that is not there: {place}. Bring it back, or remove it from "
+        "the table"
+    )
+
+
+@contextmanager
+def refusals_named(place: str) -> Iterator[None]:
+    """Raise StorageError if a file system refuses an access for another reason than absence."""
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError):
+        raise
+    except OSError as problem:
+        raise StorageError(
+            f"{place} cannot be used: {problem}. Check rights, login, region and endpoint; then "
+            "repeat the call"
+        ) from problem
+
+
+def system_at(scheme: str, authority: str, place: str) -> Any:
+    """Return the file system of a scheme and a host; raises SettingsError for an unknown one."""
+    if scheme in ("", FILE):
+        if authority not in LOCAL:
+            raise SettingsError(
+                f"a file: location must be of this host, got host {authority!r} in {place}"
+            )
+        return fs.LocalFileSystem()
+    make = SYSTEMS.get(scheme)
+    if make is None:
+        raise SettingsError(
+            f"a location must be a path, or a URI of {', '.join(['file', *SYSTEMS])}, got {place}; "
+            "alter the table to have such a location"
+        )
+    try:
+        return make(authority)
+    except (OSError, ValueError, NotImplementedError, AttributeError) as problem:
+        raise SettingsError(
+            f"{place} cannot be reached: {problem}. Check the login and the settings of the "
+            "cloud's own tools"
+        ) from problem
+
+
+def s3_system(bucket: str) -> Any:
+    """Return S3 as the settings of AWS' own tools have it."""
+    variables = os.environ
+    endpoint = variables.get("AWS_ENDPOINT_URL_S3") or variables.get("AWS_ENDPOINT_URL") or ""
+    region = variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION")
+    if not endpoint:
+        return fs.S3FileSystem(region=region or fs.resolve_s3_region(bucket))
+    parts = urlsplit(endpoint)
+    return fs.S3FileSystem(
+        region=region or "us-east-1", endpoint_override=parts.netloc, scheme=parts.scheme
+    )
+
+
+def gcs_system(_: str) -> Any:
+    """Return Google's storage with the login of this machine."""
+    return fs.GcsFileSystem()
+
+
+def azure_system(authority: str) -> Any:
+    """Return Azure's storage of `container@account.dfs.core.windows.net`."""
+    _, _, host = authority.partition("@")
+    return fs.AzureFileSystem(host.partition(".")[0])
+
+
+SYSTEMS: Final[Mapping[str, Callable[[str], Any]]] = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), s3_system),
+    **dict.fromkeys(("gs", "gcs"), gcs_system),
+    **dict.fromkeys(("abfs", "abfss"), azure_system),
+}
