@@ -30,6 +30,7 @@ from ledger.reads.port import Reads
 from ledger.reads.whole_numbers import whole
 from ledger.sdk.channel import LINES, Channel, frozen
 from ledger.sdk.client_files import LedgerFiles
+from ledger.sdk.client_rows import LedgerRows
 from ledger.sdk.client_tables import LedgerTables
 from ledger.sdk.given import check_list, check_name_of
 from ledger.sdk.names import TableLike, TableNames, listed
@@ -49,7 +50,7 @@ MS: Final = 1000
 Result = TypeVar("Result")
 
 
-class Ledger(LedgerTables, LedgerFiles):
+class Ledger(LedgerTables, LedgerFiles, LedgerRows):
     """A connected ledger. Close it, or use it in a `with` block.
 
     Attributes:

@@ -12,6 +12,7 @@ from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_opt
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.cli.anomalies import counted, counts_shown
+from projections.cli.changes import table_changes
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
 from projections.cli.reading import (
     LIST_MAX,
@@ -31,6 +32,7 @@ VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds",
 FILES_MAX = 1_000
 
 app = typer.Typer(no_args_is_help=True)
+app.command("changes")(table_changes)
 
 
 @app.command("list")

@@ -1,0 +1,48 @@
+"""How a client works with the rows of tables."""
+
+from typing import TYPE_CHECKING
+
+from ledger.sdk.names import TableLike, TableNames
+from ledger.sdk.reading import known_row
+from ledger.sdk.receipt import Token
+from ledger.sdk.view import View
+
+if TYPE_CHECKING:
+    from ledger.tables.changes import ChangeFeed
+
+
+class LedgerRows:
+    """The part of a client that deals with rows."""
+
+    _names: TableNames
+    _view: View
+
+    def changes(
+        self,
+        table: TableLike,
+        after: int | Token | str | None = None,
+        *,
+        position: int | None = None,
+        follow: bool = False,
+    ) -> "ChangeFeed":
+        """Return the commits of a table that follow `after`, oldest first.
+
+        `after` is a version, or the token of a commit that was got before, also as text; None is
+        from the first version on. `position` names a position of the log in its place. With
+        `follow` the feed waits for further commits and does not end.
+
+        Raises UnknownVersionError, FilesUnknownError for a table whose files the ledger does not
+        list, and ValueError for both a place and a position.
+        """
+        from ledger.tables.changes import ChangeFeed, version_after  # noqa: PLC0415
+
+        if after is not None and position is not None:
+            raise ValueError("give after or position, not both")
+        number, _ = self._names.find(table)
+        place = Token.parse(after) if isinstance(after, str) else after
+        version = None if isinstance(place, Token) else place
+        seen = place if isinstance(place, Token) else position
+        reads = self._view.reads(0 if seen is None else seen)
+        row = known_row(reads, number)
+        behind = None if seen is None else self._view.position_of(seen)
+        return ChangeFeed(reads, row, version_after(reads, row, version, behind), follow=follow)

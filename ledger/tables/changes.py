@@ -1,0 +1,217 @@
+"""Changes: the commits of one table in order, with the files that each added and removed.
+
+A feed is made from reads alone. It holds a page of versions and of changed files at a time, so its
+memory does not grow with the table, and goes on where the last commit that it gave ended.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+from ledger.core.commands import TableDefinition
+from ledger.errors import FileListError, ReaderBehindError
+from ledger.reads.errors import unknown_version
+from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
+from ledger.reads.whole_numbers import whole
+from ledger.sdk.reading import check_listed
+from ledger.sdk.receipt import Token
+
+VERSIONS: Final = 200
+FILES: Final = 1_000
+ANOMALIES: Final = 1_000
+FOLLOW_MS: Final = 2_000
+MS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CommitChanges:
+    """One commit of a table, and the files that it changed; iterate over them.
+
+    Attributes:
+        row: the version as the history of the table has it.
+        schema_changed: the columns or the partition columns are others than before.
+        token: the place behind this commit, to go on from.
+    """
+
+    row: VersionRow
+    schema_changed: bool
+    token: Token
+    _reads: Reads = field(repr=False)
+    _known: Sequence[FileChange] | None = field(repr=False)
+
+    @property
+    def version(self) -> int:
+        """The version of the table that the commit made."""
+        return self.row.version
+
+    @property
+    def position(self) -> int:
+        """The position of the commit."""
+        return self.row.position
+
+    @property
+    def at(self) -> datetime:
+        """The time of the commit, in UTC."""
+        return datetime.fromtimestamp(self.row.at / MS, UTC)
+
+    @property
+    def operation(self) -> str:
+        """The operation, such as WRITE or MERGE."""
+        return self.row.operation
+
+    @property
+    def user(self) -> str:
+        """The user of the session that committed."""
+        return self.row.user
+
+    @property
+    def added(self) -> Sequence[FileRow]:
+        """The files that the commit added."""
+        return [each.file for each in self if each.added]
+
+    @property
+    def removed(self) -> Sequence[FileRow]:
+        """The files that the commit removed."""
+        return [each.file for each in self if not each.added]
+
+    @property
+    def data_change(self) -> bool:
+        """Whether the commit changed rows; False for one that only rewrote files."""
+        return any(each.data_change for each in self)
+
+    def __iter__(self) -> Iterator[FileChange]:
+        if self._known is not None:
+            yield from self._known
+            return
+        place, version = 0, self.row.version
+        while True:
+            page = self._reads.file_changes(self.row.table, version, version, FILES, place=place)
+            yield from page
+            if len(page) < FILES:
+                return
+            place = page[-1].place
+
+
+class ChangeFeed:
+    """The commits of a table that follow a version, oldest first; iterate over them.
+
+    It ends with the newest commit at the begin of the iteration. With `follow` it does not end and
+    waits for further commits.
+    """
+
+    def __init__(self, reads: Reads, table: TableRow, after: int, *, follow: bool = False) -> None:
+        check_listed(table)
+        self.table = table
+        self.after = after
+        self._reads = reads
+        self._follow = follow
+        identity = reads.identity()
+        self._origin = Token(identity.ledger, identity.domain, 0)
+
+    def __iter__(self) -> Iterator[CommitChanges]:
+        after, newest = self.after, self._newest()
+        while True:
+            while after < newest:
+                page = self._page(after, newest)
+                yield from page
+                after = page[-1].version
+            if not self._follow:
+                return
+            newest = self._wait(after)
+
+    def _wait(self, after: int) -> int:
+        """Return the newest version as soon as there is one behind `after`."""
+        while True:
+            position = self._reads.position()
+            newest = self._newest()
+            if newest > after:
+                return newest
+            try:
+                self._reads.wait(position + 1, FOLLOW_MS)
+            except ReaderBehindError:
+                continue
+
+    def _newest(self) -> int:
+        found = self._reads.version_row(self.table.table)
+        return -1 if found is None else found.version
+
+    def _page(self, after: int, newest: int) -> list[CommitChanges]:
+        """Return the next commits."""
+        table, last = self.table.table, min(newest, after + VERSIONS)
+        versions = self._reads.versions(table, last - after, below=last + 1)[::-1]
+        check_readable(self._reads, table, versions)
+        changes = self._reads.file_changes(table, after + 1, last, FILES)
+        known = {version: list(found) for version, found in groupby(changes, attrgetter("version"))}
+        # A full page may end within a version: its files are read again, page by page.
+        whole_to = changes[-1].version if len(changes) == FILES else last + 1
+        return [
+            CommitChanges(
+                each,
+                bool(each.metadata_events) and self._is_reshaped(each),
+                self._origin.at(each.position),
+                self._reads,
+                known.get(each.version, ()) if each.version < whole_to else None,
+            )
+            for each in versions
+        ]
+
+    def _is_reshaped(self, version: VersionRow) -> bool:
+        table, position = self.table.table, version.position
+        before = self._reads.definition(table, position - 1)
+        return before is not None and shape(before) != shape(
+            self._reads.definition(table, position)
+        )
+
+    def __repr__(self) -> str:
+        return f"<ChangeFeed of {self.table.name} after version {self.after}>"
+
+
+def shape(definition: TableDefinition | None) -> object:
+    """Return the parts of a definition that say which columns there are."""
+    return definition and (list(definition.columns), list(definition.partition_columns))
+
+
+def check_readable(reads: Reads, table: int, versions: Sequence[VersionRow]) -> None:
+    """Raise FileListError if the list of one of these commits cannot be decoded.
+
+    The rows of such a commit are unknown, and a feed that left it out would be wrong.
+    """
+    if not versions:
+        return
+    after, last = versions[0].position - 1, versions[-1].position
+    while True:
+        found = reads.anomalies(table, ANOMALIES, after=after)
+        for each in found:
+            if each.kind == "unreadable_list" and each.position <= last:
+                raise FileListError(
+                    f"the commit at position {each.position} has a file list that cannot be "
+                    "decoded, so its changes are unknown. Go on behind it: "
+                    f"--after {version_at(reads, table, each.position)}"
+                )
+        if len(found) < ANOMALIES or found[-1].position > last:
+            return
+        after = found[-1].position
+
+
+def version_at(reads: Reads, table: int, position: int) -> int:
+    """Return the last version of a table up to a position, -1 if there is none."""
+    found = reads.version_row(table, position=position)
+    return -1 if found is None else found.version
+
+
+def version_after(
+    reads: Reads, table: TableRow, after: int | None, position: int | None = None
+) -> int:
+    """Return the version that a feed follows, from a version or a position; -1 = from the first.
+
+    Raises UnknownVersionError for a version that the table does not have.
+    """
+    if position is not None:
+        return version_at(reads, table.table, position)
+    number = -1 if after is None else whole("after", after)
+    if number >= 0 and reads.version_row(table.table, version=number) is None:
+        raise unknown_version(table.table, number, table.version)
+    return max(-1, number)

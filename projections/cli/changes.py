@@ -1,0 +1,109 @@
+"""The command that shows what commits changed in a table."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from ledger.cli.answers import Output, OutputOption
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
+from ledger.cli.streams import is_read
+from ledger.clock import time_text
+from ledger.reads.port import FileChange, Reads, TableRow
+from ledger.sdk.receipt import Token
+from ledger.tables.changes import ChangeFeed, CommitChanges, version_after
+from projections.cli.reading import known_table, number_of, reading
+
+REACH_MS = 10_000
+
+
+def table_changes(
+    name: str,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="V", help="Only behind this version, or behind a commit's token."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Wait for further commits, until Ctrl-C.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the commits of a table, oldest first, each with what it added and removed.
+
+    JSON has an object a line for each commit, with its files and the token to go on from.
+    """
+    with reading(ledger, output) as (_, reads):
+        row = known_table(reads, catalog, name)
+        feed = ChangeFeed(reads, row, behind(reads, row, after), follow=follow)
+        try:
+            for commit in feed:
+                typer.echo(json_line(commit) if output is Output.JSON else line_of(commit))
+                if not is_read():
+                    return
+        except KeyboardInterrupt:
+            return
+
+
+def behind(reads: Reads, row: TableRow, after: str | None) -> int:
+    """Return the version that `--after` names; raises BadParameter for another text."""
+    if after is None or (number := number_of(after)) is not None:
+        return version_after(reads, row, number if after is not None else None)
+    try:
+        token = Token.parse(after)
+        identity = reads.identity()
+        position = token.position_in(Token(identity.ledger, identity.domain, 0))
+    except ValueError as error:
+        raise typer.BadParameter(f"--after must be a version or a token: {error}") from error
+    reads.reach(position, token.seen, REACH_MS)
+    return version_after(reads, row, None, position)
+
+
+def line_of(commit: CommitChanges) -> str:
+    """Return a commit as people read it."""
+    added = removed = size = 0
+    has_data = False
+    for each in commit:
+        added += each.added
+        removed += not each.added
+        size += each.file.size if each.added else 0
+        has_data = has_data or each.data_change
+    notes = [f"{added} files added, {removed} removed, {size} bytes"]
+    if (added or removed) and not has_data:
+        notes.append("no rows changed")
+    if commit.schema_changed:
+        notes.append("schema changed")
+    where = f"{commit.version:>8} at position {commit.position}"
+    words = [where, time_text(commit.row.at), commit.operation, commit.user, "; ".join(notes)]
+    return " ".join(filter(None, words))
+
+
+def json_line(commit: CommitChanges) -> str:
+    """Return a commit as a JSON object."""
+    return json.dumps(
+        {
+            "version": commit.version,
+            "position": commit.position,
+            "at": time_text(commit.row.at),
+            "operation": commit.operation,
+            "user": commit.user,
+            "txn": commit.row.txn,
+            "schema_changed": commit.schema_changed,
+            "token": str(commit.token),
+            "files": list(map(file_fields, commit)),
+        }
+    )
+
+
+def file_fields(change: FileChange) -> dict[str, Any]:
+    """Return a changed file as fields."""
+    return {
+        "added": change.added,
+        "data_change": change.data_change,
+        "path": change.file.path,
+        "vector": change.file.vector,
+        "partition": change.file.partition,
+        "size": change.file.size,
+    }
