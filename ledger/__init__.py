@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
     from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
     from ledger.errors import EventsLostError
+    from ledger.log.file_extras import DeletionVector
     from ledger.log.file_list import AddFile, RemoveFile
     from ledger.reads.metadata import TableMetadata
     from ledger.sdk.expressions import Expression, col, lit
@@ -89,6 +90,7 @@ __all__ = [
     "ConcurrentDeleteReadException",
     "ConcurrentTransactionException",
     "ConflictError",
+    "DeletionVector",
     "DeltaLogError",
     "EventsLostError",
     "Expression",
@@ -151,6 +153,7 @@ _HOME = {
     "AppVersion": "ledger.core.commands",
     "CoarseWrite": "ledger.core.commands",
     "Column": "ledger.core.commands",
+    "DeletionVector": "ledger.log.file_extras",
     "EventsLostError": "ledger.errors.log",
     "Expression": "ledger.sdk.expressions",
     "Ledger": "ledger.client",

@@ -6,8 +6,8 @@ partitions instead (`conflicts.footprints`). The form is JSON, compressed with z
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import is_backfill, packed
@@ -16,6 +16,14 @@ from ledger.core.limits import LIST_BYTES_MAX, NUMBER_MAX
 from ledger.core.partitions.names import Values, partition_text
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
+from ledger.log.file_extras import (
+    EXTRA_FIELDS,
+    NO_EXTRAS,
+    DeletionVector,
+    FileExtras,
+    Tags,
+    checked_extras,
+)
 
 PLAIN: Final = b"j"
 PACKED: Final = b"z"
@@ -27,6 +35,8 @@ class AddFile(NamedTuple):
 
     `partition` has one value per partition column of the table. `vector` is the unique id of its
     deletion vector, "" = no vector; path and vector together identify a live file.
+    `deletion_vector` has the place of that vector. It, the tags, `base_row_id` and `row_version`
+    (the default row commit version) are as in Delta.
     """
 
     path: str
@@ -36,15 +46,26 @@ class AddFile(NamedTuple):
     data_change: bool = True
     stats: str = ""
     vector: str = ""
+    deletion_vector: DeletionVector | None = None
+    tags: Mapping[str, str | None] = Tags()
+    base_row_id: int | None = None
+    row_version: int | None = None
 
 
 class RemoveFile(NamedTuple):
-    """A file removed; `partition` None = unknown."""
+    """A file removed; `partition` None = unknown. The last fields are as for `AddFile`."""
 
     path: str
     partition: Values | None = None
     data_change: bool = True
     vector: str = ""
+    deletion_vector: DeletionVector | None = None
+    tags: Mapping[str, str | None] = Tags()
+    base_row_id: int | None = None
+    row_version: int | None = None
+
+
+Listed = TypeVar("Listed", AddFile, RemoveFile)
 
 
 class FileList(NamedTuple):
@@ -69,7 +90,8 @@ def pack(files: FileList) -> bytes:
     """
     if files == EMPTY:
         return b""
-    form = files if files.info else files[:2]
+    rows = [*map(short, files.adds)], [*map(short, files.removes)]
+    form = (*rows, files.info) if files.info else rows
     text = json.dumps(form, separators=(",", ":"), ensure_ascii=False).encode()
     if len(text) >= LIST_BYTES_MAX:
         raise ValueError(
@@ -78,6 +100,11 @@ def pack(files: FileList) -> bytes:
             "statistics"
         )
     return PLAIN + text if len(text) < PACK_FROM_BYTES else PACKED + zlib.compress(text, 1)
+
+
+def short(file: AddFile | RemoveFile) -> tuple[object, ...]:
+    """Return the fields of a file, without the extras if there are none."""
+    return file[:-EXTRA_FIELDS] if file[-EXTRA_FIELDS:] == NO_EXTRAS else file
 
 
 def unpack(data: bytes) -> FileList:
@@ -147,7 +174,7 @@ def text_of(data: bytes) -> str:
 
 def added(path: str, partition: Iterable[str | None], *rest: Any) -> AddFile:
     """Return an added file of its form; raises ValueError or TypeError for another form."""
-    file = AddFile(path, values_of(path, partition), *rest)
+    file = with_extras(AddFile(path, values_of(path, partition), *rest))
     check_names(file.path, file.partition, file.stats, file.vector)
     check_data_change(path, file.data_change)
     if type(file.size) is not int or type(file.modified) is not int:
@@ -166,10 +193,23 @@ def added(path: str, partition: Iterable[str | None], *rest: Any) -> AddFile:
 def removed(path: str, partition: Iterable[str | None] | None, *rest: Any) -> RemoveFile:
     """Return a removed file of its form; raises ValueError or TypeError for another form."""
     known = None if partition is None else values_of(path, partition)
-    file = RemoveFile(path, known, *rest)
+    file = with_extras(RemoveFile(path, known, *rest))
     check_names(file.path, file.partition or (), "", file.vector)
     check_data_change(path, file.data_change)
     return file
+
+
+def extras_of(file: AddFile | RemoveFile) -> FileExtras:
+    """Return the last fields of a file."""
+    return FileExtras(file.deletion_vector, file.tags, file.base_row_id, file.row_version)
+
+
+def with_extras(file: Listed) -> Listed:
+    """Return a file with extras of exact types; raises ValueError or TypeError for others."""
+    if file[-EXTRA_FIELDS:] == NO_EXTRAS:
+        return file
+    vector, extras = checked_extras(file.path, file.vector, extras_of(file))
+    return file._replace(vector=vector, **extras._asdict())
 
 
 def values_of(path: str, partition: Iterable[str | None]) -> Values:

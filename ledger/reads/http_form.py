@@ -51,6 +51,8 @@ def form_of(answer: Any) -> Any:
         return answer.hex()
     if is_dataclass(answer):
         return {each.name: form_of(getattr(answer, each.name)) for each in fields(answer)}
+    if isinstance(answer, Mapping):
+        return {name: form_of(each) for name, each in answer.items()}
     if hasattr(answer, "_fields"):
         return {name: form_of(each) for name, each in zip(answer._fields, answer, strict=True)}
     return [form_of(each) for each in answer]

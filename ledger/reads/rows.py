@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from ledger.core.commands import TableDefinition, TableWrite, TxnType
 from ledger.core.events.parts import Evidence
+from ledger.log.file_extras import DeletionVector, Tags
 
 EndStatus = Literal["open", "committed", "aborted"]
 
@@ -203,6 +204,7 @@ class FileRow(NamedTuple):
 
     `version` is the commit version that added it; `size` is in bytes, `modified` in milliseconds.
     Path and deletion vector together are the file; `partition` has one value per partition column.
+    The last four fields are what Delta knows about the file (`ledger.AddFile`).
     """
 
     table: int
@@ -215,6 +217,10 @@ class FileRow(NamedTuple):
     added: int
     version: int
     removed: int
+    deletion_vector: DeletionVector | None = None
+    tags: Tags = Tags()
+    base_row_id: int | None = None
+    row_version: int | None = None
 
 
 class FileChange(NamedTuple):

@@ -12,6 +12,7 @@ from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, joined_names, packed, path_hash
 from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.core.partitions.file_paths import path_key
+from ledger.core.partitions.names import Values
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.log.file_list import (
     AddFile,
@@ -130,10 +131,10 @@ class FootprintWriter:
             case RemoveFile():
                 return file
             case AddFile():
-                return RemoveFile(file.path, file.partition, vector=file.vector)
+                return removal_from(file, file.partition)
             case FileRow():
                 known = tuple(file.partition) if file.added > self._partitioned else None
-                return RemoveFile(file.path, known, vector=file.vector)
+                return removal_from(file, known)
             case str():
                 found = self._read.get(file) or self._spelled(file)
                 return RemoveFile(file) if found is None else self.removal(found)
@@ -216,6 +217,19 @@ class FootprintWriter:
                 raise twice(key)
         self._removes.update(gone)
         self._adds.update(new)
+
+
+def removal_from(file: AddFile | FileRow, partition: Values | None) -> RemoveFile:
+    """Return the removal of a file, with the same deletion vector, tags and row ids."""
+    return RemoveFile(
+        file.path,
+        partition,
+        vector=file.vector,
+        deletion_vector=file.deletion_vector,
+        tags=file.tags,
+        base_row_id=file.base_row_id,
+        row_version=file.row_version,
+    )
 
 
 def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:

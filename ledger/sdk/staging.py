@@ -128,7 +128,12 @@ def fits_a_reader(files: Files) -> bool:
 def chars_of(file: AddFile | RemoveFile) -> int:
     """Return how many characters the texts of a file have."""
     texts = (file.path, file.vector, getattr(file, "stats", ""), *(file.partition or ()))
-    return sum(len(each) for each in texts if each is not None)
+    chars = sum(len(each) for each in texts if each is not None)
+    if file.deletion_vector is not None:
+        chars += len(file.deletion_vector.place)
+    if file.tags:
+        chars += sum(len(name) + len(text or "") for name, text in file.tags.items())
+    return chars
 
 
 def size_of(footprint: Footprint) -> int:

@@ -167,7 +167,13 @@ def table_fields(row: TableRow) -> dict[str, Any]:
 def file_fields(row: FileRow, columns: Columns) -> dict[str, Any]:
     """Return a file as fields, its partition by column."""
     values = dict(zip((each.name for each in columns), row.partition, strict=False))
-    return {**row._asdict(), "partition": values, "modified": when(row.modified)}
+    vector = None if row.deletion_vector is None else row.deletion_vector._asdict()
+    return {
+        **row._asdict(),
+        "partition": values,
+        "modified": when(row.modified),
+        "deletion_vector": vector,
+    }
 
 
 def files_text(row: TableRow, found: Sequence[FileRow]) -> str:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from ledger.core.limits import HASH_BYTES
+from ledger.log.file_extras import DeletionVector, Tags
 from ledger.reads.port import AnomalyRow, FileRow
 from projections.reads.lookups import is_row_number
 from projections.rows.keys import (
@@ -91,6 +92,7 @@ def file_row(
     table: int, path: str, vector: bytes, fields: dict[str, Any], removed: int = 0
 ) -> FileRow:
     """Return a file, made from its row."""
+    vector_fields = fields.get("deletion_vector")
     return FileRow(
         table,
         path,
@@ -102,6 +104,10 @@ def file_row(
         added=fields["added"],
         version=fields.get("version", 0),
         removed=removed,
+        deletion_vector=None if vector_fields is None else DeletionVector(*vector_fields),
+        tags=Tags(fields.get("tags", ())),
+        base_row_id=fields.get("base_row_id"),
+        row_version=fields.get("row_version"),
     )
 
 

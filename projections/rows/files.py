@@ -18,6 +18,7 @@ from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.partitions.names import Values
+from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again
 from projections.rows.applied import Applied
 from projections.rows.keys import (
@@ -51,6 +52,10 @@ class FileFields(Fields):
     modified: int = 0
     stats: str = ""
     version: int = 0
+    deletion_vector: DeletionVector | None = None
+    tags: Mapping[str, str | None] | tuple[()] = ()
+    base_row_id: int | None = None
+    row_version: int | None = None
 
 
 class Anomaly(NamedTuple):
@@ -160,6 +165,10 @@ def live(file: AddFile, part: CommittedPart, position: int) -> bytes:
         modified=file.modified,
         stats=file.stats,
         version=part.version,
+        deletion_vector=file.deletion_vector,
+        tags=dict(file.tags) if file.tags else (),
+        base_row_id=file.base_row_id,
+        row_version=file.row_version,
     )
     return fields.value()
 

@@ -11,6 +11,7 @@ from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.parts import CommittedPart
 from ledger.errors import FileListError
+from ledger.log.file_extras import Tags
 from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again, unpack_chunks
 from ledger.reads.port import AnomalyRow, FileChange, FileRow
 
@@ -102,9 +103,13 @@ class StateFiles:
                 file.size,
                 file.modified,
                 file.stats,
-                added=position,
-                version=part.version,
-                removed=0,
+                position,
+                part.version,
+                0,
+                file.deletion_vector,
+                Tags(file.tags),
+                file.base_row_id,
+                file.row_version,
             )
         )
         self._name(part.table, file.path)

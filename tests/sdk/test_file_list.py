@@ -13,6 +13,7 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import LIST_BYTES_MAX
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
+from ledger.log.file_extras import STORAGES, DeletionVector, Tags
 from ledger.log.file_list import (
     EMPTY,
     PACK_FROM_BYTES,
@@ -27,12 +28,23 @@ from ledger.log.file_list import (
     text_of,
     unpack,
     unpack_chunks,
+    with_extras,
 )
 from tests.core.parts import footprint
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 PARTITIONS = st.lists(st.none() | TEXTS, max_size=3).map(tuple)
 NUMBERS = st.integers(0, 2**63 - 1)
+VECTORS = st.builds(
+    DeletionVector, st.sampled_from(STORAGES), TEXTS, st.none() | NUMBERS, NUMBERS, NUMBERS
+)
+EXTRAS = {
+    "vector": st.just(""),
+    "deletion_vector": st.none() | VECTORS,
+    "tags": st.dictionaries(TEXTS, st.none() | TEXTS, max_size=2).map(Tags),
+    "base_row_id": st.none() | NUMBERS,
+    "row_version": st.none() | NUMBERS,
+}
 ADDS = st.builds(
     AddFile,
     TEXTS.filter(bool),
@@ -41,9 +53,11 @@ ADDS = st.builds(
     NUMBERS,
     st.booleans(),
     TEXTS,
-    TEXTS,
-)
-REMOVES = st.builds(RemoveFile, TEXTS.filter(bool), st.none() | PARTITIONS, st.booleans(), TEXTS)
+    **EXTRAS,
+).map(with_extras)
+REMOVES = st.builds(
+    RemoveFile, TEXTS.filter(bool), st.none() | PARTITIONS, st.booleans(), **EXTRAS
+).map(with_extras)
 
 
 @given(st.lists(ADDS, max_size=20), st.lists(REMOVES, max_size=20))
