@@ -1,0 +1,248 @@
+"""Writes rows into new data files of a table: Parquet, one partition in each file.
+
+The columns of a file carry the ids of the table's columns. Partition columns are not stored. The
+folder of a partition has the name that Spark gives it; a reader goes by the values in the log.
+
+The name of a file begins with its writer: the txn that writes it, 0 for a commit without one, and
+digits that no other writer draws. So a cleaner can tell the files of open txns.
+"""
+
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ledger.core.partitions.names import Values
+from ledger.core.partitions.values import HIVE_NULL
+from ledger.log.file_list import AddFile
+from ledger.sdk.partition_texts import PartitionColumn, text_of
+from ledger.tables.schema import TableSchema
+from ledger.tables.statistics import FileStatistics
+from ledger.tables.storage import Storage
+
+TARGET_BYTES: Final = 256 << 20
+GROUP_BYTES: Final = 64 << 20
+BUFFER_BYTES: Final = 512 << 20
+"""The bytes of rows that wait for their files, in a file and in all of them."""
+
+OPEN_MAX: Final = 200
+# What Spark escapes in the name of a folder.
+ESCAPED: Final = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{\[\]^]')
+NAMED: Final = re.compile(r"(?:.*/)?([0-9]+)-[0-9a-f]{16}-[0-9]+\.parquet")
+
+
+def new_writer(txn: int) -> str:
+    """Return the writer in the names of files of a txn, 0 = a commit without a txn."""
+    return f"{txn}-{secrets.token_hex(8)}"
+
+
+def writer_txn(path: str) -> int | None:
+    """Return the txn that wrote a file, 0 for a commit without one, None for another file."""
+    found = NAMED.fullmatch(path)
+    return int(found[1]) if found else None
+
+
+def write_rows(
+    storage: Storage,
+    schema: TableSchema,
+    batches: Iterable[Any],
+    *,
+    writer: str,
+    target_bytes: int = TARGET_BYTES,
+) -> Sequence[AddFile]:
+    """Write batches of the schema into new files of about `target_bytes`, and return the files.
+
+    If it raises, the files written so far are deleted.
+    """
+    files = NewFiles(storage, schema, writer, target_bytes)
+    try:
+        for batch in batches:
+            files.write(batch)
+        return files.finish()
+    except BaseException:
+        files.discard()
+        raise
+
+
+class NewFiles:
+    """New data files of one table; rows wait in memory until they make a row group."""
+
+    def __init__(
+        self, storage: Storage, schema: TableSchema, writer: str, target_bytes: int = TARGET_BYTES
+    ) -> None:
+        if target_bytes < 1:
+            raise ValueError(f"target_bytes must be 1 or more, got {target_bytes}")
+        self._storage = storage
+        self._schema = schema
+        self._writer = writer
+        self._target = target_bytes
+        self._open: dict[Values, NewFile] = {}
+        self._done: list[AddFile] = []
+        self._paths: list[str] = []
+        partition = [schema.find(name) for name in schema.partition_columns]
+        self._columns = [PartitionColumn(each.name, each.declared) for each in partition if each]
+        inside = [each for each in schema.data_columns if not pa.types.is_null(each.type)]
+        self._names = [each.name for each in inside]
+        self._stored = pa.schema([each.stored for each in inside])
+
+    def write(self, batch: Any) -> None:
+        """Write the rows of a batch or table that has the columns of the schema."""
+        for values, rows in self._split(batch):
+            if not len(rows):
+                continue
+            file = self._file(values)
+            file.take(stored(rows, self._names, self._stored))
+            if file.waiting >= min(GROUP_BYTES, self._target):
+                file.flush()
+                if file.size >= self._target:
+                    self._close(values)
+        if sum(each.waiting for each in self._open.values()) > BUFFER_BYTES:
+            max(self._open.values(), key=lambda each: each.waiting).flush()
+
+    def finish(self) -> Sequence[AddFile]:
+        """Close all files, and return them."""
+        for values in list(self._open):
+            self._close(values)
+        return self._done
+
+    def discard(self) -> None:
+        """Delete all files, as far as the storage lets them be deleted."""
+        for each in self._open.values():
+            each.abandon()
+        discard(self._storage, self._paths)
+
+    def _split(self, batch: Any) -> Iterator[tuple[Values, Any]]:
+        if not self._columns:
+            yield (), batch
+            return
+        codes = partition_codes(batch, [each.name for each in self._columns])
+        order = pc.sort_indices(codes)
+        ends = pc.run_end_encode(codes.take(order)).run_ends.to_pylist()
+        sorted_rows = batch.take(order) if len(ends) > 1 else batch
+        start = 0
+        for end in ends:
+            rows = sorted_rows.slice(start, end - start)
+            first = [rows.column(each.name)[0] for each in self._columns]
+            yield tuple(map(text_of, first, self._columns)), rows
+            start = end
+
+    def _file(self, values: Values) -> "NewFile":
+        found = self._open.get(values)
+        if found is None:
+            if len(self._open) >= OPEN_MAX:
+                self._close(next(iter(self._open)))
+            names = [each.name for each in self._columns]
+            path = f"{folder_of(names, values)}{self._writer}-{len(self._paths)}.parquet"
+            self._paths.append(path)
+            found = self._open[values] = NewFile(self._storage, path, self._stored)
+        return found
+
+    def _close(self, values: Values) -> None:
+        file = self._open.pop(values)
+        self._done.append(file.close(values))
+
+
+class NewFile:
+    """A data file that is being written."""
+
+    def __init__(self, storage: Storage, path: str, schema: Any) -> None:
+        self.waiting = 0
+        self._path = path
+        self._schema = schema
+        self._rows: list[Any] = []
+        self._statistics = FileStatistics(schema)
+        self._stream = storage.create(path)
+        self._parquet = pq.ParquetWriter(self._stream, schema, store_schema=False)
+
+    @property
+    def size(self) -> int:
+        """The bytes written so far."""
+        return int(self._stream.tell())
+
+    def take(self, rows: Any) -> None:
+        """Take rows, which wait for the next row group."""
+        self._rows.append(rows)
+        self.waiting += rows.nbytes
+
+    def flush(self) -> None:
+        """Write what waits as row groups."""
+        if not self._rows:
+            return
+        rows = pa.concat_tables(self._rows)
+        self._rows, self.waiting = [], 0
+        self._statistics.add(rows)
+        self._parquet.write_table(rows)
+
+    def close(self, values: Values) -> AddFile:
+        """Finish the file, and return it as a commit adds it."""
+        self.flush()
+        self._parquet.close()
+        size = self.size
+        self._stream.close()
+        now_ms = time.time_ns() // 1_000_000
+        return AddFile(self._path, values, size, now_ms, stats=self._statistics.text)
+
+    def abandon(self) -> None:
+        """Close what is open, without a whole file."""
+        self._rows = []
+        for each in (self._parquet, self._stream):
+            try:
+                each.close()
+            except (OSError, pa.ArrowException):
+                continue
+
+
+def discard(storage: Storage, paths: Iterable[str]) -> None:
+    """Delete files that no commit names; one that cannot be deleted now is left to a cleaner."""
+    for path in paths:
+        try:
+            storage.delete(path)
+        except Exception:  # noqa: BLE001, S112 - the error that led here must reach the caller
+            continue
+
+
+def partition_codes(batch: Any, names: Sequence[str]) -> Any:
+    """Return one number for each row, equal for rows of one partition."""
+    codes = None
+    for name in names:
+        column = batch.column(name)
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        encoded = column.dictionary_encode(null_encoding="encode")
+        each = encoded.indices.cast(pa.int64())
+        if codes is not None:
+            # The numbers stay below the square of the rows, so that they cannot overflow.
+            joined = pc.add(pc.multiply(codes, max(len(encoded.dictionary), 1)), each)
+            each = joined.dictionary_encode().indices.cast(pa.int64())
+        codes = each
+    return codes
+
+
+def stored(rows: Any, names: Sequence[str], schema: Any) -> Any:
+    """Return rows with the columns of a data file."""
+    columns = []
+    for name, field in zip(names, schema, strict=True):
+        column = rows.column(name)
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        is_nested = pa.types.is_nested(field.type)
+        made = [each.view(field.type) if is_nested else each for each in chunks]
+        columns.append(pa.chunked_array(made, field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def folder_of(names: Sequence[str], values: Values) -> str:
+    """Return the folder of a partition as Spark names it, with a slash at its end, "" for none."""
+    parts = (
+        f"{escaped(name)}={HIVE_NULL if value is None else escaped(value)}/"
+        for name, value in zip(names, values, strict=True)
+    )
+    return "".join(parts)
+
+
+def escaped(text: str) -> str:
+    """Return a part of a folder's name with Spark's escapes."""
+    return ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)

@@ -1,0 +1,200 @@
+"""Rows as a caller gives them, of any library, as batches that fit the schema of a table.
+
+Columns are found by name, in any case of letters. A missing column is NULL, an unknown one is
+refused. Types and values are checked by `casts` and, for values of Python, by `python_rows`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from os import PathLike
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ledger.core.partitions.values import LENGTH_FORM
+from ledger.log.file_list import AddFile
+from ledger.reads.rows import FileRow
+from ledger.sdk.given import shown
+from ledger.tables.casts import by_name, check_filled, fitted, unfit
+from ledger.tables.python_rows import array_of, columns_of_dicts
+from ledger.tables.schema import TableColumn, TableSchema
+
+CURE: Final = (
+    "give an Arrow table or batches, a data frame of pandas or polars, a list of dicts, a dict of "
+    "lists, or a DuckDB relation"
+)
+
+
+def as_batches(rows: Any, schema: TableSchema | None = None) -> Any:
+    """Return rows as a reader of batches: with the columns of a schema, else as they are.
+
+    Raises TypeError for anything but rows and for a column of another type, ValueError for an
+    unknown column and for a value that its column cannot hold.
+    """
+    reader = opened(rows, schema)
+    return reader if schema is None else checked(reader, schema)
+
+
+def opened(rows: Any, schema: TableSchema | None = None) -> Any:
+    """Return rows as a reader of batches; values of Python get the types of known columns."""
+    refuse_names(rows)
+    if (found := of_arrow(rows)) is not None:
+        return found
+    if (found := of_frame(rows)) is not None:
+        return found
+    names = getattr(getattr(rows, "dtype", None), "names", None)
+    if names:
+        return of_columns({name: rows[name] for name in names}, schema)
+    if isinstance(rows, Mapping):
+        return of_columns(rows, schema)
+    if isinstance(rows, Iterable) and not isinstance(rows, bytes | bytearray | memoryview):
+        return of_items(list(rows), schema)
+    raise refused(rows)
+
+
+def refuse_names(rows: Any) -> None:
+    """Raise TypeError for a text, a path or files in place of rows."""
+    first = rows[0] if isinstance(rows, list | tuple) and rows else rows
+    if isinstance(rows, AddFile | FileRow) or isinstance(first, AddFile | FileRow):
+        raise TypeError(
+            f"rows must be rows, got {shown(rows)}: txn.add_files adds files that are written "
+            "already"
+        )
+    if isinstance(first, str | PathLike):
+        raise TypeError(
+            f"rows must be rows, got {shown(rows)}. txn.wrote declares a write of a partition by "
+            f"other means, txn.add_files adds files by their paths; else {CURE}"
+        )
+
+
+def refused(rows: Any) -> TypeError:
+    """Return the error for anything but rows."""
+    return TypeError(f"rows must be a table of any library, got {shown(rows)}: {CURE}")
+
+
+def of_arrow(rows: Any) -> Any:
+    """Return a reader of Arrow's own kinds of rows, None for another kind."""
+    if isinstance(rows, pa.RecordBatchReader):
+        return rows
+    if isinstance(rows, pa.Table):
+        return rows.to_reader()
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows]).to_reader()
+    to_reader = getattr(rows, "to_reader", None)
+    if callable(to_reader):
+        return to_reader()
+    scanner = getattr(rows, "scanner", None)
+    return scanner().to_reader() if callable(scanner) else None
+
+
+def of_frame(rows: Any) -> Any:
+    """Return a reader of a frame or a relation of another library, None for another kind."""
+    module = type(rows).__module__.partition(".")[0]
+    if module == "pyspark":
+        raise TypeError(
+            f"rows must be read by Spark first, got {type(rows).__name__}: give frame.toArrow()"
+        )
+    if module == "pandas" and hasattr(rows, "columns"):
+        return pa.Table.from_pandas(rows, preserve_index=False).to_reader()
+    if module == "polars" and hasattr(rows, "collect"):
+        rows = rows.collect()
+    is_stream = hasattr(rows, "__arrow_c_stream__")
+    return pa.RecordBatchReader.from_stream(rows) if is_stream else None
+
+
+def of_items(items: Sequence[Any], schema: TableSchema | None) -> Any:
+    """Return a reader of a list: of dicts, or of Arrow's tables and batches."""
+    if items and all(isinstance(each, pa.Table | pa.RecordBatch) for each in items):
+        tables = [
+            each if isinstance(each, pa.Table) else pa.Table.from_batches([each]) for each in items
+        ]
+        return pa.concat_tables(tables).to_reader()
+    if items and not isinstance(items[0], Mapping):
+        raise refused(items)
+    return of_columns(columns_of_dicts(items), schema)
+
+
+def of_columns(columns: Mapping[Any, Any], schema: TableSchema | None) -> Any:
+    """Return a reader of columns: lists, or arrays of any library."""
+    arrays = {}
+    for name, values in columns.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a column must be a text, got {name!r}")
+        known = schema.find(name) if schema is not None else None
+        arrays[name] = column_array(values, known.type if known else None, name)
+    lengths = {name: len(each) for name, each in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"all columns must have the same number of rows, got {lengths}")
+    return pa.table(arrays).to_reader()
+
+
+def column_array(values: Any, target: Any, name: str) -> Any:
+    """Return a column of any library as an array; raises TypeError for a single value."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise TypeError(
+            f"column {name} must be a list of values, got {shown(values)}. A single row is a dict "
+            "in a list: [{...}]"
+        )
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        return (
+            pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
+        )
+    if hasattr(values, "dtype") and values.dtype.kind in "biufM":
+        return pa.array(values, from_pandas=True)
+    return array_of(values, target, name)
+
+
+def checked(reader: Any, schema: TableSchema) -> Any:
+    """Return a reader of the same rows with the columns of a schema; raises as `as_batches`."""
+    places = by_name(reader.schema.names, "rows")
+    if unknown := [name for name in reader.schema.names if schema.find(name) is None]:
+        raise unknown_columns(unknown, schema)
+    target = schema.arrow()
+
+    def batches() -> Iterator[Any]:
+        for batch in reader:
+            yield pa.RecordBatch.from_arrays(
+                [column(batch, places.get(each.name.lower()), each) for each in schema.columns],
+                schema=target,
+            )
+
+    return pa.RecordBatchReader.from_batches(target, batches())
+
+
+def column(batch: Any, place: int | None, wanted: TableColumn) -> Any:
+    """Return a column of a batch as its table has it; raises as `as_batches`."""
+    name = wanted.name
+    array = pa.nulls(len(batch), wanted.type) if place is None else batch.column(place)
+    array = bounded(fitted(array, wanted.type, name), wanted)
+    if not wanted.nullable:
+        check_filled(array.is_valid(), name)
+    return array
+
+
+def bounded(array: Any, wanted: TableColumn) -> Any:
+    """Return texts within the length of their type, padded as CHAR does; raises ValueError."""
+    declared = wanted.declared.strip().lower()
+    form = LENGTH_FORM.fullmatch(declared)
+    if form is None:
+        return array
+    length = int(form[1])
+    longest = pc.max(pc.utf8_length(array)).as_py() or 0
+    if longest > length:
+        raise unfit(
+            wanted.name, wanted.type, f"{declared} has room for {length} characters, got {longest}"
+        )
+    return array if declared.startswith("varchar") else pc.utf8_rpad(array, length)
+
+
+def unknown_columns(names: Sequence[str], schema: TableSchema) -> ValueError:
+    """Return the error for columns that a table does not have."""
+    known = {each.name.lower(): each.name for each in schema.columns}
+    alike = get_close_matches(names[0].lower(), known, n=1)
+    meant = f"did you mean {known[alike[0]]}? " if alike else ""
+    return ValueError(
+        f"rows must have columns of the table, got {', '.join(names)}: {meant}The table has "
+        f"{', '.join(known.values())}. evolve=True adds new columns"
+    )

@@ -1,0 +1,208 @@
+"""Statistics of a data file in Delta's form: how many rows, and the bounds of their columns.
+
+Columns within structs count one by one; those after the first 32 have no statistics. Bounds serve
+skipping: a bound that cannot be written exactly is made wider, or left out. So long texts are cut,
+times are rounded to milliseconds, and a column with NaN, which Spark puts above all numbers, has no
+maximum.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as kinds
+
+from ledger.tables.casts import is_instant
+
+LEAVES_MAX: Final = 32
+TEXT_CHARS_MAX: Final = 32
+HIGHEST: Final = "\U0010ffff"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROS: Final = 1000
+
+Path = tuple[str, ...]
+Spell = Callable[[Any], Any]
+
+
+class Leaf:
+    """A column without fields: its NULLs and bounds over all batches seen.
+
+    `low` and `high` are None until a value was seen. With `has_nan` there is no maximum.
+    """
+
+    def __init__(self, path: Path, places: Sequence[int], kind: Any) -> None:
+        self.path = path
+        self.nulls = 0
+        self.low: Any = None
+        self.high: Any = None
+        self.has_nan = False
+        self._places = places
+        self._kind = kind
+        self._form = form_of(kind)
+
+    def add(self, table: Any) -> None:
+        """Count the values of a batch or table."""
+        values = table.column(self._places[0])
+        if self._places[1:]:
+            values = pc.struct_field(values, list(self._places[1:]))
+        self.nulls += values.null_count
+        if self._form is None or values.null_count == len(values):
+            return
+        if kinds.is_floating(self._kind):
+            is_nan = pc.is_nan(values)
+            self.has_nan |= bool(pc.any(is_nan).as_py())
+            values = values.filter(pc.invert(is_nan))
+        if self._form.number is not None:
+            values = values.cast(self._form.number)
+        found = pc.min_max(values)
+        low, high = found["min"].as_py(), found["max"].as_py()
+        if low is None:
+            return
+        self.low = low if self.low is None else min(self.low, low)
+        self.high = high if self.high is None else max(self.high, high)
+
+    def bounds(self) -> tuple[Any, Any]:
+        """Return minimum and maximum as Delta spells them, None for a bound that is not known."""
+        if self._form is None or self.low is None:
+            return None, None
+        high = None if self.has_nan else said(self._form.high, self.high)
+        return said(self._form.low, self.low), high
+
+
+class FileStatistics:
+    """The statistics of a file that is being written."""
+
+    def __init__(self, schema: Any) -> None:
+        self.rows = 0
+        self._leaves = list(leaves_of(schema))[:LEAVES_MAX]
+
+    def add(self, table: Any) -> None:
+        """Count the rows of a batch or table of the schema."""
+        self.rows += len(table)
+        for each in self._leaves:
+            each.add(table)
+
+    @property
+    def text(self) -> str:
+        """The statistics as Delta's JSON."""
+        nulls: dict[str, Any] = {}
+        lows: dict[str, Any] = {}
+        highs: dict[str, Any] = {}
+        for each in self._leaves:
+            low, high = each.bounds()
+            put(nulls, each.path, each.nulls)
+            put(lows, each.path, low)
+            put(highs, each.path, high)
+        return as_json(
+            {"numRecords": self.rows, "minValues": lows, "maxValues": highs, "nullCount": nulls}
+        )
+
+
+class BoundForm:
+    """How bounds of a type are spelled; `number` is the type in which they are compared."""
+
+    def __init__(self, low: Spell, high: Spell | None = None, number: Any = None) -> None:
+        self.low = low
+        self.high = high or low
+        self.number = number
+
+
+def leaves_of(fields: Any, path: Path = (), places: Sequence[int] = ()) -> Iterator[Leaf]:
+    """Yield the columns without fields, those of structs in their place."""
+    for at, field in enumerate(fields):
+        inner, there = (*path, field.name), (*places, at)
+        if kinds.is_struct(field.type):
+            yield from leaves_of(field.type, inner, there)
+        else:
+            yield Leaf(inner, there, field.type)
+
+
+def put(tree: dict[str, Any], path: Path, value: Any) -> None:
+    """Put a value into a tree of names; None is left out."""
+    if value is None:
+        return
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = value
+
+
+def said(spell: Spell, value: Any) -> Any:
+    """Return a bound as Delta spells it, None for one that cannot be spelled."""
+    try:
+        return spell(value)
+    except (OverflowError, ValueError):
+        return None
+
+
+def finite(number: float) -> float | None:
+    """Return a number, None for an infinite one, which JSON does not have."""
+    return (number or 0.0) if math.isfinite(number) else None
+
+
+def low_text(text: str) -> str:
+    """Return a lower bound of a text."""
+    return text[:TEXT_CHARS_MAX]
+
+
+def high_text(text: str) -> str | None:
+    """Return an upper bound of a text: a cut one ends with the highest character."""
+    if len(text) <= TEXT_CHARS_MAX:
+        return text
+    cut = next((at for at in range(TEXT_CHARS_MAX, len(text)) if text[at] < HIGHEST), None)
+    return None if cut is None else text[:cut] + HIGHEST
+
+
+def day_text(days: int) -> str:
+    """Return a day, counted from 1970."""
+    return (date(1970, 1, 1) + timedelta(days=days)).isoformat()
+
+
+def time_text(millis: int) -> str:
+    """Return a time without a zone, in milliseconds since 1970."""
+    moment = EPOCH + timedelta(milliseconds=millis)
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
+
+
+def low_time(micros: int) -> str:
+    """Return the millisecond at or before a time."""
+    return time_text(micros // MICROS)
+
+
+def high_time(micros: int) -> str:
+    """Return the millisecond at or after a time."""
+    return time_text(-(-micros // MICROS))
+
+
+def form_of(kind: Any) -> BoundForm | None:
+    """Return how bounds of a type are spelled, None for a type without bounds."""
+    return next((form for fits, form in FORMS if fits(kind)), None)
+
+
+def as_json(value: Any) -> str:
+    """Return compact JSON; a decimal keeps all its digits."""
+    if isinstance(value, Mapping):
+        inner = (f"{as_json(name)}:{as_json(each)}" for name, each in value.items())
+        return f"{{{','.join(inner)}}}"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return json.dumps(value, ensure_ascii=False)
+
+
+# The first fitting row counts.
+FORMS: Final[tuple[tuple[Callable[[Any], Any], BoundForm], ...]] = (
+    (kinds.is_integer, BoundForm(int)),
+    (kinds.is_floating, BoundForm(finite)),
+    (kinds.is_decimal, BoundForm(Decimal)),
+    (kinds.is_string, BoundForm(low_text, high_text)),
+    (kinds.is_date, BoundForm(day_text, number=pa.int32())),
+    (
+        is_instant,
+        BoundForm(lambda at: f"{low_time(at)}Z", lambda at: f"{high_time(at)}Z", pa.int64()),
+    ),
+    (kinds.is_timestamp, BoundForm(low_time, high_time, pa.int64())),
+)
