@@ -159,7 +159,7 @@ def instant(moment: datetime) -> str:
     """Return an instant in UTC."""
     if moment.tzinfo is None:
         raise TypeError(
-            "must be a datetime with a zone (its tzinfo is None), or a text with the meant time"
+            "must be a datetime with a zone, or a text with the meant time; got one without tzinfo"
         )
     return f"{datetime_text(moment.astimezone(UTC).replace(tzinfo=None))}Z"
 

@@ -75,7 +75,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("DATE", "2024-13-45", "must be a day such as 2024-01-31"),
     ("DATE", NOON, "must be a date, or a datetime at midnight without a zone, got"),
     ("DATE", 20240105, "must be a date, got 20240105"),
-    ("TIMESTAMP", NOON, r"must be a datetime with a zone \(its tzinfo is None\)"),
+    ("TIMESTAMP", NOON, "must be a datetime with a zone"),
     ("TIMESTAMP", DAY, "must be a datetime with a zone, or a text, got"),
     ("TIMESTAMP_NTZ", NOON.replace(tzinfo=UTC), "must be a datetime without a zone, got"),
     ("TIMESTAMP_NTZ", pd.Timestamp(1), "must be a time in whole microseconds"),

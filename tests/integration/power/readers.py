@@ -26,7 +26,7 @@ from projections.web.server import WebServer
 from projections.web.serving import read_pages
 
 PATIENCE_S: Final = 40.0
-TIMEOUT_S: Final = 4.0
+TIMEOUT_S: Final = 20.0
 LAG_MAX_S: Final = 10.0
 
 
