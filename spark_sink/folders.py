@@ -42,8 +42,8 @@ def check_none_divides(frame: DataFrame) -> None:
         within = takewhile(lambda name: not DELTA_FOLDER.fullmatch(name), reversed(levels))
         if any("=" in name for name in within):
             raise UnreadableTableError(
-                f"the file {file} lies in a partition within the folder of its write id. It must be "
-                "the other way round: the folder of the write id within those of the partition"
+                f"the file {file} lies in a partition within the folder of its write id. It must "
+                "be the other way round: the folder of the write id within those of the partition"
             )
 
 

@@ -39,7 +39,8 @@ _PROPERTIES = {
     "controller.listener.names": "CONTROLLER",
     "auto.create.topics.enable": "false",
     "broker.heartbeat.interval.ms": 100,
-    "broker.session.timeout.ms": 500,
+    # Shorter, and a busy machine fences its only broker; longer, and a killed one starts late.
+    "broker.session.timeout.ms": 2_000,
     "metadata.max.idle.interval.ms": 0,
     "group.initial.rebalance.delay.ms": 0,
     "offsets.topic.num.partitions": 1,
