@@ -9,6 +9,7 @@ from ledger.sdk.view import View
 
 if TYPE_CHECKING:
     from ledger.tables.changes import ChangeFeed
+    from ledger.tables.vacuum import VacuumReport
 
 
 class LedgerRows:
@@ -46,3 +47,21 @@ class LedgerRows:
         row = known_row(reads, number)
         behind = None if seen is None else self._view.position_of(seen)
         return ChangeFeed(reads, row, version_after(reads, row, version, behind), follow=follow)
+
+    def vacuum(
+        self, table: TableLike, *, dry_run: bool = False, older_than_h: float = 168.0
+    ) -> "VacuumReport":
+        """Delete data files of a table that no reader needs; a dry run only finds them.
+
+        These are files that a commit removed more than `older_than_h` hours ago and that no open
+        txn can see, and files as old that no commit named and no writer can still commit. So
+        earlier versions of the table can be read as far back as that.
+
+        Raises FilesUnknownError for a table whose files the ledger does not list, and
+        FileListError if a commit has a list that cannot be decoded.
+        """
+        from ledger.tables.vacuum import Vacuum  # noqa: PLC0415 - loads Arrow
+
+        number, _ = self._names.find(table)
+        reads = self._view.reads()
+        return Vacuum(reads, known_row(reads, number), older_than_h).run(dry_run=dry_run)

@@ -181,18 +181,23 @@ def check_readable(reads: Reads, table: int, versions: Sequence[VersionRow]) -> 
     """
     if not versions:
         return
-    after, last = versions[0].position - 1, versions[-1].position
+    position = unreadable(reads, table, versions[0].position - 1, versions[-1].position)
+    if position:
+        raise FileListError(
+            f"the commit at position {position} has a file list that cannot be decoded, so its "
+            f"changes are unknown. Go on behind it: --after {version_at(reads, table, position)}"
+        )
+
+
+def unreadable(reads: Reads, table: int, after: int, last: int) -> int:
+    """Return the first commit up to a position whose list cannot be decoded, 0 without one."""
     while True:
         found = reads.anomalies(table, ANOMALIES, after=after)
         for each in found:
             if each.kind == "unreadable_list" and each.position <= last:
-                raise FileListError(
-                    f"the commit at position {each.position} has a file list that cannot be "
-                    "decoded, so its changes are unknown. Go on behind it: "
-                    f"--after {version_at(reads, table, each.position)}"
-                )
+                return each.position
         if len(found) < ANOMALIES or found[-1].position > last:
-            return
+            return 0
         after = found[-1].position
 
 

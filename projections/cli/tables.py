@@ -8,6 +8,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.failures import Stopped
+from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
@@ -31,8 +32,11 @@ FILE_COLUMNS = ("path", "partition", "size", "modified", "version")
 VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds", "removes")
 FILES_MAX = 1_000
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
 app.command("changes")(table_changes)
+later(
+    app, "vacuum", "projections.cli.vacuum:table_vacuum", "Delete data files that no reader needs."
+)
 
 
 @app.command("list")

@@ -1,0 +1,74 @@
+"""Commands that clean up the data files of a table."""
+
+from typing import Annotated
+
+import typer
+
+from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, YesOption, confirm
+from ledger.tables.vacuum import GRACE_H, Vacuum, VacuumReport
+from projections.cli.reading import known_table, reading
+
+SHOWN_MAX = 20
+
+
+def table_vacuum(
+    name: str,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be deleted.")
+    ] = False,
+    older_than: Annotated[
+        float,
+        typer.Option(metavar="H", min=0, help="Keep files of the last so many hours."),
+    ] = GRACE_H,
+    yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Delete the data files that no reader needs: removed ones, and ones that no commit named.
+
+    The files are shown first; then the command asks, unless --yes is given.
+    """
+    with reading(ledger, output) as (_, reads):
+        row = known_table(reads, catalog, name)
+        vacuum = Vacuum(reads, row, older_than)
+        found = vacuum.run(dry_run=True)
+        if not dry_run and len(found):
+            show(found, "would be deleted")
+            confirm(f"delete {len(found)} files of table {row.name}", yes=yes)
+            with progress_bar("deleting", transient=True) as progress:
+                found = vacuum.run(progress=progress)
+        tell(found, output, "would be deleted" if dry_run else "deleted")
+
+
+def tell(report: VacuumReport, output: Output, what: str) -> None:
+    """Print what was deleted, or would be."""
+    if output is Output.JSON:
+        answer(
+            {
+                "dry_run": report.dry_run,
+                "bytes": report.size,
+                "files": [each._asdict() for each in report.files],
+            },
+            output,
+        )
+        return
+    for each in report.files:
+        typer.echo(f"{each.why:<8} {each.size:>12} {each.path}")
+    say(counted(report, what))
+
+
+def show(report: VacuumReport, what: str) -> None:
+    """Print the first files of a dry run, and how many there are."""
+    for each in report.files[:SHOWN_MAX]:
+        say(f"{each.why:<8} {each.size:>12} {each.path}")
+    if len(report) > SHOWN_MAX:
+        say(f"and {len(report) - SHOWN_MAX} others; --dry-run lists all of them")
+    say(counted(report, what))
+
+
+def counted(report: VacuumReport, what: str) -> str:
+    """Return in words how many files and bytes a vacuum deleted."""
+    return f"{len(report)} files {what}, {report.size} bytes"

@@ -1,0 +1,361 @@
+"""What a vacuum deletes and what it keeps, and that it can be killed at any step."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger import errors
+from ledger.client import Ledger
+from ledger.log.file_list import AddFile
+from ledger.tables.storage import storage_at
+from ledger.tables.vacuum import Vacuum, VacuumReport
+
+TABLE = "flights"
+HOUR_S = 3_600
+OLD_S = 1_000 * HOUR_S
+DIGITS = "0123456789abcdef"
+
+
+class Files:
+    """The folder of a table, and its client."""
+
+    def __init__(self, ledger: Ledger, folder: Path, location: str = "") -> None:
+        self.ledger = ledger
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.location = location or str(folder)
+        self.row = ledger.create_table(TABLE, [("tail", "string")], location=self.location)
+
+    def put(self, name: str, age_s: int = OLD_S) -> str:
+        """Write a file that has an age, and return its name."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"rows")
+        then = path.stat().st_mtime - age_s
+        os.utime(path, (then, then))
+        return name
+
+    def add(self, *paths: str) -> None:
+        """Commit files under these paths."""
+        self.ledger.append(TABLE, [AddFile(each, size=4) for each in paths])
+
+    def remove(self, *paths: str) -> None:
+        """Commit the removal of files."""
+        with self.ledger.transaction() as txn:
+            txn.read(TABLE)
+            txn.remove_files(TABLE, list(paths))
+
+    def names(self) -> set[str]:
+        """Return the files that are there."""
+        found = self.folder.rglob("*")
+        return {str(each.relative_to(self.folder)) for each in found if each.is_file()}
+
+    def vacuum(self, older_than_h: float = 0.0, *, dry_run: bool = False) -> VacuumReport:
+        """Vacuum the table."""
+        return self.ledger.vacuum(TABLE, older_than_h=older_than_h, dry_run=dry_run)
+
+
+@pytest.fixture
+def files(ledger: Ledger, tmp_path: Path) -> Files:
+    """Return a table with a folder."""
+    return Files(ledger, tmp_path / "flights")
+
+
+def in_words(report: VacuumReport) -> list[tuple[str, str]]:
+    """Return what was deleted and why."""
+    return sorted((each.path, each.why) for each in report.files)
+
+
+def test_released_and_orphans(files: Files) -> None:
+    """Removed files and ones that no commit named go; live ones stay, however old."""
+    for name in ("live.parquet", "removed.parquet", "day=1/orphan.parquet"):
+        files.put(name)
+    files.add("live.parquet", "removed.parquet")
+    files.remove("removed.parquet")
+    expected = [("day=1/orphan.parquet", "orphan"), ("removed.parquet", "released")]
+
+    dry = files.vacuum(dry_run=True)
+    assert (in_words(dry), dry.size, len(files.names())) == (expected, 8, 3)
+    assert in_words(files.vacuum()) == expected
+    assert files.names() == {"live.parquet"}
+    assert in_words(files.vacuum()) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_delta_log/00000000000000000001.checkpoint.parquet",
+        "_SUCCESS",
+        ".hidden.parquet",
+        "day=1/.part.parquet",
+        "_temporary/0/a.parquet",
+        "deletion_vector_1.bin",
+        "notes.txt",
+    ],
+)
+def test_other_files(files: Files, name: str) -> None:
+    """What is no data file stays."""
+    files.put(name)
+    assert in_words(files.vacuum()) == []
+    assert files.names() == {name}
+
+
+def test_hidden_names_of_partitions(files: Files) -> None:
+    """A partition column may begin with a line; its folders are no hidden ones."""
+    name = files.put("_day=1/orphan.parquet")
+    assert in_words(files.vacuum()) == [(name, "orphan")]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [
+        ("day=1/a.parquet", "day=1/a.parquet"),
+        ("day=1//a.parquet", "day=1/a.parquet"),
+        ("./day=1/./a.parquet", "day=1/a.parquet"),
+        ("day=1/../a.parquet", "a.parquet"),
+        ("day=a%20b/a.parquet", "day=a b/a.parquet"),
+        ("day=a%20b/a.parquet", "day=a%20b/a.parquet"),
+        ("day=%C3%A4/a.parquet", "day=ä/a.parquet"),
+        ("{folder}/a.parquet", "a.parquet"),
+        ("file:{folder}/a.parquet", "a.parquet"),
+        ("file://{folder}/a.parquet", "a.parquet"),
+        ("FILE://localhost{folder}/a.parquet", "a.parquet"),
+        ("{folder}/../flights/a.parquet", "a.parquet"),
+        ("../flights/a.parquet", "a.parquet"),
+        ("{link}/a.parquet", "a.parquet"),
+        ("file://{link}/a.parquet", "a.parquet"),
+    ],
+)
+def test_spellings_of_a_live_file(files: Files, tmp_path: Path, spelled: str, name: str) -> None:
+    """A live file stays, whichever way its path is written in the log."""
+    link = tmp_path / "link"
+    link.symlink_to(files.folder)
+    files.put(name)
+    files.add(spelled.format(folder=files.folder, link=link))
+
+    assert in_words(files.vacuum()) == []
+    assert files.names() == {name}
+
+
+@pytest.mark.parametrize("location", ["{link}", "file://{folder}", "file:{folder}/", "{folder}/."])
+def test_spellings_of_the_location(ledger: Ledger, tmp_path: Path, location: str) -> None:
+    """The location may be written in other ways than the paths in the log are."""
+    folder, link = tmp_path / "flights", tmp_path / "link"
+    link.symlink_to(folder)
+    files = Files(ledger, folder, location.format(folder=folder, link=link))
+    for name in ("relative.parquet", "absolute.parquet", "orphan.parquet"):
+        files.put(name)
+    files.add("relative.parquet", f"file:{folder}/absolute.parquet")
+
+    assert in_words(files.vacuum()) == [("orphan.parquet", "orphan")]
+    assert files.names() == {"relative.parquet", "absolute.parquet"}
+
+
+def test_links(files: Files, tmp_path: Path) -> None:
+    """Nothing outside the location is deleted, also where a link leads out of it."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.parquet").write_bytes(b"rows")
+    os.utime(outside / "a.parquet", (0, 0))
+    (files.folder / "day=1").symlink_to(outside)
+    (files.folder / "b.parquet").symlink_to(outside / "a.parquet")
+
+    assert in_words(files.vacuum()) == []
+    assert (outside / "a.parquet").exists()
+
+
+def test_files_elsewhere(files: Files, tmp_path: Path) -> None:
+    """A removed file that lies outside the location stays."""
+    outside = tmp_path / "outside.parquet"
+    outside.write_bytes(b"rows")
+    os.utime(outside, (0, 0))
+    files.add(str(outside))
+    files.remove(str(outside))
+
+    assert in_words(files.vacuum()) == []
+    assert outside.exists()
+
+
+def test_grace(files: Files) -> None:
+    """Files that were removed, or written, within the grace period stay."""
+    for name in ("removed.parquet", "old.parquet"):
+        files.put(name)
+    files.put("young.parquet", 50 * HOUR_S)
+    files.add("removed.parquet")
+    files.remove("removed.parquet")
+
+    assert in_words(files.vacuum(168)) == [("old.parquet", "orphan")]
+    assert in_words(files.vacuum(49)) == [("young.parquet", "orphan")]
+    assert in_words(files.vacuum(51)) == []
+    assert in_words(files.vacuum(0)) == [("removed.parquet", "released")]
+
+
+def test_snapshot_of_an_open_txn(files: Files) -> None:
+    """A file that the snapshot of an open txn shows stays until the txn ends."""
+    files.put("a.parquet")
+    files.add("a.parquet")
+    with files.ledger.transaction("read_only"):
+        files.remove("a.parquet")
+        assert in_words(files.vacuum()) == []
+    assert in_words(files.vacuum()) == [("a.parquet", "released")]
+
+
+def test_orphans_by_writer(files: Files) -> None:
+    """A file of a txn stays while that is open; one of another writer for a day at least."""
+    ended = files.ledger.begin()
+    ended.abort()
+    opened = files.ledger.begin()
+    mine = files.put(f"{opened.id}-{DIGITS}-0.parquet", 10)
+    lost = files.put(f"day=1/{ended.id}-{DIGITS}-0.parquet", 10)
+    unknown = files.put(f"99-{DIGITS}-0.parquet", 10)
+    at_once = files.put(f"0-{DIGITS}-0.parquet", 10)
+    other = files.put("part-0.parquet", 10)
+
+    assert in_words(files.vacuum()) == [(lost, "orphan")]
+    opened.abort()
+    assert in_words(files.vacuum()) == [(mine, "orphan")]
+    for name in (unknown, at_once, other):
+        files.put(name, 25 * HOUR_S)
+    assert in_words(files.vacuum()) == [
+        (each, "orphan") for each in sorted((unknown, at_once, other))
+    ]
+
+
+def test_writers_of_another_name(files: Files) -> None:
+    """While a txn is open it may have written any file since, under any name."""
+    name = files.put("part-0.parquet", 30 * HOUR_S)
+    reads = files.ledger.reads()
+    in_a_while = int((files.folder / name).stat().st_mtime * 1000) + 10**9
+    with files.ledger.transaction():
+        files.put(name, 0)
+        assert Vacuum(reads, files.row, 0, in_a_while).run(dry_run=True).files == []
+    assert len(Vacuum(reads, files.row, 0, in_a_while).run(dry_run=True)) == 1
+
+
+class Watched:
+    """Reads or a storage; `before` runs before each call, with the name of the method."""
+
+    def __init__(self, watched: Any, before: Callable[[str], object]) -> None:
+        self._watched = watched
+        self._before = before
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._watched, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            self._before(name)
+            return method(*given, **named)
+
+        return call
+
+
+@pytest.mark.parametrize("moment", ["files", "txn", "open_txns", "file_paths"])
+def test_a_commit_meanwhile(files: Files, moment: str) -> None:
+    """A file that is committed while the vacuum looks up its writer stays."""
+    files.put("a.parquet")
+    files.add("a.parquet")
+    txn = files.ledger.begin()
+    name = files.put(f"{txn.id}-{DIGITS}-0.parquet", 10)
+    orphan = files.put("orphan.parquet")
+
+    commits: list[object] = []
+
+    def commit(called: str) -> None:
+        if called == moment and not commits:
+            txn.add_files(TABLE, [AddFile(name)])
+            commits.append(txn.commit())
+
+    reads: Any = Watched(files.ledger.reads(), commit)
+    found = Vacuum(reads, files.row, 0).run()
+    assert commits
+    assert in_words(found) in ([], [(orphan, "orphan")])
+    assert files.names() >= {"a.parquet", name}
+
+
+class KilledError(BaseException):
+    """The process of a vacuum ended here."""
+
+
+@pytest.mark.parametrize("moment", range(16))
+def test_killed_at_any_step(files: Files, moment: int) -> None:
+    """A vacuum that is killed at any access deletes nothing that is needed; another one ends it."""
+    live, removed, orphans = ({f"{kind}{n}.parquet" for n in range(4)} for kind in ("l", "r", "o"))
+    for name in live | removed | orphans:
+        files.put(name)
+    files.add(*live, *removed)
+    files.remove(*removed)
+    steps = iter(range(99))
+
+    def die(_: str) -> None:
+        if next(steps) == moment:
+            raise KilledError
+
+    storage: Any = Watched(storage_at(files.location), die)
+    reads: Any = Watched(files.ledger.reads(), lambda _: None)
+    before = files.names()
+    try:
+        Vacuum(reads, files.row, 0, storage=storage).run()
+    except KilledError:
+        assert len(files.names()) == len(before) - max(0, moment - 1)
+    assert files.names() >= live
+
+    files.vacuum()
+    assert files.names() == live
+
+
+def test_deletion_vectors(files: Files) -> None:
+    """A file stays while it is live under any deletion vector."""
+    files.put("a.parquet")
+    files.ledger.append(TABLE, [AddFile("a.parquet", size=4)])
+    with files.ledger.transaction() as txn:
+        txn.read(TABLE)
+        txn.remove_files(TABLE, ["a.parquet"])
+        txn.add_files(TABLE, [AddFile("a.parquet", size=4, vector="v1")])
+
+    assert in_words(files.vacuum()) == []
+
+
+def test_another_table_at_the_location(files: Files) -> None:
+    """What another table of the ledger needs stays, and its own folder is left alone."""
+    for name in ("a.parquet", "b.parquet", "inner/c.parquet", "d.parquet", "e.parquet"):
+        files.put(name)
+    ledger = files.ledger
+    ledger.create_table("same", [("tail", "string")], location=files.location)
+    ledger.append("same", [AddFile("a.parquet")])
+    ledger.create_table("inner", [("tail", "string")], location=f"{files.location}/inner")
+    ledger.create_table("far", [("tail", "string")], location="/nowhere")
+    ledger.append("far", [AddFile(f"file:{files.folder}/b.parquet")])
+    ledger.create_table("gone", [("tail", "string")], location=files.location)
+    ledger.append("gone", [AddFile("d.parquet")])
+    ledger.drop_table("gone")
+
+    assert in_words(files.vacuum()) == [("e.parquet", "orphan")]
+
+
+@pytest.mark.parametrize("inner", ["", "/.."])
+def test_unlisted_table_at_the_location(files: Files, inner: str) -> None:
+    """Beside files that the ledger does not list nothing is deleted."""
+    files.put("a.parquet")
+    location = files.location + inner
+    files.ledger.create_table("b", [("c", "int")], location=location, layout="directories")
+
+    with pytest.raises(errors.FilesUnknownError, match="has the location"):
+        files.vacuum()
+    assert files.names() == {"a.parquet"}
+
+
+def test_a_folder_that_is_absent(ledger: Ledger, tmp_path: Path) -> None:
+    """A location that is not there holds nothing to delete."""
+    files = Files(ledger, tmp_path / "flights")
+    files.folder.rmdir()
+    assert in_words(files.vacuum()) == []
+
+
+@pytest.mark.parametrize("hours", [-1.0, float("nan")])
+def test_no_such_age(files: Files, hours: float) -> None:
+    """An age that is none is refused."""
+    with pytest.raises(ValueError, match="older_than_h must be 0 or more"):
+        files.vacuum(hours)
