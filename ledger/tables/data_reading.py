@@ -1,0 +1,203 @@
+"""The rows of one data file as its table shows them.
+
+Columns are found by id, partition values come from the log, and deleted rows are left out.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import parquet as pq
+
+from ledger.errors import UnreadableTableError
+from ledger.reads.port import FileRow
+from ledger.tables.deletion_vectors import deleted_rows, kept
+from ledger.tables.file_columns import Aligned, places
+from ledger.tables.partition_rows import partition_scalars
+from ledger.tables.schema import TableColumn, TableSchema
+from ledger.tables.storage import Storage
+
+BATCH_ROWS: Final = 65_536
+ROW_NUMBER: Final = "_row_number"
+"""The name of the column with each row's number in its file, if it is asked for."""
+
+RowGroups = Callable[[pq.FileMetaData, Sequence[int | None]], Sequence[int]]
+"""Returns the row groups of a file that may hold wanted rows, with the places of all columns."""
+
+
+class OpenedFile:
+    """One data file, open for reads.
+
+    `schema` is the table's schema for the reader, `written` the schema when the file was added.
+    """
+
+    def __init__(
+        self, storage: Storage, file: FileRow, schema: TableSchema, written: TableSchema
+    ) -> None:
+        self.file, self.schema, self.written = file, schema, written
+        self.storage = storage
+        self.partition = partition_scalars(file, schema, written)
+        with unreadable_named(file):
+            self.parquet = pq.ParquetFile(
+                storage.open(file.path), coerce_int96_timestamp_unit="us", pre_buffer=True
+            )
+            self.arrow = self.parquet.schema_arrow
+        self.places = places(self.arrow, schema, written)
+        vector = file.deletion_vector
+        if file.vector and vector is None:
+            raise UnreadableTableError(
+                f"file {file.path} has deletion vector {file.vector}, and the log does not say "
+                "where it lies; import the table again"
+            )
+        self.deleted = None if vector is None else deleted_rows(storage, vector)
+        self.rows = int(self.parquet.metadata.num_rows)
+        if self.deleted and self.deleted.max() >= self.rows:
+            raise UnreadableTableError(
+                f"file {file.path} has {self.rows} rows, and its deletion vector names row "
+                f"{self.deleted.max()}: one of them is of another file. Restore it from a copy"
+            )
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        *,
+        numbered: bool = False,
+        row_groups: RowGroups | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are not deleted, with these columns and, if wanted, row numbers."""
+        wanted = [self.column(name) for name in columns]
+        place_of = {
+            each.name: self.places[at]
+            for at, each in enumerate(self.schema.columns)
+            if each.name not in self.partition
+        }
+        read = sorted({place for each in wanted if (place := place_of.get(each.name)) is not None})
+        groups = self.groups(row_groups)
+        for start, batch in self.raw(read, groups):
+            arrays = [self.values(each, place_of.get(each.name), read, batch) for each in wanted]
+            fields = [each.field for each in wanted]
+            if numbered:
+                numbers = pa.array(range(start, start + batch.num_rows), pa.int64())
+                arrays.append(numbers)
+                fields.append(pa.field(ROW_NUMBER, pa.int64()))
+            if not arrays:
+                arrays, fields = [pa.nulls(batch.num_rows)], [pa.field("", pa.null())]
+            made = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+            if self.deleted is not None:
+                made = made.filter(kept(self.deleted, start, batch.num_rows))
+            yield made if wanted or numbered else made.select([])
+
+    def column(self, name: str) -> TableColumn:
+        """Return a column of the table."""
+        found = self.schema.find(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def groups(self, row_groups: RowGroups | None) -> Sequence[int]:
+        """Return the row groups to read."""
+        if row_groups is None:
+            return range(self.parquet.num_row_groups)
+        found = [self.places[at] for at in range(len(self.schema.columns))]
+        return row_groups(self.parquet.metadata, found)
+
+    def raw(
+        self, read: Sequence[int], groups: Sequence[int]
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield batches of top-level columns of the file, with the number of each first row."""
+        metadata = self.parquet.metadata
+        starts = [0]
+        for at in range(metadata.num_row_groups):
+            starts.append(starts[-1] + metadata.row_group(at).num_rows)
+        leaves = self.leaves(read)
+        for group in groups:
+            start, end = starts[group], starts[group + 1]
+            if not read:
+                for first in range(start, end, BATCH_ROWS):
+                    yield first, blank(min(BATCH_ROWS, end - first))
+                continue
+            with unreadable_named(self.file):
+                # By place: names of columns may hold dots, as paths of leaves do.
+                for batch in self.parquet.reader.iter_batches(
+                    BATCH_ROWS, row_groups=[group], column_indices=leaves
+                ):
+                    yield start, batch
+                    start += batch.num_rows
+
+    def leaves(self, read: Sequence[int]) -> list[int]:
+        """Return the places of the leaf columns below top-level columns of the file."""
+        found: list[int] = []
+        first = 0
+        for at, field in enumerate(self.arrow):
+            count = leaf_count(field.type)
+            if at in read:
+                found += range(first, first + count)
+            first += count
+        return found
+
+    def values(
+        self, column: TableColumn, place: int | None, read: Sequence[int], batch: pa.RecordBatch
+    ) -> pa.Array:
+        """Return the values of a column of the table in a batch of the file."""
+        scalar = self.partition.get(column.name)
+        if scalar is not None:
+            return pa.repeat(scalar, batch.num_rows)
+        if place is None:
+            return pa.nulls(batch.num_rows, column.type)
+        what = f"column {column.name} of file {self.file.path}"
+        return Aligned(what, column.type).of(batch.column(read.index(place)))
+
+    def close(self) -> None:
+        """Close the file."""
+        self.parquet.close(force=True)
+
+
+def read_file(
+    storage: Storage,
+    file: FileRow,
+    schema: TableSchema,
+    columns: Sequence[str] | None = None,
+    *,
+    written: TableSchema | None = None,
+    numbered: bool = False,
+) -> pa.Table:
+    """Return the rows of a file with columns of its table, by default with all of them.
+
+    `written` is the schema when the file was added, by default `schema`. With `numbered` the last
+    column, `_row_number`, has each row's number in the file, deleted rows counted.
+    """
+    names = [each.name for each in schema.columns] if columns is None else list(columns)
+    data = OpenedFile(storage, file, schema, written or schema)
+    try:
+        batches = list(data.batches(names, numbered=numbered))
+    finally:
+        data.close()
+    fields = [data.column(name).field for name in names]
+    if numbered:
+        fields.append(pa.field(ROW_NUMBER, pa.int64()))
+    return pa.Table.from_batches(batches, pa.schema(fields))
+
+
+def leaf_count(type_: pa.DataType) -> int:
+    """Return the number of leaf columns that a type has in a file."""
+    if not pa.types.is_nested(type_):
+        return 1
+    return sum(leaf_count(type_.field(at).type) for at in range(type_.num_fields))
+
+
+def blank(rows: int) -> pa.RecordBatch:
+    """Return rows without columns of the file."""
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
+
+
+@contextmanager
+def unreadable_named(file: FileRow) -> Iterator[None]:
+    """Raise UnreadableTableError, with the file's path, for bytes that are no Parquet."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+        raise UnreadableTableError(
+            f"file {file.path} cannot be read as Parquet: {problem}. Restore it from a copy, or "
+            "remove it from the table"
+        ) from problem

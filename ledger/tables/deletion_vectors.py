@@ -1,0 +1,162 @@
+"""Deletion vectors: which rows of a data file are deleted, in Delta's format.
+
+A vector is a bitmap of row numbers: a magic number, then RoaringBitmap's portable form of 64 bits.
+It lies in a file of several vectors, behind its size and before its checksum, or in the log itself.
+"""
+
+import struct
+from typing import Final
+from uuid import UUID
+from zlib import crc32
+
+import pyarrow as pa
+from pyroaring import BitMap, BitMap64
+
+from ledger.errors import UnreadableTableError
+from ledger.log.file_extras import DeletionVector
+from ledger.tables.storage import Storage
+
+ALPHABET: Final = (
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+)
+DIGITS: Final = {character: digit for digit, character in enumerate(ALPHABET)}
+GROUP: Final = 5
+WORD_MAX: Final = 1 << 32
+UUID_CHARACTERS: Final = 20
+UUID_BYTES: Final = 16
+MAGIC: Final = 1681511377
+NATIVE_MAGIC: Final = 1681511376
+FORMAT_VERSION: Final = 1
+MAGIC_FORM: Final = struct.Struct("<i")
+SIZE_FORM: Final = struct.Struct(">i")
+CHECKSUM_FORM: Final = struct.Struct(">I")
+
+
+class DamagedVectorError(UnreadableTableError):
+    """A deletion vector cannot be read, so deleted rows would come back."""
+
+
+def deleted_rows(storage: Storage, vector: DeletionVector) -> BitMap64:
+    """Return the numbers of the deleted rows of a file; raises DamagedVectorError.
+
+    Row numbers begin with 0.
+    """
+    try:
+        data = inline(vector) if vector.storage == "i" else stored(storage, vector)
+        found = bitmap(data)
+    except (ValueError, struct.error, UnicodeError) as problem:
+        raise damaged(vector, str(problem)) from problem
+    if len(found) != vector.cardinality:
+        raise damaged(vector, f"it has {len(found)} rows, the log names {vector.cardinality}")
+    return found
+
+
+def kept(deleted: BitMap64, start: int, rows: int) -> pa.BooleanArray:
+    """Return for `rows` rows from number `start` on whether each of them is left."""
+    if not rows:
+        return pa.array([], pa.bool_())
+    marks = bytearray(b"\1" * rows)
+    for number in deleted & BitMap64(range(start, start + rows)):
+        marks[number - start] = 0
+    return pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(marks)]).cast(pa.bool_())
+
+
+def damaged(vector: DeletionVector, what: str) -> DamagedVectorError:
+    """Return the error for a vector."""
+    return DamagedVectorError(
+        f"the deletion vector {vector.id} cannot be read: {what}. Restore its file from a copy: "
+        "without it, deleted rows would come back"
+    )
+
+
+def inline(vector: DeletionVector) -> bytes:
+    """Return the bitmap of a vector that the log holds itself; raises ValueError."""
+    data = decoded(vector.place)
+    if not 0 <= len(data) - vector.size < GROUP - 1:
+        raise ValueError(f"it has {len(data)} bytes, the log names {vector.size}")
+    return data[: vector.size]
+
+
+def stored(storage: Storage, vector: DeletionVector) -> bytes:
+    """Return the bitmap of a vector in a file, checked; raises ValueError."""
+    path = path_of(vector)
+    with storage.open(path) as stream:
+        stream.seek(0)
+        version = stream.read(1)
+        if vector.offset is not None and version != bytes([FORMAT_VERSION]):
+            raise ValueError(f"{path} is no file of deletion vectors of a known version")
+        stream.seek(vector.offset or 0)
+        data = stream.read(SIZE_FORM.size + vector.size + CHECKSUM_FORM.size)
+    (size,) = SIZE_FORM.unpack_from(data)
+    if size != vector.size:
+        raise ValueError(f"{path} has {size} bytes for it, the log names {vector.size}")
+    (wanted,) = CHECKSUM_FORM.unpack_from(data, SIZE_FORM.size + size)
+    bits = data[SIZE_FORM.size : SIZE_FORM.size + size]
+    if crc32(bits) != wanted:
+        raise ValueError(f"its bytes in {path} do not have their checksum")
+    return bytes(bits)
+
+
+def path_of(vector: DeletionVector) -> str:
+    """Return the path of the file of a vector, relative or absolute; raises ValueError."""
+    if vector.storage == "p":
+        return vector.place
+    if vector.storage != "u":
+        raise ValueError(f"the storage must be u, i or p, got {vector.storage!r}")
+    prefix, name = vector.place[:-UUID_CHARACTERS], vector.place[-UUID_CHARACTERS:]
+    number = UUID(bytes=decoded(name)[:UUID_BYTES])
+    folder = f"{prefix}/" if prefix else ""
+    return f"{folder}deletion_vector_{number}.bin"
+
+
+def bitmap(data: bytes) -> BitMap64:
+    """Return the numbers in a bitmap; raises ValueError for another form."""
+    (magic,) = MAGIC_FORM.unpack_from(data)
+    if magic == MAGIC:
+        return BitMap64.deserialize(data[MAGIC_FORM.size :])
+    for order in "<>":
+        (magic,) = struct.unpack_from(f"{order}i", data)
+        if magic == NATIVE_MAGIC:
+            return native_bitmap(data, struct.Struct(f"{order}i"))
+    raise ValueError(f"the magic number must be {MAGIC} or {NATIVE_MAGIC}, got {magic}")
+
+
+def native_bitmap(data: bytes, form: struct.Struct) -> BitMap64:
+    """Return the numbers in a bitmap of the early form: bitmaps of 32 bits, each after its size."""
+    (count,) = form.unpack_from(data, form.size)
+    found, start = BitMap64(), 2 * form.size
+    for high in range(count):
+        (size,) = form.unpack_from(data, start)
+        start += form.size
+        low = BitMap.deserialize(data[start : start + size])
+        found |= BitMap64((high << 32) + each for each in low)
+        start += size
+    return found
+
+
+def decoded(text: str) -> bytes:
+    """Return the bytes of a text in base 85 (Z85); raises ValueError for another text."""
+    if len(text) % GROUP or not DIGITS.keys() >= set(text):
+        raise ValueError(f"{text[:40]!r} is no text in base 85")
+    words = []
+    for start in range(0, len(text), GROUP):
+        word = 0
+        for character in text[start : start + GROUP]:
+            word = word * len(ALPHABET) + DIGITS[character]
+        if word >= WORD_MAX:
+            raise ValueError(f"{text[:40]!r} is no text in base 85")
+        words.append(word)
+    return struct.pack(f">{len(words)}I", *words)
+
+
+def encoded(data: bytes) -> str:
+    """Return bytes, filled up with zeros to whole words, as a text in base 85 (Z85)."""
+    filled = data + bytes(-len(data) % SIZE_FORM.size)
+    characters: list[str] = []
+    for (word,) in CHECKSUM_FORM.iter_unpack(filled):
+        digits = []
+        for _ in range(GROUP):
+            word, digit = divmod(word, len(ALPHABET))  # noqa: PLW2901 - its digits, last first
+            digits.append(ALPHABET[digit])
+        characters += reversed(digits)
+    return "".join(characters)
