@@ -1,9 +1,9 @@
 """Statements as work of a txn: what each reads, adds and removes, file by file.
 
-A table is partitioned by `part`. A ranged delete rewrites the files of its window without the rows
-it deletes, an insert adds a file to each partition of its window, OPTIMIZE puts the files of each
-partition that has several into one. The write of CAB inserts what it selects from a range of its
-own table and deletes from the same range, in one txn.
+A table is partitioned by `part`. A ranged delete, update or merge rewrites the files of its window,
+an insert adds a file to each partition of its window, an overwrite also removes those that are
+there. OPTIMIZE puts the files of each partition that has several into one. The write of CAB inserts
+what it selects from a range of its own table and deletes from the same range, in one txn.
 """
 
 from collections import defaultdict
@@ -34,8 +34,13 @@ class Work:
         self.attempts += 1
         {
             "insert": self._insert,
-            "delete": self._delete,
+            "overwrite": self._overwrite,
+            "merge": self._change,
+            "delete": self._change,
+            "update": self._change,
             "optimize": self._optimize,
+            "alter": self._alter,
+            "select": self._select,
             "cab": self._select_and_delete,
         }[self.statement.kind](txn)
 
@@ -43,11 +48,22 @@ class Work:
         files = [self._file(part) for part in window(self.statement.part)]
         txn.add_files(self.statement.table, files)
 
-    def _delete(self, txn: Transaction) -> None:
-        parts = window(self.statement.part)
-        condition = f"part >= {parts[0]} AND part <= {parts[-1]} AND keep = 0"
+    def _overwrite(self, txn: Transaction) -> None:
+        found = txn.read(self.statement.table, in_window(self.statement.part))
+        if found.files:
+            txn.remove_files(self.statement.table, found.paths)
+        self._insert(txn)
+
+    def _change(self, txn: Transaction) -> None:
+        condition = f"{in_window(self.statement.part)} AND keep = 0"
         found = txn.read(self.statement.table, condition)
-        self._rewrite(txn, found.files, "MERGE")
+        self._rewrite(txn, found.files, self.statement.kind.upper())
+
+    def _alter(self, txn: Transaction) -> None:
+        txn.alter_table(self.statement.table, properties={"replayed": self.name})
+
+    def _select(self, txn: Transaction) -> None:
+        txn.read(self.statement.table, in_window(self.statement.part))
 
     def _optimize(self, txn: Transaction) -> None:
         several = [
@@ -82,6 +98,12 @@ class Work:
         self._files += 1
         path = f"part={partition[0]}/{self.name}-{self.attempts}-{self._files}.parquet"
         return AddFile(path, partition, FILE_BYTES, data_change=data_change)
+
+
+def in_window(part: int) -> str:
+    """Return the condition on the partitions of the numbered statement of a kind."""
+    parts = window(part)
+    return f"part >= {parts[0]} AND part <= {parts[-1]}"
 
 
 def window(part: int) -> range:
