@@ -13,6 +13,7 @@ from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.reads.errors import (
+    check_condition,
     check_list_left,
     check_number,
     check_reads,
@@ -35,6 +36,7 @@ from ledger.reads.port import (
     Identity,
     MappingRow,
     OutcomeRow,
+    PartitionRow,
     Reached,
     Reads,
     SessionRow,
@@ -220,6 +222,7 @@ class StoreReads(Reads):
         self,
         table: int,
         *,
+        where: str = "",
         position: int | None = None,
         version: int | None = None,
         limit: int | None = None,
@@ -227,12 +230,28 @@ class StoreReads(Reads):
         vector: str = "",
     ) -> Sequence[FileRow]:
         rows, most = self._fresh(), whole_or_none("limit", limit)
-        place, row = self._applied(position), self._table(table)
-        if version is not None:
-            place = self._version(row.table, whole("version", version)).position
-        if 0 < row.dropped <= place:
-            raise dropped_table(row.table, row.dropped)
-        return listings.files(rows, row.table, place, most, behind=(path, vector))
+        row, place = self._as_of(table, position, version)
+        check_condition(where)
+        return listings.files(rows, row, place, most, behind=(path, vector), where=where)
+
+    @in_turn
+    def partitions(
+        self,
+        table: int,
+        *,
+        where: str = "",
+        position: int | None = None,
+        version: int | None = None,
+        limit: int | None = None,
+        after: int = 0,
+    ) -> Sequence[PartitionRow]:
+        rows, most = self._fresh(), whole_or_none("limit", limit)
+        row, place = self._as_of(table, position, version)
+        behind = whole("after", after)
+        check_condition(where)
+        if version_lookups.is_newest_at(rows, row.table, place):
+            return listings.partitions_now(rows, row, most, where=where, after=behind)
+        return listings.partitions_at(rows, row, place, most, where=where, after=behind)
 
     @in_turn
     def file_changes(
@@ -339,6 +358,15 @@ class StoreReads(Reads):
         if found is None:
             raise unknown_table(number, lookups.position(self._rows))
         return found
+
+    def _as_of(self, table: int, position: int | None, version: int | None) -> tuple[TableRow, int]:
+        """Return a table, and the position of a version of it or else the applied position."""
+        place, row = self._applied(position), self._table(table)
+        if version is not None:
+            place = self._version(row.table, whole("version", version)).position
+        if 0 < row.dropped <= place:
+            raise dropped_table(row.table, row.dropped)
+        return row, place
 
     def _version(self, table: int, version: int) -> VersionRow:
         found = version_lookups.version(self._rows, table, version)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ledger.core.limits import NUMBER_MAX
+from ledger.core.limits import NUMBER_MAX, PREDICATE_CHARS_MAX
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.predicates.json_text import read_json
 from ledger.core.refusals import Reason
 from ledger.errors import (
     LimitExceededError,
@@ -17,6 +18,7 @@ from ledger.reads.whole_numbers import whole
 
 # Numbers and names as they come with nearly every read: there is nothing to convert.
 PLAIN: Final = (int, str)
+SHOWN_CHARS: Final = 80
 
 
 def is_number(number: int) -> bool:
@@ -68,6 +70,28 @@ def check_table(read: Read) -> None:
     check_number("table_id", read.table_id)
     if read.table_id != read.table and not isinstance(read.table, str):
         raise ValueError(f"give table or table_id, got both: {read.table} and {read.table_id}")
+
+
+def check_condition(where: str) -> None:
+    """Raise ValueError for a text in another form than `ledger.core.predicates`, "" excepted.
+
+    Raises TypeError for anything but a text.
+    """
+    if not isinstance(where, str):
+        raise TypeError(f"where must be the text of a condition, got {where!r}")
+    if not where:
+        return
+    form = "a condition in the form of ledger.core.predicates"
+    if len(where) > PREDICATE_CHARS_MAX:
+        raise ValueError(
+            f"where must be {form} of at most {PREDICATE_CHARS_MAX} characters, got {len(where)}"
+        )
+    try:
+        is_condition = isinstance(read_json(where), list)
+    except ValueError:
+        is_condition = False
+    if not is_condition:
+        raise ValueError(f"where must be {form}, got {where[:SHOWN_CHARS]!r}")
 
 
 class ListForeignError(ValueError):

@@ -3,15 +3,16 @@
 The counterpart of `projections.web`; `http_questions` sends the requests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Final, TypeVar
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads.cache import CacheReads, CacheStatus, VerifiedCache
-from ledger.reads.errors import check_reads
+from ledger.reads.errors import check_condition, check_reads
 from ledger.reads.http_form import from_json, to_json
-from ledger.reads.http_questions import ROWS_MAX, HttpQuestions, in_parts
+from ledger.reads.http_questions import ROWS_MAX, Given, HttpQuestions, in_parts
 from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt, settled
 from ledger.reads.port import (
     AnomalyRow,
@@ -24,6 +25,7 @@ from ledger.reads.port import (
     Identity,
     MappingRow,
     OutcomeRow,
+    PartitionRow,
     Reached,
     Reads,
     SessionRow,
@@ -34,6 +36,11 @@ from ledger.reads.port import (
     WatermarkRow,
 )
 from ledger.reads.whole_numbers import numbers, numbers_given, whole
+
+# A longer condition might not fit the head of a request.
+QUERY_CHARS_MAX: Final = 2_000
+
+Listed = TypeVar("Listed")
 
 
 class HttpReads(HttpQuestions, Reads):
@@ -171,6 +178,7 @@ class HttpReads(HttpQuestions, Reads):
         self,
         table: int,
         *,
+        where: str = "",
         position: int | None = None,
         version: int | None = None,
         limit: int | None = None,
@@ -179,17 +187,11 @@ class HttpReads(HttpQuestions, Reads):
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table."""
         if limit is not None:
-            return self._get(
-                list[FileRow],
-                of_table(table, "/files"),
-                **numbers_given(position=position, version=version, limit=limit),
-                path=path or None,
-                vector=vector or None,
-            )
-        if position is None and version is None:
-            # Pages make one listing only if all are as of one position.
-            position = self.position()
-        page_of = partial(self.files, table, position=position, version=version)
+            place = numbers_given(position=position, version=version, limit=limit)
+            given = {**place, "path": path or None, "vector": vector or None}
+            return self._listed(list[FileRow], of_table(table, "/files"), where, given)
+        position = self._one_position(position, version)
+        page_of = partial(self.files, table, where=where, position=position, version=version)
         found: list[FileRow] = []
         while True:
             page = page_of(limit=self.page_rows, path=path, vector=vector)
@@ -207,6 +209,44 @@ class HttpReads(HttpQuestions, Reads):
             of_table(table, "/changes"),
             **numbers(first=first, last=last, limit=limit, place=place),
         )
+
+    def partitions(
+        self,
+        table: int,
+        *,
+        where: str = "",
+        position: int | None = None,
+        version: int | None = None,
+        limit: int | None = None,
+        after: int = 0,
+    ) -> Sequence[PartitionRow]:
+        """Return the partitions with live files, now or as of a position or a version."""
+        if limit is not None:
+            given = numbers_given(position=position, version=version, limit=limit, after=after)
+            path = of_table(table, "/partitions")
+            return self._listed(list[PartitionRow], path, where, given)
+        position = self._one_position(position, version)
+        page_of = partial(self.partitions, table, where=where, position=position, version=version)
+        found: list[PartitionRow] = []
+        while True:
+            page = page_of(limit=self.page_rows, after=after)
+            found += page
+            if len(page) < self.page_rows:
+                return found
+            after = page[-1].number
+
+    def _one_position(self, position: int | None, version: int | None) -> int | None:
+        """Return a position for all pages of a listing: pages of several moments are no listing."""
+        return self.position() if position is None and version is None else position
+
+    def _listed(
+        self, kind: type[Listed], path: str, where: str, given: Mapping[str, Given]
+    ) -> Listed:
+        """Return a page of a listing; a long condition travels in the body."""
+        check_condition(where)
+        if len(where) <= QUERY_CHARS_MAX:
+            return from_json(kind, self._asked("GET", path, {**given, "where": where or None}))
+        return from_json(kind, self._asked("POST", path, given, where.encode()))
 
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
         """Return the paths known by a hash."""

@@ -25,6 +25,7 @@ from ledger.reads.rows import (
     Identity,
     MappingRow,
     OutcomeRow,
+    PartitionRow,
     Reached,
     SessionRow,
     TableMarkRow,
@@ -47,6 +48,7 @@ __all__ = [
     "Identity",
     "MappingRow",
     "OutcomeRow",
+    "PartitionRow",
     "Reached",
     "Reads",
     "SessionRow",
@@ -207,6 +209,7 @@ class Reads(MetadataReads, Protocol):
         self,
         table: int,
         *,
+        where: str = "",
         position: int | None = None,
         version: int | None = None,
         limit: int | None = None,
@@ -214,6 +217,10 @@ class Reads(MetadataReads, Protocol):
         vector: str = "",
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table.
+
+        `where` is a condition in the form of `ledger.core.predicates`, "" = no condition. Files are
+        left out by their partition alone: a file that cannot be judged is returned. The cost
+        follows the partitions of the table and the files of those that the condition may concern.
 
         The files are ordered by path and vector, and begin behind `path` and `vector`. So a program
         that got some files of a position or a version can go on from the last one, whatever became
@@ -230,6 +237,24 @@ class Reads(MetadataReads, Protocol):
 
         Only changes behind `place` of version `first` are returned. So a program can go on from the
         last change that it got. Raises UnknownTableError.
+        """
+        ...
+
+    def partitions(
+        self,
+        table: int,
+        *,
+        where: str = "",
+        position: int | None = None,
+        version: int | None = None,
+        limit: int | None = None,
+        after: int = 0,
+    ) -> Sequence[PartitionRow]:
+        """Return the partitions with live files, now or as of a position or a version of the table.
+
+        Only partitions that the condition `where` may concern, as for `files`. The partitions are
+        ordered by number, and begin behind the number `after`. For an earlier position the files of
+        these partitions are read and summed up. Raises as `files`.
         """
         ...
 

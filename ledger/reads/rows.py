@@ -237,6 +237,24 @@ class FileChange(NamedTuple):
     file: FileRow
 
 
+class PartitionRow(NamedTuple):
+    """A partition of a table, with sums of its live files.
+
+    `number` counts the partitions of the table from 1, in the order of the first adds. `partition`
+    has the values as in the log, of the partition columns that the table had since position
+    `partitioned`. `size` is in bytes. `rows` come from the statistics of the files, None if they
+    are unknown for a file.
+    """
+
+    table: int
+    number: int
+    partition: tuple[str | None, ...]
+    partitioned: int
+    files: int
+    size: int
+    rows: int | None
+
+
 class VersionRow(NamedTuple):
     """One version of a table, as DESCRIBE HISTORY shows it; `at`, in milliseconds, never falls.
 

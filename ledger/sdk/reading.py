@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.errors import FilesUnknownError
@@ -116,12 +117,9 @@ def read_files(
     row = known_row(reads, table)
     tree = condition_of(where, reads, row, position, own, zone=zone)
     check_listed(row)
-    schema = traits_of(row.definition).schema
-    # What follows from parts of a condition is weaker than it: no file it may concern is left out.
-    scan = compile_predicate(tree, schema, derive=True)
-    files = reads.files(table, position=position)
-    if not scan.always:
-        files = [each for each in files if may_concern(scan, each, row, len(schema))]
+    # The reads take no longer condition.
+    asked = tree if where is not None and len(tree) <= PREDICATE_CHARS_MAX else ""
+    files = reads.files(table, where=asked, position=position)
     return TableFiles(row, position, tree, files, whole)
 
 

@@ -12,7 +12,8 @@ from ledger.log.file_list import AddFile, FileList, RemoveFile, unpack
 from ledger.reads.port import FileChange, FileRow
 from projections.reads import lookups, version_lookups
 from projections.reads.listings import file_row
-from projections.rows.files import named
+from projections.reads.partition_lookups import KnownValues
+from projections.rows.files import named, read_file
 from projections.rows.keys import LISTED, REMOVED_FILE, pair_key, read_number, triple_key
 from projections.store.port import RowReader
 
@@ -45,11 +46,11 @@ def of_chunk(rows: RowReader, key: bytes, files: FileList, behind: int) -> Itera
     """Return the changes of one chunk of a list, from behind a place."""
     table, version, chunk = (read_number(key, which) for which in (-3, -2, -1))
     position = int(version_lookups.stored(rows, table, version)["position"])
-    place = chunk << CHUNK_BITS
+    place, values = chunk << CHUNK_BITS, KnownValues(rows, table)
     for removed in files.removes:
         place += 1
         if place > behind:
-            gone = removed_file(rows, table, removed, position)
+            gone = removed_file(rows, table, removed, position, values)
             yield FileChange(
                 version, place, added=False, data_change=removed.data_change, file=gone
             )
@@ -60,11 +61,15 @@ def of_chunk(rows: RowReader, key: bytes, files: FileList, behind: int) -> Itera
             yield FileChange(version, place, added=True, data_change=added.data_change, file=file)
 
 
-def removed_file(rows: RowReader, table: int, file: RemoveFile, position: int) -> FileRow:
+def removed_file(
+    rows: RowReader, table: int, file: RemoveFile, position: int, values: KnownValues
+) -> FileRow:
     """Return a file that a commit removed."""
-    fields = lookups.read(rows, pair_key(REMOVED_FILE, table, position) + named(file))
-    assert fields is not None, f"{file.path}, removed at {position} from table {table}, has no row"
-    return file_row(table, file.path, file.vector.encode(), fields, position)
+    name = named(file)
+    data = rows.get(pair_key(REMOVED_FILE, table, position) + name)
+    assert data is not None, f"{file.path}, removed at {position} from table {table}, has no row"
+    fields = read_file(data)
+    return file_row(table, name, fields, values[fields.partition], position)
 
 
 def added_file(table: int, file: AddFile, position: int, version: int) -> FileRow:

@@ -11,13 +11,13 @@ from itertools import islice
 from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, table_mark
 from ledger.reads.port import FileRow, MappingRow, TableMarkRow, TableRow
 from projections.reads import lookups, version_lookups
-from projections.reads.listings import KIND_BYTES, file_row
+from projections.reads.listings import NAME_AT, file_row
+from projections.reads.partition_lookups import KnownValues
 from projections.reads.snapshots import txns_at
-from projections.rows.files import path_key
+from projections.rows.files import PathFields, path_key, read_file
 from projections.rows.keys import (
     DEFINITION,
     FIRST_OPEN,
-    LIVE_FILE,
     OPEN_ID,
     REMOVED_FILE,
     TXN,
@@ -26,10 +26,7 @@ from projections.rows.keys import (
     number_key,
     pair_key,
     read_value,
-    text_key,
-    value,
 )
-from projections.rows.packing import unpack
 from projections.store.port import RowReader, prefix_end
 
 # The first byte above the zero that closes a text in a key: behind all keys with that text.
@@ -119,20 +116,19 @@ def released_files(
 
 def released(rows: RowReader, table: int, start: bytes, end: bytes) -> Iterator[FileRow]:
     """Return the paths removed in a range of keys and not added again, each once."""
-    before = None
+    before, values = None, KnownValues(rows, table)
     for key, data in rows.scan(start, end):
-        _, removed, path, vector = unpack(key[KIND_BYTES:], int, int, str, bytes)
+        name, removed = key[NAME_AT:], last_number(key[:NAME_AT])
+        path = name[: name.index(b"\0")].decode()
         if path != before and is_gone(rows, table, path, removed):
-            yield file_row(table, path, vector, read_value(data), removed)
+            fields = read_file(data)
+            yield file_row(table, name, fields, values[fields.partition], removed)
             before = path
 
 
 def is_gone(rows: RowReader, table: int, path: str, removed: int) -> bool:
     """Return whether the removal of a path at a position was its last, under any vector."""
-    if rows.get(path_key(table, path)) != value(removed):
-        return False
-    prefix = text_key(LIVE_FILE, table, path) + b"\0"
-    return not list(rows.scan(prefix, prefix_end(prefix), limit=1))
+    return rows.get(path_key(table, path)) == PathFields(removed=removed).value()
 
 
 def aborted_write_ids(rows: RowReader, table: TableRow, limit: int) -> list[MappingRow]:

@@ -47,6 +47,12 @@ def at_position(rows: RowReader, table: int, position: int) -> VersionRow | None
     return last_up_to(rows, table, lambda fields: int(fields["position"]), position)
 
 
+def is_newest_at(rows: RowReader, table: int, position: int) -> bool:
+    """Return whether a table has no version after a position."""
+    number = newest(rows, table)
+    return number < 0 or stored(rows, table, number)["position"] <= position
+
+
 def at_time(rows: RowReader, table: int, at: int) -> VersionRow | None:
     """Return the last version up to a time."""
     return last_up_to(rows, table, lambda fields: int(fields["at"]), at)

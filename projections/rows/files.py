@@ -1,10 +1,12 @@
 """Files: the live files of a table with the position of their add, and the removed files.
 
-A file is a path with its deletion vector. Its row stands among the live ones until a commit removes
-it; then it moves to the removed ones, which are ordered by the position of their removal. So the
-present files are one scan, and the files at an earlier position are the live ones and the ones
-removed since. A dropped table keeps its rows: earlier positions can still be read. A path may come
-back, or stay under another vector; the position of its last removal has a row of its own.
+A file is a path with its deletion vector. Its row stands among the live ones of its partition until
+a commit removes it; then it moves to the removed ones, which are ordered by the position of their
+removal, and are found by partition too. So the present files of a partition are one scan, and the
+files at an earlier position are the live ones and the ones removed since. A dropped table keeps its
+rows: earlier positions can still be read. A path may come back, in another partition too, or stay
+under another vector. So a path has a row that leads to its live files, and holds the position of
+its last removal. A removal finds its file by that row, whatever partition it names.
 
 Within one commit removes come before adds. An impossible add or remove is recorded as an anomaly
 and never stops the fold: the ledger records what writers report about files, and does not check it.
@@ -17,7 +19,6 @@ from typing import Final, NamedTuple
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnCommitted
 from ledger.core.events.parts import CommittedPart
-from ledger.core.partitions.names import Values
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again
 from projections.rows.applied import Applied
@@ -26,28 +27,33 @@ from projections.rows.keys import (
     LIVE_FILE,
     PATH,
     REMOVED_FILE,
+    REMOVED_FROM,
     TABLE_ANOMALY,
     Fields,
     number_key,
     pair_key,
-    read_value,
+    reader_of,
     triple_key,
     value,
 )
 from projections.rows.listed import changed_rows, list_rows
 from projections.rows.packing import text_part
+from projections.rows.partitions import ChangedPartitions, rows_of
 from projections.rows.projection import Rows
-from projections.store.batch import Batch, LateChange
+from projections.store.batch import Batch, Changes, LateChange
 from projections.store.port import RowChange
 
 NOTHING = b""
 
 
 class FileFields(Fields):
-    """A live file: what its writer reports, and the version that added it."""
+    """A file: the number of its partition, what its writer reports, and the version that added it.
+
+    The values of its partition are in the row of the partition.
+    """
 
     added: int
-    partition: Values = ()
+    partition: int = 0
     size: int = 0
     modified: int = 0
     stats: str = ""
@@ -58,6 +64,27 @@ class FileFields(Fields):
     row_version: int | None = None
 
 
+class PathFields(Fields):
+    """A path: the position of its last removal, and the partition of each live file by vector."""
+
+    removed: int = 0
+    live: dict[str, int] | None = None
+
+    def take(self, vector: str) -> int | None:
+        """Take out a live file and return its partition, None if it is not live."""
+        partition = None if self.live is None else self.live.pop(vector, None)
+        self.live = self.live or None
+        return partition
+
+    def put(self, vector: str, partition: int) -> None:
+        """Put in a live file."""
+        self.live = {**(self.live or {}), vector: partition}
+
+
+read_file: Final = reader_of(FileFields)
+read_path: Final = reader_of(PathFields)
+
+
 class Anomaly(NamedTuple):
     """An impossible add or remove of a file in a commit."""
 
@@ -65,6 +92,52 @@ class Anomaly(NamedTuple):
     kind: str
     path: str = ""
     vector: str = ""
+
+
+class ChangedTable(NamedTuple):
+    """The files of a table while the commit at a position changes them."""
+
+    table: int
+    position: int
+    batch: Batch
+    partitions: ChangedPartitions
+
+    def take_out(self, file: AddFile | RemoveFile, path: PathFields) -> bool:
+        """Move a file from the live ones to the removed ones; False if it is not live."""
+        partition = path.take(file.vector)
+        if partition is None:
+            return False
+        name = named(file)
+        key = live_key(self.table, partition, name)
+        found = self.batch.get(key)
+        assert found is not None, f"live file {file.path} of table {self.table} has no row"
+        self.batch.put(key, None)
+        fields = read_file(found)
+        self.partitions.sums[partition].take(fields.size, rows_in(file.vector, fields))
+        # A file added by this same commit was never visible: no position shows it.
+        if fields.added < self.position:
+            self.batch.put(pair_key(REMOVED_FILE, self.table, self.position) + name, found)
+            self.batch.put(removed_from_key(self.table, partition, self.position, name), NOTHING)
+        return True
+
+    def put_in(self, file: AddFile, version: int) -> int:
+        """Put a file among the live ones of its partition; return the number of the partition."""
+        partition = self.partitions.number_of(file.partition)
+        fields = FileFields(
+            self.position,
+            partition,
+            file.size,
+            file.modified,
+            file.stats,
+            version,
+            file.deletion_vector,
+            dict(file.tags) if file.tags else (),
+            file.base_row_id,
+            file.row_version,
+        )
+        self.batch.put(live_key(self.table, partition, named(file)), fields.value())
+        self.partitions.sums[partition].add(file.size, rows_in(file.vector, file))
+        return partition
 
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
@@ -86,8 +159,10 @@ def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Ano
     if files is None:
         yield Anomaly(part.table, "unreadable_list")
         return
-    yield from removed(batch, part.table, files, position)
-    yield from added(batch, part, files, position)
+    table = ChangedTable(part.table, position, batch, ChangedPartitions(batch, part.table))
+    yield from removed(table, files)
+    yield from added(table, part, files)
+    table.partitions.settle()
 
 
 def list_of(
@@ -101,9 +176,7 @@ def list_of(
         yield from list_rows(applied, part)
         return
     changes = batch.changes
-    adds = {
-        named(each): each for each in files.adds if changes.get(live_key(part.table, named(each)))
-    }
+    adds = {named(each): each for each in files.adds if is_put(changes, part.table, each)}
     gone = pair_key(REMOVED_FILE, part.table, applied.control.position)
     removes: dict[bytes, RemoveFile] = {}
     replaced = (RemoveFile(each.path, None, each.data_change, each.vector) for each in files.adds)
@@ -113,19 +186,27 @@ def list_of(
     yield from changed_rows(part, list(adds.values()), list(removes.values()))
 
 
-def removed(batch: Batch, table: int, files: FileList, position: int) -> Iterator[Anomaly]:
+def is_put(changes: Changes, table: int, file: AddFile) -> bool:
+    """Return whether changes of rows put a file among the live ones."""
+    path = changes.get(path_key(table, file.path))
+    partition = read_path(path).take(file.vector) if isinstance(path, bytes) else None
+    return partition is not None and live_key(table, partition, named(file)) in changes
+
+
+def removed(table: ChangedTable, files: FileList) -> Iterator[Anomaly]:
     """Remove files; return an anomaly for each file that was not live."""
     for file in files.removes:
-        key = path_key(table, file.path)
-        if take_out(batch, table, named(file), position):
-            batch.put(key, value(position))
-            continue
-        if batch.get(key) is None:
-            batch.put(key, NOTHING)
-        yield Anomaly(table, "removed_not_live", file.path, file.vector)
+        key = path_key(table.table, file.path)
+        known = table.batch.get(key)
+        path = PathFields() if known is None else read_path(known)
+        if table.take_out(file, path):
+            path.removed = table.position
+        else:
+            yield Anomaly(table.table, "removed_not_live", file.path, file.vector)
+        table.batch.put(key, path.value())
 
 
-def added(batch: Batch, part: CommittedPart, files: FileList, position: int) -> Iterator[Anomaly]:
+def added(table: ChangedTable, part: CommittedPart, files: FileList) -> Iterator[Anomaly]:
     """Add files; return an anomaly for each file that was live already, and replace it.
 
     A backfill replaces live files and adds no others: a file that was removed since the backfill
@@ -133,44 +214,27 @@ def added(batch: Batch, part: CommittedPart, files: FileList, position: int) -> 
     """
     is_again = records_again(part, files)
     for file in files.adds:
-        name = named(file)
-        was_live = take_out(batch, part.table, name, position)
+        key = path_key(table.table, file.path)
+        known = table.batch.get(key)
+        path = None if known is None else read_path(known)
+        was_live = path is not None and table.take_out(file, path)
         if is_again and not was_live:
             continue
         if was_live and not is_again:
-            yield Anomaly(part.table, "added_live", file.path, file.vector)
-        batch.put(live_key(part.table, name), live(file, part, position))
-        batch.put(path_key(part.table, file.path), NOTHING)
+            yield Anomaly(table.table, "added_live", file.path, file.vector)
+        partition = table.put_in(file, part.version)
+        if path is None:
+            path = PathFields()
+        path.put(file.vector, partition)
+        table.batch.put(key, path.value())
 
 
-def take_out(batch: Batch, table: int, name: bytes, position: int) -> bool:
-    """Move a file from the live ones to the removed ones; False if it is not live."""
-    key = live_key(table, name)
-    found = batch.get(key)
-    if found is None:
-        return False
-    batch.put(key, None)
-    # A file added by this same commit was never visible: no position shows it.
-    if read_value(found)["added"] < position:
-        batch.put(pair_key(REMOVED_FILE, table, position) + name, found)
-    return True
-
-
-def live(file: AddFile, part: CommittedPart, position: int) -> bytes:
-    """Return the row of a file that is added."""
-    fields = FileFields(
-        added=position,
-        partition=file.partition,
-        size=file.size,
-        modified=file.modified,
-        stats=file.stats,
-        version=part.version,
-        deletion_vector=file.deletion_vector,
-        tags=dict(file.tags) if file.tags else (),
-        base_row_id=file.base_row_id,
-        row_version=file.row_version,
-    )
-    return fields.value()
+def rows_in(vector: str | bytes, file: FileFields | AddFile) -> int | None:
+    """Return how many rows a file with a deletion vector, or without, has; None = unknown."""
+    if not vector:
+        return rows_of(file.stats)
+    marked = file.deletion_vector
+    return None if marked is None else rows_of(file.stats, marked.cardinality)
 
 
 def named(file: AddFile | RemoveFile) -> bytes:
@@ -178,9 +242,14 @@ def named(file: AddFile | RemoveFile) -> bytes:
     return text_part(file.path) + file.vector.encode()
 
 
-def live_key(table: int, name: bytes) -> bytes:
+def live_key(table: int, partition: int, name: bytes) -> bytes:
     """Return the key of a live file."""
-    return number_key(LIVE_FILE, table) + name
+    return pair_key(LIVE_FILE, table, partition) + name
+
+
+def removed_from_key(table: int, partition: int, position: int, name: bytes) -> bytes:
+    """Return the key by which a removed file is found in its partition."""
+    return triple_key(REMOVED_FROM, table, partition, position) + name
 
 
 def path_key(table: int, path: str) -> bytes:

@@ -23,10 +23,15 @@
 | `w` table           | last write id, least mapped one, version                  | write_ids  |
 | `m` table, write id | its txn in 8 bytes: TXN_TO_WRITE_ID                       | write_ids  |
 | `v` table, version  | one version: where, when, by whom, what                   | versions   |
-| `l` table, file     | a live file: its version, what the writer reports         | files      |
+| `l` table, n, file  | a live file of partition n: its version, what is reported | files      |
 | `d` table, p., file | the same for a file removed at position p                 | files      |
-| `p` table, hash, .. | a path with this hash: position of its last removal or none | files      |
+| `R` table, n, p., f.| a file of partition n removed at position p; it has a `d` | files      |
+| `p` table, hash, .. | a path with this hash: its last removal, its live files   | files      |
 | `L` table, v., n    | a chunk of the files that a version added and removed     | files      |
+| `A` table, n        | partition n: its values, and sums of its live files       | files      |
+| `B` table, p., val. | the number of these values of the columns since p         | files      |
+| `E` table           | how many partitions have a number                         | files      |
+| `F` table           | where its partition columns last changed                  | tables     |
 | `z` position, n     | an anomaly: table, kind, path, vector                     | files      |
 | `y` table, p., n    | the same under its table                                  | files      |
 | `u` table, app      | how far an application came: version, position            | protocols  |
@@ -50,7 +55,8 @@ Values are compact JSON; a field that is 0, empty or false is left out. All numb
 """
 
 import struct
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct, json
 
@@ -79,6 +85,11 @@ MAPPING: Final = b"m"
 VERSION: Final = b"v"
 LIVE_FILE: Final = b"l"
 REMOVED_FILE: Final = b"d"
+REMOVED_FROM: Final = b"R"
+PARTITION: Final = b"A"
+PARTITION_NUMBER: Final = b"B"
+PARTITIONS: Final = b"E"
+PARTITIONED: Final = b"F"
 PATH: Final = b"p"
 LISTED: Final = b"L"
 ANOMALY: Final = b"z"
@@ -101,6 +112,8 @@ _TWO = struct.Struct(">cQQ")
 _THREE = struct.Struct(">cQQQ")
 _encode = json.Encoder(order="sorted").encode
 _decode = json.Decoder().decode
+
+Row = TypeVar("Row", bound=Struct)
 
 
 def number_key(kind: bytes, number: int) -> bytes:
@@ -164,6 +177,11 @@ class Fields(Struct, omit_defaults=True):
     def value(self) -> bytes:
         """Return the bytes of the value; its fields stand in the order of their names."""
         return _encode(self)
+
+
+def reader_of(kind: type[Row]) -> Callable[[bytes | str], Row]:
+    """Return the function that reads values of a kind with named fields."""
+    return json.Decoder(kind).decode
 
 
 def read_value(data: bytes) -> Any:

@@ -28,6 +28,7 @@ from ledger.core.state.traits import partitioned_by
 from projections.rows.applied import Applied, TouchedTable
 from projections.rows.keys import (
     DEFINITION,
+    PARTITIONED,
     TABLE,
     TABLE_CREATED,
     Fields,
@@ -102,7 +103,11 @@ def changed(applied: Applied, tables: Collection[int]) -> Iterator[RowChange]:
     """Return the rows of tables whose metadata the event changed, and of their names."""
     found = [applied.tables[table] for table in tables if table in applied.tables]
     for touched in found:
-        yield number_key(TABLE, touched.table.table), standing(applied, touched.table)
+        number = touched.table.table
+        since = partitioned(applied, touched.table)
+        yield number_key(TABLE, number), standing(applied, touched.table, since)
+        if since == applied.control.position:
+            yield number_key(PARTITIONED, number), value(since)
         yield from redefined(applied, touched)
     yield from names(applied, found)
 
@@ -118,7 +123,7 @@ def creation(control: Control, body: TableCreated) -> bytes:
     return fields.value()
 
 
-def standing(applied: Applied, table: Table) -> bytes:
+def standing(applied: Applied, table: Table, partitioned_at: int) -> bytes:
     """Return the row of a table after the event."""
     is_dropped = table.table not in applied.state.tables.by_id
     fields = TableFields(
@@ -126,7 +131,7 @@ def standing(applied: Applied, table: Table) -> bytes:
         name=table.name,
         changed=table.change.position,
         operation=table.change.operation,
-        partitioned=partitioned(applied, table),
+        partitioned=partitioned_at,
         creator=table.creator,
         dropped=applied.control.position if is_dropped else 0,
     )

@@ -5,7 +5,7 @@ go to the batch, which falls back to the store. A row that many events of a batc
 made for each of them: its value may be a call, made at the end.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from projections.store.port import RowChange
 
@@ -18,6 +18,10 @@ LateChange = tuple[bytes, bytes | Callable[[], bytes] | None]
 Every event that changes the result of the call must return the row again: then the rows do not
 depend on where a batch ends.
 """
+
+
+Changes = Mapping[bytes, bytes | Callable[[], bytes] | None]
+"""New values of rows by key, as of `LateChange`."""
 
 
 class Batch:

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
-from ledger.reads.errors import is_number
+from ledger.reads.errors import check_condition, is_number
 from ledger.reads.http_questions import ROWS_MAX
 from projections.web.shape import read_shaped
 
@@ -112,6 +112,18 @@ class Asked:
             raise BadRequestError(
                 f"at most one of {', '.join(given)} may be given; name one of them"
             )
+
+    def condition(self) -> str:
+        """Return the condition in `where` or in the body, "" if neither is given."""
+        found = self.text_or_none("where") or ""
+        if found and self._body:
+            raise BadRequestError("the condition must be in where or in the body, got both")
+        try:
+            found = found or self._body.decode()
+            check_condition(found)
+        except ValueError as problem:
+            raise BadRequestError(str(problem)) from None
+        return found
 
     def txns(self) -> ValidTxnList | None:
         """Return the valid txn list in the body, None if there is no body."""

@@ -13,6 +13,7 @@ from ledger.reads.port import (
     FileChange,
     FileRow,
     HistoryRow,
+    PartitionRow,
     Reached,
     Reads,
     VersionRow,
@@ -41,8 +42,8 @@ def by_limit(many: Size) -> Callable[[Asked], Size]:
     return lambda asked: many if asked.limit() > FEW else Size.FEW
 
 
-def of_files(asked: Asked) -> Size:
-    """Return the size of a listing of files: all files if no limit is given."""
+def of_listing(asked: Asked) -> Size:
+    """Return the size of a listing of files or partitions: all rows if no limit is given."""
     limit = asked.limit_or_none()
     return Size.FEW if limit is not None and limit <= FEW else Size.PAGES
 
@@ -77,20 +78,31 @@ def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow] | Paged[R
 
     The pages of a long listing are all as of one position.
     """
-    asked.check_one_of("version", "position")
-    position, version = (asked.number_or_none(each) for each in ("position", "version"))
+    position, version = place_of(asked)
     path, vector = (asked.text_or_none(each) or "" for each in ("path", "vector"))
-    limit = asked.limit_or_none()
-    if of_files(asked) is Size.FEW:
+    limit, where = asked.limit_or_none(), asked.condition()
+    if of_listing(asked) is Size.FEW:
         return reads.files(
-            table, position=position, version=version, limit=limit, path=path, vector=vector
+            table,
+            where=where,
+            position=position,
+            version=version,
+            limit=limit,
+            path=path,
+            vector=vector,
         )
     as_of = reads.position() if position is None and version is None else position
 
     def page(source: Reads, last: FileRow | None, rows: int) -> Sequence[FileRow]:
         behind = (path, vector) if last is None else (last.path, last.vector)
         return source.files(
-            table, position=as_of, version=version, limit=rows, path=behind[0], vector=behind[1]
+            table,
+            where=where,
+            position=as_of,
+            version=version,
+            limit=rows,
+            path=behind[0],
+            vector=behind[1],
         )
 
     return Paged(page, limit)
@@ -106,6 +118,30 @@ def changes(_reads: Reads, table: int, asked: Asked) -> Paged[Reads, FileChange]
         return source.file_changes(table, behind[0], last, rows, place=behind[1])
 
     return Paged(page, asked.limit())
+
+
+def partitions(reads: Reads, table: int, asked: Asked) -> Paged[Reads, PartitionRow]:
+    """Return the partitions of a table, now or as of a position or a version."""
+    position, version = place_of(asked)
+    after, where = asked.number_or_none("after") or 0, asked.condition()
+    as_of = reads.position() if position is None and version is None else position
+    return Paged(
+        lambda source, last, rows: source.partitions(
+            table,
+            where=where,
+            position=as_of,
+            version=version,
+            limit=rows,
+            after=after if last is None else last.number,
+        ),
+        asked.limit_or_none(),
+    )
+
+
+def place_of(asked: Asked) -> tuple[int | None, int | None]:
+    """Return the position or the version of a question, at most one of them."""
+    asked.check_one_of("version", "position")
+    return asked.number_or_none("position"), asked.number_or_none("version")
 
 
 def history(_reads: Reads, asked: Asked) -> Paged[Reads, HistoryRow]:
@@ -212,7 +248,8 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
         size=whole,
     ),
     Question("/tables/{table}/valid-write-ids", of_table(valid_write_ids), ("GET", "POST")),
-    Question("/tables/{table}/files", of_table(files), size=of_files),
+    Question("/tables/{table}/files", of_table(files), ("GET", "POST"), of_listing),
+    Question("/tables/{table}/partitions", of_table(partitions), ("GET", "POST"), of_listing),
     Question("/tables/{table}/changes", of_table(changes), size=by_limit(Size.PAGES)),
     Question(
         "/tables/{table}/paths",

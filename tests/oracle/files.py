@@ -4,16 +4,23 @@ The counterpart of `projections.rows.files` for `tests.oracle.reads`: it looks t
 there ever was, where rows are found by their keys.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.parts import CommittedPart
+from ledger.core.predicates.predicates import TRUE_PREDICATE, compile_predicate
+from ledger.core.state.traits import traits_of
 from ledger.errors import FileListError
 from ledger.log.file_extras import Tags
 from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again, unpack_chunks
-from ledger.reads.port import AnomalyRow, FileChange, FileRow
+from ledger.reads.port import AnomalyRow, FileChange, FileRow, PartitionRow, TableRow
+from ledger.sdk.reading import may_concern
+
+Partition = tuple[int, tuple[str | None, ...]]
+"""When its partition columns had changed last, and its values."""
 
 
 class StateFiles:
@@ -24,10 +31,17 @@ class StateFiles:
         self._live: dict[tuple[int, str, str], int] = {}
         self._paths: dict[tuple[int, bytes], set[str]] = {}
         self._changes: dict[int, list[FileChange]] = {}
+        self._numbers: dict[int, list[Partition]] = {}
+        self._partitions: dict[int, list[Partition]] = {}
         self.anomalies: list[AnomalyRow] = []
 
-    def note(self, position: int, part: CommittedPart, chunks: Iterable[Footprint]) -> FileList:
-        """Apply what a part of a commit lists in all its chunks, and return it."""
+    def note(
+        self, position: int, part: CommittedPart, chunks: Iterable[Footprint], partitioned: int
+    ) -> FileList:
+        """Apply what a part of a commit lists in all its chunks, and return it.
+
+        `partitioned` is when the partition columns of the table had changed last, before it.
+        """
         try:
             files = unpack_chunks(chunks)
         except FileListError:
@@ -43,18 +57,31 @@ class StateFiles:
                 continue
             if was_live and not is_again:
                 self._anomaly(position, part.table, "added_live", new.path, new.vector)
-            self._add(position, part, new)
+            self._add(position, part, new, partitioned)
         self._note_changes(position, part, files)
         return files
 
-    def files(self, table: int, position: int) -> Sequence[FileRow]:
-        """Return the files that were live at a position, by path and vector."""
-        found = (
-            each
-            for each in self._files.get(table, ())
-            if each.added <= position and (not each.removed or each.removed > position)
+    def files(self, row: TableRow, position: int, where: str) -> Sequence[FileRow]:
+        """Return the files that were live at a position, by path and vector.
+
+        With a condition only those that it may concern.
+        """
+        return sorted(
+            (file for file, _ in self._at(row, position, where)),
+            key=lambda each: (each.path, each.vector),
         )
-        return sorted(found, key=lambda each: (each.path, each.vector))
+
+    def partitions(self, row: TableRow, position: int, where: str) -> Sequence[PartitionRow]:
+        """Return the partitions that had such files, in the order in which they first came."""
+        inside: dict[Partition, list[FileRow]] = {}
+        for file, partition in self._at(row, position, where):
+            inside.setdefault(partition, []).append(file)
+        order = self._numbers.get(row.table, [])
+        return [
+            summed(row.table, number, partition, inside[partition])
+            for number, partition in enumerate(order, start=1)
+            if partition in inside
+        ]
 
     def released(self, table: int, position: int) -> Sequence[FileRow]:
         """Return the paths removed for the last time up to a position, in order of that."""
@@ -91,8 +118,23 @@ class StateFiles:
                 continue
             changes.append(FileChange(part.version, len(changes) + 1, *how))
 
-    def _add(self, position: int, part: CommittedPart, file: AddFile) -> None:
+    def _at(
+        self, row: TableRow, position: int, where: str
+    ) -> Iterator[tuple[FileRow, "Partition"]]:
+        schema = traits_of(row.definition).schema
+        scan = compile_predicate(where or TRUE_PREDICATE, schema, derive=True)
+        both = zip(self._files.get(row.table, ()), self._partitions.get(row.table, ()), strict=True)
+        for file, partition in both:
+            is_live = file.added <= position and (not file.removed or file.removed > position)
+            if is_live and (scan.always or may_concern(scan, file, row, len(schema))):
+                yield file, partition
+
+    def _add(self, position: int, part: CommittedPart, file: AddFile, partitioned: int) -> None:
         ever = self._files.setdefault(part.table, [])
+        partition = partitioned, tuple(file.partition)
+        self._partitions.setdefault(part.table, []).append(partition)
+        if partition not in (order := self._numbers.setdefault(part.table, [])):
+            order.append(partition)
         self._live[part.table, file.path, file.vector] = len(ever)
         ever.append(
             FileRow(
@@ -131,3 +173,31 @@ class StateFiles:
 
     def _name(self, table: int, path: str) -> None:
         self._paths.setdefault((table, path_hash(path)), set()).add(path)
+
+
+def summed(table: int, number: int, partition: Partition, files: Sequence[FileRow]) -> PartitionRow:
+    """Return a partition with the sums of some files."""
+    rows = [rows_in(each) for each in files]
+    known = [each for each in rows if each is not None]
+    return PartitionRow(
+        table,
+        number,
+        partition[1],
+        partition[0],
+        files=len(files),
+        size=sum(each.size for each in files),
+        rows=sum(known) if len(known) == len(rows) else None,
+    )
+
+
+def rows_in(file: FileRow) -> int | None:
+    """Return how many rows a file has by its statistics, without those marked as deleted."""
+    vector = file.deletion_vector
+    if file.vector and vector is None:
+        return None
+    try:
+        found = json.loads(file.stats)["numRecords"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    deleted = 0 if vector is None else vector.cardinality
+    return found - deleted if type(found) is int and deleted <= found <= 2**53 else None

@@ -167,7 +167,9 @@ class StateFold:
         changes = self.state.tables.pending.get(control.txn, ())
         for part in body.parts:
             chunks = chunks_of(part, txn)
-            files = self.files.note(control.position, part, chunks)
+            known = self.tables.get(part.table)
+            partitioned = 0 if known is None else known.partitioned
+            files = self.files.note(control.position, part, chunks, partitioned)
             self.versions.note_part(control, part, user, files, changes)
             self.versions.note_chunks(control.position, part.table, chunks)
 

@@ -10,14 +10,13 @@ from itertools import islice
 from threading import RLock
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
-from ledger.core.evolve.evolve import fold
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.lists.visibility import hides, valid_txn_list, valid_write_ids
-from ledger.core.state.domain import DomainState
-from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, bounds, table_mark
+from ledger.core.lists.visibility import hides, valid_write_ids
+from ledger.core.state.watermark import bounds
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
 from ledger.reads.errors import (
+    check_condition,
     check_list_left,
     check_lists,
     check_number,
@@ -40,6 +39,7 @@ from ledger.reads.port import (
     Identity,
     MappingRow,
     OutcomeRow,
+    PartitionRow,
     Reached,
     Reads,
     SessionRow,
@@ -52,6 +52,7 @@ from ledger.reads.port import (
 from ledger.reads.turns import in_turn, wait_for
 from tests.oracle.fold import StateFold
 from tests.oracle.metadata import is_settled, metadata
+from tests.oracle.moments import mark_of, txns_at
 from tests.oracle.rows import End, open_parts
 from tests.oracle.whole_numbers import takes_whole_numbers
 
@@ -87,7 +88,7 @@ class StateReads(Reads):
 
     @in_turn
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
-        return self._txns_at(self._applied(position))
+        return txns_at(self._fold, self._applied(position))
 
     @in_turn
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
@@ -100,7 +101,7 @@ class StateReads(Reads):
     @in_turn
     def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
         row = self._table(table)
-        txns = self._txns_at(self._reached(position))
+        txns = txns_at(self._fold, self._reached(position))
         if position is not None:
             check_list_left(txns, self._fold.state.txns.watermark, position)
         return self._write_ids(row, txns)
@@ -187,7 +188,7 @@ class StateReads(Reads):
     @in_turn
     def table_mark(self, table: int) -> TableMarkRow:
         """Return how far a table may be cleaned."""
-        mark = self._mark(self._table(table))
+        mark = mark_of(self._fold, self._table(table))
         then = self._fold.versions.find(table, version=None, position=mark.position, at=0)
         version = then.version if then is not None else -1
         return TableMarkRow(table, mark.position, mark.write_id, version, self._txn(mark.txn))
@@ -197,14 +198,14 @@ class StateReads(Reads):
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
         """Return the paths that no snapshot needs, by the position of their last removal."""
-        mark = self._mark(self._table(table))
+        mark = mark_of(self._fold, self._table(table))
         found = self._fold.files.released(table, mark.position)
         return [each for each in found if (each.removed, each.path) > (since, path)][:limit]
 
     @in_turn
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
         """Return the aborted write ids of a table below its mark."""
-        mark = self._mark(self._table(table))
+        mark = mark_of(self._fold, self._table(table))
         left = self._fold.state.txns.writers.get(table, {})
         # Who has data there without a write id stands under a number below 0.
         rows = (MappingRow(*each) for each in sorted(left.items()))
@@ -220,6 +221,7 @@ class StateReads(Reads):
         self,
         table: int,
         *,
+        where: str = "",
         position: int | None = None,
         version: int | None = None,
         limit: int | None = None,
@@ -227,16 +229,9 @@ class StateReads(Reads):
         vector: str = "",
     ) -> Sequence[FileRow]:
         """Return the files live now, or as of a position or a version of the table."""
-        place, dropped = self._applied(position), self._table(table).dropped
-        if version is not None:
-            found = self.version_row(table, version=version)
-            if found is None:
-                known = self._fold.versions.versions.get(table, ())
-                raise unknown_version(table, version, len(known) - 1)
-            place = found.position
-        if 0 < dropped <= place:
-            raise dropped_table(table, dropped)
-        rows = self._fold.files.files(table, place)
+        row, place = self._as_of(table, position, version)
+        check_condition(where)
+        rows = self._fold.files.files(row, place, where)
         return [each for each in rows if (each.path, each.vector) > (path, vector)][:limit]
 
     @in_turn
@@ -247,6 +242,23 @@ class StateReads(Reads):
         found = self._fold.files.changes(self._table(table).table)
         meant = (each for each in found if each.version <= last)
         return [each for each in meant if (each.version, each.place) > (first, place)][:limit]
+
+    @in_turn
+    def partitions(
+        self,
+        table: int,
+        *,
+        where: str = "",
+        position: int | None = None,
+        version: int | None = None,
+        limit: int | None = None,
+        after: int = 0,
+    ) -> Sequence[PartitionRow]:
+        """Return the partitions with live files, now or as of a position or a version."""
+        row, place = self._as_of(table, position, version)
+        check_condition(where)
+        rows = self._fold.files.partitions(row, place, where)
+        return [each for each in rows if each.number > after][:limit]
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
@@ -343,12 +355,6 @@ class StateReads(Reads):
             raise ReaderBehindError(applied, position, 0)
         return position
 
-    def _txns_at(self, place: int) -> ValidTxnList:
-        now = self._fold.state
-        if place == now.position:
-            return valid_txn_list(now)
-        return valid_txn_list(fold(DomainState(), self._fold.events_to(place)))
-
     def _mapped(self, table: int) -> list[MappingRow]:
         txns = self._fold.state.txns
         ids = {txn: ended for txn, ended in txns.mappings.items() if txn >= txns.watermark}
@@ -360,22 +366,17 @@ class StateReads(Reads):
         name = f"{row.catalog}.{row.name}"
         return valid_write_ids(name, txns, self._mapped(row.table), row.last_write_id)
 
-    def _mark(self, row: TableRow) -> TableMark:
-        """Return the mark of a table, from all that ever happened to it."""
-        now = self._fold.state
-        known = self._fold.definitions.get(row.table, ())
-        life = Lifetime(known[0][0] if known else 0, row.dropped)
-
-        def first_open(position: int) -> int:
-            is_old = position < now.position
-            then = fold(DomainState(), self._fold.events_to(position)) if is_old else now
-            found = then.tables.by_id.get(row.table)
-            if found is None:
-                return row.last_write_id + 1
-            return then.txns.first_open(row.table, found.last_write_id)
-
-        snapshots = (Snapshot(txn.opened, txn.txn) for txn in now.txns.open.values())
-        return table_mark(life, snapshots, now.position, first_open)
+    def _as_of(self, table: int, position: int | None, version: int | None) -> tuple[TableRow, int]:
+        """Return a table, and the position that is meant."""
+        place, row = self._applied(position), self._table(table)
+        known = self._fold.versions.versions.get(table, ())
+        if version is not None and not 0 <= version < len(known):
+            raise unknown_version(table, version, len(known) - 1)
+        if version is not None:
+            place = known[version].position
+        if 0 < row.dropped <= place:
+            raise dropped_table(table, row.dropped)
+        return row, place
 
     def _table(self, table: int) -> TableRow:
         row = self.table(table)

@@ -15,11 +15,23 @@ from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
 from ledger.reads.port import FileRow
 from tests.core.histories import Draw, Step
 from tests.core.parts import after, footprint
-from tests.core.test_laws_of_writes import DRAW_BYTES, MOVES, Writers, drawn, some
+from tests.core.test_laws_of_writes import MOVES, Writers, drawn, some
 from tests.driver import Driver
 
 UNREADABLE = b"j[[not"
+FILES_DRAW_BYTES = 56
 FILES = ("a", "b", "c", "a#1", "a#2", "b#1", "day=1/d")
+PARTITIONS = (*((each,) for each in ("1", "01", "2", "3", "x", "", None)), (), ("1", "2"))
+STATISTICS = (
+    '{"numRecords":1}',
+    '{"numRecords":7,"minValues":{"delay":3}}',
+    "",
+    "no statistics",
+    '{"numRecords":-1}',
+    '{"numRecords":"5"}',
+    '{"numRecords":99999999999999999999}',
+    '{"minValues":' + "{" * 2_000,
+)
 
 
 def add(text: str) -> AddFile:
@@ -122,9 +134,22 @@ def drawn_files(draw: Draw) -> Footprint:
     if not draw.mostly(95):
         return said._replace(files=UNREADABLE, operation="WRITE")
     lists = files_of(some(draw, FILES, 3), some(draw, FILES, 3))
+    if draw.mostly(70):
+        lists = anywhere(lists, draw)
     if not draw.mostly(80):
         lists = unchanged(lists)
     return listed(said._replace(operation=said.operation or "WRITE"), lists)
+
+
+def anywhere(files: FileList, draw: Draw) -> FileList:
+    """Return a file list over several partitions; removals may name another than the add did."""
+    return FileList(
+        [
+            each._replace(partition=draw.of(PARTITIONS), stats=draw.of(STATISTICS))
+            for each in files.adds
+        ],
+        [each._replace(partition=draw.of([None, *PARTITIONS])) for each in files.removes],
+    )
 
 
 def commit_files(writers: Writers, draw: Draw) -> Command:
@@ -160,7 +185,7 @@ WEIGHTED = [*FILING, *["commit"] * 12, *["open_txn"] * 2, *["stage"] * 2, "tidy"
 
 def filings(least: int = 20, most: int = 50) -> st.SearchStrategy[list[Step]]:
     """Return a strategy for histories of files, of so many steps."""
-    draws = st.binary(min_size=DRAW_BYTES, max_size=DRAW_BYTES)
+    draws = st.binary(min_size=FILES_DRAW_BYTES, max_size=FILES_DRAW_BYTES)
     each = st.builds(Step, st.sampled_from(WEIGHTED), draws)
     return st.lists(each, min_size=least, max_size=most)
 
@@ -168,7 +193,7 @@ def filings(least: int = 20, most: int = 50) -> st.SearchStrategy[list[Step]]:
 def random_filings(seed: int, count: int) -> list[Step]:
     """Return the history of a seed."""
     source = Random(seed)  # noqa: S311 - a history must come back from its seed
-    return [Step(source.choice(WEIGHTED), source.randbytes(DRAW_BYTES)) for _ in range(count)]
+    return [Step(source.choice(WEIGHTED), source.randbytes(FILES_DRAW_BYTES)) for _ in range(count)]
 
 
 def filed(history: Iterable[Step]) -> Filers:

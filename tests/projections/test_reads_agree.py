@@ -15,6 +15,7 @@ from ledger.reads.metadata import Bounds, Read
 from ledger.reads.port import FileChange, Reads
 from projections.queries import StoreReads
 from tests.core.histories import Step, played, random_steps, steps
+from tests.core.parts import above, equals
 from tests.driver import CATALOG, NEVER, Driver
 from tests.oracle.reads import StateReads
 from tests.projections.filing import filed, filings
@@ -22,6 +23,7 @@ from tests.projections.followed import PATIENT, rows_of
 from tests.web.served import serving
 
 PATHS = ("a", "b", "c", "day=1/d", "x")
+CONDITIONS = (equals("day", "1", "int"), above("day", "1"), '["is_null",["col","day"]]')
 
 
 def plain(answer: Any) -> Any:
@@ -80,6 +82,14 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
         [reads.definition(table, position) for position in positions],
         [files_or_error(reads, table, position=position) for position in positions],
         [files_or_error(reads, table, version=version) for version in range(len(versions) + 1)],
+        [
+            files_or_error(reads, table, position=position, where=where)
+            for position in positions[::4]
+            for where in CONDITIONS
+        ],
+        [partitions_or_error(reads, table, position=position) for position in positions[::2]],
+        [partitions_or_error(reads, table, where=where) for where in ("", *CONDITIONS)],
+        [partitions_or_error(reads, table, limit=2, after=after) for after in (0, 1, 2)],
         [reads.file_paths(table, path_hash(path)) for path in PATHS],
         changes_by_file(reads.file_changes(table, 0, 99, 999)),
         changes_by_file(reads.file_changes(table, 2, 4, 999)),
@@ -122,6 +132,14 @@ def files_or_error(reads: Reads, table: int, **when: Any) -> Any:
         return str(error)
 
 
+def partitions_or_error(reads: Reads, table: int, **when: Any) -> Any:
+    """Return the partitions of a table, or what is said instead."""
+    try:
+        return reads.partitions(table, **when)
+    except RefusedError as error:
+        return str(error)
+
+
 def never_was(reads: Reads) -> list[Callable[[], object]]:
     """Return questions that can be about no table but one that is, or was."""
     return [
@@ -129,6 +147,7 @@ def never_was(reads: Reads) -> list[Callable[[], object]]:
         lambda: reads.valid_write_ids(7, reads.valid_txns()),
         lambda: reads.write_ids_at(7),
         lambda: reads.files(7),
+        lambda: reads.partitions(7),
         lambda: reads.versions(7, 9),
         lambda: reads.apps(7),
         lambda: reads.domains(7),
@@ -146,6 +165,7 @@ def negative(reads: Reads) -> list[Callable[[], object]]:
         lambda: reads.write_ids_at(1, -1),
         lambda: reads.definition(1, -1),
         lambda: reads.files(1, position=-7),
+        lambda: reads.partitions(1, position=-7),
         lambda: reads.version_row(1, position=-1),
         lambda: reads.metadata([Read(-1, None)]),
         lambda: reads.metadata([Read("a", None, -1)]),
@@ -260,7 +280,7 @@ def test_aborted_ids_of_one_table(play: Play, ids: list[int]) -> None:
     assert check_aborted_ids(driver) == 2 * sum(ids)
 
 
-@pytest.mark.parametrize("asked", range(18))
+@pytest.mark.parametrize("asked", range(19))
 def test_nothing_is_before_the_first(asked: int) -> None:
     """What is numbered or limited below 0 cannot be meant, whatever is read from, wherever."""
     driver = Driver()
@@ -272,7 +292,7 @@ def test_nothing_is_before_the_first(asked: int) -> None:
                 negative(reads)[asked]()
 
 
-@pytest.mark.parametrize("asked", range(10))
+@pytest.mark.parametrize("asked", range(11))
 def test_unknown_table(asked: int) -> None:
     """What a table that never was has is an error, whatever is read from and from wherever."""
     driver = Driver()

@@ -8,12 +8,13 @@ from msgspec import NODEFAULT
 from msgspec.structs import fields
 
 from projections.fold.fold import PROJECTIONS
+from projections.rows import partitions
 from projections.rows.keys import Fields, read_value
 from projections.rows.projection import EVERY
 
 KINDS: Final = [
     kind
-    for module in PROJECTIONS
+    for module in (*PROJECTIONS, partitions)
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, Fields) and kind is not Fields
 ]

@@ -1,0 +1,166 @@
+"""Partitions: every partition that files of a table were added to, and the sums of its live files.
+
+A partition is the values as the log has them, and the position at which the partition columns of
+its table had changed last: the same values of former columns are another partition. It has a
+number within its table, from 1 in the order of the first adds. Its files stand under that number,
+so a read finds them without passing over other files. A partition keeps its row when its last file
+goes, because earlier positions can still be read.
+
+Rows of a file are counted from its statistics, less the rows that its deletion vector marks. They
+are unknown without statistics.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+from ledger.core.partitions.names import Values, partition_text
+from projections.rows.keys import (
+    PARTITION,
+    PARTITION_NUMBER,
+    PARTITIONED,
+    PARTITIONS,
+    Fields,
+    number_key,
+    pair_key,
+    read_value,
+    reader_of,
+    value,
+)
+from projections.store.batch import Batch
+
+# A number beyond 64 bits is no JSON number here, so it becomes a text.
+NUMBER_END: Final = 2**63
+# Statistics that report more rows are wrong.
+ROWS_MAX: Final = 2**53
+# More brackets may be nested too deeply to be read, depending on the caller.
+BRACKETS_MAX: Final = 500
+
+
+class PartitionFields(Fields):
+    """A partition: its values, and the sums of its live files.
+
+    `partitioned` is the position of the last change of partition columns before its files were
+    added. `rows` are the rows of the `counted` files, of which the rows are known.
+    """
+
+    values: Values = ()
+    partitioned: int = 0
+    files: int = 0
+    size: int | str = 0
+    rows: int | str = 0
+    counted: int = 0
+
+    def change(self, sums: "Sums") -> None:
+        """Add sums of files to those of the live files."""
+        self.files += sums.files
+        self.size = stored_sum(int(self.size) + sums.size)
+        self.rows = stored_sum(int(self.rows) + sums.rows)
+        self.counted += sums.counted
+
+
+@dataclass(slots=True)
+class Sums:
+    """Sums of files that a commit adds to a partition, less those that it removes from it."""
+
+    files: int = 0
+    size: int = 0
+    rows: int = 0
+    counted: int = 0
+
+    def add(self, size: int, rows: int | None) -> None:
+        """Add a file."""
+        self.files += 1
+        self.size += size
+        if rows is not None:
+            self.rows += rows
+            self.counted += 1
+
+    def take(self, size: int, rows: int | None) -> None:
+        """Take a file away."""
+        self.files -= 1
+        self.size -= size
+        if rows is not None:
+            self.rows -= rows
+            self.counted -= 1
+
+
+class Statistics(Fields):
+    """The part of a file's statistics that partitions sum up; its name is Delta's."""
+
+    numRecords: int | None = None  # noqa: N815 - Delta's name
+
+
+read_partition: Final = reader_of(PartitionFields)
+_read_statistics: Final = reader_of(Statistics)
+
+
+def stored_sum(number: int) -> int | str:
+    """Return a sum as it is stored."""
+    return number if number < NUMBER_END else str(number)
+
+
+def rows_of(stats: str, deleted: int = 0) -> int | None:
+    """Return how many rows a file has, by its statistics; None = unknown.
+
+    `deleted` is how many rows its deletion vector marks.
+    """
+    if not stats or stats.count("{") + stats.count("[") > BRACKETS_MAX:
+        return None
+    try:
+        found = _read_statistics(stats).numRecords
+    except ValueError:
+        return None
+    return found - deleted if found is not None and deleted <= found <= ROWS_MAX else None
+
+
+class ChangedPartitions:
+    """The partitions of a table while a commit changes them; `settle` puts their rows.
+
+    `sums` are what the commit changes in each of them, by number.
+    """
+
+    def __init__(self, batch: Batch, table: int) -> None:
+        self.sums = defaultdict[int, Sums](Sums)
+        self._batch = batch
+        self._table = table
+        self._made: dict[int, PartitionFields] = {}
+        self._numbers: dict[Values, int] = {}
+
+    def number_of(self, values: Values) -> int:
+        """Return the number of the partition that a file is added to."""
+        found = self._numbers.get(values)
+        if found is None:
+            found = self._numbers[values] = self._found_or_made(values)
+        return found
+
+    def settle(self) -> None:
+        """Put the rows of all changed partitions."""
+        for number, sums in self.sums.items():
+            fields = self._made.get(number) or self._stored(number)
+            fields.change(sums)
+            self._batch.put(pair_key(PARTITION, self._table, number), fields.value())
+
+    def _stored(self, number: int) -> PartitionFields:
+        data = self._batch.get(pair_key(PARTITION, self._table, number))
+        assert data is not None, f"partition {number} of table {self._table} has no row"
+        return read_partition(data)
+
+    def _found_or_made(self, values: Values) -> int:
+        since = self._batch.get(number_key(PARTITIONED, self._table))
+        partitioned = 0 if since is None else read_value(since)
+        key = partition_key(self._table, partitioned, values)
+        known = self._batch.get(key)
+        if known is not None:
+            return int(read_value(known))
+        last = self._batch.get(number_key(PARTITIONS, self._table))
+        number = 1 if last is None else read_value(last) + 1
+        self._batch.put(number_key(PARTITIONS, self._table), value(number))
+        self._batch.put(key, value(number))
+        self._made[number] = PartitionFields(values=values, partitioned=partitioned)
+        return int(number)
+
+
+def partition_key(table: int, partitioned: int, values: Values) -> bytes:
+    """Return the key under which the number of a partition is found by its values."""
+    return pair_key(PARTITION_NUMBER, table, partitioned) + partition_text(values).encode()

@@ -1,0 +1,34 @@
+"""What held at a position, from all that ever happened: valid txns, and what may be cleaned."""
+
+from ledger.core.evolve.evolve import fold
+from ledger.core.lists.valid_lists import ValidTxnList
+from ledger.core.lists.visibility import valid_txn_list
+from ledger.core.state.domain import DomainState
+from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, table_mark
+from ledger.reads.port import TableRow
+from tests.oracle.fold import StateFold
+
+
+def txns_at(whole: StateFold, place: int) -> ValidTxnList:
+    """Return the valid txns as of a position."""
+    now = whole.state
+    then = now if place == now.position else fold(DomainState(), whole.events_to(place))
+    return valid_txn_list(then)
+
+
+def mark_of(whole: StateFold, row: TableRow) -> TableMark:
+    """Return the mark of a table."""
+    now = whole.state
+    known = whole.definitions.get(row.table, ())
+    life = Lifetime(known[0][0] if known else 0, row.dropped)
+
+    def first_open(position: int) -> int:
+        is_old = position < now.position
+        then = fold(DomainState(), whole.events_to(position)) if is_old else now
+        found = then.tables.by_id.get(row.table)
+        if found is None:
+            return row.last_write_id + 1
+        return then.txns.first_open(row.table, found.last_write_id)
+
+    snapshots = (Snapshot(txn.opened, txn.txn) for txn in now.txns.open.values())
+    return table_mark(life, snapshots, now.position, first_open)

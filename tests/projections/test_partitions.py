@@ -1,0 +1,267 @@
+"""Partitions: the files of a condition, found by partition, and the sums of each partition."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+
+from ledger.core.predicates.predicates import compile_predicate
+from ledger.core.state.traits import traits_of
+from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
+from ledger.reads.port import FileRow, PartitionRow, Reads
+from ledger.sdk.reading import may_concern
+from projections.fold.fold import Fold
+from projections.queries import StoreReads
+from projections.store.memory import MemoryStore
+from projections.store.port import digest
+from tests.core.histories import Step
+from tests.core.parts import above, equals, footprint, table_of
+from tests.driver import Driver, write
+from tests.oracle.reads import StateReads
+from tests.projections.filing import filed, filings, texts
+from tests.projections.followed import PATIENT, Followed, rows_of
+from tests.projections.test_files import CountingStore
+from tests.web.served import serving
+
+BY_DAY = table_of(("day", "int"), ("city", "string"), by=["day"])
+DAY_1 = equals("day", "1", "int")
+CONDITIONS = (
+    DAY_1,
+    above("day", "1"),
+    '["is_null",["col","day"]]',
+    '["not",["is_null",["col","day"]]]',
+    '["or",["=",["col","day"],["lit","2","int"]],["=",["col","delay"],["lit","2","int"]]]',
+    '["and",["=",["col","day"],["lit","2","int"]],["=",["col","delay"],["lit","2","int"]]]',
+    '["lit","false","boolean"]',
+    '["unknown","rand() < 1"]',
+)
+
+
+def written(
+    domain: Driver,
+    session: int,
+    table: int,
+    adds: Sequence[AddFile] = (),
+    removes: Sequence[RemoveFile] = (),
+) -> int:
+    """Commit files; return the position."""
+    part = write(table)._replace(
+        read_at=domain.head.position,
+        writes=(),
+        footprint=listed(footprint(), FileList(adds, removes)),
+    )
+    return domain.commit(session, 0, part).control.position
+
+
+def add(path: str, *values: str | None, rows: int | None = 5, size: int = 10) -> AddFile:
+    """Return an added file."""
+    stats = "" if rows is None else f'{{"numRecords":{rows}}}'
+    return AddFile(path, values, size, 7, stats=stats)
+
+
+def filtered(reads: Reads, table: int, where: str, position: int) -> list[FileRow]:
+    """Return the files that a condition may concern, out of all files."""
+    row = reads.table(table)
+    assert row is not None
+    schema = traits_of(row.definition).schema
+    scan = compile_predicate(where, schema, derive=True)
+    found = reads.files(table, position=position)
+    return [each for each in found if scan.always or may_concern(scan, each, row, len(schema))]
+
+
+def moments(driver: Driver, reads: Reads) -> Iterator[tuple[int, int]]:
+    """Yield each table with some positions at which it can be read."""
+    for row in reads.tables(include_dropped=True):
+        end = row.dropped or driver.head.position + 1
+        yield from ((row.table, position) for position in {*range(1, end, 7), end - 1})
+
+
+def in_pages(reads: Reads, table: int, where: str, position: int) -> list[FileRow]:
+    """Return the files of a condition, requested in pages of three."""
+    found: list[FileRow] = []
+    path = vector = ""
+    while True:
+        page = reads.files(table, where=where, position=position, limit=3, path=path, vector=vector)
+        found += page
+        if len(page) < 3:
+            return found
+        path, vector = page[-1].path, page[-1].vector
+
+
+def summed(reads: Reads, table: int, position: int) -> list[tuple[int, int]]:
+    """Return the number of files and bytes by partition, from the files themselves."""
+    files = reads.files(table, position=position)
+    row = reads.table(table)
+    assert row is not None
+    keys = sorted((each.partition, each.size) for each in files)
+    groups = [list(each) for _, each in groupby(keys, key=lambda each: each[0])]
+    return sorted((len(each), sum(size for _, size in each)) for each in groups)
+
+
+@PATIENT
+@given(history=filings())
+def test_files_of_a_condition(history: list[Step]) -> None:
+    """The files of a condition are the files of the table that it may concern, in their order."""
+    driver = filed(history)
+    reads = StoreReads(rows_of(driver))
+    for table, position in moments(driver, reads):
+        for where in CONDITIONS:
+            expected = filtered(reads, table, where, position)
+            assert list(reads.files(table, where=where, position=position)) == expected
+            assert in_pages(reads, table, where, position) == expected
+
+
+@PATIENT
+@given(history=filings())
+def test_partitions_hold_the_files(history: list[Step]) -> None:
+    """The partitions of any position hold the files of that position, each file once."""
+    driver = filed(history)
+    reads = StoreReads(rows_of(driver))
+    for table, position in moments(driver, reads):
+        found = reads.partitions(table, position=position)
+        files = reads.files(table, position=position)
+        assert sum(each.files for each in found) == len(files)
+        assert sum(each.size for each in found) == sum(each.size for each in files)
+        values = {(each.partition) for each in files}
+        assert {each.partition for each in found} == values
+        assert all(each.files for each in found)
+        assert [each.number for each in found] == sorted({each.number for each in found})
+
+
+def play(domain: Driver) -> int:
+    """Make a table with files in three partitions; return the position before the last commit."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=BY_DAY)
+    adds = [add("b", "1"), add("a", "2", rows=None), add("c", "2"), add("d", "01"), add("e", None)]
+    before = written(domain, session, table, adds)
+    written(domain, session, table, [add("f", "1", rows=7, size=30)], [RemoveFile("a")])
+    return before
+
+
+def row(number: int, value: str | None, files: int, size: int, rows: int | None) -> PartitionRow:
+    """Return a partition of table 1."""
+    return PartitionRow(1, number, (value,), 0, files, size, rows)
+
+
+def test_sums() -> None:
+    """A partition has the sums of its live files, now and at an earlier position."""
+    domain = Driver()
+    before = play(domain)
+    store = rows_of(domain)
+    now = [row(1, "1", 2, 40, 12), row(2, "2", 1, 10, 5), row(3, "01", 1, 10, 5)]
+    then = [row(1, "1", 1, 10, 5), row(2, "2", 2, 20, None), row(3, "01", 1, 10, 5)]
+    null = row(4, None, 1, 10, 5)
+    with serving(lambda: StoreReads(store.reader())) as served:
+        for reads in (StoreReads(store), StateReads(domain.log), served.reads):
+            assert list(reads.partitions(1)) == [*now, null]
+            assert list(reads.partitions(1, version=1)) == [*then, null]
+            assert list(reads.partitions(1, position=before)) == [*then, null]
+            assert list(reads.partitions(1, where=DAY_1)) == [now[0], now[2]]
+            assert list(reads.partitions(1, limit=2, after=1)) == now[1:]
+            assert texts(reads.files(1, where=DAY_1)) == ["b", "d", "f"]
+            assert texts(reads.files(1, where=DAY_1, position=before)) == ["b", "d"]
+
+
+def test_a_long_condition() -> None:
+    """A condition that is too long for the head of a request is answered as a short one."""
+    domain = Driver()
+    play(domain)
+    items = ",".join(f'["lit","{number}","int"]' for number in range(1, 2_000))
+    where = f'["in",["col","day"],[{items}]]'
+    store = rows_of(domain)
+    with serving(lambda: StoreReads(store.reader())) as served:
+        assert texts(served.reads.files(1, where=where)) == ["b", "c", "d", "f"]
+        assert [each.number for each in served.reads.partitions(1, where=where)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("where", ["day = 1", "[", '"text"', "5", '["=",' + " " * 70_000 + "1]"])
+def test_no_condition(where: str) -> None:
+    """A text in another form is refused, wherever the rows are."""
+    domain = Driver()
+    play(domain)
+    store = rows_of(domain)
+    with serving(lambda: StoreReads(store.reader())) as served:
+        for reads in (StoreReads(store), StateReads(domain.log), served.reads):
+            with pytest.raises(ValueError, match="where must be a condition"):
+                reads.files(1, where=where)
+            with pytest.raises(ValueError, match="where must be a condition"):
+                reads.partitions(1, where=where)
+
+
+def test_a_path_in_two_partitions(domain: Followed) -> None:
+    """A removal finds its file by path and vector, whatever partition it names."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=BY_DAY)
+    marked = add("a", "2")._replace(vector="1")
+    written(domain, session, table, [add("a", "1"), marked])
+    place = written(domain, session, table, [], [RemoveFile("a", ("7",), vector="1")])
+    reads = domain.reads
+
+    assert texts(reads.files(table)) == ["a"]
+    assert [each.partition for each in reads.files(table)] == [("1",)]
+    assert [each.partition for each in reads.files(table, position=place - 1)] == [("1",), ("2",)]
+    assert reads.released_files(table, 9) == []
+    written(domain, session, table, [], [RemoveFile("a", ("2",))])
+    assert texts(domain.reads.released_files(table, 9)) == ["a"]
+    assert domain.reads.anomalies(None, 9) == []
+
+
+def test_sums_beyond_64_bits(domain: Followed) -> None:
+    """Sizes that a writer reports may be anything; their sum is exact."""
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=BY_DAY)
+    most = 2**63 - 1
+    written(domain, session, table, [add(each, "1", size=most) for each in "abc"])
+    assert domain.reads.partitions(table)[0].size == 3 * most
+    written(domain, session, table, [], [RemoveFile(each) for each in "ab"])
+    assert domain.reads.partitions(table)[0].size == most
+
+
+@pytest.mark.parametrize("count", [5, 200])
+def test_cost(count: int) -> None:
+    """A read costs its partitions and the files of those that match, not the files of the table."""
+    store = CountingStore()
+    domain = Followed(store)
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=BY_DAY)
+    files = [add(f"{day}/{number}", str(day)) for day in range(4) for number in range(count)]
+    before = written(domain, session, table, [add("x", "1"), add("y", "2"), *files])
+    removes = [RemoveFile(each.path) for each in files if each.partition != ("1",)]
+    written(domain, session, table, [], [*removes, RemoveFile("x")])
+    reads = domain.reads
+    one = 4 + count + 12
+
+    assert store.cost(lambda: reads.files(table, where=DAY_1)) <= one
+    assert store.cost(lambda: reads.files(table, where=DAY_1, position=before)) <= one + 3
+    assert store.cost(lambda: reads.partitions(table)) <= 4 + 12
+
+
+def test_merged_pages(domain: Followed) -> None:
+    """Pages are in the order of paths, whether partitions have many files or one each."""
+    session = domain.open_session()
+    many, each_one = (domain.create_table(session, name, made=BY_DAY) for name in "ab")
+    paths = [f"{number:04}" for number in range(0, 3_000, 7)]
+    written(domain, session, many, [add(path, str(int(path) % 3)) for path in paths])
+    written(domain, session, each_one, [add(path, path) for path in paths])
+    reads = domain.reads
+
+    for table in (many, each_one):
+        assert [each.path for each in reads.files(table)] == paths
+        assert [each.path for each in reads.files(table, limit=9, path="1000")] == [
+            path for path in paths if path > "1000"
+        ][:9]
+        assert [
+            each.path for each in in_pages(reads, table, above("day", "1"), domain.head.position)
+        ] == [path for path in paths if int(path) % 3 > 1 or (table == each_one and int(path) > 1)]
+
+
+def test_same_rows_however_batched() -> None:
+    """Rows of partitions do not depend on where a batch ends."""
+    driver = Driver()
+    play(driver)
+    one_by_one = Followed(MemoryStore())
+    fold = Fold.load(one_by_one.store, driver.log)
+    for record in driver.records:
+        fold.feed([record])
+    assert digest(one_by_one.store) == digest(rows_of(driver))
