@@ -1,13 +1,13 @@
 """The synchronized metadata cache: a pure fold of the log that answers readers by their lists.
 
 There is one entry for each table id, with the versions that its readers may still see. So no reader
-waits for an open change of a table, and an old reader keeps its view. `apply` takes accepted events
-and returns the tables they changed; nothing here does I/O or waits. An event applied before is
+waits for an open change of a table, and an old reader keeps its view. Nothing here does I/O or
+waits. An event applied before is
 skipped, so a consumer may go back to any earlier position and read on from there.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -15,9 +15,10 @@ from ledger.core.events.events import Event, LogCut
 from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
-from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, Name, Objects, described
+from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, Name, Objects, Reason, described
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import CommitMark, Entry, is_external
+from projections.cache.held import entry_bytes
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.names import TakenNames
 from projections.cache.steps import (
@@ -163,6 +164,156 @@ class CacheState:
                 return entry
         return None
 
+    def apply(self, event: Event) -> frozenset[int]:
+        """Apply an accepted event; return the tables whose objects or waiting changes differ now.
+
+        Removed entries count too. Changes of write ids alone do not.
+        """
+        position = event.control.position
+        if not self.positions.take(event):
+            return frozenset()
+        steps = [step for step in steps_of(event) if step.table and step.table not in self.gone]
+        fresh = [step for step in steps if position > self.entry(step.table).since]
+        return frozenset().union(*(self.apply_step(position, step) for step in fresh))
+
+    def apply_step(self, position: int, step: Step) -> frozenset[int]:
+        """Apply one step of an event to its entry; return the tables whose metadata differs now."""
+        entry = self.entry(step.table)
+        match step:
+            case Allocated():
+                entry.ids.allocate(step.write_id, step.txn)
+            case Ended(changes=0):
+                entry.ids.end(step.write_id, step.txn, committed=step.committed)
+            case Changed() | ChangedAtOnce() | Ended():
+                before = entry.names()
+                change_entry(entry, position, step)
+                return self._tidy(entry, before)
+            case Forgotten():
+                pass  # An aborted id that lists show as valid from now on makes no difference here.
+        return frozenset()
+
+    def read(self, wanted: Wanted) -> MetadataAnswer:
+        """Return what a reader sees, or the reason why the store must answer.
+
+        The position is that of the cache, or of the store that filled the entry if that is still
+        ahead.
+        """
+        return self.seen_in(self.resolve(wanted), wanted)
+
+    def seen_in(self, entry: Entry | None, wanted: Wanted) -> MetadataAnswer:
+        """Return what a reader sees in an entry, as `read` does."""
+        position = self.positions.last
+        if entry is not None and entry.since > position:
+            position = entry.since
+        if position < wanted.token or (wanted.own_txn and not wanted.token):
+            return MetadataAnswer(None, "store", position, "token")
+        if entry is None:
+            reason: Reason = "id_mismatch" if wanted.table else "absent"
+            return MetadataAnswer(None, "store", position, reason)
+        found = entry.find(wanted.what, wanted.ids, wanted.own_txn)
+        if found.value is None:
+            return MetadataAnswer(None, "store", position, found.reason)
+        if wanted.name not in (None, found.name) and not is_called(found.name, wanted.name):
+            return MetadataAnswer(None, "store", position, "id_mismatch")
+        return MetadataAnswer(found.value, "cache", max(position, found.position), found.reason)
+
+    def fill(self, wanted: Wanted, stored: Stored) -> bool:
+        """Keep the store's answer to a miss; return whether it was kept.
+
+        It is not kept if it shows changes that only its txn sees, if it may still change, if it is
+        not known which ids of a managed table it shows, or if the cache has applied more of the log
+        than the store: a cache never goes back. An outdated answer starts an entry only if the
+        cache would give the same answer now, so that later events follow it; otherwise it is kept
+        for exactly that list.
+        """
+        if wanted.own_txn or not stored.is_settled or stored.position < self.positions.newest():
+            return False
+        if stored.name is None or stored.objects is None:
+            return False
+        if wanted.ids is None and not is_external(stored.objects):
+            return False
+        entry, ids = self.entry(stored.table), wanted.ids or NO_IDS
+        position = stored.position if stored.is_current else self._as_of(entry, wanted, stored)
+        if entry.states is None and position and not entry.ids.lacks_committed(ids):
+            before = entry.names()
+            entry.load(position, ids, stored.name, stored.objects)
+            self.rename(entry, before)
+            return True
+        return wanted.ids is not None and entry.keep_exact(
+            stored.position, ids, stored.name, stored.objects
+        )
+
+    def evict(self, table: int) -> None:
+        """Drop the objects of a table; its ids, names and waiting changes stay."""
+        if table in self.entries:
+            self.entries[table].evict()
+
+    def size(self, table: int) -> int:
+        """Return about how many bytes the objects of a table take, 0 if none are held."""
+        entry = self.entries.get(table)
+        return 0 if entry is None else entry_bytes(entry)
+
+    def length(self, table: int) -> int:
+        """Return how many versions of a table are held."""
+        entry = self.entries.get(table)
+        return 0 if entry is None else entry.length()
+
+    def aged(self) -> list[int]:
+        """Return the tables with older versions or aborted ids, which a cut may drop."""
+        return [
+            table
+            for table, entry in self.entries.items()
+            if entry.length() > 1 or entry.ids.aborted
+        ]
+
+    def cut(self, table: int, floor: ReaderIds) -> int:
+        """Drop history that only readers need that do not see all of `floor`; return its size."""
+        entry = self.entries.get(table)
+        if entry is None:
+            return 0
+        before = entry.names()
+        gone = entry.cut(floor)
+        self.rename(entry, before)
+        return gone
+
+    def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
+        """Return a read of each of the tables for a reader that sees all that is committed."""
+        reads: list[Wanted] = []
+        for table in tables:
+            entry = self.entries.get(table)
+            if entry is not None and entry.states is not None:
+                external = is_external(entry.states.content())
+                ids = None if external else ReaderIds.of(entry.ids.listed())
+                reads.append(Wanted(None, ids, table))
+        return reads
+
+    def _tidy(self, entry: Entry, before: frozenset[Name]) -> frozenset[int]:
+        """Update names and drops after a change of an entry; return its table and any removed."""
+        self.rename(entry, before)
+        if entry.is_void():
+            self.remove(entry.table)
+        elif entry.is_dropped():
+            self.dropped[entry.table] = None
+            if len(self.dropped) > DROPS_REMEMBERED_MAX:
+                gone = self.dropped.popitem(last=False)[0]
+                self.remove(gone)
+                return frozenset((entry.table, gone))
+        return frozenset((entry.table,))
+
+    def _as_of(self, entry: Entry, wanted: Wanted, stored: Stored) -> int:
+        """Return the position of an entry if a reader sees exactly the ids ended there, else 0.
+
+        That is the position of the cache, or of the store that filled the entry. A change at once
+        may already be in an answer from a later position; the name shows it.
+        """
+        if wanted.ids is None or self.positions.ahead or entry.ids.first_unknown(wanted.ids):
+            return 0
+        assert stored.name is not None, "an answer to keep has a name"
+        is_named = entry.is_named(name_key(*stored.name), wanted.ids)
+        if not is_named or stored.position < entry.loaded:
+            return 0
+        return max(self.position, entry.loaded)
+
 
 def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> CacheState:
     """Return the cache of a domain's state, with its waiting changes."""
@@ -171,36 +322,6 @@ def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> Cach
         cache.adopt(entry)
     cache.gone = gone_of(state)
     return cache
-
-
-def apply(cache: CacheState, event: Event) -> frozenset[int]:
-    """Apply an accepted event; return the tables whose objects or waiting changes differ now.
-
-    Removed entries count too. Changes of write ids alone do not.
-    """
-    position = event.control.position
-    if not cache.positions.take(event):
-        return frozenset()
-    steps = [step for step in steps_of(event) if step.table and step.table not in cache.gone]
-    fresh = [step for step in steps if position > cache.entry(step.table).since]
-    return frozenset().union(*(apply_step(cache, position, step) for step in fresh))
-
-
-def apply_step(cache: CacheState, position: int, step: Step) -> frozenset[int]:
-    """Apply one step of an event to its entry; return the tables whose metadata differs now."""
-    entry = cache.entry(step.table)
-    match step:
-        case Allocated():
-            entry.ids.allocate(step.write_id, step.txn)
-        case Ended(changes=0):
-            entry.ids.end(step.write_id, step.txn, committed=step.committed)
-        case Changed() | ChangedAtOnce() | Ended():
-            before = entry.names()
-            change_entry(entry, position, step)
-            return tidy(cache, entry, before)
-        case Forgotten():
-            pass  # An aborted id that lists show as valid from now on makes no difference here.
-    return frozenset()
 
 
 def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | Ended) -> None:
@@ -217,45 +338,6 @@ def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | En
     entry.trim(VERSIONS_MAX)
 
 
-def tidy(cache: CacheState, entry: Entry, before: frozenset[Name]) -> frozenset[int]:
-    """Update names and drops after a change of an entry; return its table and any removed one."""
-    cache.rename(entry, before)
-    if entry.is_void():
-        cache.remove(entry.table)
-    elif entry.is_dropped():
-        cache.dropped[entry.table] = None
-        if len(cache.dropped) > DROPS_REMEMBERED_MAX:
-            gone = cache.dropped.popitem(last=False)[0]
-            cache.remove(gone)
-            return frozenset((entry.table, gone))
-    return frozenset((entry.table,))
-
-
-def read(cache: CacheState, wanted: Wanted) -> MetadataAnswer:
-    """Return what a reader sees, or the reason why the store must answer.
-
-    The position is that of the cache, or of the store that filled the entry if that is still ahead.
-    """
-    return seen_in(cache, cache.resolve(wanted), wanted)
-
-
-def seen_in(cache: CacheState, entry: Entry | None, wanted: Wanted) -> MetadataAnswer:
-    """Return what a reader sees in an entry, as `read` does."""
-    position = cache.positions.last
-    if entry is not None and entry.since > position:
-        position = entry.since
-    if position < wanted.token or (wanted.own_txn and not wanted.token):
-        return MetadataAnswer(None, "store", position, "token")
-    if entry is None:
-        return MetadataAnswer(None, "store", position, "id_mismatch" if wanted.table else "absent")
-    found = entry.find(wanted.what, wanted.ids, wanted.own_txn)
-    if found.value is None:
-        return MetadataAnswer(None, "store", position, found.reason)
-    if wanted.name not in (None, found.name) and not is_called(found.name, wanted.name):
-        return MetadataAnswer(None, "store", position, "id_mismatch")
-    return MetadataAnswer(found.value, "cache", max(position, found.position), found.reason)
-
-
 def is_called(name: Name | None, wanted: Name) -> bool:
     """Return whether a name is the wanted one; case does not count, as in Hive."""
     return name is not None and name_key(*name) == name_key(*wanted)
@@ -267,60 +349,3 @@ def at_one_position(answers: list[MetadataAnswer], position: int) -> list[Metada
         return answers
     ahead = MetadataAnswer(None, "store", position, "ahead_of_cache")
     return [ahead if each.position > position else each for each in answers]
-
-
-def fill(cache: CacheState, wanted: Wanted, stored: Stored) -> bool:
-    """Keep the store's answer to a miss; return whether it was kept.
-
-    It is not kept if it shows changes that only its txn sees, if it may still change, if it is not
-    known which ids of a managed table it shows, or if the cache has applied more of the log than
-    the store: a cache never goes back. An outdated answer starts an entry only if the cache would
-    give the same answer now, so that later events follow it; otherwise it is kept for exactly that
-    list.
-    """
-    if wanted.own_txn or not stored.is_settled or stored.position < cache.positions.newest():
-        return False
-    if stored.name is None or stored.objects is None:
-        return False
-    if wanted.ids is None and not is_external(stored.objects):
-        return False
-    entry, ids = cache.entry(stored.table), wanted.ids or NO_IDS
-    position = stored.position if stored.is_current else as_of(cache, entry, wanted, stored)
-    if entry.states is None and position and not entry.ids.lacks_committed(ids):
-        before = entry.names()
-        entry.load(position, ids, stored.name, stored.objects)
-        cache.rename(entry, before)
-        return True
-    return wanted.ids is not None and entry.keep_exact(
-        stored.position, ids, stored.name, stored.objects
-    )
-
-
-def as_of(cache: CacheState, entry: Entry, wanted: Wanted, stored: Stored) -> int:
-    """Return the position of an entry if a reader sees exactly the ids ended there, else 0.
-
-    That is the position of the cache, or of the store that filled the entry. A change at once may
-    already be in an answer from a later position; the name shows it.
-    """
-    if wanted.ids is None or cache.positions.ahead or entry.ids.first_unknown(wanted.ids):
-        return 0
-    assert stored.name is not None, "an answer to keep has a name"
-    is_named = entry.is_named(name_key(*stored.name), wanted.ids)
-    return max(cache.position, entry.loaded) if is_named and stored.position >= entry.loaded else 0
-
-
-def evict(cache: CacheState, table: int) -> None:
-    """Drop the objects of a table; its ids, names and waiting changes stay."""
-    if table in cache.entries:
-        cache.entries[table].evict()
-
-
-def cut(cache: CacheState, table: int, floor: ReaderIds) -> int:
-    """Drop the history that only readers need that do not see all of `floor`; return its size."""
-    entry = cache.entries.get(table)
-    if entry is None:
-        return 0
-    before = entry.names()
-    gone = entry.cut(floor)
-    cache.rename(entry, before)
-    return gone

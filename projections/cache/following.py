@@ -2,8 +2,7 @@
 
 It begins with the newest state checkpoint and follows the events topic in a thread of its own.
 Entries of all tables exist from the start. The tables not read for the longest time lose their
-objects first, and answers of the store replace them. The fold decides whether an entry has one
-version or several.
+objects first, and answers of the store replace them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ from contextlib import closing
 from copy import copy
 from threading import Condition, Thread
 from threading import Event as Signal
-from typing import Final, Self
+from typing import Any, Final, Protocol, Self
 
 from ledger.clock import Clock
 from ledger.core.acceptance import LogHead
@@ -25,18 +24,59 @@ from ledger.log.port import Log, Record, Topic
 from ledger.reads.lineage import Gap, gaps_of
 from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity
-from projections.cache.fold import Stored, Wanted, at_one_position
-from projections.cache.folds import CacheFold, ManyVersions
+from projections.cache.fold import Stored, Wanted, at_one_position, bootstrap
+from projections.cache.held import HeldTables
 from projections.cache.ids import ReaderIds
-from projections.cache.one_version import Tag
 from projections.cache.refusal import Refusal
 from projections.cache.rows import BYTES_MAX
-from projections.cache.source import Entries, HeldTables
+from projections.cache.source import Entries
 from projections.fold.lag import Backlog, Lag
 
 READ_MAX: Final = 2_000
 READ_WAIT_S: Final = 0.05
 AWAY_PAUSE_S: Final = 0.2
+
+
+class CacheFold(Protocol):
+    """A cache as a fold of the log, for one thread at a time."""
+
+    @property
+    def position(self) -> int:
+        """The position up to which every event is applied."""
+
+    @property
+    def entries(self) -> Mapping[int, Any]:
+        """The entries by table id."""
+
+    def apply(self, event: Event) -> Iterable[int]:
+        """Apply an accepted event, once; return the tables whose entries it may have changed."""
+
+    def resolve(self, wanted: Wanted) -> Any:
+        """Return the entry of a read, None if there is none."""
+
+    def seen_in(self, entry: Any, wanted: Wanted) -> MetadataAnswer:
+        """Return what the reader sees in its entry; without a value the store must answer."""
+
+    def fill(self, wanted: Wanted, stored: Stored) -> bool:
+        """Keep the store's answer; return whether it was kept."""
+
+    def evict(self, table: int) -> None:
+        """Forget the objects of a table."""
+
+    def size(self, table: int) -> int:
+        """Return about how many bytes the objects of a table take, 0 if none are held."""
+
+    def length(self, table: int) -> int:
+        """Return how many versions of a table are held."""
+
+    def aged(self) -> Sequence[int]:
+        """Return the tables with history that a cut may drop."""
+
+    def cut(self, table: int, floor: ReaderIds) -> int:
+        """Drop history that only readers need that do not see all of `floor`; return its size."""
+
+    def newest_reads(self, tables: Iterable[int]) -> Sequence[Wanted]:
+        """Return a read of each of the tables for the newest reader that its entry serves."""
 
 
 class FollowedEntries(Entries):
@@ -53,7 +93,7 @@ class FollowedEntries(Entries):
         end: int,
         *,
         bytes_max: int = BYTES_MAX,
-        fold: Callable[[DomainState], CacheFold] = ManyVersions,
+        fold: Callable[[DomainState], CacheFold] = bootstrap,
     ) -> None:
         state, head, offset = resumed
         self._backlog = Backlog(log)
@@ -65,7 +105,7 @@ class FollowedEntries(Entries):
         self.tables = HeldTables(bytes_max)
         self._created = state.genesis
         self._gaps = gaps_of(state)
-        self._fold = fold(state)
+        self._cache = fold(state)
         self._batches = BatchAcceptor(log, Acceptor(head), offset)
         self._at_ms = state.at
         self._applied = 0
@@ -73,7 +113,7 @@ class FollowedEntries(Entries):
         self._changed = Condition()
         self._stop = Signal()
         self._thread = Thread(target=self._run, name="lakeledger-cache", daemon=True)
-        self._hold(self._fold.tables())
+        self._hold(self._cache.entries)
 
     @classmethod
     def start(
@@ -82,7 +122,7 @@ class FollowedEntries(Entries):
         domain: int = 0,
         *,
         bytes_max: int = BYTES_MAX,
-        fold: Callable[[DomainState], CacheFold] = ManyVersions,
+        fold: Callable[[DomainState], CacheFold] = bootstrap,
     ) -> Self:
         """Return entries that follow the log from its newest checkpoint on.
 
@@ -108,14 +148,14 @@ class FollowedEntries(Entries):
         """Wait up to `timeout_s` for a further event, or one after `beyond`."""
         with self._changed:
             self._check()
-            if beyond is not None and self._has_come and self._fold.position > beyond:
+            if beyond is not None and self._has_come and self._cache.position > beyond:
                 return
             before = self._progress()
             self._changed.wait_for(lambda: self._progress() != before, timeout_s)
             self._check()
 
     def position(self) -> int:
-        return self._fold.position
+        return self._cache.position
 
     def at_ms(self) -> int:
         return self._at_ms
@@ -131,26 +171,26 @@ class FollowedEntries(Entries):
         with self._changed:
             self._check()
             if not self._has_come:
-                return [MetadataAnswer(None, "store", self._fold.position, "ahead_of_cache")] * len(
-                    wanted
-                )
+                behind = MetadataAnswer(None, "store", self._cache.position, "ahead_of_cache")
+                return [behind] * len(wanted)
             answers: list[MetadataAnswer] = []
             for each in wanted:
-                table, answer = self._fold.read(each)
-                self.tables.touch(table)
-                answers.append(answer)
-            return at_one_position(answers, self._fold.position) if len(answers) > 1 else answers
+                entry = self._cache.resolve(each)
+                if entry is not None:
+                    self.tables.touch(entry.table)
+                answers.append(self._cache.seen_in(entry, each))
+            return at_one_position(answers, self._cache.position) if len(answers) > 1 else answers
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         with self._changed:
-            is_kept = self._fold.fill(wanted, found)
+            is_kept = self._cache.fill(wanted, found)
             if is_kept:
                 self._hold([found.table])
             return is_kept
 
     def held(self) -> Sequence[Wanted]:
         with self._changed:
-            return self._fold.newest_reads(self.tables.tables())
+            return self._cache.newest_reads(self.tables.tables())
 
     def apply(self, event: Event) -> None:
         """Apply the event of this process's own command, before the log brings it again."""
@@ -158,32 +198,27 @@ class FollowedEntries(Entries):
             self._take(event)
             self._changed.notify_all()
 
-    def tag(self, table: int) -> Tag | None:
-        """Return the write ids that the entry of a table is for, None if it holds no objects."""
-        with self._changed:
-            return self._fold.tag(table)
-
     def lengths(self) -> Mapping[int, int]:
         with self._changed:
-            return {table: self._fold.length(table) for table in self.tables.tables()}
+            return {table: self._cache.length(table) for table in self.tables.tables()}
 
     def aged(self) -> Sequence[int]:
         """Return the tables with history or aborted ids; evicting objects does not change that."""
         with self._changed:
-            return [table for table in self._fold.tables() if self._fold.is_aged(table)]
+            return self._cache.aged()
 
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Drop the history below floors; return how many versions were dropped."""
         with self._changed:
-            gone = sum(self._fold.cut(*each) for each in floors.items())
+            gone = sum(self._cache.cut(*each) for each in floors.items())
             held = set(self.tables.tables())
             for table in filter(held.__contains__, floors):
-                self.tables.resize(table, self._fold.size(table))
+                self.tables.resize(table, self._cache.size(table))
             return gone
 
     def lag(self, clock: Clock) -> Lag:
         """Return how far they are behind; raises LogUnavailableError if that is not known."""
-        return self._backlog.measure(clock, self._fold.position, self._read_to, self._at_ms)
+        return self._backlog.measure(clock, self._cache.position, self._read_to, self._at_ms)
 
     def close(self) -> None:
         """Stop following."""
@@ -253,18 +288,18 @@ class FollowedEntries(Entries):
             self._created = event.body
         elif isinstance(event.body, LogCut):
             self._gaps = [*self._gaps, Gap(event.body.base, event.control.position)]
-        self._hold(self._fold.apply(event))
+        self._hold(self._cache.apply(event))
         self._applied += 1
 
     def _hold(self, tables: Iterable[int]) -> None:
         """Count the bytes of tables again, and evict the excess."""
         for table in tables:
-            size = self._fold.size(table)
+            size = self._cache.size(table)
             if not size:
                 self.tables.release(table)
                 continue
             for gone in self.tables.hold(table, size):
-                self._fold.evict(gone)
+                self._cache.evict(gone)
 
     def _progress(self) -> tuple[int, bool, bool]:
         return self._applied, self._has_come, self._ended is not None

@@ -20,15 +20,10 @@ from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity, Reached
 from projections.cache import rows_as_entries
 from projections.cache.entry import Entry
-from projections.cache.fold import CacheState, Stored, Wanted, cut, read
+from projections.cache.fold import CacheState, Stored, Wanted
+from projections.cache.held import HeldTables, entry_bytes
 from projections.cache.ids import ReaderIds
-from projections.cache.source import (
-    Entries,
-    HeldTables,
-    entry_bytes,
-    known_identity,
-    newest_reads,
-)
+from projections.cache.source import Entries, known_identity
 from projections.reads import lookups
 from projections.rows.keys import TABLE, WRITE_IDS, number_key
 from projections.store.port import RowReader
@@ -118,7 +113,7 @@ class RowEntries(Entries):
     def held(self) -> Sequence[Wanted]:
         """Return a read of each table whose entry was made."""
         with self._turn:
-            return newest_reads(self._cache, self.tables.tables())
+            return self._cache.newest_reads(self.tables.tables())
 
     def lengths(self) -> Mapping[int, int]:
         with self._turn:
@@ -131,7 +126,7 @@ class RowEntries(Entries):
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Drop the history below floors; return how many versions were dropped."""
         with self._turn:
-            gone = sum(cut(self._cache, *each) for each in floors.items())
+            gone = sum(self._cache.cut(*each) for each in floors.items())
             for entry in [self._cache.entries[each] for each in floors if each in self._stamps]:
                 self.tables.resize(entry.table, entry_bytes(entry))
             return gone
@@ -185,7 +180,7 @@ class RowEntries(Entries):
         if table is None and wanted.name is not None:
             table = rows_as_entries.table_named(self._rows, wanted.name, wanted.ids)
         if table is None or not lookups.is_row_number(table):
-            return read(self._cache, wanted)
+            return self._cache.read(wanted)
         by_id = wanted._replace(table=table)
         is_fresh = self._prepare(table)
         answer = self._answer(by_id)
@@ -224,7 +219,7 @@ class RowEntries(Entries):
         entry = self._cache.entries.get(wanted.table or 0)
         if entry is not None:
             entry.waiting = rows_as_entries.waiting(self._rows, entry.table, wanted.own_txn)
-        return read(self._cache, wanted)
+        return self._cache.read(wanted)
 
     def _stamp(self, table: int) -> Stamp:
         keys = (number_key(kind, table) for kind in (WRITE_IDS, TABLE))

@@ -4,20 +4,18 @@ Entries follow the log in this process (`following`) or the rows of another proc
 have a bound on their bytes, and evict the tables that were not read for the longest time.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, Protocol
 
-from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import ReaderBehindError
 from ledger.reads.lineage import Gap
-from ledger.reads.metadata import MetadataAnswer, Objects
+from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity
-from projections.cache.entry import Entry, Weighed, is_external
-from projections.cache.fold import CacheState, Stored, Wanted
+from projections.cache.fold import Stored, Wanted
+from projections.cache.held import HeldTables
 from projections.cache.ids import ReaderIds
 from projections.cache.rows_as_entries import stored
 from projections.fold.lag import Lag
@@ -28,7 +26,7 @@ from projections.store.port import RowReader
 class Entries(Protocol):
     """The entries of a cache; threads may share them. `tables` are the held tables."""
 
-    tables: "HeldTables"
+    tables: HeldTables
 
     def identity(self) -> Identity | None:
         """Return which ledger the entries are of, None while that is not known."""
@@ -190,96 +188,3 @@ def protected(rows: RowReader, tables: Iterable[int]) -> Iterator[tuple[int, Rea
         table = lookups.table(rows, number)
         if table is not None and table.definition.kind == "managed":
             yield number, ReaderIds.of(snapshots.valid_write_ids(rows, table, txns))
-
-
-class HeldTables:
-    """The held tables with their bytes, in the order of their last reads.
-
-    They take at most `bytes_max` bytes, except for a single table that takes more.
-    """
-
-    def __init__(self, bytes_max: int) -> None:
-        self.bytes_used = 0
-        self.evictions = 0
-        self.bytes_max = bytes_max
-        self._sizes: OrderedDict[int, int] = OrderedDict()
-
-    def touch(self, table: int) -> None:
-        """Record a read of a table."""
-        if table in self._sizes:
-            self._sizes.move_to_end(table)
-
-    def hold(self, table: int, size: int) -> list[int]:
-        """Record how many bytes a table takes; return the tables to evict for it."""
-        self.bytes_used += size - self._sizes.get(table, 0)
-        self._sizes[table] = size
-        gone: list[int] = []
-        while self.bytes_used > self.bytes_max and len(self._sizes) > 1:
-            gone.append(next(iter(self._sizes)))
-            self.release(gone[-1])
-        self.evictions += len(gone)
-        return gone
-
-    def resize(self, table: int, size: int) -> None:
-        """Record that a table takes fewer bytes now; that does not count as a read."""
-        self.bytes_used += size - self._sizes[table]
-        self._sizes[table] = size
-
-    def release(self, table: int) -> None:
-        """Record that a table is not held any more."""
-        self.bytes_used -= self._sizes.pop(table, 0)
-
-    def tables(self) -> list[int]:
-        """Return the held tables, the one read last at the end."""
-        return list(self._sizes)
-
-
-def newest_reads(cache: CacheState, tables: Iterable[int]) -> list[Wanted]:
-    """Return a read of each of the tables for a reader that sees all that is committed."""
-    reads: list[Wanted] = []
-    for table in tables:
-        entry = cache.entries.get(table)
-        if entry is not None and entry.states is not None:
-            ids = None if is_external(entry.states.content()) else ReaderIds.of(entry.ids.listed())
-            reads.append(Wanted(None, ids, table))
-    return reads
-
-
-def entry_bytes(entry: Entry) -> int:
-    """Return about how many bytes the objects of an entry take, 0 without objects.
-
-    Known sizes are reused: each change adds one version.
-    """
-    states = [] if entry.states is None else [each.content for each in entry.states.versions]
-    held = [*states, *(each.objects for each in entry.exact.values())]
-    entry.weighed = weighed(held, entry.weighed)
-    return bytes_of(held, entry.weighed)
-
-
-def objects_bytes(objects: Objects | None) -> int:
-    """Return about how many bytes one state of a table takes."""
-    return bytes_of([objects], weighed([objects], {}))
-
-
-def weighed(states: Iterable[Objects | None], before: Mapping[int, Weighed]) -> dict[int, Weighed]:
-    """Return the objects of states with their bytes, by identity: equal ones count once."""
-    distinct = {id(value): value for objects in states if objects for value in objects.values()}
-    return {
-        key: before.get(key) or Weighed(value, value_bytes(value))
-        for key, value in distinct.items()
-    }
-
-
-def bytes_of(states: Iterable[Objects | None], objects: Mapping[int, Weighed]) -> int:
-    """Return the bytes of objects and states; the name of an object takes memory in every state."""
-    names = sum(len(each or ()) for each in states)
-    return sum(each.size for each in objects.values()) + 100 * names
-
-
-def value_bytes(value: TableDefinition | str) -> int:
-    """Return about how many bytes one object takes: a column or property is a few small strings."""
-    if isinstance(value, str):
-        return 50 + len(value)
-    texts = len(value.location) + sum(len(each.type) + len(each.metadata) for each in value.columns)
-    texts += sum(len(each.key) + len(each.value) for each in value.properties)
-    return 500 + 300 * len(value.columns) + 200 * len(value.properties) + texts

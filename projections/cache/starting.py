@@ -18,10 +18,11 @@ from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity
 from projections.cache.fold import Stored, Wanted
 from projections.cache.following import FollowedEntries
+from projections.cache.held import HeldTables
 from projections.cache.ids import ReaderIds
 from projections.cache.refusal import Refusal
 from projections.cache.rows import BYTES_MAX
-from projections.cache.source import HeldTables, ServedEntries
+from projections.cache.source import ServedEntries
 from projections.fold.lag import Lag
 
 AWAY_PAUSE_S: Final = 0.5

@@ -26,13 +26,14 @@ from ledger.sdk.reading import known_row
 from ledger.sdk.refusals import body_as
 from ledger.sdk.session import UNNUMBERED
 from ledger.sdk.transaction import Transaction
-from projections.cache.folds import CacheFold, ManyVersions, OneVersion
-from projections.cache.following import FollowedEntries
+from projections.cache.fold import bootstrap
+from projections.cache.following import CacheFold
 from projections.cache.reads import MetadataCache
 from projections.cache.source import RowMetadataStore
 from projections.queries import open_reads
 from projections.store.rocks_reader import RocksReader
 from spark_sink.demo.held_log import HeldLog
+from spark_sink.demo.one_version import OneVersion, TaggedEntries
 from spark_sink.demo.report import CheckFailedError
 
 WORD: Final = "word"
@@ -41,7 +42,7 @@ WORD: Final = "word"
 Mode = Literal["one version", "many versions"]
 FOLDS: Final[Mapping[Mode, Callable[[DomainState], CacheFold]]] = {
     "one version": OneVersion,
-    "many versions": ManyVersions,
+    "many versions": bootstrap,
 }
 STEP_S: Final = 0.1
 PATIENCE_S: Final = 30.0
@@ -76,7 +77,7 @@ class Metastore:
         self._log = log
         self._mode = mode
         self._txns: dict[int, Transaction] = {}
-        self._entries = FollowedEntries.start(log, fold=FOLDS[mode])
+        self._entries = TaggedEntries.start(log, fold=FOLDS[mode])
         rows = RowMetadataStore(RocksReader.open(store))
         self._cache = MetadataCache(self._entries, rows, ledger.catalog)
         self._requests: Mapping[str, Callable[..., Answers]] = {

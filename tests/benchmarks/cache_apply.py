@@ -13,7 +13,7 @@ from ledger.core.events.events import Event
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state.domain import DomainState
 from ledger.machine.kafka.broker import Broker
-from projections.cache.fold import apply, bootstrap
+from projections.cache.fold import bootstrap
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import ABORTED_EACH, TABLES, History
 from tests.benchmarks.repeated import collected_as_in_a_role
@@ -61,7 +61,7 @@ def round_of(creation: Sequence[Event], events: Sequence[Event]) -> tuple[float,
     state = fold(DomainState(), creation)
     cache = bootstrap(state)
     with collected_as_in_a_role():
-        return rate(partial(apply, cache), events), rate(partial(evolve, state), events)
+        return rate(cache.apply, events), rate(partial(evolve, state), events)
 
 
 def rate(applied: Callable[[Event], object], events: Sequence[Event]) -> float:

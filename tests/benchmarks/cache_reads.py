@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 from ledger.machine.kafka.broker import Broker
 from ledger.reads.metadata import MetadataAnswer, Source
-from projections.cache.folds import ManyVersions, OneVersion
+from projections.cache.fold import bootstrap
 from projections.cache.reads import MetadataCache
+from spark_sink.demo.one_version import OneVersion
 from tests.benchmarks.altered_lake import (
     ABORTED_EACH,
     OPEN_S,
@@ -59,7 +60,7 @@ def hits(lake: Lake, rate: float, span: Span) -> list[Figure]:
     """Return which part of the reads each cache answers while so many alters a second happen."""
     with (
         altering(lake, rate) as altered,
-        following(lake, ManyVersions) as many,
+        following(lake, bootstrap) as many,
         following(lake, OneVersion) as one,
     ):
         ours, plain = read_all(lake, span, [many, one])
@@ -94,7 +95,7 @@ def latencies(lake: Lake, rate: float, span: Span) -> list[Figure]:
     """
     with (
         altering(lake, rate) as altered,
-        following(lake, ManyVersions) as many,
+        following(lake, bootstrap) as many,
         closing(MetadataCache.open(lake.store, lake.client.catalog)) as rows,
         following(lake, OneVersion) as one,
     ):

@@ -9,8 +9,7 @@ from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state.domain import DomainState
 from ledger.machine.kafka.broker import Broker
 from ledger.reads.metadata import MetadataAnswer, TableMetadata
-from projections.cache.fold import apply, bootstrap, read
-from projections.cache.source import newest_reads
+from projections.cache.fold import bootstrap
 from tests.benchmarks.__main__ import BENCHMARKS
 from tests.benchmarks.altered_lake import Lake, Span, altered_lake
 from tests.benchmarks.cache_apply import figures
@@ -71,12 +70,12 @@ def test_alters_of_the_history() -> None:
     cache = bootstrap(state)
     for event in history.alters(500):
         evolve(state, event)
-        apply(cache, event)
-    wanted = newest_reads(cache, state.tables.by_id)
+        cache.apply(event)
+    wanted = cache.newest_reads(state.tables.by_id)
     known = [each.definition.properties for each in state.tables.by_id.values()]
 
     assert len(set(map(tuple, known))) == TABLES
-    assert [properties(read(cache, each)) for each in wanted] == known
+    assert [properties(cache.read(each)) for each in wanted] == known
 
 
 @pytest.mark.parametrize("name", ["cache-hits", "cache-latency", "cache-apply"])

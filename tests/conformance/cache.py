@@ -10,7 +10,6 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, described
-from projections.cache import fold
 from projections.cache.fold import Stored, Wanted
 from projections.cache.ids import ReaderIds
 from projections.cache.rows_as_entries import stored
@@ -47,8 +46,8 @@ MODES = (
     Mode(
         "multi-version",
         "expect_multi_version",
-        lambda pair, wanted: fold.read(pair.multi, wanted),
-        lambda pair, wanted, found: fold.fill(pair.multi, wanted, found),
+        lambda pair, wanted: pair.multi.read(wanted),
+        lambda pair, wanted, found: pair.multi.fill(wanted, found),
     ),
 )
 
@@ -164,14 +163,14 @@ def evict(case: CacheCase, step: Step) -> None:
     pair, table = case.cache(step["cache"]), case.table_id(step["table"])
     if table in pair.one.entries:
         pair.one.entries[table].evict()
-    fold.evict(pair.multi, table)
+    pair.multi.evict(table)
 
 
 def gc(case: CacheCase, step: Step) -> None:
     """Cut the history of a table, where there is one."""
     table = case.table_id(step["table"])
     floor = ReaderIds.of(listed(step["floor"]))
-    fold.cut(case.cache(step["cache"]).multi, table, floor)
+    case.cache(step["cache"]).multi.cut(table, floor)
 
 
 METADATA_FIELDS = {"txn", "table", "metadata", "write_id", "via_cache", "writer_list"}

@@ -17,9 +17,9 @@ from ledger.core.state.tables import Pending, Table
 from ledger.log import checkpoints
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.bootstrap import entries_of
-from projections.cache.fold import AppliedPositions, CacheState, apply
+from projections.cache.fold import AppliedPositions, CacheState
 from projections.cache.ids import ReaderIds
-from projections.cache.one_version import OneVersionCache
+from spark_sink.demo.one_version import OneVersionCache
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger
 
 Step = Mapping[str, Any]
@@ -36,7 +36,7 @@ class CasePair:
     def apply(self, event: Event) -> None:
         """Apply an event in both modes."""
         self.one.apply(event)
-        apply(self.multi, event)
+        self.multi.apply(event)
 
     def load(self, state: DomainState, table: int) -> None:
         """Load one table as a state has it."""

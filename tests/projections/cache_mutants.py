@@ -15,8 +15,8 @@ from projections.cache.entry import CommitMark, Entry
 from projections.cache.fold import AppliedPositions, Stored, Wanted
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
-from projections.cache.one_version import Tag, TaggedEntry
 from projections.cache.steps import Ended
+from spark_sink.demo.one_version import Tag, TaggedEntry
 from tests.projections.cache_play import ANY_ORDER, IN_ORDER, Make, MultiVersion, OneVersion
 
 

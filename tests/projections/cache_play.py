@@ -17,12 +17,13 @@ from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.log import checkpoints
 from ledger.reads.metadata import MetadataAnswer, Reason
-from projections.cache import fold, one_version
+from projections.cache import fold
 from projections.cache.entry import Entry
 from projections.cache.fold import CacheState, Stored, Wanted
 from projections.cache.ids import ReaderIds
-from projections.cache.one_version import OneVersionCache, TaggedEntry
 from projections.cache.rows_as_entries import stored
+from spark_sink.demo import one_version
+from spark_sink.demo.one_version import OneVersionCache, TaggedEntry
 from tests.driver import CATALOG
 from tests.projections.cache_history import WHATS, Played, Reader, Told, as_told, told
 
@@ -89,19 +90,19 @@ class MultiVersion:
 
     def apply(self, event: Event) -> None:
         """Apply an event."""
-        fold.apply(self.cache, event)
+        self.cache.apply(event)
 
     def read(self, wanted: Wanted) -> MetadataAnswer:
         """Answer a reader or send it to the store."""
-        return fold.read(self.cache, wanted)
+        return self.cache.read(wanted)
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
         """Keep what the store answered, if that is of use."""
-        return fold.fill(self.cache, wanted, found)
+        return self.cache.fill(wanted, found)
 
     def evict(self, table: int) -> None:
         """Forget a table."""
-        fold.evict(self.cache, table)
+        self.cache.evict(table)
 
 
 class OneVersion:

@@ -3,8 +3,8 @@
 from ledger.core.commands import Column, TableDefinition
 from ledger.reads.metadata import TABLE, Objects
 from projections.cache.entry import CommitMark, Entry
+from projections.cache.held import entry_bytes, objects_bytes
 from projections.cache.objects import Effect
-from projections.cache.source import entry_bytes, objects_bytes
 
 COLUMNS = 10
 VERSIONS = 50

@@ -10,28 +10,33 @@ from ledger.core.commands import TableKind
 from ledger.core.state.domain import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.reads.metadata import Bounds, Read
-from projections.cache.fold import Wanted
-from projections.cache.folds import CacheFold, ManyVersions, OneVersion
-from projections.cache.following import FollowedEntries
+from ledger.reads.metadata import Bounds, MetadataAnswer, Read
+from projections.cache.fold import Wanted, bootstrap
+from projections.cache.following import CacheFold, FollowedEntries
 from projections.cache.ids import ReaderIds
-from projections.cache.one_version import OneVersionCache, bootstrap
 from projections.cache.reads import MetadataCache
 from projections.cache.rows_as_entries import stored
 from projections.cache.source import RowMetadataStore
+from spark_sink.demo import one_version
+from spark_sink.demo.one_version import OneVersion, OneVersionCache
 from tests.driver import CATALOG
 from tests.projections.cached import listed, location, made
 from tests.projections.followed import Followed
 
 Begin = Callable[[DomainState], CacheFold]
 
-FOLDS = pytest.mark.parametrize("fold", [ManyVersions, OneVersion])
+FOLDS = pytest.mark.parametrize("fold", [bootstrap, OneVersion])
 
 
 def by_list(table: int, ids: str | None) -> Wanted:
     """Return a read of a table by the list `hwm:open ids`, or without one."""
     written = listed(ids)
     return Wanted(None, None if written is None else ReaderIds.of(written), table)
+
+
+def read(cache: CacheFold, wanted: Wanted) -> MetadataAnswer:
+    """Return what a reader sees in a cache."""
+    return cache.seen_in(cache.resolve(wanted), wanted)
 
 
 class Behind(MemoryLog):
@@ -65,7 +70,7 @@ def test_what_is_seen_without_a_list_is_not_kept_of_a_managed_table(fold: Begin)
     kept = cache.fill(by_list(table, None), stored(domain.rows, by_list(table, None)))
 
     assert not kept
-    assert location(cache.read(by_list(table, "0:"))[1]) is None
+    assert location(read(cache, by_list(table, "0:"))) is None
 
 
 @FOLDS
@@ -112,7 +117,7 @@ def test_a_store_behind_what_was_applied_ahead_fills_nothing(fold: Begin) -> Non
         cache.apply(event)
 
     assert kept == [False, True]
-    assert location(cache.read(reader)[1]) == "x1"
+    assert location(read(cache, reader)) == "x1"
 
 
 @FOLDS
@@ -123,10 +128,12 @@ def test_nothing_is_told_of_a_table_that_is_not_held(fold: Begin) -> None:
     cache = fold(domain.state)
     cache.evict(table)
 
-    assert [cache.read(by_list(each, "0:"))[0] for each in (table, 9)] == [table, 0]
+    entries = [cache.resolve(by_list(each, "0:")) for each in (table, 9)]
+
+    assert [entry and entry.table for entry in entries] == [table, None]
     for each in (table, 9):
-        said = cache.size(each), cache.length(each), cache.is_aged(each), cache.tag(each)
-        assert said == (0, 0, False, None)
+        assert (cache.size(each), cache.length(each)) == (0, 0)
+    assert cache.aged() == []
     assert cache.newest_reads([table, 9]) == []
 
 
@@ -156,7 +163,7 @@ class Evicted:
 
     def read(self, ids: str) -> str | None:
         """Return where the table lies for a list, None if the cache does not tell."""
-        return location(self.cache.read(by_list(self.table, ids))[1])
+        return location(read(self.cache, by_list(self.table, ids)))
 
 
 @FOLDS
@@ -170,7 +177,7 @@ def test_what_a_cache_behind_would_tell_itself_begins_an_entry(fold: Begin) -> N
 
     assert kept == (True, "v0")
     assert it.read("2:") == "v2"
-    assert it.read("1:") == ("v1" if fold is ManyVersions else None)
+    assert it.read("1:") == ("v1" if fold is bootstrap else None)
 
 
 @FOLDS
@@ -189,7 +196,7 @@ def test_what_came_from_the_store_is_not_older_for_coming_again(fold: Begin) -> 
     for event in behind:
         cache.apply(event)
 
-    assert (kept, location(cache.read(reader)[1])) == ([True, True], "v1")
+    assert (kept, location(read(cache, reader))) == ([True, True], "v1")
 
 
 @FOLDS
@@ -221,7 +228,7 @@ def test_a_cache_with_events_ahead_begins_no_entry_behind(fold: Begin) -> None:
 
 def test_a_name_from_later_begins_no_entry() -> None:
     """A new name that all readers see at once stands in the store's answer to an old list too."""
-    it = Evicted(ManyVersions)
+    it = Evicted(bootstrap)
     it.alter("v1")
     it.domain.rename_table(it.session, it.table, "r")
     it.fill("0:")
@@ -234,7 +241,7 @@ def waiting_for(it: Evicted) -> tuple[OneVersionCache, int]:
     """Return the cache of a domain in which a txn altered the table, and that txn."""
     txn = it.domain.open_txn(it.session)
     it.domain.alter_table(it.session, it.table, made("v1"), "ALTER", txn=txn)
-    return bootstrap(deepcopy(it.domain.state)), txn
+    return one_version.bootstrap(deepcopy(it.domain.state)), txn
 
 
 def test_an_entry_that_waits_is_for_readers_of_its_change_alone() -> None:
@@ -268,7 +275,7 @@ def test_a_creation_that_comes_late_brings_nothing_old(kind: TableKind) -> None:
     domain = Followed()
     session = domain.open_session()
     txn = domain.open_txn(session) if kind == "managed" else 0
-    cache = bootstrap(deepcopy(domain.state))
+    cache = one_version.bootstrap(deepcopy(domain.state))
     table = domain.create_table(session, "x", txn=txn, made=made("x0", kind))
     altered = domain.alter_table(session, table, made("x1", kind), "ALTER", txn=txn)
     for event in (altered, domain.events[-2]):

@@ -6,10 +6,9 @@ from copy import deepcopy
 import pytest
 
 from ledger.log.checkpoints import Checkpoint
-from projections.cache.folds import OneVersion
-from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.source import Entries
+from spark_sink.demo.one_version import OneVersion, TaggedEntries
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.cached import Cached, listed, location, made
 from tests.projections.followed import Followed
@@ -21,7 +20,7 @@ SMALL = 2_000
 def one_version(bytes_max: int) -> Cached:
     """Return a domain under entries with one version a table."""
     domain = Followed()
-    entries = FollowedEntries.start(domain.log, bytes_max=bytes_max, fold=OneVersion)
+    entries = TaggedEntries.start(domain.log, bytes_max=bytes_max, fold=OneVersion)
     return Cached(domain, entries, ManualClock())
 
 
@@ -35,7 +34,7 @@ def cached() -> Iterator[Cached]:
 
 def tag(entries: Entries, table: int) -> tuple[int, tuple[int, ...], bool]:
     """Return mark, exceptions and flag of the entry of a table."""
-    assert isinstance(entries, FollowedEntries)
+    assert isinstance(entries, TaggedEntries)
     found = entries.tag(table)
     assert found is not None
     assert found.ids is not None
@@ -109,7 +108,7 @@ def test_event_told_beforehand_counts_once() -> None:
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
     state, head, end = deepcopy((domain.state, domain.head, len(domain.records)))
-    entries = FollowedEntries(domain.log, Checkpoint(state, head, end), end, fold=OneVersion)
+    entries = TaggedEntries(domain.log, Checkpoint(state, head, end), end, fold=OneVersion)
     txn = domain.open_txn(session)
 
     entries.apply(domain.alter_table(session, table, made("v1"), "ALTER", txn=txn))

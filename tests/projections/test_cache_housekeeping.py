@@ -17,14 +17,14 @@ from ledger.errors import ReaderBehindError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.port import Topic
 from ledger.reads.metadata import Metadata, MetadataAnswer
-from projections.cache.fold import CacheState, apply, bootstrap, cut, evict, fill, read
-from projections.cache.following import FollowedEntries
+from projections.cache.fold import CacheState, bootstrap
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.rows_as_entries import stored
 from projections.cache.source import Entries, RowMetadataStore, protected
 from projections.cache.starting import StartingEntries
+from spark_sink.demo.one_version import TaggedEntries
 from tests.conformance.case_ledger import ManualClock
 from tests.core.histories import QUICK, Step
 from tests.driver import CATALOG
@@ -49,7 +49,7 @@ def kept(history: Played) -> CacheState:
     """Return the cache that followed a history from its first event."""
     cache = bootstrap(DomainState())
     for event in history.events:
-        apply(cache, event)
+        cache.apply(event)
     return cache
 
 
@@ -60,7 +60,7 @@ def floors(history: Played) -> dict[int, ReaderIds]:
 
 def answers(cache: CacheState, readers: list[Reader]) -> list[MetadataAnswer]:
     """Return what the readers are told."""
-    return [read(cache, wanted(each)) for each in readers]
+    return [cache.read(wanted(each)) for each in readers]
 
 
 def protected_readers(history: Played) -> list[Reader]:
@@ -86,7 +86,7 @@ def test_a_cut_keeps_all_answers_above_the_watermark(steps: list[Step]) -> None:
     before = answers(cache, readers)
 
     for each in floors(history).items():
-        cut(cache, *each)
+        cache.cut(*each)
 
     after = answers(cache, readers)
     assert after == before
@@ -97,7 +97,7 @@ def test_a_cut_tells_nobody_what_is_wrong(seed: int) -> None:
     """Whoever is not protected is told what its list says, or sent on."""
     history, cache = drawn(seed), kept(drawn(seed))
     for each in floors(history).items():
-        cut(cache, *each)
+        cache.cut(*each)
     applied = range(len(history.events) + 1)
 
     found = zip(history.readers, answers(cache, history.readers), strict=True)
@@ -114,7 +114,7 @@ def test_a_cut_tells_nobody_what_is_wrong(seed: int) -> None:
 def test_cuts_let_go_of_something() -> None:
     """The histories above hold versions that nobody needs any more."""
     gone = [
-        cut(kept(drawn(seed)), *each) for seed in range(20) for each in floors(drawn(seed)).items()
+        kept(drawn(seed)).cut(*each) for seed in range(20) for each in floors(drawn(seed)).items()
     ]
 
     assert sum(gone) > 10
@@ -127,11 +127,11 @@ def test_a_cache_made_anew_is_the_one_that_was_kept(steps: list[Step]) -> None:
     history = played(steps)
     cache, store = kept(history), history.store(len(history.events))
     for table in history.changes:
-        evict(cache, table)
+        cache.evict(table)
     anew = CacheState(cache.positions)
     for reader in history.readers:
         for each in (cache, anew):
-            fill(each, wanted(reader), stored(store, wanted(reader)))
+            each.fill(wanted(reader), stored(store, wanted(reader)))
     whole = kept(history)
 
     pairs = [
@@ -277,7 +277,7 @@ def test_a_held_snapshot_is_not_cut(in_memory: Followed, kind: str) -> None:
 
 def aborted(cached: Cached) -> int:
     """Return how many aborted ids the entry of the table knows."""
-    assert isinstance(cached.cache.entries, FollowedEntries)
+    assert isinstance(cached.cache.entries, TaggedEntries)
     tag = cached.cache.entries.tag(cached.table)
     assert tag is not None
     assert tag.ids is not None
@@ -286,7 +286,7 @@ def aborted(cached: Cached) -> int:
 
 def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
     """Aborted ids behind the watermark go with the history; older readers are still answered."""
-    cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
+    cached = Cached(in_memory, TaggedEntries.start(in_memory.log), ManualClock())
     reader = in_memory.open_txn(cached.session, "read_only")
     for n in range(1, 6):
         txn = in_memory.open_txn(cached.session)
@@ -308,7 +308,7 @@ def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
 
 def test_forgotten_aborts_of_a_table_without_history(in_memory: Followed) -> None:
     """Aborted ids go also where no version does."""
-    cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
+    cached = Cached(in_memory, TaggedEntries.start(in_memory.log), ManualClock())
     for _ in range(5):
         txn = in_memory.open_txn(cached.session)
         in_memory.allocate(cached.session, [txn], [cached.table])

@@ -7,7 +7,7 @@ import pytest
 from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import TableMetadata, described
-from projections.cache.fold import Wanted, apply, bootstrap, read
+from projections.cache.fold import Wanted, bootstrap
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.cache.rows_as_entries import changes, ids_of, stored
 from projections.rows.keys import (
@@ -148,12 +148,12 @@ def test_own_changes_end_with_the_table(
     drop(domain, session, table, txn)
     cache = bootstrap(DomainState())
     for event in domain.events:
-        apply(cache, event)
+        cache.apply(event)
     wanted = Wanted(None, NO_IDS, table, own_txn=txn, token=domain.head.position)
     found = stored(domain.rows, wanted)
 
     assert (found.table, found.name, found.objects) == (table, None, None)
-    assert read(cache, wanted).value is None
+    assert cache.read(wanted).value is None
 
 
 def test_how_final_an_answer_is(domain: Followed) -> None:

@@ -15,13 +15,7 @@ from projections.cache.fold import (
     CacheState,
     Stored,
     Wanted,
-    apply,
-    apply_step,
     bootstrap,
-    cut,
-    evict,
-    fill,
-    read,
 )
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.cache.objects import Effect
@@ -56,7 +50,7 @@ class Scene:
     def catch_up(self) -> None:
         """Apply every event; those applied before are passed over."""
         for event in self.domain.events:
-            apply(self.cache, event)
+            self.cache.apply(event)
 
     def alter(self, word: str, *, txn: int = 0) -> None:
         """Alter the table."""
@@ -64,7 +58,7 @@ class Scene:
 
     def read(self, reader: ReaderIds | None, **how: Any) -> tuple[str | None, Reason]:
         """Read the table by name; return its location and why."""
-        answer = read(self.cache, Wanted(T, reader, **how))
+        answer = self.cache.read(Wanted(T, reader, **how))
         found = answer.value
         place = found.definition.location if isinstance(found, TableMetadata) else None
         return place, answer.reason
@@ -95,8 +89,8 @@ def test_what_changed_is_told(scene: Scene) -> None:
     scene.domain.commit(scene.session, txn)
     new = scene.domain.events[-4:]
 
-    assert [apply(scene.cache, event) for event in new] == [set(), set(), {1}, {1}]
-    assert [apply(scene.cache, event) for event in new] == [set()] * 4
+    assert [scene.cache.apply(event) for event in new] == [set(), set(), {1}, {1}]
+    assert [scene.cache.apply(event) for event in new] == [set()] * 4
 
 
 def test_refusals_have_reasons(scene: Scene) -> None:
@@ -132,9 +126,9 @@ def test_an_id_that_has_lost_its_name_is_refused(scene: Scene) -> None:
 )
 def test_what_may_be_wrong_is_not_kept(scene: Scene, refused: dict[str, Any]) -> None:
     """An answer that is not final, or older than the cache, or none, is no answer for others."""
-    evict(scene.cache, scene.table)
+    scene.cache.evict(scene.table)
 
-    kept = fill(scene.cache, Wanted(T, NO_IDS), scene.stored("v0", **refused))
+    kept = scene.cache.fill(Wanted(T, NO_IDS), scene.stored("v0", **refused))
 
     assert not kept
     assert scene.read(NO_IDS) == (None, "absent")
@@ -142,9 +136,9 @@ def test_what_may_be_wrong_is_not_kept(scene: Scene, refused: dict[str, Any]) ->
 
 def test_what_its_owner_sees_is_not_kept(scene: Scene) -> None:
     """A txn's own read is no answer for anyone, not even for a list that looks the same."""
-    evict(scene.cache, scene.table)
+    scene.cache.evict(scene.table)
 
-    assert not fill(scene.cache, Wanted(T, ids(1), own_txn=1, token=1), scene.stored("v1"))
+    assert not scene.cache.fill(Wanted(T, ids(1), own_txn=1, token=1), scene.stored("v1"))
     assert scene.read(ids(1)) == (None, "absent")
 
 
@@ -153,8 +147,8 @@ def test_what_is_current_begins_an_entry(scene: Scene) -> None:
     waiting = scene.domain.open_txn(scene.session)
     scene.alter("v1", txn=waiting)
     scene.alter("v2")
-    evict(scene.cache, scene.table)
-    kept = fill(scene.cache, Wanted(T, ids(2, 1)), scene.stored("v2"))
+    scene.cache.evict(scene.table)
+    kept = scene.cache.fill(Wanted(T, ids(2, 1)), scene.stored("v2"))
     scene.catch_up()
     before = scene.read(ids(2, 1))
     scene.domain.tidy(txns=[waiting])
@@ -171,8 +165,8 @@ def test_what_is_old_is_kept_for_its_list_alone(scene: Scene) -> None:
     """Events between the cache and the store would not fit what a list between them sees."""
     scene.alter("v1")
     scene.alter("v2")
-    evict(scene.cache, scene.table)
-    kept = fill(scene.cache, Wanted(T, ids(1)), scene.stored("v1", is_current=False))
+    scene.cache.evict(scene.table)
+    kept = scene.cache.fill(Wanted(T, ids(1)), scene.stored("v1", is_current=False))
     scene.catch_up()
 
     assert kept
@@ -182,11 +176,11 @@ def test_what_is_old_is_kept_for_its_list_alone(scene: Scene) -> None:
 
 def test_what_is_kept_for_lists_is_bounded(scene: Scene) -> None:
     """Of what was kept for single lists the oldest goes, and all of it with the objects."""
-    evict(scene.cache, scene.table)
+    scene.cache.evict(scene.table)
     for hwm in range(1, EXACT_MAX + 2):
-        fill(scene.cache, Wanted(T, ids(hwm)), scene.stored(f"v{hwm}", is_current=False))
+        scene.cache.fill(Wanted(T, ids(hwm)), scene.stored(f"v{hwm}", is_current=False))
     found = [scene.read(ids(hwm))[0] for hwm in (1, 2, EXACT_MAX + 1)]
-    evict(scene.cache, scene.table)
+    scene.cache.evict(scene.table)
 
     assert found == [None, "v2", f"v{EXACT_MAX + 1}"]
     assert scene.read(ids(2)) == (None, "absent")
@@ -204,12 +198,12 @@ def test_an_old_name_is_an_old_version(scene: Scene) -> None:
 
 def test_a_change_at_once_ends_what_was_kept(scene: Scene) -> None:
     """What was kept for a list is let go when the table changes for every list."""
-    evict(scene.cache, scene.table)
-    fill(scene.cache, Wanted(T, ids(1)), scene.stored("v1", is_current=False))
+    scene.cache.evict(scene.table)
+    scene.cache.fill(Wanted(T, ids(1)), scene.stored("v1", is_current=False))
     scene.domain.rename_table(scene.session, scene.table, "r")
     scene.catch_up()
 
-    assert read(scene.cache, Wanted(None, ids(1), scene.table)).reason == "absent"
+    assert scene.cache.read(Wanted(None, ids(1), scene.table)).reason == "absent"
 
 
 def test_old_versions_are_cut(scene: Scene) -> None:
@@ -217,7 +211,7 @@ def test_old_versions_are_cut(scene: Scene) -> None:
     for word in ("v1", "v2", "v3"):
         scene.alter(word)
     scene.catch_up()
-    cut(scene.cache, scene.table, ids(2))
+    scene.cache.cut(scene.table, ids(2))
 
     found = [scene.read(ids(hwm)) for hwm in range(4)]
 
@@ -245,8 +239,8 @@ def test_eviction_keeps_what_cannot_be_read_again(scene: Scene) -> None:
     txn = scene.domain.open_txn(scene.session)
     scene.alter("v1", txn=txn)
     scene.catch_up()
-    evict(scene.cache, scene.table)
-    fill(scene.cache, Wanted(T, ids(1, 1)), scene.stored("v0"))
+    scene.cache.evict(scene.table)
+    scene.cache.fill(Wanted(T, ids(1, 1)), scene.stored("v0"))
     scene.domain.commit(scene.session, txn)
     scene.catch_up()
 
@@ -273,8 +267,8 @@ def test_dropped_tables_are_forgotten_in_the_end() -> None:
     create = Effect(T, objects_of(made("v0")), creates=True)
     told: list[frozenset[int]] = []
     for table in range(1, DROPS_REMEMBERED_MAX + 3):
-        apply_step(cache, 2 * table, ChangedAtOnce(table, create))
-        told.append(apply_step(cache, 2 * table + 1, ChangedAtOnce(table, Effect(drops=True))))
+        cache.apply_step(2 * table, ChangedAtOnce(table, create))
+        told.append(cache.apply_step(2 * table + 1, ChangedAtOnce(table, Effect(drops=True))))
 
     last = DROPS_REMEMBERED_MAX + 2
     assert told[-3:] == [{last - 2}, {last - 1, 1}, {last, 2}]
@@ -285,14 +279,14 @@ def test_dropped_tables_are_forgotten_in_the_end() -> None:
 def cut_behind(scene: Scene) -> None:
     """Let go of what the table was before its newest version."""
     entry = scene.cache.entries[scene.table]
-    cut(scene.cache, scene.table, ReaderIds.of(entry.ids.listed()))
+    scene.cache.cut(scene.table, ReaderIds.of(entry.ids.listed()))
 
 
 def filled_anew(scene: Scene) -> None:
     """Evict the table and fill it with what it is now."""
-    evict(scene.cache, scene.table)
-    assert fill(
-        scene.cache, Wanted(None, ids(1), scene.table), scene.stored("v0", name=(CATALOG, "r"))
+    scene.cache.evict(scene.table)
+    assert scene.cache.fill(
+        Wanted(None, ids(1), scene.table), scene.stored("v0", name=(CATALOG, "r"))
     )
 
 
@@ -348,12 +342,12 @@ def test_ids_of_a_table_that_is_gone_are_passed_over(
 def test_changes_without_objects_are_missed(scene: Scene) -> None:
     """A creation that comes after later changes were seen without it begins nothing."""
     late = CacheState()
-    apply_step(late, 9, Changed(scene.table, 5, 1, 1, Effect(objects=objects_of(made("v1")))))
-    apply_step(late, 10, Ended(scene.table, 5, 1, 1, committed=True))
+    late.apply_step(9, Changed(scene.table, 5, 1, 1, Effect(objects=objects_of(made("v1")))))
+    late.apply_step(10, Ended(scene.table, 5, 1, 1, committed=True))
     create = Effect(T, objects_of(made("v0")), creates=True)
-    apply_step(late, 3, ChangedAtOnce(scene.table, create))
+    late.apply_step(3, ChangedAtOnce(scene.table, create))
 
-    assert read(late, Wanted(T, ids(1))).reason == "absent"
+    assert late.read(Wanted(T, ids(1))).reason == "absent"
 
 
 def test_values_are_shared(scene: Scene) -> None:

@@ -7,7 +7,7 @@ same steps as `fold`, for comparison with the page. A process that writes may ap
 before the log brings it: `apply` skips events that were applied before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ from ledger.reads.metadata import Metadata, MetadataAnswer, Name, Objects, Reaso
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import CommitMark, Entry, WaitingChanges, is_external
 from projections.cache.fold import AppliedPositions, Stored, Wanted
+from projections.cache.following import FollowedEntries
+from projections.cache.held import objects_bytes
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
 from projections.cache.steps import (
@@ -192,19 +194,37 @@ class OneVersionCache:
                 step = Changed(entry.table, txn, waiting.write_id, number, effect)
                 own.change(step, entry.since)
 
-    def apply(self, event: Event) -> None:
-        """Apply an accepted event, once."""
+    @property
+    def position(self) -> int:
+        """The position up to which every event is applied."""
+        return self.positions.last
+
+    def begin(self, state: DomainState) -> None:
+        """Begin with a domain's state, with its waiting changes."""
+        for entry in entries_of(state).values():
+            self.adopt(entry)
+        self.gone = gone_of(state)
+
+    def apply(self, event: Event) -> set[int]:
+        """Apply an accepted event, once; return the tables that it may have changed."""
         position = event.control.position
+        tables: set[int] = set()
         if not self.positions.take(event):
-            return
+            return tables
         for step in steps_of(event):
+            if isinstance(step, Changed | ChangedAtOnce | Ended):
+                tables.add(step.table)
             for entry in self._concerned(step):
                 if position > entry.since:
                     apply_step(entry, position, step)
+        return tables
 
     def read(self, wanted: Wanted) -> MetadataAnswer:
         """Return what a reader sees, or the reason why the store must answer."""
-        entry = self.resolve(wanted)
+        return self.seen_in(self.resolve(wanted), wanted)
+
+    def seen_in(self, entry: TaggedEntry | None, wanted: Wanted) -> MetadataAnswer:
+        """Return what a reader sees in an entry, as `read` does."""
         position = self.positions.last if entry is None else max(self.positions.last, entry.since)
         reason = self._refuses(wanted, entry, position)
         if reason is not None or entry is None:
@@ -247,6 +267,42 @@ class OneVersionCache:
             return self.entries.get(wanted.table or 0)
         named = (each for each in self.entries.values() if is_called(each, wanted.name))
         return next(named, None)
+
+    def evict(self, table: int) -> None:
+        """Forget the objects of a table."""
+        if table in self.entries:
+            self.entries[table].evict()
+
+    def size(self, table: int) -> int:
+        """Return about how many bytes the objects of a table take, 0 if none are held."""
+        entry = self.held(table)
+        return 0 if entry is None else objects_bytes(entry.objects)
+
+    def length(self, table: int) -> int:
+        """Return how many versions of a table are held."""
+        return int(self.held(table) is not None)
+
+    def aged(self) -> list[int]:
+        """Return no table: one version has no history."""
+        return []
+
+    def cut(self, table: int, floor: ReaderIds) -> int:  # noqa: ARG002
+        """Drop nothing: one version has no history."""
+        return 0
+
+    def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
+        """Return a read of each of the tables for the readers that its entry serves."""
+        tags = {table: entry.tag() for table in tables if (entry := self.held(table)) is not None}
+        return [
+            Wanted(None, None if tag.ids is None else ReaderIds.of(tag.ids), table)
+            for table, tag in tags.items()
+            if tag.is_committed
+        ]
+
+    def held(self, table: int) -> TaggedEntry | None:
+        """Return the entry of a table, None if it holds no objects."""
+        entry = self.entries.get(table)
+        return entry if entry is not None and entry.objects is not None else None
 
     def _entry(self, table: int) -> TaggedEntry:
         found = self.entries.get(table)
@@ -300,7 +356,35 @@ def bootstrap(
 ) -> OneVersionCache:
     """Return the cache of a domain's state, with its waiting changes."""
     cache = OneVersionCache(state.position, blank=blank)
-    for entry in entries_of(state).values():
-        cache.adopt(entry)
-    cache.gone = gone_of(state)
+    cache.begin(state)
     return cache
+
+
+class OneVersion(OneVersionCache):
+    """The form that follows the log: as on the page, only the log brings an entry up to date.
+
+    A miss starts an entry only if the table has no entry, so a reader ahead of the log does not
+    move the entry ahead for all others.
+    """
+
+    def __init__(self, state: DomainState) -> None:
+        super().__init__(state.position)
+        self.begin(state)
+
+    def fill(self, wanted: Wanted, stored: Stored) -> bool:
+        """Keep what the store answered, if nothing is held."""
+        return self.held(stored.table) is None and super().fill(wanted, stored)
+
+
+class TaggedEntries(FollowedEntries):
+    """Entries of either form that follow the log, and the readers that each entry is for."""
+
+    def tag(self, table: int) -> Tag | None:
+        """Return the ids that the entry of a table is for, None if it holds no objects."""
+        with self._changed:
+            entry = self._cache.entries.get(table)
+            if isinstance(entry, TaggedEntry):
+                return None if entry.objects is None else entry.tag()
+            if entry is None or entry.states is None:
+                return None
+            return Tag(entry.ids.listed(), not entry.waiting)
