@@ -80,7 +80,11 @@ def cached_table(
     def resolved(tables: HostTables) -> HostTable:
         return tables.resolve(name, snapshot, where=where, record=record, time_zone=zone)
 
-    found = host_tables().ask(resolved) if tables is None else resolved(tables)
+    if tables is not None:
+        found = resolved(tables)
+    else:
+        with host_tables().use() as own:
+            found = resolved(own)
     table = found.metadata.definition
     table = table._replace(partition_columns=partition_columns(table))
     properties = {each.key.lower(): each.value for each in table.properties}

@@ -2,25 +2,26 @@
 
 There is one entry for each table id, with the versions that its readers may still see. So no reader
 waits for an open change of a table, and an old reader keeps its view. Nothing here does I/O or
-waits. An event applied before is
-skipped, so a consumer may go back to any earlier position and read on from there.
+waits. An event applied before is skipped, so a consumer may go back to any earlier position and
+read on from there.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from ledger.core.events.events import Event, LogCut
 from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
-from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, Name, Objects, Reason, described
+from ledger.reads.metadata import MetadataAnswer, Name, Reason
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import CommitMark, Entry, is_external
 from projections.cache.held import entry_bytes
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.names import TakenNames
+from projections.cache.ports import Stored, Wanted
 from projections.cache.steps import (
     Allocated,
     Changed,
@@ -32,45 +33,6 @@ from projections.cache.steps import (
 )
 
 VERSIONS_MAX: Final = 64
-
-
-class Wanted(NamedTuple):
-    """A read: an object of the table with a name, an id, or both.
-
-    `ids` is None for a reader without a list. `own_txn` is the txn it reads in, `token` the
-    position it must see at least; 0 stands for no txn and no token. A reader sees its own changes
-    only with the token of the last of them.
-    """
-
-    name: Name | None
-    ids: ReaderIds | None
-    table: int | None = None
-    what: str = TABLE
-    own_txn: int = 0
-    token: int = 0
-
-
-class Stored(NamedTuple):
-    """The store's answer about a table for one list, as of its own position.
-
-    `is_settled`: every id valid in the list has ended, except the id of the reader's own txn, so
-    the answer to others never changes. `is_current`: the list also holds every id committed up to
-    the position. `can_settle`: a later position may end ids of the list.
-    """
-
-    position: int
-    is_settled: bool
-    is_current: bool
-    table: int
-    name: Name | None
-    objects: Objects | None
-    can_settle: bool = True
-
-    def value(self, what: str) -> Metadata | None:
-        """Return one object of the table, None if there is no such table or object."""
-        if self.name is None or self.objects is None or what not in self.objects:
-            return None
-        return described(self.table, self.name, self.objects, what)
 
 
 @dataclass(slots=True)

@@ -12,29 +12,38 @@ from threading import Condition, Thread
 from threading import Event as Signal
 from typing import Any, Final, Protocol, Self
 
-from ledger.clock import Clock
+import structlog
+
+from ledger.clock import SystemClock
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event, LedgerCreated, LogCut
 from ledger.core.state.domain import DomainState
-from ledger.errors import LogDamagedError, LogError, LogRewrittenError, LogUnavailableError
+from ledger.errors import (
+    LogDamagedError,
+    LogError,
+    LogRefusedError,
+    LogRewrittenError,
+    LogUnavailableError,
+)
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, read_newest
 from ledger.log.port import Log, Record, Topic
 from ledger.reads.lineage import Gap, gaps_of
-from ledger.reads.metadata import MetadataAnswer
+from ledger.reads.metadata import MetadataAnswer, Reason
 from ledger.reads.port import Identity
-from projections.cache.fold import Stored, Wanted, at_one_position, bootstrap
+from projections.cache.fold import at_one_position, bootstrap
 from projections.cache.held import HeldTables
 from projections.cache.ids import ReaderIds
-from projections.cache.refusal import Refusal
+from projections.cache.ports import Entries, Stored, Wanted
 from projections.cache.rows import BYTES_MAX
-from projections.cache.source import Entries
 from projections.fold.lag import Backlog, Lag
 
 READ_MAX: Final = 2_000
 READ_WAIT_S: Final = 0.05
 AWAY_PAUSE_S: Final = 0.2
+
+log_lines: Final = structlog.get_logger("lakeledger.cache")
 
 
 class CacheFold(Protocol):
@@ -80,40 +89,39 @@ class CacheFold(Protocol):
 
 
 class FollowedEntries(Entries):
-    """The entries of a domain, in at most `bytes_max` bytes of objects, from `start` to `close`.
+    """The entries of a domain, in at most `bytes_max` bytes of objects; the caller closes the log.
 
-    They answer no reader before they reach `end`, the end of the log at the start. The caller
-    closes the log.
+    They answer no read before they reach the end that the log had when they began. Until then each
+    read gets a reason: "loading" after `start_loading`, where the store answers at once, and
+    "ahead_of_cache" after `start`, where a reader may wait.
     """
+
+    remedy = ""
 
     def __init__(
         self,
         log: Log,
-        resumed: Checkpoint,
-        end: int,
+        domain: int = 0,
         *,
         bytes_max: int = BYTES_MAX,
         fold: Callable[[DomainState], CacheFold] = bootstrap,
     ) -> None:
-        state, head, offset = resumed
-        self._backlog = Backlog(log)
-        self._end = end
-        # The lag is counted from here: dropped records are read too.
-        self._read_to = offset
-        self._has_come = False
-        self.refusal = Refusal()
         self.tables = HeldTables(bytes_max)
-        self._created = state.genesis
-        self._gaps = gaps_of(state)
-        self._cache = fold(state)
-        self._batches = BatchAcceptor(log, Acceptor(head), offset)
-        self._at_ms = state.at
-        self._applied = 0
-        self._ended: Exception | None = None
+        self._log = log
+        self._domain = domain
+        self._make_fold = fold
+        self._backlog = Backlog(log)
         self._changed = Condition()
         self._stop = Signal()
         self._thread = Thread(target=self._run, name="lakeledger-cache", daemon=True)
-        self._hold(self._cache.entries)
+        self._ended: Exception | None = None
+        # Why the log cannot be read now. A broker that is away comes back by itself, and the lag
+        # shows it; a refusal stays until an operator ends it.
+        self._refused: LogRefusedError | None = None
+        self._applied = 0
+        self._has_come = False
+        self._is_begun = False
+        self._set(Checkpoint(DomainState(), LogHead(), 0), 0, "loading")
 
     @classmethod
     def start(
@@ -129,36 +137,81 @@ class FollowedEntries(Entries):
         Raises IncompatibleError for a checkpoint of a later version, LogUnavailableError if the
         broker does not answer.
         """
-        resumed = read_newest(log, domain) or Checkpoint(DomainState(), LogHead(), 0)
-        end = log.ends(Topic.EVENTS)[1]
-        entries = cls(log, resumed, end, bytes_max=bytes_max, fold=fold)
+        entries = cls(log, domain, bytes_max=bytes_max, fold=fold)
+        entries._load("ahead_of_cache")
         entries._thread.start()
         return entries
 
+    def start_loading(self) -> Self:
+        """Read the newest checkpoint in the background, and follow the log from there."""
+        self._thread.start()
+        return self
+
+    def begin(self, resumed: Checkpoint, end: int, reason: Reason = "ahead_of_cache") -> None:
+        """Begin at a checkpoint; reads get a reason instead of an answer before `end` is reached.
+
+        `end` is an offset of the log.
+        """
+        with self._changed:
+            self._set(resumed, end, reason)
+            self._is_begun = True
+
     def identity(self) -> Identity | None:
+        """Return which ledger the log is of, None before that was read."""
         created = self._created
         return None if created is None else Identity(created.ledger, created.name, created.domain)
 
-    @property
-    def has_come(self) -> bool:
-        """Return whether they have reached the end that the log had at the start, and so answer."""
-        return self._has_come
+    def is_loading(self) -> bool:
+        """Return whether they answer no read yet; raises the error that ended them before that."""
+        if self._has_come:
+            return False
+        self.check()
+        return True
+
+    def check(self) -> None:
+        """Raise the error that ended the loading or the following, if there was one."""
+        if self._ended is not None:
+            raise copy(self._ended) from self._ended
+
+    def problem(self) -> str:
+        """Return why they do not follow: they still load, or an error ended them."""
+        try:
+            text = f"loading, at position {self.position()}" if self.is_loading() else ""
+            self.check()
+        except Exception as ended:  # noqa: BLE001 - any error is reported
+            return str(ended)
+        return ": ".join(filter(None, (text, str(self._refused or ""))))
 
     def advance(self, timeout_s: float, beyond: int | None = None) -> None:
         """Wait up to `timeout_s` for a further event, or one after `beyond`."""
         with self._changed:
-            self._check()
+            self.check()
             if beyond is not None and self._has_come and self._cache.position > beyond:
                 return
             before = self._progress()
             self._changed.wait_for(lambda: self._progress() != before, timeout_s)
-            self._check()
+            self.check()
 
     def position(self) -> int:
+        """Return the position of the last event applied, 0 before there is one."""
         return self._cache.position
 
     def at_ms(self) -> int:
+        """Return the time of that event, 0 before there is one."""
         return self._at_ms
+
+    def lag(self) -> Lag | None:
+        """Return how far they are behind the log, None before they have begun to follow.
+
+        Raises LogUnavailableError if that is not known, or if the log refuses them.
+        """
+        refused = self._refused
+        if self._is_begun:
+            position = self._cache.position
+            return self._backlog.measure(SystemClock(), position, self._read_to, self._at_ms)
+        if refused is not None:
+            raise copy(refused) from refused
+        return None
 
     def gaps(self) -> Sequence[Gap]:
         return self._gaps
@@ -168,11 +221,12 @@ class FollowedEntries(Entries):
 
         Raises the error that ended the following.
         """
+        if not self._has_come:
+            self.check()
+            early = MetadataAnswer(None, "store", self._cache.position, self._reason)
+            return [early] * len(wanted)
         with self._changed:
-            self._check()
-            if not self._has_come:
-                behind = MetadataAnswer(None, "store", self._cache.position, "ahead_of_cache")
-                return [behind] * len(wanted)
+            self.check()
             answers: list[MetadataAnswer] = []
             for each in wanted:
                 entry = self._cache.resolve(each)
@@ -182,6 +236,9 @@ class FollowedEntries(Entries):
             return at_one_position(answers, self._cache.position) if len(answers) > 1 else answers
 
     def fill(self, wanted: Wanted, found: Stored) -> bool:
+        """Keep the store's answer, once they answer reads themselves."""
+        if self.is_loading():
+            return False
         with self._changed:
             is_kept = self._cache.fill(wanted, found)
             if is_kept:
@@ -216,30 +273,53 @@ class FollowedEntries(Entries):
                 self.tables.resize(table, self._cache.size(table))
             return gone
 
-    def lag(self, clock: Clock) -> Lag:
-        """Return how far they are behind; raises LogUnavailableError if that is not known."""
-        return self._backlog.measure(clock, self._cache.position, self._read_to, self._at_ms)
-
     def close(self) -> None:
-        """Stop following."""
+        """Stop loading, or following."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
 
+    def _set(self, resumed: Checkpoint, end: int, reason: Reason) -> None:
+        state, head, offset = resumed
+        self._end = end
+        self._reason: Reason = reason
+        # The lag is counted from here: dropped records are read too.
+        self._read_to = offset
+        self._created = state.genesis
+        self._gaps: Sequence[Gap] = gaps_of(state)
+        self._at_ms = state.at
+        self._cache = self._make_fold(state)
+        self._batches = BatchAcceptor(self._log, Acceptor(head), offset)
+        self._hold(self._cache.entries)
+
+    def _load(self, reason: Reason) -> None:
+        resumed = read_newest(self._log, self._domain) or Checkpoint(DomainState(), LogHead(), 0)
+        self.begin(resumed, self._log.ends(Topic.EVENTS)[1], reason)
+
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
+                if not self._is_begun:
+                    self._load("loading")
                 self._follow()
             except LogUnavailableError as away:
-                self.refusal.note(away)
+                self._note_refusal(away)
                 self._stop.wait(AWAY_PAUSE_S)
             except Exception as error:  # noqa: BLE001 - a reader must get the error, or it waits in vain
-                lost = self._lost() if isinstance(error, LogError) else None
+                lost = self._lost() if self._is_begun and isinstance(error, LogError) else None
                 ended = lost or error
                 with self._changed:
                     self._ended = ended
                     self._changed.notify_all()
                 return
+
+    def _note_refusal(self, error: LogUnavailableError) -> None:
+        """Record why the log cannot be read; a refusal is logged once."""
+        if isinstance(error, LogRefusedError):
+            if self._refused is None:
+                why = str(error)
+                log_lines.warning("the log is refused", error=type(error).__name__, why=why)
+            self._refused = error
 
     def _lost(self) -> LogRewrittenError | None:
         """Return the error if the log no longer holds the events that the entries applied."""
@@ -255,7 +335,9 @@ class FollowedEntries(Entries):
     def _follow(self) -> None:
         with closing(self._batches.open()) as events:
             # The last applied record was read again, and matched.
-            self.refusal.clear()
+            if self._refused is not None:
+                log_lines.info("the log can be read")
+                self._refused = None
             while not self._stop.is_set():
                 has_come = self._has_come or events.next_offset() >= self._end
                 if has_come and not self._has_come:
@@ -303,7 +385,3 @@ class FollowedEntries(Entries):
 
     def _progress(self) -> tuple[int, bool, bool]:
         return self._applied, self._has_come, self._ended is not None
-
-    def _check(self) -> None:
-        if self._ended is not None:
-            raise copy(self._ended) from self._ended

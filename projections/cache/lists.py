@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from random import sample
-from typing import Protocol
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.refusals import Reason
@@ -11,30 +10,8 @@ from ledger.reads.errors import no_list
 from ledger.reads.metadata import Read, ReadAt
 from ledger.reads.port import Identity, Reads, TableRow
 from ledger.sdk.reading import known_row
+from projections.cache.ports import Lists
 from projections.cache.store import Reopened
-
-
-class Lists(Protocol):
-    """The source of lists for readers without one; threads may share it."""
-
-    def identity(self) -> Identity:
-        """Return the ledger of the lists; raises ReaderBehindError while it is not known."""
-        ...
-
-    def position(self) -> int:
-        """Return the position of the newest lists."""
-        ...
-
-    def read_at(self, asked: ReadAt) -> Read:
-        """Return a read with the list of a position, or of now.
-
-        Raises UnknownTableError, and LimitExceededError for a position whose list is not known.
-        """
-        ...
-
-    def newest(self, tables: int) -> Sequence[Read]:
-        """Return a read of some tables as of now, chosen at random."""
-        ...
 
 
 class ReadLists(Lists):
@@ -44,16 +21,20 @@ class ReadLists(Lists):
         self._reads = reads
 
     def identity(self) -> Identity:
-        return self._reads.ask(lambda reads: reads.identity())
+        with self._reads.use() as reads:
+            return reads.identity()
 
     def position(self) -> int:
-        return self._reads.ask(lambda reads: reads.position())
+        with self._reads.use() as reads:
+            return reads.position()
 
     def read_at(self, asked: ReadAt) -> Read:
-        return self._reads.ask(lambda reads: read_at(reads, asked))
+        with self._reads.use() as reads:
+            return read_at(reads, asked)
 
     def newest(self, tables: int) -> Sequence[Read]:
-        return self._reads.ask(lambda reads: newest_of(reads, tables))
+        with self._reads.use() as reads:
+            return newest_of(reads, tables)
 
 
 def read_at(reads: Reads, asked: ReadAt) -> Read:

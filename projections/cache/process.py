@@ -1,6 +1,6 @@
 """A cache that a process serves: the same questions in the process, over HTTP and in a terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic, sleep
 
 from ledger.core.refusals import Reason
@@ -8,7 +8,7 @@ from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError, Un
 from ledger.reads.cache import CacheReads, CacheStatus, MismatchRow, ReadCount, VerifiedCache
 from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt
 from ledger.reads.rows import Identity
-from projections.cache.lists import Lists
+from projections.cache.ports import Lists
 from projections.cache.reads import MetadataCache
 from projections.fold.lag import Lag
 
@@ -18,23 +18,12 @@ PAUSE_S = 0.02
 class CacheProcess(CacheReads):
     """Answers from a cache, which the caller closes; `lists` serve reads without a list.
 
-    `lag` measures the lag, `is_loading` returns whether the cache answers no read yet. No read
-    waits for longer than `max_wait_ms`.
+    No read waits for longer than `max_wait_ms`.
     """
 
-    def __init__(
-        self,
-        cache: MetadataCache,
-        lists: Lists,
-        *,
-        lag: Callable[[], Lag | None] = lambda: None,
-        is_loading: Callable[[], bool] = lambda: False,
-        max_wait_ms: int = 10_000,
-    ) -> None:
+    def __init__(self, cache: MetadataCache, lists: Lists, *, max_wait_ms: int = 10_000) -> None:
         self.cache = cache
         self._lists = lists
-        self._lag = lag
-        self._is_loading = is_loading
         self._max_wait_ms = max_wait_ms
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
@@ -76,7 +65,7 @@ class CacheProcess(CacheReads):
         return CacheStatus(
             ledger=self._known_ledger(),
             position=cache.entries.position(),
-            is_loading=self._is_loading(),
+            is_loading=cache.entries.is_loading(),
             lag_positions=lag.records if lag is not None else None,
             lag_ms=lag.behind_ms if lag is not None else None,
             entries=len(tables.tables()),
@@ -147,7 +136,7 @@ class CacheProcess(CacheReads):
 
     def _known_lag(self) -> Lag | None:
         try:
-            return self._lag()
+            return self.cache.entries.lag()
         except LedgerError:
             return None
 

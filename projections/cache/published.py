@@ -31,7 +31,7 @@ from ledger.reads.lineage import Gap
 from ledger.reads.port import Reached
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import BYTES_MAX, RowEntries
-from projections.cache.source import RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from projections.cache.topic import KINDS, Gathered, Marker, rows_held
 from projections.errors import CacheTopicMissingError, StoreVersionError
 from projections.fold.fold import FoldMark

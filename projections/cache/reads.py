@@ -35,12 +35,12 @@ from ledger.reads.metadata import (
 )
 from ledger.reads.whole_numbers import whole
 from ledger.sdk.view import other_ledger
-from projections.cache.fold import Stored, Wanted
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
+from projections.cache.ports import Entries, Stored, Wanted
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.sampling import Sampler
-from projections.cache.source import Entries, MetadataStore, RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from projections.cache.waits import Waits
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
@@ -64,7 +64,7 @@ class MetadataCache(MetadataReads):
     """
 
     def __init__(
-        self, entries: Entries, store: MetadataStore, catalog: str, *, clock: Clock | None = None
+        self, entries: Entries, store: RowMetadataStore, catalog: str, *, clock: Clock | None = None
     ) -> None:
         self.entries = entries
         self.counts: Counter[tuple[Source, Reason]] = Counter()

@@ -4,7 +4,8 @@ All of them use one copy of the rows, in turns. Such a host has no other rows: u
 read to the end that it had at the start, each read gets an error with the reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from random import sample
 from threading import RLock
@@ -20,11 +21,10 @@ from ledger.reads.errors import no_list
 from ledger.reads.metadata import MetadataAnswer, Read, ReadAt
 from ledger.reads.port import Identity, TableRow
 from projections.cache import rows_as_entries
-from projections.cache.fold import Wanted
-from projections.cache.lists import Lists
+from projections.cache.ports import Lists, Wanted
 from projections.cache.published import PublishedRows
 from projections.cache.rows import BYTES_MAX, RowEntries
-from projections.cache.source import RowMetadataStore, ServedEntries
+from projections.cache.store import RowMetadataStore
 from projections.errors import (
     CacheTopicMissingError,
     NothingPublishedError,
@@ -110,7 +110,7 @@ class PublishedSite:
         self._told = kind
 
 
-class PublishedEntries(RowEntries, ServedEntries):
+class PublishedEntries(RowEntries):
     """Entries of published rows; they answer no read before the rows have come."""
 
     remedy = REMEDY
@@ -161,8 +161,10 @@ class PublishedStore(RowMetadataStore):
         super().__init__(site.rows, turn=site.turn)
         self._site = site
 
-    def _fresh(self) -> RowReader:
-        return self._site.fresh()
+    @contextmanager
+    def _fresh(self) -> Iterator[RowReader]:
+        with self._turn:
+            yield self._site.fresh()
 
 
 class PublishedLists(Lists):

@@ -20,10 +20,12 @@ from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity, Reached
 from projections.cache import rows_as_entries
 from projections.cache.entry import Entry
-from projections.cache.fold import CacheState, Stored, Wanted
+from projections.cache.fold import CacheState
 from projections.cache.held import HeldTables, entry_bytes
 from projections.cache.ids import ReaderIds
-from projections.cache.source import Entries, known_identity
+from projections.cache.ports import Entries, Stored, Wanted
+from projections.cache.store import known_identity
+from projections.fold.lag import Lag
 from projections.reads import lookups
 from projections.rows.keys import TABLE, WRITE_IDS, number_key
 from projections.store.port import RowReader
@@ -45,6 +47,8 @@ class RowEntries(Entries):
     the same rows share `turn`, a reentrant lock. `compare` checks replaced rows against the events
     seen before: a log without those events ends the entries.
     """
+
+    remedy = ""
 
     def __init__(
         self,
@@ -130,6 +134,21 @@ class RowEntries(Entries):
             for entry in [self._cache.entries[each] for each in floors if each in self._stamps]:
                 self.tables.resize(entry.table, entry_bytes(entry))
             return gone
+
+    def is_loading(self) -> bool:
+        """Return False: the rows answer from the start."""
+        return False
+
+    def check(self) -> None:
+        """Do nothing: each read takes new rows."""
+
+    def problem(self) -> str:
+        """Return "": the process that writes the rows follows the log."""
+        return ""
+
+    def lag(self) -> Lag | None:
+        """Return None: only the process that writes the rows reads the log."""
+        return None
 
     def close(self) -> None:
         """Close the reader."""

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from ledger.errors import LedgerError
 from ledger.reads.metadata import Metadata
-from projections.cache.fold import Wanted
 from projections.cache.ids import ReaderIds
-from projections.cache.source import Entries, MetadataStore
+from projections.cache.ports import Entries, Wanted
+from projections.cache.store import RowMetadataStore
 
 COMPARE_TRIES: Final = 5
 MISMATCHES_KEPT: Final = 100
@@ -44,7 +44,7 @@ class Sampler:
     """
 
     def __init__(
-        self, entries: Entries, store: MetadataStore, check_store: Callable[[], None]
+        self, entries: Entries, store: RowMetadataStore, check_store: Callable[[], None]
     ) -> None:
         self.compared = 0
         self.mismatches: list[Mismatch] = []

@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Event as Signal
 from time import monotonic
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import structlog
 import typer
@@ -18,14 +18,15 @@ import typer
 from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
-from ledger.config.config import load
+from ledger.config.config import Settings, load
 from ledger.config.settings import CacheSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Log
 from ledger.machine.process import freeze_recovered
 from ledger.reads.port import Reads
-from projections.cache.lists import Lists, ReadLists
+from projections.cache.following import FollowedEntries
+from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import (
@@ -34,8 +35,6 @@ from projections.cache.remote import (
     PublishedSite,
     PublishedStore,
 )
-from projections.cache.source import MetadataStore, ServedEntries
-from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
 from projections.errors import StoreError
 from projections.queries import open_reads
@@ -43,14 +42,6 @@ from projections.queries import open_reads
 LOOK_S = 0.1
 
 log_lines = structlog.get_logger("lakeledger.cache")
-
-
-class Parts(NamedTuple):
-    """The parts of a cache process."""
-
-    entries: ServedEntries
-    store: MetadataStore
-    lists: Lists
 
 
 def serve_cache(
@@ -85,52 +76,46 @@ def serve_cache(
     def run(stop: Signal) -> None:
         with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as own:
             if rows is None:
-                parts = fed_by_topic(log, found.cache)
+                process = fed_by_topic(log, found)
             else:
-                parts = fed_by_log(log, rows, found.cache, own)
-            keep(parts, found.catalog, found.cache, stop)
+                process = fed_by_log(log, rows, found, own)
+            keep(process, found.cache, stop)
 
     run_role("cache", run, with_parent=with_parent, output=output)
 
 
-def fed_by_log(log: Log, rows: Path, settings: CacheSettings, own: ExitStack) -> Parts:
-    """Return the parts of a cache that follows the log beside the rows at a path."""
+def fed_by_log(log: Log, rows: Path, settings: Settings, own: ExitStack) -> CacheProcess:
+    """Return a cache that follows the log beside the rows at a path."""
     reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(rows))))
-    entries = StartingEntries(log, bytes_max=settings.bytes_max)
-    return Parts(entries.start(), StoreAt(rows), ReadLists(reads))
+    entries = FollowedEntries(log, bytes_max=settings.cache.bytes_max).start_loading()
+    cache = MetadataCache(entries, StoreAt(rows), settings.catalog)
+    return CacheProcess(cache, ReadLists(reads), max_wait_ms=settings.cache.max_wait_ms)
 
 
-def fed_by_topic(log: Log, settings: CacheSettings) -> Parts:
-    """Return the parts of a cache of the rows that another host publishes."""
+def fed_by_topic(log: Log, settings: Settings) -> CacheProcess:
+    """Return a cache of the rows that another host publishes."""
     site = PublishedSite(log)
-    entries = PublishedEntries(site, bytes_max=settings.bytes_max)
-    return Parts(entries, PublishedStore(site), PublishedLists(site))
+    entries = PublishedEntries(site, bytes_max=settings.cache.bytes_max)
+    cache = MetadataCache(entries, PublishedStore(site), settings.catalog)
+    return CacheProcess(cache, PublishedLists(site), max_wait_ms=settings.cache.max_wait_ms)
 
 
-def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> None:
-    """Keep a cache and answer from it until `stop` is set; raises the error that ends its entries.
+def keep(process: CacheProcess, settings: CacheSettings, stop: Signal) -> None:
+    """Answer from a cache until `stop` is set, then close it; raises the error that ends it.
 
     It answers at once: from the store until the entries have reached the end of the log.
     """
     from projections.web.cache_serving import serve_cache as serve  # noqa: PLC0415 - HTTP server
 
-    entries = parts.entries
+    cache, entries = process.cache, process.cache.entries
     with ExitStack() as own:
-        cache = MetadataCache(entries, parts.store, catalog)
         own.callback(cache.close)
-        process = CacheProcess(
-            cache,
-            parts.lists,
-            lag=entries.lag,
-            is_loading=entries.is_loading,
-            max_wait_ms=settings.max_wait_ms,
-        )
-        server = own.enter_context(closing(serve(process, entries, settings)))
+        server = own.enter_context(closing(serve(process, settings)))
         log_lines.info("answering HTTP", url=server.url)
         check_samples = own.enter_context(sampling(cache, settings.sample_every_s))
         began_s = monotonic()
         while entries.is_loading():
-            check(cache, entries, check_samples)
+            check(cache, check_samples)
             if stop.wait(LOOK_S):
                 return
         freeze_recovered()
@@ -138,18 +123,16 @@ def keep(parts: Parts, catalog: str, settings: CacheSettings, stop: Signal) -> N
         log_lines.info("caught up", position=entries.position(), seconds=seconds)
         logged: type[LedgerError] | None = None
         while not stop.wait(LOOK_S):
-            problem = check(cache, entries, check_samples)
+            problem = check(cache, check_samples)
             logged = tell_of_rows(problem, logged)
 
 
-def check(
-    cache: MetadataCache, entries: ServedEntries, check_samples: Callable[[], None]
-) -> LedgerError | None:
+def check(cache: MetadataCache, check_samples: Callable[[], None]) -> LedgerError | None:
     """Raise the error that ended entries or sampler; SettingsError for another ledger's rows.
 
     Rows that are missing or cannot be read now are tried again later; the reason is returned.
     """
-    entries.check()
+    cache.entries.check()
     check_samples()
     try:
         cache.check_store()

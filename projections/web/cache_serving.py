@@ -7,7 +7,6 @@ from ledger.config.settings import CacheSettings, hosts_of
 from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
 from projections.cache.process import CacheProcess
-from projections.cache.source import ServedEntries
 from projections.fold.lag import Lag
 from projections.web.app import WebPages
 from projections.web.asked import Asked
@@ -48,13 +47,12 @@ class CacheHealth(Health):
         self,
         waiting: PositionWaiting[Any],
         process: CacheProcess,
-        entries: ServedEntries,
         *,
         lag_max_s: float,
     ) -> None:
         super().__init__(waiting)
-        self._process = process
-        self._entries = entries
+        self._cache = process.cache
+        self._entries = process.cache.entries
         self._lag_max_s = lag_max_s
 
     async def checks(self) -> Mapping[str, Check]:
@@ -81,18 +79,16 @@ class CacheHealth(Health):
         return found._replace(detail=f"{found.detail}. {self._entries.remedy}")
 
     def _sampler(self) -> Check:
-        sampler = self._process.cache.sampler
+        sampler = self._cache.sampler
         text = f"{sampler.compared} tables compared, {sampler.mismatched} differed"
         return Check(not sampler.mismatched, f"{text} {sampler.problem}".strip())
 
 
-def serve_cache(
-    process: CacheProcess, entries: ServedEntries, settings: CacheSettings
-) -> WebServer:
+def serve_cache(process: CacheProcess, settings: CacheSettings) -> WebServer:
     """Serve reads, health and metrics of a cache; raises SettingsError if it cannot listen."""
     endpoint = Endpoint.parse(settings.http)
     readers = Readers(lambda: process, THREADS, LONG_THREADS)
-    health = CacheHealth(PositionWaiting(readers), process, entries, lag_max_s=settings.lag_max_s)
+    health = CacheHealth(PositionWaiting(readers), process, lag_max_s=settings.lag_max_s)
     pages = WebPages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(process.cache)))
     hosts = hosts_of(settings.hosts)
     return WebServer.start(pages, endpoint, hosts=hosts, setting="cache.hosts")

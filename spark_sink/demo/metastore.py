@@ -29,7 +29,7 @@ from ledger.sdk.transaction import Transaction
 from projections.cache.fold import bootstrap
 from projections.cache.following import CacheFold
 from projections.cache.reads import MetadataCache
-from projections.cache.source import RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from projections.queries import open_reads
 from projections.store.rocks_reader import RocksReader
 from spark_sink.demo.held_log import HeldLog
@@ -103,7 +103,7 @@ class Metastore:
         At first the whole log is followed. Readers are answered from here on.
         """
         # Before the cache has reached its first end, a held log would keep it from ever answering.
-        self._wait_until(lambda: self._entries.has_come, "what was the end of the log")
+        self._wait_until(lambda: not self._entries.is_loading(), "what was the end of the log")
         self._log.hold(position)
         self._wait_until(lambda: self._entries.position() >= position, f"position {position}")
         return {"position": self._entries.position()}

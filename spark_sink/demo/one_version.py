@@ -18,11 +18,12 @@ from ledger.core.state.tables import name_key
 from ledger.reads.metadata import Metadata, MetadataAnswer, Name, Objects, Reason, described
 from projections.cache.bootstrap import entries_of, gone_of
 from projections.cache.entry import CommitMark, Entry, WaitingChanges, is_external
-from projections.cache.fold import AppliedPositions, Stored, Wanted
+from projections.cache.fold import AppliedPositions
 from projections.cache.following import FollowedEntries
 from projections.cache.held import objects_bytes
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.objects import Effect
+from projections.cache.ports import Stored, Wanted
 from projections.cache.steps import (
     Allocated,
     Changed,

@@ -29,7 +29,7 @@ from ledger.machine.up import UpSettings, running
 from ledger.sdk.transaction import Transaction
 from projections.cache.following import CacheFold, FollowedEntries
 from projections.cache.reads import MetadataCache
-from projections.cache.source import RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from projections.queries import open_reads
 from projections.store.rocks_reader import RocksReader
 from tests.benchmarks.stores import READY_S, opened
@@ -180,7 +180,7 @@ def following(lake: Lake, fold: MakeFold) -> Iterator[MetadataCache]:
         cache = MetadataCache(entries, rows, lake.client.catalog)
         held.enter_context(closing(cache))
         for _ in within(READY_S, "a cache comes to the end of the log"):
-            if entries.has_come:
+            if not entries.is_loading():
                 break
             entries.advance(0.1)
         yield cache

@@ -10,8 +10,8 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, described
-from projections.cache.fold import Stored, Wanted
 from projections.cache.ids import ReaderIds
+from projections.cache.ports import Stored, Wanted
 from projections.cache.rows_as_entries import stored
 from tests.conformance import cache_steps as steps
 from tests.conformance.cache_case import CacheCase, CasePair, Step, listed, reader_ids

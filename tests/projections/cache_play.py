@@ -19,8 +19,9 @@ from ledger.log import checkpoints
 from ledger.reads.metadata import MetadataAnswer, Reason
 from projections.cache import fold
 from projections.cache.entry import Entry
-from projections.cache.fold import CacheState, Stored, Wanted
+from projections.cache.fold import CacheState
 from projections.cache.ids import ReaderIds
+from projections.cache.ports import Stored, Wanted
 from projections.cache.rows_as_entries import stored
 from spark_sink.demo import one_version
 from spark_sink.demo.one_version import OneVersionCache, TaggedEntry

@@ -4,10 +4,11 @@ from ledger.core.commands import Property, TableDefinition, TableKind
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.metadata import OBJECT_PREFIX, MetadataAnswer, TableMetadata
 from projections.cache.following import FollowedEntries
+from projections.cache.ports import Entries
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import PublishedEntries, PublishedSite
 from projections.cache.rows import BYTES_MAX, RowEntries
-from projections.cache.source import Entries, RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
 from tests.projections.followed import Followed

@@ -11,12 +11,13 @@ from ledger.core.state.domain import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read
-from projections.cache.fold import Wanted, bootstrap
+from projections.cache.fold import bootstrap
 from projections.cache.following import CacheFold, FollowedEntries
 from projections.cache.ids import ReaderIds
+from projections.cache.ports import Wanted
 from projections.cache.reads import MetadataCache
 from projections.cache.rows_as_entries import stored
-from projections.cache.source import RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from spark_sink.demo import one_version
 from spark_sink.demo.one_version import OneVersion, OneVersionCache
 from tests.driver import CATALOG
@@ -85,7 +86,7 @@ def test_several_tables_are_not_read_at_several_positions(fold: Begin) -> None:
     second = domain.create_table(session, "y", kind="external", made=made("y0", "external"))
     reads = [Read(first, None), Read(second, None)]
     with closing(MetadataCache(entries, RowMetadataStore(domain.rows), CATALOG)) as cache:
-        while not entries.has_come:
+        while entries.is_loading():
             entries.advance(1.0)
         filled = [cache.read(second, None) for _ in range(2)]
         behind = cache.metadata(reads, Bounds(max_wait_ms=0))

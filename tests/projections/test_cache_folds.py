@@ -7,7 +7,7 @@ import pytest
 
 from ledger.log.checkpoints import Checkpoint
 from projections.cache.ids import ReaderIds
-from projections.cache.source import Entries
+from projections.cache.ports import Entries
 from spark_sink.demo.one_version import OneVersion, TaggedEntries
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.cached import Cached, listed, location, made
@@ -108,7 +108,8 @@ def test_event_told_beforehand_counts_once() -> None:
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
     state, head, end = deepcopy((domain.state, domain.head, len(domain.records)))
-    entries = TaggedEntries(domain.log, Checkpoint(state, head, end), end, fold=OneVersion)
+    entries = TaggedEntries(domain.log, fold=OneVersion)
+    entries.begin(Checkpoint(state, head, end), end)
     txn = domain.open_txn(session)
 
     entries.apply(domain.alter_table(session, table, made("v1"), "ALTER", txn=txn))

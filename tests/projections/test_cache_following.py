@@ -18,13 +18,12 @@ from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Topic
 from ledger.reads.metadata import MetadataAnswer, TableMetadata
-from projections.cache.fold import Wanted
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
+from projections.cache.ports import Wanted
 from projections.cache.reads import MetadataCache
 from projections.cache.rows_as_entries import stored
-from projections.cache.source import RowMetadataStore
-from projections.cache.starting import StartingEntries
+from projections.cache.store import RowMetadataStore
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
 from tests.projections.publishing import SharedLog
@@ -104,7 +103,8 @@ def test_older_readers_are_answered_by_the_store_once(begun: Begun) -> None:
 def test_nobody_is_answered_on_the_way(begun: Begun) -> None:
     """Until the end of the log as it was at the start is reached, the store is asked."""
     resumed = Checkpoint(begun.domain.state, begun.domain.head, len(begun.domain.records))
-    entries = FollowedEntries(begun.domain.log, resumed, resumed.offset + 1)
+    entries = FollowedEntries(begun.domain.log)
+    entries.begin(resumed, resumed.offset + 1)
 
     answers = entries.read_many([Wanted(None, ReaderIds(1, ()), begun.table)] * 2)
 
@@ -118,8 +118,9 @@ def test_who_has_seen_all_there_is_waits(begun: Begun, ahead: int, behind: int) 
     resumed = Checkpoint(begun.domain.state, begun.domain.head, offset)
     entries = begun.entries
     if ahead:
-        entries = FollowedEntries(begun.domain.log, resumed, offset + ahead)
-    while not (ahead or entries.has_come):
+        entries = FollowedEntries(begun.domain.log)
+        entries.begin(resumed, offset + ahead)
+    while not ahead and entries.is_loading():
         entries.advance(WAIT_S)
     began_s = monotonic()
     entries.advance(PAUSE_S, entries.position() - behind)
@@ -133,7 +134,8 @@ def test_who_waits_hears_of_an_event_told_beforehand() -> None:
     session = domain.open_session()
     end = len(domain.records)
     resumed = deepcopy(Checkpoint(domain.state, domain.head, end))
-    entries = FollowedEntries(domain.log, resumed, end)
+    entries = FollowedEntries(domain.log)
+    entries.begin(resumed, end)
     began_s = monotonic()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(entries.advance, WAIT_S)
@@ -184,15 +186,15 @@ class Faulty(SharedLog):
 @pytest.mark.parametrize("topic", [Topic.CHECKPOINTS, Topic.EVENTS])
 def test_a_fault_ends_it(begun: Begun, topic: Topic) -> None:
     """Whoever reads after a fault of the program hears of it, and waits for nothing."""
-    with closing(StartingEntries(Faulty(begun.domain.log, topic))) as entries:
-        entries.start()
+    with closing(FollowedEntries(Faulty(begun.domain.log, topic))) as entries:
+        entries.start_loading()
         with pytest.raises(ZeroDivisionError):
             advanced(entries)
 
         assert entries.problem() == "a fault"
 
 
-def advanced(entries: StartingEntries) -> None:
+def advanced(entries: FollowedEntries) -> None:
     """Look after entries as their process does, until they have come to the end of the log."""
     until_s = monotonic() + WAIT_S
     while entries.is_loading() and monotonic() < until_s:
@@ -225,8 +227,8 @@ def test_events_before_a_fence_that_nobody_can_confirm(begun: Begun) -> None:
     begun.domain.open_session()
     log = AwayOnce(begun.domain.log)
 
-    with closing(StartingEntries(log)) as entries:
-        entries.start()
+    with closing(FollowedEntries(log)) as entries:
+        entries.start_loading()
         advanced(entries)
         answer = entries.read_many([Wanted(None, ReaderIds(2, ()), begun.table)])[0]
 
@@ -255,8 +257,8 @@ def test_damage_behind_records_read_again(begun: Begun) -> None:
     """Who has come to the end goes on from there also where records are read again, and ends."""
     begun.domain.zombie(CatalogCreated("late"))
     log = Switched(begun.domain.log)
-    with closing(StartingEntries(log)) as entries:
-        entries.start()
+    with closing(FollowedEntries(log)) as entries:
+        entries.start_loading()
         advanced(entries)
         log.is_away = True
         begun.domain.fence()

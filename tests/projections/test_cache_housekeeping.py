@@ -18,12 +18,13 @@ from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.port import Topic
 from ledger.reads.metadata import Metadata, MetadataAnswer
 from projections.cache.fold import CacheState, bootstrap
+from projections.cache.following import FollowedEntries
 from projections.cache.ids import NO_IDS, ReaderIds
+from projections.cache.ports import Entries
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.rows_as_entries import stored
-from projections.cache.source import Entries, RowMetadataStore, protected
-from projections.cache.starting import StartingEntries
+from projections.cache.store import RowMetadataStore, protected
 from spark_sink.demo.one_version import TaggedEntries
 from tests.conformance.case_ledger import ManualClock
 from tests.core.histories import QUICK, Step
@@ -167,8 +168,8 @@ def test_readers_do_not_tell_them_apart(seed: int) -> None:
     """A small cache that was read for long, one just begun and one of rows answer alike."""
     history = drawn(seed)
     readers = Random(seed).sample(history.readers, 40)  # noqa: S311 - a sample that comes back
-    small = StartingEntries(history.driver.log, bytes_max=SMALL).start()
-    large = StartingEntries(history.driver.log).start()
+    small = FollowedEntries(history.driver.log, bytes_max=SMALL).start_loading()
+    large = FollowedEntries(history.driver.log).start_loading()
     rows = RowEntries(rows_of(history.driver), bytes_max=SMALL)
     with over(history, small) as old, over(history, large) as new, over(history, rows) as third:
         for each in history.readers:
@@ -184,7 +185,7 @@ def test_loading_keeps_nobody_waiting() -> None:
     """While a cache cannot load, every reader is answered at once by the store, and told why."""
     domain = Followed()
     table = domain.create_table(domain.open_session(), "t", made=made("v0"))
-    entries = StartingEntries(domain.log)
+    entries = FollowedEntries(domain.log)
     store = RowMetadataStore(domain.rows)
     with closing(MetadataCache(entries, store, CATALOG)) as cache:
         before = cache.read(table, listed("0:"), max_wait_ms=LONG_MS)
@@ -192,7 +193,7 @@ def test_loading_keeps_nobody_waiting() -> None:
         assert (cache.waits.count, cache.fills) == (0, {False: 1})
         assert cache.entries.held() == []
 
-        entries.start()
+        entries.start_loading()
         while entries.is_loading():
             entries.advance(0.1)
 
@@ -208,7 +209,7 @@ def test_loading_begins_at_a_checkpoint() -> None:
     writer = CheckpointWriter(domain.log.writer(Topic.CHECKPOINTS), 0)
     writer.write(Checkpoint(domain.state, domain.head, len(domain.records)))
     domain.alter_table(session, table, made("v1"), "ALTER")
-    entries = StartingEntries(domain.log).start()
+    entries = FollowedEntries(domain.log).start_loading()
     with closing(MetadataCache(entries, RowMetadataStore(domain.rows), CATALOG)) as cache:
         while entries.is_loading():
             entries.advance(0.1)
@@ -227,7 +228,7 @@ def test_records_that_do_not_count_are_no_lag() -> None:
     late = domain.records[-1].value
     domain.fence()
     domain.append(late)
-    entries = StartingEntries(domain.log).start()
+    entries = FollowedEntries(domain.log).start_loading()
     with closing(MetadataCache(entries, RowMetadataStore(domain.rows), CATALOG)):
         while entries.is_loading():
             entries.advance(0.1)

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ledger.reads.metadata import Bounds, Read
-from projections.cache.fold import Stored, Wanted
+from projections.cache.ports import Stored, Wanted
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
-from projections.cache.source import RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
 from tests.conformance.case_ledger import ManualClock

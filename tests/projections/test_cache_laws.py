@@ -12,7 +12,7 @@ from hypothesis import given
 
 from ledger.reads.metadata import TABLE, described
 from projections.cache import rows_as_entries
-from projections.cache.fold import Stored
+from projections.cache.ports import Stored
 from tests.core.histories import DEEP, QUICK, Step
 from tests.projections.cache_history import (
     HISTORIES,

@@ -20,8 +20,7 @@ from projections.cache.following import FollowedEntries
 from projections.cache.published import open_published
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import PublishedEntries, PublishedSite, PublishedStore
-from projections.cache.source import RowMetadataStore
-from projections.cache.starting import StartingEntries
+from projections.cache.store import RowMetadataStore
 from projections.fold.fold import Fold
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore
@@ -179,7 +178,7 @@ def test_a_cache_of_the_log_that_was_ahead(grown: Grown, *, starting: bool) -> N
     """Entries from the log end by what they had seen; a cache made anew shows what is there."""
     seen = Seen()
     log = seen.domain.log
-    entries = StartingEntries(log).start() if starting else FollowedEntries.start(log)
+    entries = FollowedEntries(log).start_loading() if starting else FollowedEntries.start(log)
     cache = MetadataCache(entries, RowMetadataStore(seen.domain.reader), CATALOG)
     with closing(cache):
         while entries.position() < seen.position:
@@ -191,10 +190,9 @@ def test_a_cache_of_the_log_that_was_ahead(grown: Grown, *, starting: bool) -> N
         for act in (lambda: cache.metadata([seen.read]), lambda: cache.read("t", listed("1:"))):
             with pytest.raises(LogRewrittenError):
                 act()
-        if isinstance(entries, StartingEntries):
-            assert f"position {seen.position} was seen" in entries.problem()
-            with pytest.raises(LogRewrittenError):
-                entries.check()
+        assert f"position {seen.position} was seen" in entries.problem()
+        with pytest.raises(LogRewrittenError):
+            entries.check()
     anew = FollowedEntries.start(log)
     with closing(MetadataCache(anew, RowMetadataStore(rows_of(short)), CATALOG)) as cache:
         while anew.position() < short.head.position:

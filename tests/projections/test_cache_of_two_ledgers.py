@@ -14,10 +14,8 @@ from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
-from projections.cache.source import RowMetadataStore
-from projections.cache.starting import StartingEntries
-from projections.cache.store import Reopened
-from projections.cli.cache_role import Parts, keep
+from projections.cache.store import Reopened, RowMetadataStore
+from projections.cli.cache_role import keep
 from projections.queries import StoreReads
 from tests.driver import CATALOG
 from tests.projections.cached import altered_to, listed, location
@@ -49,7 +47,7 @@ def cache(domain: Followed, other: Followed) -> Iterator[MetadataCache]:
     """Return a cache that follows the one log beside rows of the other."""
     entries = FollowedEntries.start(domain.log)
     with closing(MetadataCache(entries, RowMetadataStore(other.rows), CATALOG)) as found:
-        while not entries.has_come:
+        while entries.is_loading():
             entries.advance(1.0)
         yield found
 
@@ -101,8 +99,9 @@ def test_rows_of_two_stores(domain: Followed, other: Followed) -> None:
 
 def test_its_process_ends(domain: Followed, other: Followed) -> None:
     """A process that was set up so does not run on, but says which settings are wrong."""
-    entries = StartingEntries(domain.log)
-    parts = Parts(entries.start(), RowMetadataStore(other.rows), lists_of(other))
+    entries = FollowedEntries(domain.log).start_loading()
+    cache = MetadataCache(entries, RowMetadataStore(other.rows), CATALOG)
+    process = CacheProcess(cache, lists_of(other))
 
     with pytest.raises(SettingsError, match="LAKELEDGER_STORE"):
-        keep(parts, CATALOG, CacheSettings(http="127.0.0.1:0"), Signal())
+        keep(process, CacheSettings(http="127.0.0.1:0"), Signal())

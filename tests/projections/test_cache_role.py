@@ -10,12 +10,13 @@ from structlog.types import EventDict
 
 from ledger.config.settings import CacheSettings
 from ledger.errors import ReaderBehindError
+from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.lists import ReadLists
-from projections.cache.source import RowMetadataStore
-from projections.cache.starting import StartingEntries
-from projections.cache.store import Reopened
-from projections.cli.cache_role import Parts, keep, tell_of_rows
+from projections.cache.process import CacheProcess
+from projections.cache.reads import MetadataCache
+from projections.cache.store import Reopened, RowMetadataStore
+from projections.cli.cache_role import keep, tell_of_rows
 from projections.errors import StoreMissingError
 from projections.queries import StoreReads
 from tests.driver import CATALOG
@@ -38,12 +39,13 @@ def test_a_fault_of_the_sampler_ends_it() -> None:
     domain, stop = Followed(), Signal()
     altered_to("v1", domain)
     lists = ReadLists(Reopened(lambda: StoreReads(domain.reader)))
-    parts = Parts(StartingEntries(domain.log).start(), Faulty(domain.rows), lists)
+    entries = FollowedEntries(domain.log).start_loading()
+    process = CacheProcess(MetadataCache(entries, Faulty(domain.rows), CATALOG), lists)
     give_up = Timer(LONG_S, stop.set)
     give_up.start()
     try:
         with pytest.raises(ZeroDivisionError):
-            keep(parts, CATALOG, CacheSettings(http="127.0.0.1:0", sample_every_s=0.01), stop)
+            keep(process, CacheSettings(http="127.0.0.1:0", sample_every_s=0.01), stop)
     finally:
         give_up.cancel()
 

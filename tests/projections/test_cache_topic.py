@@ -15,7 +15,7 @@ from projections.cache.published import PublishedRows, open_published
 from projections.cache.publishing import Publisher
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
-from projections.cache.source import RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from projections.cache.topic import MARKER, Gathered, Marker, difference
 from projections.errors import PublishedElsewhereError, StoreVersionError
 from projections.reads import lookups

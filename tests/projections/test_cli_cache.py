@@ -22,6 +22,7 @@ from ledger.errors import (
 )
 from ledger.machine.process import ExitCode, exit_code
 from ledger.reads.port import Reads
+from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
@@ -31,7 +32,6 @@ from projections.cache.remote import (
     PublishedSite,
     PublishedStore,
 )
-from projections.cache.starting import StartingEntries
 from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore
@@ -60,13 +60,13 @@ class Host:
         self.held = self.domain.head.position
         self.domain.alter_table(session, self.table, made("v1"), "ALTER")
         self.domain.follow()
-        self.entries = StartingEntries(self.domain.log).start()
+        self.entries = FollowedEntries(self.domain.log).start_loading()
         self.cache = MetadataCache(self.entries, StoreAt(self.store), CATALOG)
         own.callback(self.cache.close)
         reads = own.enter_context(closing(Reopened[Reads](lambda: open_reads(self.store))))
-        process = CacheProcess(self.cache, ReadLists(reads), lag=self.entries.lag)
+        process = CacheProcess(self.cache, ReadLists(reads))
         settings = CacheSettings(http="127.0.0.1:0")
-        self.url = own.enter_context(closing(serve_cache(process, self.entries, settings))).url
+        self.url = own.enter_context(closing(serve_cache(process, settings))).url
         while self.entries.is_loading():
             self.entries.advance(1.0)
         self.published_url = self.publish(own, settings)
@@ -79,8 +79,8 @@ class Host:
         entries = PublishedEntries(site)
         cache = MetadataCache(entries, PublishedStore(site), CATALOG)
         own.callback(cache.close)
-        process = CacheProcess(cache, PublishedLists(site), lag=entries.lag)
-        return own.enter_context(closing(serve_cache(process, entries, settings))).url
+        process = CacheProcess(cache, PublishedLists(site))
+        return own.enter_context(closing(serve_cache(process, settings))).url
 
     @contextmanager
     def home_of(self, ledger: str) -> Iterator[None]:

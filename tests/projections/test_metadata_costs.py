@@ -6,8 +6,9 @@ from functools import cache
 import pytest
 
 from projections.cache import rows_as_entries
-from projections.cache.fold import VERSIONS_MAX, Wanted
+from projections.cache.fold import VERSIONS_MAX
 from projections.cache.ids import ReaderIds
+from projections.cache.ports import Wanted
 from projections.cache.rows import RowEntries
 from projections.reads import lookups
 from projections.store.port import Row, RowReader

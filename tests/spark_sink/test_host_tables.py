@@ -15,7 +15,9 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.log.file_list import AddFile
+from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from projections.cache.store import Reopened
 from projections.errors import StoreError, StoreMissingError
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
@@ -23,7 +25,7 @@ from projections.rows.keys import DEFINITION
 from projections.store.port import Row
 from projections.store.rocks_reader import RocksReader
 from projections.store.rocks_store import RocksStore
-from spark_sink.host_tables import HostTables, Level, tables_at
+from spark_sink.host_tables import HostTable, HostTables, Level, tables_at
 from tests.core.cutting import cut, filled, shortened
 from tests.driver import Driver
 from tests.projections.test_metadata_costs import Counted
@@ -132,17 +134,23 @@ def test_rows_that_are_behind(host: Host) -> None:
         host.tables.resolve(NAME, snapshot, max_wait_ms=0)
 
 
+def planned(kept: Reopened[HostTables], snapshot: Transaction) -> HostTable:
+    """Return the table as the tables that are opened when needed plan it."""
+    with kept.use() as tables:
+        return tables.resolve(NAME, snapshot)
+
+
 def test_rows_that_were_away(host: Host, tmp_path: Path) -> None:
     """Who asks while the rows are away is told, who asks again when they are back is answered."""
     snapshot, rows = host.snapshot(), tmp_path / "rows"
     with closing(tables_at(rows, host.tables.catalog)) as kept:
-        before = kept.ask(lambda tables: tables.resolve(NAME, snapshot).metadata)
+        before = planned(kept, snapshot).metadata
         host.end()
         rows.rename(tmp_path / "away")
         with pytest.raises(StoreMissingError):
-            kept.ask(lambda tables: tables.resolve(NAME, snapshot))
+            planned(kept, snapshot)
         (tmp_path / "away").rename(rows)
-        assert kept.ask(lambda tables: tables.resolve(NAME, snapshot).metadata) == before
+        assert planned(kept, snapshot).metadata == before
 
 
 def lose_end(host: Host, rows: Path, last: int) -> Driver:
@@ -170,13 +178,13 @@ def test_a_log_that_lost_its_end(host: Host, tmp_path: Path) -> None:
     early, rows = host.snapshot(), tmp_path / "rows"
     late = host.snapshot()
     with closing(tables_at(rows, host.tables.catalog)) as kept:
-        before = kept.ask(lambda tables: tables.resolve(NAME, early).metadata)
-        kept.ask(lambda tables: tables.resolve(NAME, late))
+        before = planned(kept, early).metadata
+        planned(kept, late)
         short = lose_end(host, rows, early.token.position)
 
         looks: list[Callable[[], object]] = [
             lambda: host.tables.resolve(NAME, late),
-            lambda: kept.ask(lambda tables: tables.resolve(NAME, early)),
+            lambda: planned(kept, early),
             lambda: host.tables.resolve(NAME, late),
         ]
         told = []
@@ -187,7 +195,7 @@ def test_a_log_that_lost_its_end(host: Host, tmp_path: Path) -> None:
 
         seen = late.token.position, late.token.chain, short.state.cuts[-1].position
         assert told == [seen] * 3
-        assert kept.ask(lambda tables: tables.resolve(NAME, early).metadata) == before
+        assert planned(kept, early).metadata == before
 
 
 def test_costs_of_many_alters(host: Host, tmp_path: Path) -> None:

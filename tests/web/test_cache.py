@@ -13,8 +13,9 @@ from ledger.reads.cache import ReadCount, VerifiedCache
 from ledger.reads.http import HttpCache
 from ledger.reads.http_form import from_json, to_json
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
-from projections.cache.fold import Wanted
-from projections.cache.lists import Lists, ReadLists
+from projections.cache.following import FollowedEntries
+from projections.cache.lists import ReadLists
+from projections.cache.ports import Entries, Lists, Wanted
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import (
@@ -24,9 +25,7 @@ from projections.cache.remote import (
     PublishedStore,
 )
 from projections.cache.rows import RowEntries
-from projections.cache.source import MetadataStore, RowMetadataStore, ServedEntries
-from projections.cache.starting import StartingEntries
-from projections.cache.store import Reopened, StoreAt
+from projections.cache.store import Reopened, RowMetadataStore, StoreAt
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.web.cache_serving import serve_cache
@@ -54,24 +53,18 @@ class ServedCache:
         parts = self.fed_by_log() if source == "events" else self.fed_by_topic()
         self.entries, store, lists = parts
         self.cache = MetadataCache(self.entries, store, CATALOG)
-        self.process = CacheProcess(
-            self.cache,
-            lists,
-            lag=self.entries.lag,
-            is_loading=self.entries.is_loading,
-            max_wait_ms=BIND.max_wait_ms,
-        )
+        self.process = CacheProcess(self.cache, lists, max_wait_ms=BIND.max_wait_ms)
         own.callback(self.cache.close)
-        self.server: WebServer = serve_cache(self.process, self.entries, BIND)
+        self.server: WebServer = serve_cache(self.process, BIND)
         self.served = own.enter_context(closing(Served(self.server)))
         self.client = own.enter_context(closing(HttpCache(self.server.url)))
 
-    def fed_by_log(self) -> tuple[ServedEntries, MetadataStore, Lists]:
+    def fed_by_log(self) -> tuple[Entries, RowMetadataStore, Lists]:
         """Return the parts of a cache that follows the log, once it is told to."""
         lists = ReadLists(Reopened(lambda: StoreReads(self.domain.reader)))
-        return StartingEntries(self.domain.log), RowMetadataStore(self.domain.reader), lists
+        return FollowedEntries(self.domain.log), RowMetadataStore(self.domain.reader), lists
 
-    def fed_by_topic(self) -> tuple[ServedEntries, MetadataStore, Lists]:
+    def fed_by_topic(self) -> tuple[Entries, RowMetadataStore, Lists]:
         """Return the parts of a cache of what is published; it reads when it is looked after."""
         self.domain.publish()
         self.clock.elapsed_s = (self.domain.now - self.clock.now_ms()) / 1000
@@ -80,8 +73,8 @@ class ServedCache:
 
     def start(self) -> None:
         """Let the entries come to the end of what they are fed from."""
-        if isinstance(self.entries, StartingEntries):
-            self.entries.start()
+        if isinstance(self.entries, FollowedEntries):
+            self.entries.start_loading()
         while self.entries.is_loading():
             self.entries.check()
             self.entries.advance(0.01)
@@ -383,11 +376,11 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
         domain = Followed()
         session = domain.open_session()
         table = domain.create_table(session, "t", made=made("v0"))
-        entries = StartingEntries(domain.log).start()
+        entries = FollowedEntries(domain.log).start_loading()
         cache = MetadataCache(entries, StoreAt(tmp_path / "none"), CATALOG)
         own.callback(cache.close)
         lists = ReadLists(Reopened(lambda: StoreReads(domain.rows)))
-        server = serve_cache(CacheProcess(cache, lists), entries, BIND)
+        server = serve_cache(CacheProcess(cache, lists), BIND)
         served = own.enter_context(closing(Served(server)))
         client = own.enter_context(closing(HttpCache(server.url)))
         client.wait(domain.head.position, LONG_MS)

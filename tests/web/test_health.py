@@ -14,12 +14,11 @@ from ledger.config.settings import CacheSettings
 from ledger.errors import LedgerError, LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
-from projections.cache.source import RowMetadataStore
-from projections.cache.starting import StartingEntries
-from projections.cache.store import Reopened
+from projections.cache.store import Reopened, RowMetadataStore
 from projections.errors import StoreMissingError
 from projections.fold.follower import Follower
 from projections.fold.lag import Lag
@@ -213,7 +212,7 @@ def test_requests_are_counted() -> None:
     assert found["lakeledger_http_request_seconds_count /txns/{txn}"] == 4
 
 
-class Busy(StartingEntries):
+class Busy(FollowedEntries):
     """Entries that tell nobody what they hold before they may."""
 
     def __init__(self, log: MemoryLog) -> None:
@@ -233,7 +232,7 @@ def test_metrics_hold_nobody_up() -> None:
     store, entries = rows_of(driver), Busy(driver.log)
     cache = MetadataCache(entries, RowMetadataStore(store), CATALOG)
     process = CacheProcess(cache, ReadLists(Reopened(lambda: StoreReads(store))))
-    server = serve_cache(process, entries, CacheSettings(http="127.0.0.1:0"))
+    server = serve_cache(process, CacheSettings(http="127.0.0.1:0"))
     with closing(Served(server)) as served, ThreadPoolExecutor(2) as pool:
         metrics = pool.submit(served.ask, "/metrics")
         assert entries.begun.wait(PATIENCE_S)

@@ -18,7 +18,7 @@ from ledger.reads.http import HttpCache
 from ledger.reads.http_form import to_json
 from ledger.reads.metadata import TABLE, Bounds, MetadataAnswer, MetadataReads
 from projections.cache.reads import MetadataCache
-from projections.cache.source import RowMetadataStore
+from projections.cache.store import RowMetadataStore
 from projections.fold.follower import Follower
 from projections.queries import open_reads
 from projections.store.port import digest
