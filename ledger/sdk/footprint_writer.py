@@ -122,6 +122,35 @@ class FootprintWriter:
         self._take(gone, (each._replace(data_change=False) for each in adds))
         self._usual_operation = "OPTIMIZE"
 
+    def replace(
+        self, removes: Iterable[FileRow], adds: Iterable[AddFile], partitioned: int = 0
+    ) -> Sequence[str]:
+        """Note files whose rows a statement has changed, and return the paths of own ones.
+
+        A file that the txn added itself is taken back: it is in no commit. `partitioned` is as for
+        `remove`. Raises as `add`.
+        """
+        self._partitioned = max(self._partitioned, partitioned)
+        rows = list(removes)
+        own = [key for each in rows if (key := (each.path, each.vector)) in self._adds]
+        gone = [each for each in rows if (each.path, each.vector) not in self._adds]
+        taken = [self._adds.pop(key) for key in own]
+        try:
+            self._take(map(self._removed, gone), adds)
+        except BaseException:
+            self._adds.update(zip(own, taken, strict=True))
+            raise
+        if not all(each.data_change for each in taken):
+            # The rows of a file that was only moved are changed after all.
+            self._removes = {
+                key: each._replace(data_change=True) for key, each in self._removes.items()
+            }
+        return [path for path, _ in own]
+
+    def removed_keys(self, location: str) -> set[FileKey]:
+        """Return the files removed, whichever way their paths were spelled; see `path_key`."""
+        return {(path_key(path, location), vector) for path, vector in self._removes}
+
     def removal(self, file: RemoveLike) -> RemoveFile:
         """Return the removal of a file, with its partition if a read of this txn knows it.
 

@@ -51,8 +51,10 @@ from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_files import TxnFiles
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.txn_outcome import found_out, not_found_out
+from ledger.sdk.txn_rows import TxnRows
 from ledger.sdk.txn_tables import TxnTables
 from ledger.sdk.writes import DeclaredWrites, coarse_write
+from ledger.sdk.written_files import WrittenFiles
 
 REASON_MAX = 500
 
@@ -60,7 +62,7 @@ Status = Literal["open", "committed", "aborted", "unknown"]
 """The status of a txn; `unknown` = commit() got no answer, and commit() again returns it."""
 
 
-class Transaction(TxnFiles, TxnTables):
+class Transaction(TxnFiles, TxnTables, TxnRows):
     """A txn of this process. A `with` block commits it at its end, or aborts it on an error.
 
     Threads may share it. A declaration during another thread's commit is in it, or is refused.
@@ -103,6 +105,7 @@ class Transaction(TxnFiles, TxnTables):
             read_only=body.type == "read_only",
             check_alive=self._ending.check,
         )
+        self._data = WrittenFiles()
         self._staging = Staging()
         self._committing = Lock()
         self._last = names.view.token_at(control)
@@ -306,6 +309,7 @@ class Transaction(TxnFiles, TxnTables):
         """Set the final status of the txn."""
         self.status, self._writes.has_ended = status, True
         self._ending.leave()
+        self._data.end(status)
 
     def _receipt(self, answer: CommandAnswer) -> Receipt:
         return receipt_of(answer, self._view.origin)

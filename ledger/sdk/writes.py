@@ -104,6 +104,10 @@ class DeclaredWrites:
         self._check_open()
         return self._writers.setdefault(table, FootprintWriter())
 
+    def noted(self, table: int) -> FootprintWriter | None:
+        """Return what was noted of the files of a table so far, None if nothing was."""
+        return self._writers.get(table)
+
     def added(self, table: int) -> Sequence[AddFile]:
         """Return the files added to a table so far."""
         writer = self._writers.get(table)

@@ -21,6 +21,7 @@ from ledger.core.partitions.names import Values
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.log.file_list import AddFile
 from ledger.sdk.partition_texts import PartitionColumn, text_of
+from ledger.sdk.written_files import discard
 from ledger.tables.schema import TableSchema
 from ledger.tables.statistics import FileStatistics
 from ledger.tables.storage import Storage
@@ -70,10 +71,19 @@ def write_rows(
 
 
 class NewFiles:
-    """New data files of one table; rows wait in memory until they make a row group."""
+    """New data files of one table; rows wait in memory until they make a row group.
+
+    `folder` is a folder below each partition, with a slash at its end.
+    """
 
     def __init__(
-        self, storage: Storage, schema: TableSchema, writer: str, target_bytes: int = TARGET_BYTES
+        self,
+        storage: Storage,
+        schema: TableSchema,
+        writer: str,
+        target_bytes: int = TARGET_BYTES,
+        *,
+        folder: str = "",
     ) -> None:
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be 1 or more, got {target_bytes}")
@@ -81,6 +91,7 @@ class NewFiles:
         self._schema = schema
         self._writer = writer
         self._target = target_bytes
+        self._folder = folder
         self._open: dict[Values, NewFile] = {}
         self._done: list[AddFile] = []
         self._paths: list[str] = []
@@ -137,7 +148,8 @@ class NewFiles:
             if len(self._open) >= OPEN_MAX:
                 self._close(next(iter(self._open)))
             names = [each.name for each in self._columns]
-            path = f"{folder_of(names, values)}{self._writer}-{len(self._paths)}.parquet"
+            inside = f"{folder_of(names, values)}{self._folder}"
+            path = f"{inside}{self._writer}-{len(self._paths)}.parquet"
             self._paths.append(path)
             found = self._open[values] = NewFile(self._storage, path, self._stored)
         return found
@@ -195,15 +207,6 @@ class NewFile:
                 each.close()
             except (OSError, pa.ArrowException):
                 continue
-
-
-def discard(storage: Storage, paths: Iterable[str]) -> None:
-    """Delete files that no commit names; one that cannot be deleted now is left to a cleaner."""
-    for path in paths:
-        try:
-            storage.delete(path)
-        except Exception:  # noqa: BLE001, S112 - the error that led here must reach the caller
-            continue
 
 
 def partition_codes(batch: Any, names: Sequence[str]) -> Any:

@@ -1,0 +1,156 @@
+"""How a txn writes rows: the statements of SQL as methods. They need the extra `arrow`.
+
+Every statement sees the txn's snapshot with the txn's own changes. What it read is remembered by
+its condition, so a later commit that changed such rows wins.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from ledger.errors import SettingsError
+from ledger.sdk.definitions import Change, TableChanges
+from ledger.sdk.names import TableLike
+from ledger.sdk.receipt import Receipt
+from ledger.sdk.txn_ended import TxnEnding
+from ledger.sdk.txn_names import TxnNames
+from ledger.sdk.view import View
+from ledger.sdk.writes import DeclaredWrites
+from ledger.sdk.written_files import WrittenFiles
+
+if TYPE_CHECKING:
+    from ledger.sdk.expressions import Expression
+    from ledger.tables.statements.optimizing import RewrittenFiles
+    from ledger.tables.statements.target import ChangedRows, StatementTable
+
+
+class TxnRows:
+    """The part of a txn that deals with rows.
+
+    `rows` are an Arrow table, batches or a reader, a frame of pandas or polars, a list of dicts, a
+    dict of lists, or a DuckDB relation. Columns are found by name; a missing one is NULL. Every
+    method raises as `Transaction.read` and `add_files`, TypeError for anything but rows or for a
+    value of another type, and ValueError for a value that its column cannot hold.
+    """
+
+    id: int
+    opened: int
+    _names: TxnNames
+    _view: View
+    _writes: DeclaredWrites
+    _ending: TxnEnding
+    _data: WrittenFiles
+
+    @abstractmethod
+    def alter_table(
+        self,
+        table: TableLike,
+        change: Change | None = None,
+        *,
+        operation: str = "",
+        **changes: Unpack[TableChanges],
+    ) -> Receipt:
+        """Give a table another definition."""
+
+    @abstractmethod
+    def write_id(self, table: TableLike) -> int:
+        """Return the txn's write id in a table."""
+
+    def insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> "ChangedRows":
+        """Insert rows. A txn that only inserts reads nothing, and conflicts with no other insert.
+
+        With `evolve` unknown columns are added to the table, and a column becomes wider where Delta
+        allows it (INT to BIGINT, FLOAT to DOUBLE). A table of layout `directories` gets the rows in
+        the folder of the txn's write id.
+        """
+        from ledger.tables.statements import inserting  # noqa: PLC0415 - loads Arrow
+
+        return inserting.insert(self._statement(table, "insert"), rows, evolve=evolve)
+
+    def overwrite(
+        self,
+        table: TableLike,
+        rows: Any,
+        where: "str | Expression | None" = None,
+        *,
+        evolve: bool = False,
+    ) -> "ChangedRows":
+        """Put rows in the place of all rows, or of those that fulfil a condition.
+
+        The new rows must fulfil the condition too, else ValueError. `evolve` is as for `insert`.
+        """
+        from ledger.tables.statements import inserting  # noqa: PLC0415 - loads Arrow
+
+        made = self._statement(table, "overwrite")
+        return inserting.overwrite(made, rows, where, evolve=evolve)
+
+    def delete(self, table: TableLike, where: "str | Expression | None" = None) -> "ChangedRows":
+        """Delete the rows that fulfil a condition, or all rows.
+
+        A row for which the condition is NULL stays. A condition on partition columns alone removes
+        files as they are.
+        """
+        from ledger.tables.statements import deleting  # noqa: PLC0415 - loads Arrow
+
+        return deleting.delete(self._statement(table, "delete"), where)
+
+    def update(
+        self,
+        table: TableLike,
+        changes: Mapping[str, Any],
+        where: "str | Expression | None" = None,
+    ) -> "ChangedRows":
+        """Give columns new values in the rows that fulfil a condition, or in all rows.
+
+        A text in `changes` is an expression of Spark SQL over the row as it was, such as
+        "price * 2" or "'done'"; any other value is a constant.
+        """
+        from ledger.tables.statements import updating  # noqa: PLC0415 - loads Arrow
+
+        return updating.update(self._statement(table, "update"), changes, where)
+
+    def optimize(
+        self,
+        table: TableLike,
+        where: "str | Expression | None" = None,
+        *,
+        target_bytes: int = 256 << 20,
+    ) -> "RewrittenFiles":
+        """Put the rows of small files, and of files with deleted rows, into larger files.
+
+        No row changes, so the txn loses only to a commit that removed the same files. `where` may
+        name partition columns only. Files that the txn itself wrote stay.
+        """
+        from ledger.tables.statements import optimizing  # noqa: PLC0415 - loads Arrow
+
+        return optimizing.optimize(self._statement(table, "optimize"), where, target_bytes)
+
+    def _statement(self, table: TableLike, verb: str) -> "StatementTable":
+        """Return a table for one statement; raises SettingsError without the extra `arrow`."""
+        check_arrow()
+        from ledger.tables.statements.target import StatementTable, TxnHand  # noqa: PLC0415
+
+        hand = TxnHand(
+            id=self.id,
+            opened=self.opened,
+            names=self._names,
+            view=self._view,
+            writes=self._writes,
+            data=self._data,
+            check=self._ending.check_as_read,
+            alter=self.alter_table,
+            write_id=self.write_id,
+        )
+        return StatementTable(hand, table, verb)
+
+
+def check_arrow() -> None:
+    """Raise SettingsError if the libraries for rows are not installed."""
+    from importlib.util import find_spec  # noqa: PLC0415 - only statements over rows need it
+
+    missing = [each for each in ("pyarrow", "duckdb") if find_spec(each) is None]
+    if missing:
+        raise SettingsError(
+            f"rows need {' and '.join(missing)}, which are not installed: "
+            "pip install 'lakeledger[arrow]'"
+        )

@@ -1,0 +1,72 @@
+"""The data files that one txn has written, until its end says which of them stay.
+
+The files of a txn that was aborted are deleted. So are the files that later statements of the txn
+wrote anew, once it is committed. While an outcome is unknown nothing is deleted.
+"""
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Literal, Protocol
+
+from ledger.core.commands import TableDefinition
+
+
+class FileStore(Protocol):
+    """A place from which files are deleted."""
+
+    def delete(self, path: str) -> bool:
+        """Delete a file; return False if it was absent."""
+        ...
+
+
+class WrittenFiles:
+    """The files of one txn; threads may share it."""
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[str, str], tuple[FileStore, str]] = {}
+        self._replaced: set[tuple[str, str]] = set()
+        self._definitions: dict[tuple[str, str], TableDefinition] = {}
+        self._turn = Lock()
+
+    def note(
+        self, location: str, store: FileStore, paths: Iterable[str], definition: TableDefinition
+    ) -> None:
+        """Note files that a statement has written below a location, for a table as it then was."""
+        paths = list(paths)
+        with self._turn:
+            self._definitions.update(((location, path), definition) for path in paths)
+            self._written.update(((location, path), (store, path)) for path in paths)
+
+    def definition(self, location: str, path: str) -> TableDefinition | None:
+        """Return the table for which a file was written, None for a file of another writer."""
+        return self._definitions.get((location, path))
+
+    def replace(self, location: str, paths: Iterable[str]) -> None:
+        """Note files of the txn whose rows are in other files now: no commit names them."""
+        with self._turn:
+            self._replaced.update((location, path) for path in paths)
+
+    def end(self, status: Literal["open", "committed", "aborted", "unknown"]) -> None:
+        """Delete what no commit names, once the txn is committed or aborted."""
+        if status not in {"committed", "aborted"}:
+            return
+        with self._turn:
+            gone = self._written if status == "aborted" else self._replaced
+            files = [self._written[key] for key in gone if key in self._written]
+            self._written, self._replaced = {}, set()
+        for store, path in files:
+            delete_quietly(store.delete, path)
+
+
+def discard(store: FileStore, paths: Iterable[str]) -> None:
+    """Delete files that no commit names; a file that cannot be deleted now is left to vacuum."""
+    for path in paths:
+        delete_quietly(store.delete, path)
+
+
+def delete_quietly(delete: Callable[[str], bool], path: str) -> None:
+    """Delete a file; a failure must not hide the result of the txn."""
+    try:
+        delete(path)
+    except Exception:  # noqa: BLE001 - a file that stays is an orphan, which vacuum finds
+        return

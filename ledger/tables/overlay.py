@@ -1,0 +1,47 @@
+"""The files of a table as one txn sees them: its snapshot, and its own changes over it."""
+
+from collections.abc import Sequence
+
+from ledger.core.partitions.file_paths import path_key
+from ledger.core.predicates.predicates import compile_predicate
+from ledger.core.state.traits import traits_of
+from ledger.log.file_list import AddFile
+from ledger.reads.rows import FileRow, TableRow
+from ledger.sdk.footprint_writer import FootprintWriter
+from ledger.sdk.reading import TableFiles, may_concern
+
+
+def own_files(
+    read: TableFiles, noted: FootprintWriter | None, row: TableRow | None = None
+) -> Sequence[FileRow]:
+    """Return the files of a read as the txn sees them that noted its own adds and removes.
+
+    `row` is the table as the txn has changed it. Own files are left out by their partition, as the
+    read does it with the files of the snapshot.
+    """
+    if noted is None or not noted.files:
+        return list(read.files)
+    table = row or read.table
+    location = table.definition.location
+    gone = noted.removed_keys(location)
+    kept = [each for each in read.files if (path_key(each.path, location), each.vector) not in gone]
+    schema = traits_of(table.definition).schema
+    scan = compile_predicate(read.where, schema, derive=True)
+    own = (file_row(each, read) for each in noted.added)
+    return [*kept, *(each for each in own if may_concern(scan, each, read.table, len(schema)))]
+
+
+def file_row(file: AddFile, read: TableFiles) -> FileRow:
+    """Return a file that a txn added as a file that was read: it follows the whole snapshot."""
+    return FileRow(
+        table=read.table.table,
+        path=file.path,
+        vector=file.vector,
+        partition=tuple(file.partition),
+        size=file.size,
+        modified=file.modified,
+        stats=file.stats,
+        added=max(read.position, read.table.partitioned) + 1,
+        version=-1,
+        removed=0,
+    )

@@ -1,0 +1,129 @@
+"""INSERT and INSERT OVERWRITE: rows into a table, in the place of others or not."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ledger.core.commands import Column
+from ledger.sdk.reading import is_in_folders
+from ledger.tables.casts import by_name
+from ledger.tables.conditions import RowCondition
+from ledger.tables.rows import as_batches, checked, opened
+from ledger.tables.schema import TableSchema
+from ledger.tables.statements.deleting import Deletion
+from ledger.tables.statements.folders import insert_into_folders
+from ledger.tables.statements.judge import RowJudge
+from ledger.tables.statements.target import ChangedRows, StatementTable
+from ledger.tables.types import sql_type
+
+WRITE: Final = "WRITE"
+
+
+def insert(table: StatementTable, rows: Any, *, evolve: bool = False) -> ChangedRows:
+    """Insert rows; with `evolve` new columns are added, and types become wider where Delta may."""
+    counted = CountedRows(fitting(table, rows, evolve=evolve))
+    if is_in_folders(table.row):
+        insert_into_folders(table, counted)
+    else:
+        table.add(table.write(counted), WRITE)
+    return ChangedRows(inserted=counted.count)
+
+
+def overwrite(
+    table: StatementTable, rows: Any, where: Any = None, *, evolve: bool = False
+) -> ChangedRows:
+    """Put rows in the place of those that fulfil a condition; the new rows must fulfil it too."""
+    table.check_listed()
+    batches = fitting(table, rows, evolve=evolve)
+    condition = table.condition(where)
+    with table.judge() as judge:
+        gone = Deletion(table, judge, where)
+        new = CountedRows(fulfilling(table, judge, condition, batches))
+        adds = table.write(chain(gone.kept(), new))
+    table.replace(gone.files, adds, WRITE)
+    return ChangedRows(inserted=new.count, deleted=gone.count)
+
+
+def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
+    """Return rows as batches of the table's columns, after the table got the new ones."""
+    if not evolve:
+        return as_batches(rows, table.schema)
+    table.check_listed()
+    given = list(rows) if isinstance(rows, Iterator) else rows
+    reader = opened(given)
+    columns = evolved(table.definition.columns, table.schema, reader.schema)
+    if columns is not None:
+        table.alter(columns)
+    if isinstance(given, list | tuple | dict):
+        return as_batches(given, table.schema)
+    return checked(reader, table.schema)
+
+
+def evolved(
+    before: Sequence[Column], schema: TableSchema, rows: Any
+) -> Sequence[Column | tuple[str, str]] | None:
+    """Return the columns that a table needs for rows of another schema, None for the same ones."""
+    places = by_name(rows.names, "rows")
+    inside = {name.lower() for name in schema.partition_columns}
+    columns: list[Column | tuple[str, str]] = []
+    for each in before:
+        known, at = schema.find(each.name), places.pop(each.name.lower(), None)
+        assert known is not None
+        source = None if at is None else rows.field(at).type
+        is_wider = source is not None and is_widening(known.type, source)
+        if is_wider and each.name.lower() not in inside:
+            columns.append((each.name, sql_type(source, each.name)))
+        else:
+            columns.append(each)
+    for at in places.values():
+        field = rows.field(at)
+        if not pa.types.is_null(field.type):
+            columns.append((field.name, sql_type(field.type, field.name)))
+    return None if columns == list(before) else columns
+
+
+def is_widening(before: Any, after: Any) -> bool:
+    """Tell whether Delta may change a column of one type into the other, as it loses nothing."""
+    kinds = pa.types
+    if kinds.is_signed_integer(before):
+        if kinds.is_signed_integer(after):
+            return bool(after.bit_width > before.bit_width)
+        return bool(kinds.is_float64(after) and before.bit_width <= pa.int32().bit_width)
+    if kinds.is_float32(before):
+        return bool(kinds.is_float64(after))
+    if kinds.is_decimal(before) and kinds.is_decimal(after):
+        whole = after.precision - after.scale >= before.precision - before.scale
+        return bool(whole and after.scale >= before.scale and after != before)
+    return bool(kinds.is_date(before) and kinds.is_timestamp(after) and not after.tz)
+
+
+def fulfilling(
+    table: StatementTable, judge: RowJudge, condition: RowCondition, batches: Any
+) -> Iterator[Any]:
+    """Yield batches whose rows all fulfil a condition; raises ValueError for others."""
+    for batch in batches:
+        rows = pa.Table.from_batches([batch])
+        hit = judge.fulfilled(rows, condition)
+        if pc.all(hit).as_py() is False:
+            first = rows.filter(pc.invert(hit)).slice(0, 1).to_pylist()[0]
+            raise ValueError(
+                f"the rows that overwrite a part of table {table.row.name} must fulfil its "
+                f"condition, got {first}"
+            )
+        yield rows
+
+
+class CountedRows:
+    """Batches, counted as they are read."""
+
+    def __init__(self, batches: Any) -> None:
+        self.count = 0
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        for each in self._batches:
+            self.count += len(each)
+            yield each

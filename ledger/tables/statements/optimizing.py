@@ -1,0 +1,84 @@
+"""OPTIMIZE: the rows of many small files in few larger ones. No row changes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from ledger.log.file_list import AddFile
+from ledger.reads.rows import FileRow
+from ledger.tables.data_files import TARGET_BYTES
+from ledger.tables.statements.deleting import wholly_fulfilled
+from ledger.tables.statements.target import StatementTable
+
+FULL: Final = 0.75
+"""A file of this part of the wanted size stays as it is."""
+
+
+class RewrittenFiles(NamedTuple):
+    """How many files were replaced, and by how many."""
+
+    removed: int
+    added: int
+
+
+def optimize(
+    table: StatementTable, where: Any = None, target_bytes: int = TARGET_BYTES
+) -> RewrittenFiles:
+    """Put the rows of small files, and of files with deleted rows, into files of the wanted size.
+
+    `where` may name partition columns only. Files that the txn itself wrote stay.
+    """
+    table.check_listed()
+    removes: list[FileRow] = []
+    adds: list[AddFile] = []
+    with table.kept(adds):
+        for group in groups(chosen(table, where), target_bytes):
+            adds += table.write(batches(table, group), target_bytes)
+            removes += group
+    if removes:
+        table.rewrite(removes, adds)
+    return RewrittenFiles(len(removes), len(adds))
+
+
+def chosen(table: StatementTable, where: Any) -> Sequence[FileRow]:
+    """Return the files of the partitions that fulfil a condition; raises ValueError for others."""
+    condition = table.condition(where)
+    outside = set(condition.columns) - set(table.schema.partition_columns)
+    if outside:
+        raise ValueError(
+            "the condition of optimize must name partition columns only, got "
+            f"{', '.join(sorted(outside))}"
+        )
+    noted = table.hand.writes.noted(table.number)
+    own = {(each.path, each.vector) for each in noted.added} if noted is not None else set()
+    found = [each for each in table.read(where) if (each.path, each.vector) not in own]
+    with table.judge() as judge:
+        whole = wholly_fulfilled(table, judge, condition, found)
+    return [each for each in found if whole is not None and whole[tuple(each.partition)]]
+
+
+def groups(files: Sequence[FileRow], target_bytes: int) -> Iterator[list[FileRow]]:
+    """Yield files of one partition that become one file together."""
+    by_partition: dict[tuple[str | None, ...], list[FileRow]] = {}
+    for each in files:
+        if each.vector or each.size < target_bytes * FULL:
+            by_partition.setdefault(tuple(each.partition), []).append(each)
+    for inside in by_partition.values():
+        group: list[FileRow] = []
+        for each in sorted(inside, key=lambda file: (file.size, file.path)):
+            if group and sum(file.size for file in group) + each.size > target_bytes:
+                yield from worth(group)
+                group = []
+            group.append(each)
+        yield from worth(group)
+
+
+def worth(group: list[FileRow]) -> Iterator[list[FileRow]]:
+    """Yield a group unless it is a single file without deleted rows."""
+    if len(group) > 1 or any(each.vector for each in group):
+        yield group
+
+
+def batches(table: StatementTable, files: Sequence[FileRow]) -> Iterator[Any]:
+    """Yield the rows of files, file by file."""
+    for each in files:
+        yield table.rows(each)

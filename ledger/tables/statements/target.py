@@ -1,0 +1,236 @@
+"""The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from ledger.core.commands import TableDefinition
+from ledger.log.file_list import AddFile
+from ledger.reads.errors import unknown_table
+from ledger.reads.rows import FileRow, TableRow
+from ledger.sdk.names import TableLike
+from ledger.sdk.reading import TableFiles, is_in_folders, read_table, tree_of
+from ledger.sdk.time_zones import meant_in
+from ledger.sdk.txn_names import TxnNames
+from ledger.sdk.view import View
+from ledger.sdk.writes import DeclaredWrites
+from ledger.sdk.written_files import WrittenFiles, discard
+from ledger.tables.conditions import RowCondition, row_condition
+from ledger.tables.data_files import TARGET_BYTES, new_writer, write_rows
+from ledger.tables.data_reading import read_file
+from ledger.tables.overlay import own_files
+from ledger.tables.partition_rows import partition_scalar
+from ledger.tables.schema import TableSchema
+from ledger.tables.statements.judge import RowJudge
+from ledger.tables.storage import storage_at
+
+
+class TxnHand(NamedTuple):
+    """What a statement needs of its txn.
+
+    `check` raises if something else ended the txn; `alter` changes a table within it.
+    """
+
+    id: int
+    opened: int
+    names: TxnNames
+    view: View
+    writes: DeclaredWrites
+    data: WrittenFiles
+    check: Callable[[], None]
+    alter: Callable[..., object]
+    write_id: Callable[[TableLike], int]
+
+
+class ChangedRows(NamedTuple):
+    """How many rows a statement inserted, updated and deleted; None = not counted."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int | None = 0
+
+
+class StatementTable:
+    """A table in one txn; `verb` is the statement, for its errors."""
+
+    def __init__(self, hand: TxnHand, table: TableLike, verb: str) -> None:
+        self.hand, self.verb = hand, verb
+        hand.check()
+        self.number, _ = hand.names.find(table)
+        self.row = self._row()
+        self.zone = hand.view.zone
+        self.set_definition(self.row.definition)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the txn itself created the table."""
+        return self.row.creator == self.hand.id
+
+    def set_definition(self, definition: TableDefinition) -> None:
+        """Take the definition that the rows of the statement have."""
+        self.definition = definition
+        self.row = self.row._replace(definition=definition)
+        self.schema = TableSchema.of(definition, self.row.name, self.number)
+        check_writable(self.row.name, definition)
+
+    def check_listed(self) -> None:
+        """Raise ValueError for a table whose files the ledger does not list."""
+        if is_in_folders(self.row):
+            raise ValueError(
+                f"{self.verb} needs a table whose files the ledger lists, and the rows of table "
+                f"{self.row.name} lie in folders: write them by other means, and declare that with "
+                "txn.wrote"
+            )
+
+    def condition(self, where: Any) -> RowCondition:
+        """Return a condition on rows; raises PredicateSyntaxError and UnknownColumnError."""
+        return row_condition(where, self.schema, self.zone)
+
+    def alter(self, columns: Sequence[Any]) -> None:
+        """Give the table other columns, within the txn."""
+        self.hand.alter(self.number, columns=columns)
+        row = self.hand.names.own(self.number)
+        assert row is not None
+        self.set_definition(row.definition)
+
+    def judge(self) -> RowJudge:
+        """Return a judge of rows, for a `with` block."""
+        return RowJudge(self.row.name)
+
+    def read(self, where: Any, *, record: bool = True) -> Sequence[FileRow]:
+        """Return the files that may hold rows of a condition, and note the read."""
+        own = self.hand.names.own(self.number)
+        if self.is_new:
+            found = TableFiles(self.row, self.hand.opened, meant_in(tree_of(where), self.zone), ())
+            return own_files(found, self.hand.writes.noted(self.number), self.row)
+        found = read_table(self.hand.view, self.number, where, position=self.hand.opened, own=own)
+        self.hand.check()
+        if record:
+            self.hand.writes.read(found)
+        return own_files(found, self.hand.writes.noted(self.number), own)
+
+    def rows(self, file: FileRow) -> Any:
+        """Return the rows of a file, with all columns of the table."""
+        storage = storage_at(self.definition.location)
+        return read_file(storage, file, self.schema, written=self._written(file))
+
+    def _written(self, file: FileRow) -> TableSchema:
+        """Return the schema of the table when a file was added."""
+        if file.added > max(self.row.changed, self.hand.opened):
+            found = self.hand.data.definition(self.definition.location, file.path)
+        elif file.added >= self.row.changed and self.hand.names.own(self.number) is None:
+            found = None
+        else:
+            reads = self.hand.view.reads(self.hand.opened)
+            found = reads.definition(self.number, file.added)
+        if found is None or found == self.definition:
+            return self.schema
+        return TableSchema.of(found, self.row.name, self.number)
+
+    def partitions(self, files: Iterable[FileRow]) -> dict[tuple[str | None, ...], None] | None:
+        """Return the partitions of files, None if a file may have other partition columns."""
+        found: dict[tuple[str | None, ...], None] = {}
+        for each in files:
+            if each.added <= self.row.partitioned:
+                return None
+            if len(each.partition) != len(self.schema.partition_columns):
+                return None
+            found[tuple(each.partition)] = None
+        return found
+
+    def write(self, batches: Iterable[Any], target_bytes: int = TARGET_BYTES) -> Sequence[AddFile]:
+        """Write rows into new files of the txn."""
+        self.check_listed()
+        storage = storage_at(self.definition.location)
+        writer = new_writer(self.hand.id)
+        files = write_rows(storage, self.schema, batches, writer=writer, target_bytes=target_bytes)
+        paths = [each.path for each in files]
+        self.hand.data.note(self.definition.location, storage, paths, self.definition)
+        return files
+
+    def replace(self, removes: Sequence[FileRow], adds: Sequence[AddFile], operation: str) -> None:
+        """Note that files give way to others; the txn's own ones are in no commit."""
+        with self.kept(adds), self.hand.writes.growing(self.number, operation) as writer:
+            own = writer.replace(removes, adds, self.row.partitioned)
+            self.hand.writes.plan_from(self.number, 0)
+        self.hand.data.replace(self.definition.location, own)
+
+    def add(self, adds: Sequence[AddFile], operation: str) -> None:
+        """Note new files."""
+        with self.kept(adds), self.hand.writes.growing(self.number, operation) as writer:
+            writer.add(adds)
+
+    def rewrite(self, removes: Sequence[FileRow], adds: Sequence[AddFile]) -> None:
+        """Note that the same rows are in other files."""
+        with self.kept(adds), self.hand.writes.growing(self.number, "OPTIMIZE") as writer:
+            writer.rewrite(removes, adds, self.row.partitioned)
+            self.hand.writes.plan_from(self.number, 0)
+
+    def kept(self, adds: Sequence[AddFile]) -> "KeptFiles":
+        """Return a block that deletes new files if the txn does not take them."""
+        return KeptFiles(self.definition.location, adds)
+
+    def _row(self) -> TableRow:
+        """Return the table as of the txn's open, with the txn's own changes."""
+        own = self.hand.names.own(self.number)
+        if own is not None:
+            return own
+        reads = self.hand.view.reads(self.hand.opened)
+        row = reads.table(self.number)
+        if row is None:
+            raise unknown_table(self.number, reads.position())
+        if row.changed <= self.hand.opened:
+            return row
+        then = reads.definition(self.number, self.hand.opened)
+        return row if then is None else row._replace(definition=then)
+
+
+class KeptFiles:
+    """Deletes new files if the block raises: no commit names them."""
+
+    def __init__(self, location: str, files: Sequence[AddFile]) -> None:
+        self._location = location
+        self._files = files
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and self._files:
+            discard(storage_at(self._location), [each.path for each in self._files])
+
+
+# What a writer would have to compute or check, by Delta's names of metadata and properties.
+COMPUTED: Final = ("delta.generationExpression", "delta.identity.")
+CHECKED: Final = "delta.constraints."
+INVARIANTS: Final = "delta.invariants"
+
+
+def check_writable(name: str, definition: TableDefinition) -> None:
+    """Raise ValueError for a table whose rows need values or checks that are not supported."""
+    for each in definition.columns:
+        if any(mark in each.metadata for mark in (*COMPUTED, INVARIANTS)):
+            raise ValueError(
+                f"column {each.name} of table {name} has values that its writers compute or check "
+                "(generated, identity or invariant): write the table with Delta's own tools"
+            )
+    for key, value in definition.properties:
+        if key.lower().startswith(CHECKED):
+            raise ValueError(
+                f"table {name} has the constraint {key} ({value}), which is not checked here: "
+                "write the table with Delta's own tools, or drop the constraint"
+            )
+
+
+def partition_rows(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> Any:
+    """Return partitions as rows of the table's partition columns."""
+    columns = [table.schema.find(name) for name in table.schema.partition_columns]
+    arrays = {
+        each.name: pa.array(
+            [partition_scalar(values[at], each, "").as_py() for values in partitions], each.type
+        )
+        for at, each in enumerate(columns)
+        if each is not None
+    }
+    return pa.table(arrays)

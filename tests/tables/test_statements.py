@@ -1,0 +1,237 @@
+"""Statements over rows: what they change, and which files they touch."""
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import UnknownColumnError
+from ledger.reads.rows import TableRow
+from ledger.sdk.transaction import Transaction
+from ledger.tables.data_reading import read_file
+from ledger.tables.schema import TableSchema
+from ledger.tables.storage import storage_at
+
+ONE, TWO = date(2024, 1, 1), date(2024, 1, 2)
+ROWS = [
+    {"id": 1, "day": ONE, "item": "pen", "price": 1.0},
+    {"id": 2, "day": ONE, "item": None, "price": 2.0},
+    {"id": 3, "day": TWO, "item": "ink", "price": None},
+    {"id": 4, "day": None, "item": "pen", "price": 4.0},
+]
+
+
+@pytest.fixture
+def sales(ledger: Ledger, tmp_path: Path) -> TableRow:
+    """Return a table partitioned by day, with four rows in three files."""
+    columns = [("id", "bigint"), ("day", "date"), ("item", "string"), ("price", "double")]
+    row = ledger.create_table(
+        "shop.sales", columns, partition_columns=["day"], location=tmp_path / "sales"
+    )
+    with ledger.transaction() as txn:
+        txn.insert("shop.sales", ROWS)
+    return row
+
+
+def rows_of(ledger: Ledger, table: str = "shop.sales") -> list[dict[str, Any]]:
+    """Return the committed rows of a table, by their ids."""
+    found = ledger.read(table)
+    schema = TableSchema.of(found.table.definition)
+    storage = storage_at(found.table.definition.location)
+    tables = [read_file(storage, each, schema) for each in found]
+    rows: list[dict[str, Any]] = pa.concat_tables(
+        [schema.arrow().empty_table(), *tables]
+    ).to_pylist()
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def ids(ledger: Ledger) -> list[int]:
+    """Return the ids of the committed rows."""
+    return [row["id"] for row in rows_of(ledger)]
+
+
+def paths(ledger: Ledger) -> set[str]:
+    """Return the live files."""
+    return set(ledger.read("shop.sales").paths)
+
+
+def stored(row: TableRow) -> set[str]:
+    """Return the data files on disk."""
+    root = Path(row.definition.location)
+    return {each.relative_to(root).as_posix() for each in root.rglob("*.parquet")}
+
+
+def test_inserted_rows_are_read(ledger: Ledger, sales: TableRow) -> None:
+    """Rows lie in one file for each partition."""
+    assert rows_of(ledger) == ROWS
+    assert paths(ledger) == stored(sales)
+    assert len(paths(ledger)) == 3
+
+
+def test_a_delete_rewrites_only_files_with_matching_rows(ledger: Ledger, sales: TableRow) -> None:
+    """NULL keeps a row, and files without a matching row stay."""
+    before = paths(ledger)
+    with ledger.transaction() as txn:
+        assert txn.delete(sales, "item = 'pen' AND day = DATE'2024-01-01'").deleted == 1
+    assert ids(ledger) == [2, 3, 4]
+    assert len(before & paths(ledger)) == 2
+
+
+def test_a_delete_of_partitions_reads_no_rows(ledger: Ledger, sales: TableRow) -> None:
+    """A condition on partition columns removes files as they are: nothing is read or written."""
+    for each in stored(sales):
+        (Path(sales.definition.location) / each).write_bytes(b"not parquet")
+    with ledger.transaction() as txn:
+        assert txn.delete(sales, "day = DATE'2024-01-01' OR day IS NULL").deleted == 3
+    assert {each.partition for each in ledger.read(sales)} == {("2024-01-02",)}
+
+
+def test_a_delete_of_all_rows(ledger: Ledger, sales: TableRow) -> None:
+    """Without a condition no row stays."""
+    with ledger.transaction() as txn:
+        txn.delete(sales)
+    assert rows_of(ledger) == []
+
+
+UPDATES: list[tuple[dict[str, Any], str | None, list[Any]]] = [
+    ({"price": "price * 2"}, None, [2.0, 4.0, None, 8.0]),
+    ({"price": 5}, "item IS NULL", [1.0, 5.0, None, 4.0]),
+    ({"price": None}, "price > 1", [1.0, None, None, None]),
+    ({"Price": "id"}, "NOT (item = 'pen')", [1.0, 2.0, 3.0, 4.0]),
+]
+
+
+@pytest.mark.parametrize(("changes", "where", "prices"), UPDATES)
+def test_updates(
+    ledger: Ledger, sales: TableRow, changes: dict[str, Any], where: str | None, prices: list[Any]
+) -> None:
+    """An expression sees the row as it was; a constant is the value itself."""
+    with ledger.transaction() as txn:
+        txn.update(sales, changes, where)
+    assert [row["price"] for row in rows_of(ledger)] == prices
+
+
+def test_an_update_moves_rows_between_partitions(ledger: Ledger, sales: TableRow) -> None:
+    """A new value of a partition column moves the row."""
+    with ledger.transaction() as txn:
+        txn.update(sales, {"day": TWO, "id": "id + 10"}, "id = 1")
+    assert [(row["id"], row["day"]) for row in rows_of(ledger)] == [
+        (2, ONE),
+        (3, TWO),
+        (4, None),
+        (11, TWO),
+    ]
+
+
+WRONG: list[tuple[Any, type[Exception]]] = [
+    ({"price": "'1'"}, TypeError),
+    ({"id": "id * 9223372036854775807"}, ValueError),
+    ({"prise": 1}, ValueError),
+    ({"price": "prise"}, UnknownColumnError),
+    ({}, TypeError),
+    ("price = 1", TypeError),
+    ({"id": "id / 0"}, ValueError),
+]
+
+
+@pytest.mark.parametrize(("changes", "error"), WRONG)
+def test_wrong_updates_change_nothing(
+    ledger: Ledger, sales: TableRow, changes: Any, error: type[Exception]
+) -> None:
+    """An update that fails leaves neither a change nor a file, and the txn goes on."""
+    with ledger.transaction() as txn:
+        with pytest.raises(error):
+            txn.update(sales, changes)
+        txn.delete(sales, "id = 4")
+    assert rows_of(ledger) == ROWS[:3]
+    assert len(stored(sales)) == 3
+
+
+def test_overwrite(ledger: Ledger, sales: TableRow) -> None:
+    """New rows take the place of the rows that fulfil the condition, or of all."""
+    new = {"id": 9, "day": ONE, "item": "cap", "price": 9.0}
+    with ledger.transaction() as txn:
+        txn.overwrite(sales, [new], "day = DATE'2024-01-01'")
+    assert ids(ledger) == [3, 4, 9]
+    with ledger.transaction() as txn:
+        with pytest.raises(ValueError, match="must fulfil"):
+            txn.overwrite(sales, [new], "price > 10")
+        txn.overwrite(sales, [new])
+    assert rows_of(ledger) == [new]
+
+
+def test_own_writes_are_seen(ledger: Ledger, sales: TableRow) -> None:
+    """Later statements of a txn see its own rows; what it replaced itself is in no commit."""
+    with ledger.transaction() as txn:
+        txn.insert(sales, [{"id": 5, "day": ONE, "price": 5.0}])
+        txn.update(sales, {"price": "price + 1"}, "day = DATE'2024-01-01'")
+        txn.delete(sales, "price = 2")
+        txn.delete(sales, "id = 5")
+        assert not ids_in(txn, sales) & {1, 5}
+    assert ids(ledger) == [2, 3, 4]
+    assert stored(sales) > paths(ledger)  # Released files of older versions stay for their readers.
+    (version,) = ledger.reads().versions(sales.table, limit=1)
+    assert version.operation == "WRITE, UPDATE, DELETE"
+    assert (version.adds, version.removes) == (1, 1)
+
+
+def ids_in(txn: Transaction, table: TableRow) -> set[int]:
+    """Return the ids of the rows that a txn sees."""
+    made = txn._statement(table, "test")  # noqa: SLF001 - the rows of the txn, file by file
+    found: Sequence[Any] = [made.rows(each) for each in made.read(None, record=False)]
+    return {row["id"] for each in found for row in each.to_pylist()}
+
+
+def test_an_aborted_txn_leaves_no_file(ledger: Ledger, sales: TableRow) -> None:
+    """What an aborted txn wrote is deleted; the files of the table stay."""
+    before = stored(sales)
+    txn = ledger.begin()
+    txn.insert(sales, [{"id": 5}])
+    txn.delete(sales, "id = 1")
+    assert stored(sales) > before
+    txn.abort()
+    assert stored(sales) == before
+    assert rows_of(ledger) == ROWS
+
+
+def test_optimize_joins_small_files(ledger: Ledger, sales: TableRow) -> None:
+    """Many small files become one in each partition, and no row changes."""
+    for number in range(5, 9):
+        with ledger.transaction() as txn:
+            txn.insert(sales, [{"id": number, "day": ONE}])
+    before = rows_of(ledger)
+    with ledger.transaction() as txn:
+        with pytest.raises(ValueError, match="partition columns only"):
+            txn.optimize(sales, "id = 1")
+        assert txn.optimize(sales, "day = DATE'2024-01-02'") == (0, 0)
+        assert txn.optimize(sales) == (5, 1)
+    assert rows_of(ledger) == before
+    assert len(paths(ledger)) == 3
+    (version,) = ledger.reads().versions(sales.table, limit=1)
+    assert version.operation == "OPTIMIZE"
+
+
+def test_new_columns_come_with_rows(ledger: Ledger, sales: TableRow) -> None:
+    """With evolve an insert adds columns and makes types wider; others see both at once."""
+    with pytest.raises(ValueError, match="evolve=True"), ledger.transaction() as txn:
+        txn.insert(sales, [{"id": 5, "tag": "x"}])
+    with ledger.transaction() as txn:
+        txn.insert(sales, [{"id": 5, "tag": "x"}], evolve=True)
+        txn.update(sales, {"tag": "'y'"}, "id = 1")
+    assert [(row["id"], row["tag"]) for row in rows_of(ledger)] == [
+        (1, "y"),
+        (2, None),
+        (3, None),
+        (4, None),
+        (5, "x"),
+    ]
+
+
+def test_a_text_in_place_of_rows_points_to_wrote(ledger: Ledger, sales: TableRow) -> None:
+    """The verbs of coarse writes have another name."""
+    with pytest.raises(TypeError, match=r"txn\.wrote"), ledger.transaction() as txn:
+        txn.insert(sales, "day=2024-01-01")
