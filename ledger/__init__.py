@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from ledger.log.file_list import AddFile, RemoveFile
     from ledger.reads.metadata import TableMetadata
     from ledger.sdk.expressions import Expression, col, lit
+    from ledger.sdk.merge_clauses import MergeClause
     from ledger.sdk.reading import TableFiles
     from ledger.sdk.receipt import Outcome, Receipt, TableVersion, Token
     from ledger.sdk.transaction import Transaction
@@ -110,6 +111,7 @@ __all__ = [
     "LogUnavailableError",
     "LoginRefusedError",
     "LostByCutError",
+    "MergeClause",
     "MetadataChangedException",
     "NotOwnerError",
     "OffsetGoneError",
@@ -157,6 +159,7 @@ _HOME = {
     "EventsLostError": "ledger.errors.log",
     "Expression": "ledger.sdk.expressions",
     "Ledger": "ledger.client",
+    "MergeClause": "ledger.sdk.merge_clauses",
     "Outcome": "ledger.sdk.receipt",
     "Receipt": "ledger.sdk.receipt",
     "RemoveFile": "ledger.log.file_list",

@@ -5,11 +5,12 @@ its condition, so a later commit that changed such rows wins.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ledger.errors import SettingsError
 from ledger.sdk.definitions import Change, TableChanges
+from ledger.sdk.merge_clauses import Assigned, MergeClause, clauses_of
 from ledger.sdk.names import TableLike
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.txn_ended import TxnEnding
@@ -108,6 +109,39 @@ class TxnRows:
         from ledger.tables.statements import updating  # noqa: PLC0415 - loads Arrow
 
         return updating.update(self._statement(table, "update"), changes, where)
+
+    def merge(
+        self,
+        table: TableLike,
+        source: Any,
+        on: "str | Expression",
+        *,
+        when_matched_update: Assigned = None,
+        when_matched_delete: "str | Expression | bool" = False,
+        when_not_matched_insert: Assigned = None,
+        when_not_matched_by_source_delete: "str | Expression | bool" = False,
+        clauses: Sequence[MergeClause] = (),
+    ) -> "ChangedRows":
+        """Change the rows of a table by the rows of a source.
+
+        `on` and the expressions name columns as target.x and source.x. `when_matched_update` and
+        `when_not_matched_insert` are dicts of columns and values as for `update`, or True for all
+        columns of the same names. The deletes are True or a condition; a delete is tried before the
+        update. `clauses` come first, in their order: see `MergeClause`.
+
+        Raises ValueError if a row of the table matches several rows of the source, unless the only
+        clause for matched rows deletes all of them.
+        """
+        from ledger.tables.statements import merging  # noqa: PLC0415 - loads Arrow
+
+        found = clauses_of(
+            when_matched_update,
+            when_matched_delete,
+            when_not_matched_insert,
+            when_not_matched_by_source_delete,
+            clauses,
+        )
+        return merging.merge(self._statement(table, "merge"), source, on, found)
 
     def optimize(
         self,

@@ -5,16 +5,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from ledger.client import Ledger
 from ledger.errors import UnknownColumnError
 from ledger.reads.rows import TableRow
 from ledger.sdk.transaction import Transaction
-from ledger.tables.data_reading import read_file
-from ledger.tables.schema import TableSchema
-from ledger.tables.storage import storage_at
+from tests.tables.reading import rows_of, stored
 
 ONE, TWO = date(2024, 1, 1), date(2024, 1, 2)
 ROWS = [
@@ -37,21 +34,9 @@ def sales(ledger: Ledger, tmp_path: Path) -> TableRow:
     return row
 
 
-def rows_of(ledger: Ledger, table: str = "shop.sales") -> list[dict[str, Any]]:
-    """Return the committed rows of a table, by their ids."""
-    found = ledger.read(table)
-    schema = TableSchema.of(found.table.definition)
-    storage = storage_at(found.table.definition.location)
-    tables = [read_file(storage, each, schema) for each in found]
-    rows: list[dict[str, Any]] = pa.concat_tables(
-        [schema.arrow().empty_table(), *tables]
-    ).to_pylist()
-    return sorted(rows, key=lambda row: row["id"])
-
-
 def ids(ledger: Ledger) -> list[int]:
     """Return the ids of the committed rows."""
-    return [row["id"] for row in rows_of(ledger)]
+    return [row["id"] for row in rows_of(ledger, "shop.sales")]
 
 
 def paths(ledger: Ledger) -> set[str]:
@@ -59,15 +44,9 @@ def paths(ledger: Ledger) -> set[str]:
     return set(ledger.read("shop.sales").paths)
 
 
-def stored(row: TableRow) -> set[str]:
-    """Return the data files on disk."""
-    root = Path(row.definition.location)
-    return {each.relative_to(root).as_posix() for each in root.rglob("*.parquet")}
-
-
 def test_inserted_rows_are_read(ledger: Ledger, sales: TableRow) -> None:
     """Rows lie in one file for each partition."""
-    assert rows_of(ledger) == ROWS
+    assert rows_of(ledger, "shop.sales") == ROWS
     assert paths(ledger) == stored(sales)
     assert len(paths(ledger)) == 3
 
@@ -94,7 +73,7 @@ def test_a_delete_of_all_rows(ledger: Ledger, sales: TableRow) -> None:
     """Without a condition no row stays."""
     with ledger.transaction() as txn:
         txn.delete(sales)
-    assert rows_of(ledger) == []
+    assert rows_of(ledger, "shop.sales") == []
 
 
 UPDATES: list[tuple[dict[str, Any], str | None, list[Any]]] = [
@@ -112,14 +91,14 @@ def test_updates(
     """An expression sees the row as it was; a constant is the value itself."""
     with ledger.transaction() as txn:
         txn.update(sales, changes, where)
-    assert [row["price"] for row in rows_of(ledger)] == prices
+    assert [row["price"] for row in rows_of(ledger, "shop.sales")] == prices
 
 
 def test_an_update_moves_rows_between_partitions(ledger: Ledger, sales: TableRow) -> None:
     """A new value of a partition column moves the row."""
     with ledger.transaction() as txn:
         txn.update(sales, {"day": TWO, "id": "id + 10"}, "id = 1")
-    assert [(row["id"], row["day"]) for row in rows_of(ledger)] == [
+    assert [(row["id"], row["day"]) for row in rows_of(ledger, "shop.sales")] == [
         (2, ONE),
         (3, TWO),
         (4, None),
@@ -147,7 +126,7 @@ def test_wrong_updates_change_nothing(
         with pytest.raises(error):
             txn.update(sales, changes)
         txn.delete(sales, "id = 4")
-    assert rows_of(ledger) == ROWS[:3]
+    assert rows_of(ledger, "shop.sales") == ROWS[:3]
     assert len(stored(sales)) == 3
 
 
@@ -161,7 +140,7 @@ def test_overwrite(ledger: Ledger, sales: TableRow) -> None:
         with pytest.raises(ValueError, match="must fulfil"):
             txn.overwrite(sales, [new], "price > 10")
         txn.overwrite(sales, [new])
-    assert rows_of(ledger) == [new]
+    assert rows_of(ledger, "shop.sales") == [new]
 
 
 def test_own_writes_are_seen(ledger: Ledger, sales: TableRow) -> None:
@@ -195,7 +174,7 @@ def test_an_aborted_txn_leaves_no_file(ledger: Ledger, sales: TableRow) -> None:
     assert stored(sales) > before
     txn.abort()
     assert stored(sales) == before
-    assert rows_of(ledger) == ROWS
+    assert rows_of(ledger, "shop.sales") == ROWS
 
 
 def test_optimize_joins_small_files(ledger: Ledger, sales: TableRow) -> None:
@@ -203,13 +182,13 @@ def test_optimize_joins_small_files(ledger: Ledger, sales: TableRow) -> None:
     for number in range(5, 9):
         with ledger.transaction() as txn:
             txn.insert(sales, [{"id": number, "day": ONE}])
-    before = rows_of(ledger)
+    before = rows_of(ledger, "shop.sales")
     with ledger.transaction() as txn:
         with pytest.raises(ValueError, match="partition columns only"):
             txn.optimize(sales, "id = 1")
         assert txn.optimize(sales, "day = DATE'2024-01-02'") == (0, 0)
         assert txn.optimize(sales) == (5, 1)
-    assert rows_of(ledger) == before
+    assert rows_of(ledger, "shop.sales") == before
     assert len(paths(ledger)) == 3
     (version,) = ledger.reads().versions(sales.table, limit=1)
     assert version.operation == "OPTIMIZE"
@@ -222,7 +201,7 @@ def test_new_columns_come_with_rows(ledger: Ledger, sales: TableRow) -> None:
     with ledger.transaction() as txn:
         txn.insert(sales, [{"id": 5, "tag": "x"}], evolve=True)
         txn.update(sales, {"tag": "'y'"}, "id = 1")
-    assert [(row["id"], row["tag"]) for row in rows_of(ledger)] == [
+    assert [(row["id"], row["tag"]) for row in rows_of(ledger, "shop.sales")] == [
         (1, "y"),
         (2, None),
         (3, None),

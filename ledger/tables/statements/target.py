@@ -110,10 +110,10 @@ class StatementTable:
             self.hand.writes.read(found)
         return own_files(found, self.hand.writes.noted(self.number), own)
 
-    def rows(self, file: FileRow) -> Any:
-        """Return the rows of a file, with all columns of the table."""
+    def rows(self, file: FileRow, columns: Sequence[str] | None = None) -> Any:
+        """Return the rows of a file, with all columns of the table or the named ones."""
         storage = storage_at(self.definition.location)
-        return read_file(storage, file, self.schema, written=self._written(file))
+        return read_file(storage, file, self.schema, columns, written=self._written(file))
 
     def _written(self, file: FileRow) -> TableSchema:
         """Return the schema of the table when a file was added."""
@@ -151,6 +151,8 @@ class StatementTable:
 
     def replace(self, removes: Sequence[FileRow], adds: Sequence[AddFile], operation: str) -> None:
         """Note that files give way to others; the txn's own ones are in no commit."""
+        if not removes and not adds:
+            return
         with self.kept(adds), self.hand.writes.growing(self.number, operation) as writer:
             own = writer.replace(removes, adds, self.row.partitioned)
             self.hand.writes.plan_from(self.number, 0)

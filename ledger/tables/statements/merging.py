@@ -1,0 +1,202 @@
+"""MERGE: updates, deletes and inserts by the rows of a source.
+
+A clause is tried on the rows that no clause before it has taken. As in Spark, a target row may
+match one source row only, unless the only clause for matched rows deletes them all.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ledger.reads.rows import FileRow
+from ledger.sdk.merge_clauses import ClauseKind, MergeClause
+from ledger.tables.casts import check_filled
+from ledger.tables.conditions import RowCondition, row_condition
+from ledger.tables.schema import TableSchema
+from ledger.tables.statements.assigning import Assignments, assigned, assignments
+from ledger.tables.statements.judge import RowJudge, numbered
+from ledger.tables.statements.merge_source import SOURCE, TARGET, MergeSource, read_of
+from ledger.tables.statements.target import ChangedRows, StatementTable
+
+Relations = Mapping[str, Any]
+
+
+def merge(
+    table: StatementTable, source: Any, on: Any, clauses: Sequence[MergeClause]
+) -> ChangedRows:
+    """Change the rows of a table by the rows of a source, clause by clause."""
+    table.check_listed()
+    with table.judge() as judge:
+        made = Merge(table, judge, MergeSource(source, table.schema), on, clauses)
+        adds = table.write(made.rows())
+    table.replace(made.touched, adds, "MERGE")
+    return ChangedRows(made.inserted, made.updated, made.deleted)
+
+
+class Clause:
+    """A clause, compiled: its condition, and the new values of columns."""
+
+    def __init__(
+        self, clause: MergeClause, schema: TableSchema, scope: Mapping[str, TableSchema], zone: str
+    ) -> None:
+        self.action = clause.action
+        self.condition = row_condition(clause.where, scope, zone)
+        self.terms: Assignments = {}
+        if clause.action != "delete":
+            values = all_columns(schema, scope[SOURCE]) if clause.values is None else clause.values
+            self.terms = assignments(values, schema, scope, zone)
+
+
+class Merge:
+    """A merge in progress.
+
+    Attributes:
+        touched: the files that give way, whole after `rows` has ended; so are the counts.
+    """
+
+    def __init__(
+        self,
+        table: StatementTable,
+        judge: RowJudge,
+        source: MergeSource,
+        on: Any,
+        clauses: Sequence[MergeClause],
+    ) -> None:
+        self.touched: list[FileRow] = []
+        self.inserted = self.updated = self.deleted = 0
+        self._table, self._judge, self._source = table, judge, source
+        schemas = {TARGET: table.schema, SOURCE: source.schema}
+        self._on: RowCondition = row_condition(on, schemas, table.zone)
+        scopes: dict[ClauseKind, tuple[str, ...]] = {
+            "matched": (TARGET, SOURCE),
+            "not_matched": (SOURCE,),
+            "not_matched_by_source": (TARGET,),
+        }
+        self._clauses = {
+            kind: [
+                Clause(each, table.schema, {name: schemas[name] for name in names}, table.zone)
+                for each in clauses
+                if each.kind == kind
+            ]
+            for kind, names in scopes.items()
+        }
+        needs_all = bool(self._clauses["not_matched_by_source"])
+        where = None if needs_all else read_of(on, table.schema, source)
+        self._found = table.read(where)
+        self._hit = pa.nulls(0, pa.int64())
+
+    def rows(self) -> Iterator[Any]:
+        """Yield the rows of the new files: of touched files what stays and what was updated."""
+        for file in self._found:
+            pairs = self._pairs(file)
+            if len(pairs) or self._clauses["not_matched_by_source"]:
+                yield from self._merged(file, pairs)
+        if self._clauses["not_matched"]:
+            yield from self._inserted()
+
+    def _pairs(self, file: FileRow) -> Any:
+        """Return the numbers of target and source rows that match, file by file."""
+        prefix = f"{TARGET}."
+        names = [each.removeprefix(prefix) for each in self._on.columns if each.startswith(prefix)]
+        target = numbered(self._table.rows(file, names))
+        found = self._judge.pairs({TARGET: target, SOURCE: numbered(self._source.rows)}, self._on)
+        self._hit = pc.unique(pa.concat_arrays([self._hit, whole(found[SOURCE])]))
+        matched = self._clauses["matched"]
+        if matched and pc.count_distinct(found[TARGET]).as_py() < len(found):
+            if len(matched) > 1 or matched[0].action != "delete" or matched[0].condition.columns:
+                raise self._ambiguous(file, found)
+            first = found.group_by(TARGET).aggregate([(SOURCE, "min")])
+            return first.rename_columns({f"{SOURCE}_min": SOURCE})
+        return found
+
+    def _ambiguous(self, file: FileRow, pairs: Any) -> ValueError:
+        counts = pairs.group_by(TARGET).aggregate([(SOURCE, "count")])
+        row = counts.filter(pc.greater(counts[f"{SOURCE}_count"], 1))[TARGET][0].as_py()
+        shown = self._table.rows(file).slice(row, 1).to_pylist()[0]
+        return ValueError(
+            "each row of the target must match one row of the source only "
+            f"(MERGE_CARDINALITY_VIOLATION), got several for the row {shown} of table "
+            f"{self._table.row.name}: leave one row for each key in the source"
+        )
+
+    def _merged(self, file: FileRow, pairs: Any) -> Iterator[Any]:
+        """Yield what a file becomes, nothing if no row of it changes."""
+        target = self._table.rows(file)
+        new: list[Any] = []
+        gone: list[Any] = [pa.nulls(0, pa.int64())]
+        if self._clauses["matched"]:
+            sides = {
+                TARGET: target.take(pairs[TARGET]),
+                SOURCE: self._source.rows.take(pairs[SOURCE]),
+            }
+            for clause, chosen, rows in self._taken("matched", sides):
+                gone.append(whole(pairs[TARGET].take(chosen)))
+                new += self._changed(clause, rows)
+        numbers = pa.array(range(len(target)), pa.int64())
+        if self._clauses["not_matched_by_source"]:
+            others = numbers.filter(pc.invert(pc.is_in(numbers, whole(pairs[TARGET]))))
+            for clause, chosen, rows in self._taken(
+                "not_matched_by_source", {TARGET: target.take(others)}
+            ):
+                gone.append(others.take(chosen))
+                new += self._changed(clause, rows)
+        changed = pa.concat_arrays(gone)
+        if not len(changed):
+            return
+        self.touched.append(file)
+        yield target.filter(pc.invert(pc.is_in(numbers, changed)))
+        yield from new
+
+    def _taken(
+        self, kind: ClauseKind, sides: Relations
+    ) -> Iterator[tuple[Clause, Any, dict[str, Any]]]:
+        """Yield each clause with the numbers of the rows that it takes, and with those rows."""
+        count = len(next(iter(sides.values())))
+        left = pa.array(range(count), pa.int64())
+        for clause in self._clauses[kind]:
+            rows = {name: each.take(left) for name, each in sides.items()}
+            hit = whole(self._judge.fulfilled(next(iter(rows.values())), clause.condition, rows))
+            chosen, left = left.filter(hit), left.filter(pc.invert(hit))
+            if len(chosen):
+                yield clause, chosen, {name: each.take(chosen) for name, each in sides.items()}
+
+    def _changed(self, clause: Clause, rows: dict[str, Any]) -> list[Any]:
+        """Return the rows that a clause makes of target rows."""
+        if clause.action == "delete":
+            self.deleted += len(rows[TARGET])
+            return []
+        self.updated += len(rows[TARGET])
+        return [assigned(self._judge, self._table.schema, rows[TARGET], clause.terms, rows)]
+
+    def _inserted(self) -> Iterator[Any]:
+        """Yield the rows that clauses make of source rows without a match."""
+        source = self._source.rows
+        numbers = pa.array(range(len(source)), pa.int64())
+        others = source.filter(pc.invert(pc.is_in(numbers, self._hit)))
+        schema = self._table.schema
+        for clause, chosen, rows in self._taken("not_matched", {SOURCE: others}):
+            nulls = {each.name: pa.nulls(len(chosen), each.type) for each in schema.columns}
+            self.inserted += len(chosen)
+            made = assigned(self._judge, schema, pa.table(nulls), clause.terms, rows)
+            for each in schema.columns:
+                if not each.nullable:
+                    check_filled(made[each.name].is_valid(), each.name)
+            yield made
+
+
+def whole(values: Any) -> Any:
+    """Return values in one piece."""
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def all_columns(schema: TableSchema, source: TableSchema) -> dict[str, str]:
+    """Return the assignments of `SET *`; raises ValueError if the source lacks a column."""
+    lacking = [each.name for each in schema.columns if source.find(each.name) is None]
+    if lacking:
+        raise ValueError(
+            f"the source must have all columns of the table for True, it lacks {', '.join(lacking)}"
+            ": give a dict of the columns to set"
+        )
+    return {each.name: f"{SOURCE}.`{each.name.replace('`', '``')}`" for each in schema.columns}
