@@ -121,7 +121,7 @@ def test_only_partitions_of_the_source_are_read(ledger: Ledger, stock: TableRow)
     txn = ledger.begin()
     txn.merge(stock, SOURCE[:1], on, when_matched_update=True)
     with ledger.transaction() as other:
-        other.insert(stock, [{"k": 6, "p": 0}])
+        other.delete(stock, "k = 4")
     with pytest.raises(ConcurrentAppendException):
         txn.commit()
 
