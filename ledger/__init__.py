@@ -58,6 +58,7 @@ from ledger.errors import (
     UnknownColumnError,
     UnknownTableError,
     UnknownVersionError,
+    UnreadableTableError,
     UnsupportedTableFeatureException,
 )
 
@@ -143,6 +144,7 @@ __all__ = [
     "UnknownColumnError",
     "UnknownTableError",
     "UnknownVersionError",
+    "UnreadableTableError",
     "UnsupportedTableFeatureException",
     "ValidTxnList",
     "ValidWriteIdList",
