@@ -1,6 +1,9 @@
-"""INSERT and INSERT OVERWRITE: rows into a table, in the place of others or not."""
+"""INSERT and INSERT OVERWRITE: rows into a table, in the place of others or not.
 
-from collections.abc import Iterator, Sequence
+A table of layout `directories` gets its rows in Hive's folders of the txn's write id.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -9,14 +12,16 @@ import pyarrow.compute as pc
 
 from ledger.core.commands import Column
 from ledger.sdk.reading import is_in_folders
+from ledger.sdk.writes import coarse_write
 from ledger.tables.casts import by_name
 from ledger.tables.conditions import RowCondition
+from ledger.tables.data_files import NewFiles, new_writer
 from ledger.tables.rows import as_batches, checked, opened
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.deleting import Deletion
-from ledger.tables.statements.folders import insert_into_folders
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.target import ChangedRows, StatementTable
+from ledger.tables.storage import storage_at
 from ledger.tables.types import sql_type
 
 WRITE: Final = "WRITE"
@@ -60,6 +65,30 @@ def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     if isinstance(given, list | tuple | dict):
         return as_batches(given, table.schema)
     return checked(reader, table.schema)
+
+
+def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
+    """Insert rows into the folder `delta_<write id>` of each partition.
+
+    Each partition is declared as inserted into, so the commit has Hive's grain.
+    """
+    hand = table.hand
+    storage = storage_at(table.definition.location)
+    number = hand.write_id(table.number)
+    folder = f"delta_{number:07d}_{number:07d}/"
+    files = NewFiles(storage, table.schema, new_writer(hand.id), folder=folder)
+    try:
+        for batch in batches:
+            files.write(batch)
+        made = files.finish()
+    except BaseException:
+        files.discard()
+        raise
+    paths = [each.path for each in made]
+    hand.data.note(table.definition.location, storage, paths, table.definition)
+    for partition in dict.fromkeys(each.rpartition(folder)[0].rstrip("/") for each in paths):
+        write = coarse_write("insert", table.row, partition=partition or None)
+        hand.writes.add(table.number, write, 0)
 
 
 def evolved(

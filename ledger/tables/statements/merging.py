@@ -15,10 +15,10 @@ from ledger.sdk.merge_clauses import ClauseKind, MergeClause
 from ledger.tables.casts import check_filled
 from ledger.tables.conditions import RowCondition, row_condition
 from ledger.tables.schema import TableSchema
-from ledger.tables.statements.assigning import Assignments, assigned, assignments
 from ledger.tables.statements.judge import RowJudge, numbered
 from ledger.tables.statements.merge_source import SOURCE, TARGET, MergeSource, read_of
 from ledger.tables.statements.target import ChangedRows, StatementTable
+from ledger.tables.statements.updating import Assignments, assigned, assignments
 
 Relations = Mapping[str, Any]
 

@@ -1,12 +1,29 @@
-"""UPDATE: new values for the rows that fulfil a condition."""
+"""UPDATE, and the new values of columns with Spark's rules of what a column takes.
+
+An expression is cast as Spark's ANSI mode stores it: between numbers, with an error where a value
+does not fit, and never from a text to a number.
+"""
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as kinds
 
-from ledger.tables.statements.assigning import assigned, assignments
+from ledger.sdk.expressions import Expression
+from ledger.tables.casts import check_filled, is_list, is_text
+from ledger.tables.conditions import RowExpression, Schemas, row_expression
+from ledger.tables.python_rows import array_of
+from ledger.tables.rows import bounded
+from ledger.tables.schema import TableColumn, TableSchema
+from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.target import ChangedRows, StatementTable
+from ledger.tables.types import sql_type
+
+Assignments = Mapping[str, "RowExpression | pa.Scalar"]
+"""New values by the names of columns: an expression, or a constant of the column's type."""
 
 
 def update(table: StatementTable, changes: Mapping[str, Any], where: Any = None) -> ChangedRows:
@@ -36,3 +53,104 @@ def update(table: StatementTable, changes: Mapping[str, Any], where: Any = None)
         adds = table.write(rows())
     table.replace(touched, adds, "UPDATE")
     return ChangedRows(updated=count)
+
+
+def assignments(
+    changes: Mapping[str, Any], schema: TableSchema, scope: Schemas, zone: str
+) -> Assignments:
+    """Return the assignments of a statement; `scope` has the columns that expressions may name.
+
+    Raises TypeError for anything but a mapping of columns and for a value of another type,
+    UnknownColumnError and PredicateSyntaxError for an expression, and ValueError for an unknown
+    column and for one that is named twice.
+    """
+    if not isinstance(changes, Mapping) or not changes:
+        raise TypeError(f"changes must be a dict of columns and values, got {changes!r}")
+    found: dict[str, Any] = {}
+    for name, value in changes.items():
+        column = known_column(schema, name)
+        if column.name in found:
+            raise ValueError(f"column {column.name} must be assigned once, got it twice")
+        found[column.name] = assignment(value, column, scope, zone)
+    return found
+
+
+def assignment(value: Any, column: TableColumn, scope: Schemas, zone: str) -> Any:
+    """Return the new value of a column."""
+    if not isinstance(value, str | Expression):
+        return array_of([value], column.type, column.name)[0]
+    given = row_expression(value, scope, zone)
+    if not may_store(given.type, column.type):
+        raise TypeError(
+            f"column {column.name} must be {sql_type(column.type)}, got {value!r} of type "
+            f"{sql_type(given.type)}: cast it as it is meant"
+        )
+    return row_expression(value, scope, zone, target=column.type)
+
+
+def may_store(given: Any, column: Any) -> bool:
+    """Tell whether Spark's ANSI mode stores values of one type in a column of another."""
+    if given == column or kinds.is_null(given):
+        return True
+    if is_number(given) and is_number(column):
+        return True
+    if is_text(column):
+        return not kinds.is_nested(given) and not kinds.is_binary(given)
+    is_time = kinds.is_date(given) or kinds.is_timestamp(given)
+    if is_time and (kinds.is_date(column) or kinds.is_timestamp(column)):
+        return True
+    if is_list(given) and is_list(column):
+        return may_store(given.value_type, column.value_type)
+    return False
+
+
+def is_number(kind: Any) -> bool:
+    """Tell whether a type has numbers."""
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
+
+
+def known_column(schema: TableSchema, name: Any) -> TableColumn:
+    """Return a column to assign; raises TypeError or ValueError for another name."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a column must be a text, got {name!r}")
+    found = schema.find(name)
+    if found is not None:
+        return found
+    names = {each.name.lower(): each.name for each in schema.columns}
+    alike = get_close_matches(name.lower(), names, n=1)
+    meant = f", did you mean {names[alike[0]]}?" if alike else ""
+    raise ValueError(f"table {schema.name} has no column {name}{meant}")
+
+
+def assigned(
+    judge: RowJudge,
+    schema: TableSchema,
+    rows: Any,
+    terms: Assignments,
+    relations: Any = None,
+) -> Any:
+    """Return rows with new values; columns without an assignment keep theirs.
+
+    `relations` are the rows that the expressions name, if they are not `rows` themselves.
+    """
+    computed = {name: term for name, term in terms.items() if isinstance(term, RowExpression)}
+    values = judge.values(rows, computed, relations)
+    columns = []
+    for each in schema.columns:
+        if each.name not in terms:
+            columns.append(rows.column(each.name))
+            continue
+        term = terms[each.name]
+        if isinstance(term, RowExpression):
+            column = values.column(each.name).cast(each.type)
+        else:
+            column = pa.chunked_array([pa.repeat(term, len(rows))], each.type)
+        columns.append(in_column(column, each))
+    return pa.Table.from_arrays(columns, schema=schema.arrow())
+
+
+def in_column(values: Any, column: TableColumn) -> Any:
+    """Return values as their column takes them; raises ValueError for a NULL or a long text."""
+    if not column.nullable:
+        check_filled(values.is_valid(), column.name)
+    return bounded(values, column)
