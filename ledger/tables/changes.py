@@ -9,15 +9,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ledger.core.commands import TableDefinition
 from ledger.errors import FileListError, ReaderBehindError
 from ledger.reads.errors import unknown_version
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import whole
-from ledger.sdk.reading import check_listed
+from ledger.sdk.reading import check_listed, known_row
 from ledger.sdk.receipt import Token
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CHANGE_COLUMNS: Final = ("_change_type", "_commit_version", "_position", "_commit_timestamp")
+"""The columns that changed rows have behind the ones of their table."""
 
 VERSIONS: Final = 200
 FILES: Final = 1_000
@@ -82,6 +88,22 @@ class CommitChanges:
         """Whether the commit changed rows; False for one that only rewrote files."""
         return any(each.data_change for each in self)
 
+    def rows(self) -> "pa.Table":
+        """Return the net change of rows, with the columns that the table has now.
+
+        Rows that a rewrite copied are left out. The column `_change_type` is insert or delete, for
+        an UPDATE update_preimage or update_postimage; `_commit_version`, `_position` and
+        `_commit_timestamp` name the commit.
+
+        Raises UnreadableTableError for a file that was deleted since.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - loads Arrow
+
+        from ledger.tables.changed_rows import CommitRows  # noqa: PLC0415
+
+        found = CommitRows(self._reads, known_row(self._reads, self.row.table))
+        return pa.Table.from_batches(found.batches(self.row, self), found.schema)
+
     def __iter__(self) -> Iterator[FileChange]:
         if self._known is not None:
             yield from self._known
@@ -121,6 +143,19 @@ class ChangeFeed:
             if not self._follow:
                 return
             newest = self._wait(after)
+
+    def rows(self) -> "pa.RecordBatchReader":
+        """Return the net changes of rows of all commits, as `CommitChanges.rows`, batch by batch.
+
+        All rows have the columns that the table has at the call.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - loads Arrow
+
+        from ledger.tables.changed_rows import CommitRows  # noqa: PLC0415
+
+        found = CommitRows(self._reads, known_row(self._reads, self.table.table))
+        batches = (batch for commit in self for batch in found.batches(commit.row, commit))
+        return pa.RecordBatchReader.from_batches(found.schema, batches)
 
     def _wait(self, after: int) -> int:
         """Return the newest version as soon as there is one behind `after`."""

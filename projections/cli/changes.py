@@ -1,18 +1,20 @@
 """The command that shows what commits changed in a table."""
 
 import json
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Final
 
 import typer
 
-from ledger.cli.answers import Output, OutputOption
+from ledger.cli.answers import CONTROLS, Output, OutputOption
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
 from ledger.cli.streams import is_read
 from ledger.clock import time_text
 from ledger.reads.port import FileChange, Reads, TableRow
 from ledger.sdk.receipt import Token
-from ledger.tables.changes import ChangeFeed, CommitChanges, version_after
+from ledger.tables.changes import CHANGE_COLUMNS, ChangeFeed, CommitChanges, version_after
 from projections.cli.reading import known_table, number_of, reading
+from projections.cli.row_values import cell, json_rows
 
 REACH_MS = 10_000
 
@@ -29,18 +31,24 @@ def table_changes(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Wait for further commits, until Ctrl-C.")
     ] = False,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="The net change of rows in place of files.")
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the commits of a table, oldest first, each with what it added and removed.
 
-    JSON has an object a line for each commit, with its files and the token to go on from.
+    JSON has an object a line for each commit, with its files and the token to go on from, or for
+    each changed row.
     """
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
         feed = ChangeFeed(reads, row, behind(reads, row, after), follow=follow)
+        form = FORMS[rows, output]
         try:
             for commit in feed:
-                typer.echo(json_line(commit) if output is Output.JSON else line_of(commit))
+                for text in form(commit):
+                    typer.echo(text)
                 if not is_read():
                     return
         except KeyboardInterrupt:
@@ -61,8 +69,8 @@ def behind(reads: Reads, row: TableRow, after: str | None) -> int:
     return version_after(reads, row, None, position)
 
 
-def line_of(commit: CommitChanges) -> str:
-    """Return a commit as people read it."""
+def line_of(commit: CommitChanges) -> Iterator[str]:
+    """Yield a commit as people read it."""
     added = removed = size = 0
     has_data = False
     for each in commit:
@@ -77,12 +85,12 @@ def line_of(commit: CommitChanges) -> str:
         notes.append("schema changed")
     where = f"{commit.version:>8} at position {commit.position}"
     words = [where, time_text(commit.row.at), commit.operation, commit.user, "; ".join(notes)]
-    return " ".join(filter(None, words))
+    yield " ".join(filter(None, words))
 
 
-def json_line(commit: CommitChanges) -> str:
-    """Return a commit as a JSON object."""
-    return json.dumps(
+def json_line(commit: CommitChanges) -> Iterator[str]:
+    """Yield a commit as a JSON object."""
+    yield json.dumps(
         {
             "version": commit.version,
             "position": commit.position,
@@ -97,6 +105,22 @@ def json_line(commit: CommitChanges) -> str:
     )
 
 
+def row_lines(commit: CommitChanges) -> Iterator[str]:
+    """Yield the rows that a commit changed, as people read them."""
+    for batch in commit.rows().to_batches():
+        for row in batch.to_pylist():
+            change, version, *_ = (row.pop(each) for each in CHANGE_COLUMNS)
+            cells = ", ".join(f"{name} {cell(value)}" for name, value in row.items())
+            yield f"{version:>8} {change:<16} {cells}".translate(CONTROLS)
+
+
+def json_row_lines(commit: CommitChanges) -> Iterator[str]:
+    """Yield the rows that a commit changed as JSON objects."""
+    for batch in commit.rows().to_batches():
+        if batch.num_rows:
+            yield json_rows(batch.to_pylist())
+
+
 def file_fields(change: FileChange) -> dict[str, Any]:
     """Return a changed file as fields."""
     return {
@@ -107,3 +131,11 @@ def file_fields(change: FileChange) -> dict[str, Any]:
         "partition": change.file.partition,
         "size": change.file.size,
     }
+
+
+FORMS: Final[Mapping[tuple[bool, Output], Callable[[CommitChanges], Iterator[str]]]] = {
+    (False, Output.TABLE): line_of,
+    (False, Output.JSON): json_line,
+    (True, Output.TABLE): row_lines,
+    (True, Output.JSON): json_row_lines,
+}

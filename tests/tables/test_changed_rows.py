@@ -1,0 +1,212 @@
+"""The rows that commits changed: what is left once copied rows cancel out."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import UnreadableTableError
+from ledger.tables.data_reading import read_file
+from projections.cli.changes import json_row_lines, row_lines
+from tests.tables.row_files import TABLE, Row, RowFiles, plain, tuples
+
+COLUMNS = [("id", "bigint"), ("tail", "string")]
+NAN = float("nan")
+
+
+@pytest.fixture
+def files(ledger: Ledger, tmp_path: Path) -> RowFiles:
+    """Return a table of two columns."""
+    return RowFiles(ledger, tmp_path / "flights", COLUMNS)
+
+
+def changed(table: pa.Table) -> list[tuple[str, Row]]:
+    """Return changed rows in brief, each with what became of it."""
+    names = [name for name in table.column_names if not name.startswith("_c") and name[:2] != "_p"]
+    kinds = table["_change_type"].to_pylist()
+    return sorted(zip(kinds, tuples(table.select(names)), strict=True), key=repr)
+
+
+def test_each_kind_of_commit(files: RowFiles) -> None:
+    """Rows that a commit copied are left out, rows that it updated are paired with a new value."""
+    first = files.insert((1, "a"), (2, "b"), (2, "b"), (3, None))
+    second = files.replace(first, (1, "a"), (2, "b"), (3, None))
+    third = files.replace(second, (1, "a"), (2, "x"), (3, None), operation="UPDATE")
+    fourth = files.replace(third, (1, "a"), (2, "y"), (4, "d"), operation="MERGE")
+    files.replace(fourth)
+
+    found = [changed(each.rows()) for each in files.ledger.changes(TABLE)]
+    assert found == [
+        [],
+        [("insert", each) for each in [(1, "a"), (2, "b"), (2, "b"), (3, None)]],
+        [("delete", (2, "b"))],
+        [("update_postimage", (2, "x")), ("update_preimage", (2, "b"))],
+        [
+            ("delete", (2, "x")),
+            ("delete", (3, None)),
+            ("insert", (2, "y")),
+            ("insert", (4, "d")),
+        ],
+        [("delete", (1, "a")), ("delete", (2, "y")), ("delete", (4, "d"))],
+    ]
+
+
+def test_columns_of_a_change(files: RowFiles) -> None:
+    """Each row says what became of it, and names the version, position and time of the commit."""
+    files.insert((1, "a"))
+    commit = list(files.ledger.changes(TABLE))[-1]
+    (row,) = files.ledger.changes(TABLE).rows().read_all().to_pylist()
+
+    assert row == {
+        "id": 1,
+        "tail": "a",
+        "_change_type": "insert",
+        "_commit_version": 1,
+        "_position": commit.position,
+        "_commit_timestamp": commit.at,
+    }
+
+
+def test_command(files: RowFiles) -> None:
+    """The command prints changed rows for people and for programs."""
+    first = files.insert((1, "a"), (2, None))
+    files.replace(first, (2, None))
+    found = list(files.ledger.changes(TABLE))
+
+    assert [line for each in found for line in row_lines(each)] == [
+        "       1 insert           id 1, tail a",
+        "       1 insert           id 2, tail NULL",
+        "       2 delete           id 1, tail a",
+    ]
+    lines = "\n".join(text for each in found for text in json_row_lines(each)).splitlines()
+    assert [json.loads(line)["_change_type"] for line in lines] == ["insert", "insert", "delete"]
+    assert json.loads(lines[2])["tail"] == "a"
+
+
+def test_no_rows_changed(files: RowFiles) -> None:
+    """A commit that only rewrites files gives no rows, also beside one that changes some."""
+    old = [*files.insert((1, "a")), *files.insert((2, "b"))]
+    with files.ledger.transaction() as txn:
+        merged = files.write((2, "b"), (1, "a"), data_change=False)
+        txn.rewrite_files(TABLE, [each.path for each in old], merged)
+        txn.add_files(TABLE, files.write((3, "c")))
+
+    assert changed(list(files.ledger.changes(TABLE))[-1].rows()) == [("insert", (3, "c"))]
+
+
+VALUES = [
+    ("boolean", [True, False, None]),
+    ("double", [NAN, 0.0, 1.5, None]),
+    ("decimal(20,3)", [Decimal("1.500"), Decimal("-2.000"), None]),
+    ("date", [datetime(2026, 1, 31, tzinfo=UTC).date(), None]),
+    ("timestamp", [datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC), None]),
+    ("timestamp_ntz", [datetime(2026, 1, 31, 12), None]),  # noqa: DTZ001 - it has no zone
+    ("binary", [b"\x00\xff", b"", None]),
+    ("array<int>", [[1, None], [], None]),
+    ("map<string,int>", [[("a", 1), ("b", None)], None]),
+    ("struct<a:int,b:array<string>>", [{"a": 1, "b": ["x"]}, {"a": None, "b": None}, None]),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), VALUES, ids=[each[0] for each in VALUES])
+def test_values_of_every_type(ledger: Ledger, tmp_path: Path, kind: str, values: list[Any]) -> None:
+    """Equal values of every type cancel out, and others come as they were written."""
+    files = RowFiles(ledger, tmp_path / "flights", [("id", "int"), ("value", kind)])
+    first = files.insert(*enumerate(values))
+    files.replace(first, *list(enumerate(values))[1:], (99, values[0]), operation="MERGE")
+
+    *_, inserted, merged = (each.rows() for each in ledger.changes(TABLE))
+    shown = tuple(map(plain, (0, values[0])))
+    assert len(changed(inserted)) == len(values)
+    assert changed(merged) == [("delete", shown), ("insert", (99, shown[1]))]
+    assert merged.schema == inserted.schema
+
+
+def test_redefined_columns(files: RowFiles) -> None:
+    """Changes have the columns of now: old files have NULL in an added one, and copies cancel."""
+    first = files.insert((1, "a"), (2, "b"))
+    files.ledger.alter_table(TABLE, columns=[*COLUMNS, ("note", "string")])
+    files.replace(first, (1, "a", None), (2, "b", "new"), operation="UPDATE")
+
+    found = list(files.ledger.changes(TABLE))
+    assert found[2].schema_changed
+    assert changed(found[1].rows()) == [("insert", (1, "a", None)), ("insert", (2, "b", None))]
+    assert changed(found[3].rows()) == [
+        ("update_postimage", (2, "b", "new")),
+        ("update_preimage", (2, "b", None)),
+    ]
+
+
+def test_file_that_is_gone(files: RowFiles) -> None:
+    """Rows of files that a vacuum deleted are unknown; the error says how to go on."""
+    first = files.insert((1, "a"))
+    files.replace(first, (2, "b"))
+    files.insert((3, "c"))
+    files.ledger.vacuum(TABLE, older_than_h=0)
+
+    with pytest.raises(UnreadableTableError, match=r"gone: a vacuum .* after version 2"):
+        files.ledger.changes(TABLE).rows().read_all()
+    rest = files.ledger.changes(TABLE, after=2).rows().read_all()
+    assert changed(rest) == [("insert", (3, "c"))]
+
+
+def test_column_of_the_name(ledger: Ledger, tmp_path: Path) -> None:
+    """A column with the name of one that changes have is refused by name."""
+    RowFiles(ledger, tmp_path, [("_Change_Type", "string")])
+    with pytest.raises(UnreadableTableError, match="rename the column"):
+        ledger.changes(TABLE).rows()
+
+
+def applied(rows: Counter[Row], changes: Iterable[tuple[str, Row]]) -> Counter[Row]:
+    """Return rows after changes of them."""
+    after = rows.copy()
+    for kind, row in changes:
+        after[row] += 1 if kind in {"insert", "update_postimage"} else -1
+    assert min(after.values(), default=0) >= 0
+    return +after
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_changes_make_up_the_table(files: RowFiles, seed: int) -> None:
+    """After any history the changes up to a version, one after the other, are its rows."""
+    random = Random(seed)  # noqa: S311 - it plays a history
+    live: list[list[Any]] = []
+
+    def any_rows() -> list[Row]:
+        rows = [(random.choice([1, 2, None]), random.choice(["a", None])) for _ in range(9)]
+        return rows[: random.randrange(1, 9)]
+
+    for _ in range(8):
+        if not live or random.random() < 0.4:
+            live.append(files.insert(*any_rows()))
+        elif random.random() < 0.3:
+            files.replace(live.pop(random.randrange(len(live))))
+        else:
+            old = live.pop(random.randrange(len(live)))
+            kept = [row for row in rows_of(files, old) if random.random() < 0.7]
+            live.append(files.replace(old, *kept, *any_rows(), operation="MERGE"))
+    rows: Counter[Row] = Counter()
+    for commit in files.ledger.changes(TABLE):
+        found = changed(commit.rows())
+        assert not {row for kind, row in found if kind == "delete"} & {
+            row for kind, row in found if kind == "insert"
+        }
+        rows = applied(rows, found)
+        assert rows == files.rows(commit.version)
+    assert commit.version == 8
+
+
+def rows_of(files: RowFiles, added: Iterable[Any]) -> list[Row]:
+    """Return the rows of some live files."""
+    paths = {each.path for each in added}
+    newest = files.ledger.table(TABLE).version
+    live = [each for each in files.live(newest) if each.path in paths]
+    return [row for each in live for row in tuples(read_file(files.storage, each, files.schema))]
