@@ -6,30 +6,38 @@ commit would show the old table under the new list.
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import DomainState
-from ledger.core.state.tables import Pending, Table
+from ledger.core.state.tables import Table
 from ledger.reads.metadata import objects_of
 from projections.cache.chain import Chain, Version
 from projections.cache.entry import Entry
+from projections.cache.fold import AppliedPositions, CacheState
 from projections.cache.ids import ReaderIds
-from projections.cache.objects import Effect
-from projections.cache.steps import Changed
+from projections.cache.steps import Changed, effect_of_change
+
+
+def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> CacheState:
+    """Return the cache of a domain's state, with its waiting changes."""
+    cache = CacheState(AppliedPositions(state.position), blank=blank)
+    for entry in entries_of(state, blank).values():
+        cache.adopt(entry)
+    cache.gone = gone_of(state)
+    return cache
 
 
 def entries_of(state: DomainState, blank: Callable[[int], Entry] = Entry) -> dict[int, Entry]:
     """Return the entry of every table as of the state's position, each begun as a blank one."""
     entries = {number: blank(number) for number in state.tables.by_id}
-    tell_ids(state, entries)
+    set_ids(state, entries)
     for number, entry in entries.items():
-        tell_table(state.tables.by_id[number], entry)
+        set_state(state.tables.by_id[number], entry)
         entry.since = state.position
     for step in changes_of(state):
         entries[step.table].change(*step[1:])
     return entries
 
 
-def tell_table(table: Table, entry: Entry) -> None:
+def set_state(table: Table, entry: Entry) -> None:
     """Fill an entry with the committed state of its table; a table not yet committed has none."""
     entry.states = Chain()
     if not table.creator:
@@ -38,7 +46,7 @@ def tell_table(table: Table, entry: Entry) -> None:
         entry.states = Chain([Version(0, 0, objects_of(table.definition))])
 
 
-def tell_ids(state: DomainState, entries: Mapping[int, Entry]) -> None:
+def set_ids(state: DomainState, entries: Mapping[int, Entry]) -> None:
     """Fill entries with the states of the write ids of their tables."""
     for number, entry in entries.items():
         entry.ids.hwm = state.tables.by_id[number].last_write_id
@@ -68,12 +76,3 @@ def changes_of(state: DomainState) -> Iterator[Changed]:
             made = table.definition if change.kind == "create" else change.definition
             effect = effect_of_change(change, made)
             yield Changed(change.table, txn, held.get(change.table, 0), change.number, effect)
-
-
-def effect_of_change(change: Pending, definition: TableDefinition | None) -> Effect:
-    """Return the effect of a waiting change; `definition` is the new one, if there is one."""
-    if change.kind == "drop":
-        return Effect(drops=True)
-    name = (change.catalog, change.name) if change.name else None
-    objects = objects_of(definition) if definition is not None else None
-    return Effect(name, objects, creates=change.kind == "create")

@@ -1,4 +1,4 @@
-"""Chains: the versions of a thing, and the version that a reader sees.
+"""Chains: the versions of a thing, the version that a reader sees, and the takers of names.
 
 Versions are in the order of their commits, not of their write ids: the later commit wins, since its
 conflict check saw the earlier one.
@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from ledger.core.lists.valid_lists import contains
+from ledger.core.state.tables import name_key
+from ledger.reads.metadata import Name
 from projections.cache.ids import ReaderIds
 
 Content = TypeVar("Content")
@@ -75,3 +77,37 @@ class Chain(Generic[Content]):
         gone = max(0, len(self.versions) - most)
         del self.versions[:gone]
         return gone > 0
+
+
+class TakenNames:
+    """The tables that took each name, in the order in which they did.
+
+    A name is no identity. The table of a name depends on the reader, so the mapping from names has
+    versions too: it leads to every table that took the name, and the entry of each table decides
+    which readers still find it there.
+    """
+
+    __slots__ = ("_takers",)
+
+    def __init__(self) -> None:
+        self._takers: dict[Name, list[int]] = {}
+
+    def take(self, name: Name, table: int) -> None:
+        """Record that a table took a name; waiting names are found by the id of the table."""
+        takers = self._takers.setdefault(name_key(*name), [])
+        if table in takers:
+            takers.remove(table)
+        takers.append(table)
+
+    def takers(self, key: Name) -> tuple[int, ...]:
+        """Return the tables that took a name, by its key, the last one first."""
+        return tuple(reversed(self._takers.get(key, ())))
+
+    def forget(self, name: Name, table: int) -> None:
+        """Record that no reader can find a table under a name any more."""
+        key = name_key(*name)
+        takers = self._takers.get(key, [])
+        if table in takers:
+            takers.remove(table)
+        if not takers:
+            self._takers.pop(key, None)

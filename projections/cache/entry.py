@@ -16,7 +16,7 @@ from ledger.core.state.tables import name_key
 from ledger.reads.metadata import TABLE, Metadata, Name, Objects, Reason, Value, described
 from projections.cache.chain import Chain, Version
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds, lowered
-from projections.cache.objects import Effect, combined, shared
+from projections.cache.steps import Effect, combined, shared
 
 
 class CommitMark(NamedTuple):

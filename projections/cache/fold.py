@@ -13,14 +13,12 @@ from typing import Final
 
 from ledger.core.events.events import Event, LogCut
 from ledger.core.limits import DROPS_REMEMBERED_MAX
-from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
 from ledger.reads.metadata import MetadataAnswer, Name, Reason
-from projections.cache.bootstrap import entries_of, gone_of
+from projections.cache.chain import TakenNames
 from projections.cache.entry import CommitMark, Entry, is_external
 from projections.cache.held import entry_bytes
 from projections.cache.ids import NO_IDS, ReaderIds
-from projections.cache.names import TakenNames
 from projections.cache.ports import Stored, Wanted
 from projections.cache.steps import (
     Allocated,
@@ -275,15 +273,6 @@ class CacheState:
         if not is_named or stored.position < entry.loaded:
             return 0
         return max(self.position, entry.loaded)
-
-
-def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> CacheState:
-    """Return the cache of a domain's state, with its waiting changes."""
-    cache = CacheState(AppliedPositions(state.position), blank=blank)
-    for entry in entries_of(state, blank).values():
-        cache.adopt(entry)
-    cache.gone = gone_of(state)
-    return cache
 
 
 def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | Ended) -> None:

@@ -10,7 +10,7 @@ from contextlib import closing
 from copy import copy
 from threading import Condition, Thread
 from threading import Event as Signal
-from typing import Any, Final, Protocol, Self
+from typing import Final, Self
 
 import structlog
 
@@ -32,10 +32,11 @@ from ledger.log.port import Log, Record, Topic
 from ledger.reads.lineage import Gap, gaps_of
 from ledger.reads.metadata import MetadataAnswer, Reason
 from ledger.reads.port import Identity
-from projections.cache.fold import at_one_position, bootstrap
+from projections.cache.bootstrap import bootstrap
+from projections.cache.fold import at_one_position
 from projections.cache.held import HeldTables
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Entries, Stored, Wanted
+from projections.cache.ports import CacheFold, Entries, Stored, Wanted
 from projections.cache.rows import BYTES_MAX
 from projections.fold.lag import Backlog, Lag
 
@@ -44,48 +45,6 @@ READ_WAIT_S: Final = 0.05
 AWAY_PAUSE_S: Final = 0.2
 
 log_lines: Final = structlog.get_logger("lakeledger.cache")
-
-
-class CacheFold(Protocol):
-    """A cache as a fold of the log, for one thread at a time."""
-
-    @property
-    def position(self) -> int:
-        """The position up to which every event is applied."""
-
-    @property
-    def entries(self) -> Mapping[int, Any]:
-        """The entries by table id."""
-
-    def apply(self, event: Event) -> Iterable[int]:
-        """Apply an accepted event, once; return the tables whose entries it may have changed."""
-
-    def resolve(self, wanted: Wanted) -> Any:
-        """Return the entry of a read, None if there is none."""
-
-    def seen_in(self, entry: Any, wanted: Wanted) -> MetadataAnswer:
-        """Return what the reader sees in its entry; without a value the store must answer."""
-
-    def fill(self, wanted: Wanted, stored: Stored) -> bool:
-        """Keep the store's answer; return whether it was kept."""
-
-    def evict(self, table: int) -> None:
-        """Forget the objects of a table."""
-
-    def size(self, table: int) -> int:
-        """Return about how many bytes the objects of a table take, 0 if none are held."""
-
-    def length(self, table: int) -> int:
-        """Return how many versions of a table are held."""
-
-    def aged(self) -> Sequence[int]:
-        """Return the tables with history that a cut may drop."""
-
-    def cut(self, table: int, floor: ReaderIds) -> int:
-        """Drop history that only readers need that do not see all of `floor`; return its size."""
-
-    def newest_reads(self, tables: Iterable[int]) -> Sequence[Wanted]:
-        """Return a read of each of the tables for the newest reader that its entry serves."""
 
 
 class FollowedEntries(Entries):

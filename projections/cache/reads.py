@@ -6,9 +6,11 @@ not exist. A reader of an external table has no list: it gets the present state,
 a bound on the lag, a state that is new enough. If it does bring a list, the store answers.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
@@ -41,7 +43,6 @@ from projections.cache.ports import Entries, Stored, Wanted
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.sampling import Sampler
 from projections.cache.store import RowMetadataStore
-from projections.cache.waits import Waits
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
@@ -50,6 +51,8 @@ PAUSE_S: Final = 0.002
 ADVANCE_S: Final = 60.0
 # The reasons for which waiting may help: the entries are behind.
 BEHIND: Final[frozenset[Reason]] = frozenset({"ahead_of_cache", "pending", "token"})
+# The bounds of the histogram of waits.
+WAIT_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class MetadataCache(MetadataReads):
@@ -290,6 +293,34 @@ class MetadataCache(MetadataReads):
                 is_kept = self.entries.fill(asked, stored)
                 with self._counting:
                     self.fills[is_kept] += 1
+
+
+class Waits:
+    """How long readers waited, as a histogram.
+
+    `timeouts` counts the waits in vain, `seconds` is the sum of all.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.timeouts = 0
+        self._counts = [0] * (len(WAIT_BOUNDS_S) + 1)
+
+    @property
+    def count(self) -> int:
+        """The number of waits."""
+        return sum(self._counts)
+
+    def note(self, seconds: float, *, in_vain: bool) -> None:
+        """Count one wait."""
+        self._counts[bisect_left(WAIT_BOUNDS_S, seconds)] += 1
+        self.seconds += seconds
+        self.timeouts += in_vain
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Return the number of waits up to each bound, as Prometheus writes it."""
+        names = [*map(str, WAIT_BOUNDS_S), "+Inf"]
+        return list(zip(names, map(float, accumulate(self._counts)), strict=True))
 
 
 def may_come(wanted: Wanted, answer: MetadataAnswer) -> bool:

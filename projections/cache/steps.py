@@ -1,13 +1,15 @@
 """Steps: the effects of an event on a cache of metadata, table by table.
 
 A cache needs little of an event: the write ids that it gives out, the changes of metadata that wait
-with a txn or take effect at once, and the txns that end, with their number of changes. Both forms
-of the cache are folds of these steps.
+with a txn or take effect at once, and the txns that end, with their number of changes. A change of
+a table carries its whole new state, so an object that the new definition lacks is gone with it;
+`ledger.reads.metadata` defines the objects.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ledger.core.commands import TableDefinition
 from ledger.core.events.events import (
     AbortedForgotten,
     Event,
@@ -23,8 +25,20 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.core.events.parts import AbortedPart, CommittedPart
-from ledger.reads.metadata import objects_of
-from projections.cache.objects import Effect
+from ledger.core.state.tables import Pending
+from ledger.reads.metadata import Name, Objects, objects_of
+
+
+class Effect(NamedTuple):
+    """The effect of changes on a table: a new name, all its new objects, its creation, its drop.
+
+    None leaves a name or the objects as they were.
+    """
+
+    name: Name | None = None
+    objects: Objects | None = None
+    creates: bool = False
+    drops: bool = False
 
 
 class Allocated(NamedTuple):
@@ -125,3 +139,35 @@ def ended(
     """Return the end of a txn in each of its tables."""
     for part in parts:
         yield Ended(part.table, txn, part.write_id, part.metadata_events, committed)
+
+
+def effect_of_change(change: Pending, definition: TableDefinition | None) -> Effect:
+    """Return the effect of a waiting change; `definition` is the new one, if there is one."""
+    if change.kind == "drop":
+        return Effect(drops=True)
+    name = (change.catalog, change.name) if change.name else None
+    objects = objects_of(definition) if definition is not None else None
+    return Effect(name, objects, creates=change.kind == "create")
+
+
+def combined(effects: Iterable[Effect]) -> Effect:
+    """Return the joint effect of the changes of one txn, in their order."""
+    name: Name | None = None
+    objects: Objects | None = None
+    creates = drops = False
+    for each in effects:
+        name = name if each.name is None else each.name
+        objects = objects if each.objects is None else each.objects
+        creates = creates or each.creates
+        drops = drops or each.drops
+    return Effect(name, objects, creates, drops)
+
+
+def shared(objects: Objects | None, before: Objects | None) -> Objects | None:
+    """Return objects that share memory with equal objects of the version before."""
+    if objects is None or before is None:
+        return objects
+    return {
+        name: before[name] if before.get(name) == value else value
+        for name, value in objects.items()
+    }

@@ -26,8 +26,8 @@ from ledger.sdk.reading import known_row
 from ledger.sdk.refusals import body_as
 from ledger.sdk.session import UNNUMBERED
 from ledger.sdk.transaction import Transaction
-from projections.cache.fold import bootstrap
-from projections.cache.following import CacheFold
+from projections.cache.bootstrap import bootstrap
+from projections.cache.ports import CacheFold
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
 from projections.queries import open_reads

@@ -22,12 +22,12 @@ from projections.cache.fold import AppliedPositions
 from projections.cache.following import FollowedEntries
 from projections.cache.held import objects_bytes
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
-from projections.cache.objects import Effect
 from projections.cache.ports import Stored, Wanted
 from projections.cache.steps import (
     Allocated,
     Changed,
     ChangedAtOnce,
+    Effect,
     Ended,
     Forgotten,
     Step,

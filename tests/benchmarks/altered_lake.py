@@ -27,7 +27,8 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import UpSettings, running
 from ledger.sdk.transaction import Transaction
-from projections.cache.following import CacheFold, FollowedEntries
+from projections.cache.following import FollowedEntries
+from projections.cache.ports import CacheFold
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
 from projections.queries import open_reads

@@ -14,9 +14,8 @@ from projections.cache.chain import Chain, Version
 from projections.cache.entry import CommitMark, Entry
 from projections.cache.fold import AppliedPositions
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
-from projections.cache.objects import Effect
 from projections.cache.ports import Stored, Wanted
-from projections.cache.steps import Ended
+from projections.cache.steps import Effect, Ended
 from spark_sink.demo.one_version import Tag, TaggedEntry
 from tests.projections.cache_play import ANY_ORDER, IN_ORDER, Make, MultiVersion, OneVersion
 

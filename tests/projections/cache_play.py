@@ -17,7 +17,7 @@ from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.log import checkpoints
 from ledger.reads.metadata import MetadataAnswer, Reason
-from projections.cache import fold
+from projections.cache.bootstrap import bootstrap
 from projections.cache.entry import Entry
 from projections.cache.fold import CacheState
 from projections.cache.ids import ReaderIds
@@ -87,7 +87,7 @@ class MultiVersion:
     """The cache with several versions."""
 
     def __init__(self, state: DomainState, blank: Callable[[int], Entry] = Entry) -> None:
-        self.cache: CacheState = fold.bootstrap(state, blank)
+        self.cache: CacheState = bootstrap(state, blank)
 
     def apply(self, event: Event) -> None:
         """Apply an event."""

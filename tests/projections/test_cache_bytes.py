@@ -4,7 +4,7 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.reads.metadata import TABLE, Objects
 from projections.cache.entry import CommitMark, Entry
 from projections.cache.held import entry_bytes, objects_bytes
-from projections.cache.objects import Effect
+from projections.cache.steps import Effect
 
 COLUMNS = 10
 VERSIONS = 50

@@ -4,9 +4,8 @@ from itertools import permutations
 
 import pytest
 
-from projections.cache.chain import Chain, Version
+from projections.cache.chain import Chain, TakenNames, Version
 from projections.cache.ids import NO_IDS, ReaderIds
-from projections.cache.names import TakenNames
 from tests.driver import CATALOG
 
 

@@ -11,10 +11,10 @@ from ledger.core.state.domain import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read
-from projections.cache.fold import bootstrap
-from projections.cache.following import CacheFold, FollowedEntries
+from projections.cache.bootstrap import bootstrap
+from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Wanted
+from projections.cache.ports import CacheFold, Wanted
 from projections.cache.reads import MetadataCache
 from projections.cache.rows_as_entries import stored
 from projections.cache.store import RowMetadataStore

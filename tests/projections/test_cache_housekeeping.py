@@ -17,7 +17,8 @@ from ledger.errors import ReaderBehindError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.port import Topic
 from ledger.reads.metadata import Metadata, MetadataAnswer
-from projections.cache.fold import CacheState, bootstrap
+from projections.cache.bootstrap import bootstrap
+from projections.cache.fold import CacheState
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.ports import Entries

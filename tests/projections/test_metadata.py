@@ -7,7 +7,7 @@ import pytest
 from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import TableMetadata, described
-from projections.cache.fold import bootstrap
+from projections.cache.bootstrap import bootstrap
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.cache.ports import Wanted
 from projections.cache.rows_as_entries import changes, ids_of, stored
