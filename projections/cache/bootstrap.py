@@ -71,7 +71,7 @@ def changes_of(state: DomainState) -> Iterator[Changed]:
     tables = state.tables.by_id
     for txn, changes in state.tables.pending.items():
         held = state.txns.open[txn].write_ids
-        for change in (each for each in changes if each.table in tables):
+        for change in (waiting for waiting in changes if waiting.table in tables):
             table = tables[change.table]
             made = table.definition if change.kind == "create" else change.definition
             effect = effect_of_change(change, made)

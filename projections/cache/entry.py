@@ -136,7 +136,9 @@ class Entry:
         self.floor, self.loaded = ids, position
         self.is_trimmed = self.has_missed = False
         self.ids.settle(ids)
-        for txn in [txn for txn, each in self.waiting.items() if self.ids.has_ended(each.write_id)]:
+        for txn in [
+            txn for txn, waits in self.waiting.items() if self.ids.has_ended(waits.write_id)
+        ]:
             del self.waiting[txn]
         self.name = Chain([Version(0, 0, name)])
         self.states = Chain([Version(0, 0, objects)])
@@ -182,8 +184,8 @@ class Entry:
 
     def names(self) -> frozenset[Name]:
         """Return all names under which some reader may find the table."""
-        held = (each.content for each in self.name.versions)
-        return frozenset(name_key(*each) for each in held if each is not None)
+        held = (version.content for version in self.name.versions)
+        return frozenset(name_key(*name) for name in held if name is not None)
 
     def is_named(self, key: Name, ids: ReaderIds | None) -> bool:
         """Return whether the table has a name for a reader."""
@@ -278,5 +280,5 @@ class Entry:
 
 def is_external(objects: Objects | None) -> bool:
     """Return whether a table has no write ids, so that its readers have no list."""
-    found = (objects or {}).get(TABLE)
-    return isinstance(found, TableDefinition) and found.kind == "external"
+    definition = (objects or {}).get(TABLE)
+    return isinstance(definition, TableDefinition) and definition.kind == "external"

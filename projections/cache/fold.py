@@ -19,7 +19,7 @@ from projections.cache.chain import TakenNames
 from projections.cache.entry import CommitMark, Entry, is_external
 from projections.cache.held import entry_bytes
 from projections.cache.ids import NO_IDS, ReaderIds
-from projections.cache.ports import Stored, Wanted
+from projections.cache.ports import EntryRead, StoreAnswer
 from projections.cache.steps import (
     Allocated,
     Changed,
@@ -87,10 +87,10 @@ class CacheState:
 
     def entry(self, table: int) -> Entry:
         """Return the entry of a table, and create one without objects if needed."""
-        found = self.entries.get(table)
-        if found is None:
-            found = self.entries[table] = self.blank(table)
-        return found
+        entry = self.entries.get(table)
+        if entry is None:
+            entry = self.entries[table] = self.blank(table)
+        return entry
 
     def adopt(self, entry: Entry) -> None:
         """Replace an entry with one made elsewhere."""
@@ -113,7 +113,7 @@ class CacheState:
         if entry.ids.open:
             self.gone.add(table)
 
-    def resolve(self, wanted: Wanted) -> Entry | None:
+    def resolve(self, wanted: EntryRead) -> Entry | None:
         """Return the entry of a read: by id, else the last table with the name for the reader."""
         if wanted.table is not None or wanted.name is None:
             return self.entries.get(wanted.table or 0)
@@ -152,7 +152,7 @@ class CacheState:
                 pass  # An aborted id that lists show as valid from now on makes no difference here.
         return frozenset()
 
-    def read(self, wanted: Wanted) -> MetadataAnswer:
+    def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Return what a reader sees, or the reason why the store must answer.
 
         The position is that of the cache, or of the store that filled the entry if that is still
@@ -160,7 +160,7 @@ class CacheState:
         """
         return self.seen_in(self.resolve(wanted), wanted)
 
-    def seen_in(self, entry: Entry | None, wanted: Wanted) -> MetadataAnswer:
+    def seen_in(self, entry: Entry | None, wanted: EntryRead) -> MetadataAnswer:
         """Return what a reader sees in an entry, as `read` does."""
         position = self.positions.last
         if entry is not None and entry.since > position:
@@ -177,7 +177,7 @@ class CacheState:
             return MetadataAnswer(None, "store", position, "id_mismatch")
         return MetadataAnswer(found.value, "cache", max(position, found.position), found.reason)
 
-    def fill(self, wanted: Wanted, stored: Stored) -> bool:
+    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
         """Keep the store's answer to a miss; return whether it was kept.
 
         It is not kept if it shows changes that only its txn sees, if it may still change, if it is
@@ -236,15 +236,15 @@ class CacheState:
         self.rename(entry, before)
         return gone
 
-    def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
+    def newest_reads(self, tables: Iterable[int]) -> list[EntryRead]:
         """Return a read of each of the tables for a reader that sees all that is committed."""
-        reads: list[Wanted] = []
+        reads: list[EntryRead] = []
         for table in tables:
             entry = self.entries.get(table)
             if entry is not None and entry.states is not None:
                 external = is_external(entry.states.content())
                 ids = None if external else ReaderIds.of(entry.ids.listed())
-                reads.append(Wanted(None, ids, table))
+                reads.append(EntryRead(None, ids, table))
         return reads
 
     def _tidy(self, entry: Entry, before: frozenset[Name]) -> frozenset[int]:
@@ -260,7 +260,7 @@ class CacheState:
                 return frozenset((entry.table, gone))
         return frozenset((entry.table,))
 
-    def _as_of(self, entry: Entry, wanted: Wanted, stored: Stored) -> int:
+    def _as_of(self, entry: Entry, wanted: EntryRead, stored: StoreAnswer) -> int:
         """Return the position of an entry if a reader sees exactly the ids ended there, else 0.
 
         That is the position of the cache, or of the store that filled the entry. A change at once
@@ -296,7 +296,7 @@ def is_called(name: Name | None, wanted: Name) -> bool:
 
 def at_one_position(answers: list[MetadataAnswer], position: int) -> list[MetadataAnswer]:
     """Return answers without those ahead of a cache at `position`, unless all are equally far."""
-    if len({each.position for each in answers}) <= 1:
+    if len({answer.position for answer in answers}) <= 1:
         return answers
     ahead = MetadataAnswer(None, "store", position, "ahead_of_cache")
-    return [ahead if each.position > position else each for each in answers]
+    return [ahead if answer.position > position else answer for answer in answers]

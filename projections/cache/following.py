@@ -36,7 +36,7 @@ from projections.cache.bootstrap import bootstrap
 from projections.cache.fold import at_one_position
 from projections.cache.held import HeldTables
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import CacheFold, Entries, Stored, Wanted
+from projections.cache.ports import CacheFold, Entries, EntryRead, StoreAnswer
 from projections.cache.rows import BYTES_MAX
 from projections.fold.lag import Backlog, Lag
 
@@ -175,7 +175,7 @@ class FollowedEntries(Entries):
     def gaps(self) -> Sequence[Gap]:
         return self._gaps
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
+    def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
         """Return answers as of one position, the last applied, or a later one of the store.
 
         Raises the error that ended the following.
@@ -187,24 +187,24 @@ class FollowedEntries(Entries):
         with self._changed:
             self.check()
             answers: list[MetadataAnswer] = []
-            for each in wanted:
-                entry = self._cache.resolve(each)
+            for read in wanted:
+                entry = self._cache.resolve(read)
                 if entry is not None:
                     self.tables.touch(entry.table)
-                answers.append(self._cache.seen_in(entry, each))
+                answers.append(self._cache.seen_in(entry, read))
             return at_one_position(answers, self._cache.position) if len(answers) > 1 else answers
 
-    def fill(self, wanted: Wanted, found: Stored) -> bool:
+    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
         """Keep the store's answer, once they answer reads themselves."""
         if self.is_loading():
             return False
         with self._changed:
-            is_kept = self._cache.fill(wanted, found)
+            is_kept = self._cache.fill(wanted, stored)
             if is_kept:
-                self._hold([found.table])
+                self._hold([stored.table])
             return is_kept
 
-    def held(self) -> Sequence[Wanted]:
+    def held(self) -> Sequence[EntryRead]:
         with self._changed:
             return self._cache.newest_reads(self.tables.tables())
 
@@ -226,7 +226,7 @@ class FollowedEntries(Entries):
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Drop the history below floors; return how many versions were dropped."""
         with self._changed:
-            gone = sum(self._cache.cut(*each) for each in floors.items())
+            gone = sum(self._cache.cut(*floor) for floor in floors.items())
             held = set(self.tables.tables())
             for table in filter(held.__contains__, floors):
                 self.tables.resize(table, self._cache.size(table))

@@ -55,8 +55,8 @@ def entry_bytes(entry: Entry) -> int:
 
     Known sizes are reused: each change adds one version.
     """
-    states = [] if entry.states is None else [each.content for each in entry.states.versions]
-    held = [*states, *(each.objects for each in entry.exact.values())]
+    states = [] if entry.states is None else [version.content for version in entry.states.versions]
+    held = [*states, *(exact.objects for exact in entry.exact.values())]
     entry.weighed = weighed(held, entry.weighed)
     return bytes_of(held, entry.weighed)
 
@@ -77,14 +77,16 @@ def weighed(states: Iterable[Objects | None], before: Mapping[int, Weighed]) -> 
 
 def bytes_of(states: Iterable[Objects | None], objects: Mapping[int, Weighed]) -> int:
     """Return the bytes of objects and states; the name of an object takes memory in every state."""
-    names = sum(len(each or ()) for each in states)
-    return sum(each.size for each in objects.values()) + 100 * names
+    names = sum(len(objects or ()) for objects in states)
+    return sum(held.size for held in objects.values()) + 100 * names
 
 
 def value_bytes(value: TableDefinition | str) -> int:
     """Return about how many bytes one object takes: a column or property is a few small strings."""
     if isinstance(value, str):
         return 50 + len(value)
-    texts = len(value.location) + sum(len(each.type) + len(each.metadata) for each in value.columns)
-    texts += sum(len(each.key) + len(each.value) for each in value.properties)
+    texts = len(value.location) + sum(
+        len(column.type) + len(column.metadata) for column in value.columns
+    )
+    texts += sum(len(pair.key) + len(pair.value) for pair in value.properties)
     return 500 + 300 * len(value.columns) + 200 * len(value.properties) + texts

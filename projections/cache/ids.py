@@ -35,12 +35,12 @@ class ReaderIds(NamedTuple):
         if other.hwm > self.hwm:
             return False
         shared = self.exceptions[: bisect_right(self.exceptions, other.hwm)]
-        return all(contains(other.exceptions, each) for each in shared)
+        return all(contains(other.exceptions, write_id) for write_id in shared)
 
     def joined(self, other: "ReaderIds") -> "ReaderIds":
         """Return the set of every id valid here or in `other`."""
-        mine = {each for each in self.exceptions if not other.sees(each)}
-        others = {each for each in other.exceptions if not self.sees(each)}
+        mine = {write_id for write_id in self.exceptions if not other.sees(write_id)}
+        others = {write_id for write_id in other.exceptions if not self.sees(write_id)}
         return ReaderIds(max(self.hwm, other.hwm), tuple(sorted(mine | others)))
 
     def without(self, write_id: int) -> "ReaderIds":
@@ -96,12 +96,12 @@ class IdStates:
 
     def forget(self, txn: int) -> None:
         """Record that an aborted txn left no data, so that later lists show its id as valid."""
-        for write_id in [each for each, holder in self.aborted.items() if holder == txn]:
+        for write_id in [write_id for write_id, holder in self.aborted.items() if holder == txn]:
             del self.aborted[write_id]
 
     def clean(self, ids: ReaderIds) -> None:
         """Treat the aborted ids of a set as committed, as all later lists do."""
-        for write_id in [each for each in self.aborted if ids.sees(each)]:
+        for write_id in [write_id for write_id in self.aborted if ids.sees(write_id)]:
             del self.aborted[write_id]
 
     def has_ended(self, write_id: int) -> bool:
@@ -116,12 +116,12 @@ class IdStates:
             self.open.update(dict.fromkeys(ids.exceptions[first:], 0))
             self.hwm = ids.hwm
         for exceptions in (self.open, self.aborted):
-            for write_id in [each for each in exceptions if ids.sees(each)]:
+            for write_id in [write_id for write_id in exceptions if ids.sees(write_id)]:
                 del exceptions[write_id]
 
     def id_of(self, txn: int) -> int:
         """Return the open write id of a txn, 0 if it has none."""
-        held = (each for each, holder in self.open.items() if holder == txn)
+        held = (write_id for write_id, holder in self.open.items() if holder == txn)
         return next(held, 0) if txn else 0
 
     def listed(self) -> ValidWriteIdList:
@@ -136,14 +136,16 @@ class IdStates:
             return ids.hwm
         if not self.open:
             return 0
-        return next((each for each in self.open if ids.sees(each)), 0)
+        return next((write_id for write_id in self.open if ids.sees(write_id)), 0)
 
     def lacks_committed(self, ids: ReaderIds) -> bool:
         """Return whether an id committed here is not valid in `ids`."""
-        excepted = sum(not self._is_committed(each) for each in ids.exceptions if each <= self.hwm)
+        excepted = sum(
+            not self._is_committed(write_id) for write_id in ids.exceptions if write_id <= self.hwm
+        )
         within = bisect_right(ids.exceptions, self.hwm)
         above = max(0, self.hwm - ids.hwm)
-        ended_otherwise = sum(each > ids.hwm for each in (*self.open, *self.aborted))
+        ended_otherwise = sum(write_id > ids.hwm for write_id in (*self.open, *self.aborted))
         return excepted < within or ended_otherwise < above
 
     def _is_committed(self, write_id: int) -> bool:

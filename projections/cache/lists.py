@@ -28,41 +28,41 @@ class ReadLists(Lists):
         with self._reads.use() as reads:
             return reads.position()
 
-    def read_at(self, asked: ReadAt) -> Read:
+    def read_at(self, read: ReadAt) -> Read:
         with self._reads.use() as reads:
-            return read_at(reads, asked)
+            return read_at(reads, read)
 
     def newest(self, tables: int) -> Sequence[Read]:
         with self._reads.use() as reads:
             return newest_of(reads, tables)
 
 
-def read_at(reads: Reads, asked: ReadAt) -> Read:
+def read_at(reads: Reads, read: ReadAt) -> Read:
     """Return a read with the list of a position, or of now.
 
     A name without an id is that of the present table. Raises UnknownTableError, and as `list_at`.
     """
-    row = row_of(reads, asked)
-    table = row.table if asked.table is None else asked.table
-    write_ids = list_at(reads, row, asked.position)
-    return Read(table, write_ids, row.table, asked.what, catalog=asked.catalog)
+    row = row_of(reads, read)
+    table = row.table if read.table is None else read.table
+    write_ids = list_at(reads, row, read.position)
+    return Read(table, write_ids, row.table, read.what, catalog=read.catalog)
 
 
 def newest_of(reads: Reads, tables: int) -> list[Read]:
     """Return a read of some tables as of now, chosen at random."""
-    found = list(reads.tables())
-    chosen = sample(found, min(tables, len(found)))
+    rows = list(reads.tables())
+    chosen = sample(rows, min(tables, len(rows)))
     return [Read(row.table, list_at(reads, row, None)) for row in chosen]
 
 
-def row_of(reads: Reads, asked: ReadAt) -> TableRow:
+def row_of(reads: Reads, read: ReadAt) -> TableRow:
     """Return the table of a read; raises UnknownTableError."""
-    if asked.table_id is not None:
-        return known_row(reads, asked.table_id)
-    row = reads.table_named(asked.catalog, asked.table or "")
+    if read.table_id is not None:
+        return known_row(reads, read.table_id)
+    row = reads.table_named(read.catalog, read.table or "")
     if row is None:
         raise UnknownTableError(
-            f"there is no table {asked.catalog}.{asked.table}; see lakeledger table list",
+            f"there is no table {read.catalog}.{read.table}; see lakeledger table list",
             reason=Reason.UNKNOWN_TABLE.value,
         )
     return row

@@ -26,7 +26,7 @@ from projections.cache.ids import ReaderIds
 from projections.fold.lag import Lag
 
 
-class Wanted(NamedTuple):
+class EntryRead(NamedTuple):
     """A read: an object of the table with a name, an id, or both.
 
     `ids` is None for a reader without a list. `own_txn` is the txn it reads in, `token` the
@@ -42,7 +42,7 @@ class Wanted(NamedTuple):
     token: int = 0
 
 
-class Stored(NamedTuple):
+class StoreAnswer(NamedTuple):
     """The store's answer about a table for one list, as of its own position.
 
     `is_settled`: every id valid in the list has ended, except the id of the reader's own txn, so
@@ -98,18 +98,18 @@ class Entries(Protocol):
         """Return the gaps that cuts left in the log, as far as it was read."""
         ...
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
+    def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
         """Return answers as of one position; an answer without a value must come from the store.
 
         Raises LogRewrittenError once the log is known to have lost events of earlier answers.
         """
         ...
 
-    def fill(self, wanted: Wanted, found: Stored) -> bool:
+    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
         """Keep the store's answer; return whether it was kept."""
         ...
 
-    def held(self) -> Sequence[Wanted]:
+    def held(self) -> Sequence[EntryRead]:
         """Return a read of each table whose objects are held, with its newest list."""
         ...
 
@@ -163,13 +163,13 @@ class CacheFold(Protocol):
     def apply(self, event: Event) -> Iterable[int]:
         """Apply an accepted event, once; return the tables whose entries it may have changed."""
 
-    def resolve(self, wanted: Wanted) -> Any:
+    def resolve(self, wanted: EntryRead) -> Any:
         """Return the entry of a read, None if there is none."""
 
-    def seen_in(self, entry: Any, wanted: Wanted) -> MetadataAnswer:
+    def seen_in(self, entry: Any, wanted: EntryRead) -> MetadataAnswer:
         """Return what the reader sees in its entry; without a value the store must answer."""
 
-    def fill(self, wanted: Wanted, stored: Stored) -> bool:
+    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
         """Keep the store's answer; return whether it was kept."""
 
     def evict(self, table: int) -> None:
@@ -187,7 +187,7 @@ class CacheFold(Protocol):
     def cut(self, table: int, floor: ReaderIds) -> int:
         """Drop history that only readers need that do not see all of `floor`; return its size."""
 
-    def newest_reads(self, tables: Iterable[int]) -> Sequence[Wanted]:
+    def newest_reads(self, tables: Iterable[int]) -> Sequence[EntryRead]:
         """Return a read of each of the tables for the newest reader that its entry serves."""
 
 
@@ -202,7 +202,7 @@ class Lists(Protocol):
         """Return the position of the newest lists."""
         ...
 
-    def read_at(self, asked: ReadAt) -> Read:
+    def read_at(self, read: ReadAt) -> Read:
         """Return a read with the list of a position, or of now.
 
         Raises UnknownTableError, and LimitExceededError for a position whose list is not known.

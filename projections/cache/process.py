@@ -39,9 +39,9 @@ class CacheProcess(CacheReads):
         """
         if bounds.max_wait_ms > self._max_wait_ms:
             raise self._too_long()
-        asked = read._replace(catalog=read.catalog or self.cache.catalog)
+        named = read._replace(catalog=read.catalog or self.cache.catalog)
         began_s = monotonic()
-        listed = self._listed(asked, bounds)
+        listed = self._listed(named, bounds)
         waited_ms = round((monotonic() - began_s) * 1000)
         left = bounds._replace(max_wait_ms=max(0, bounds.max_wait_ms - waited_ms))
         return self.metadata([listed], left)[0]
@@ -93,10 +93,12 @@ class CacheProcess(CacheReads):
         """Compare some of the held tables with the store; if no table is held, read some first."""
         if not self.cache.entries.held():
             self.warm(tables)
-        compared, found = self.cache.sampler.compare(tables)
+        compared, mismatches = self.cache.sampler.compare(tables)
         rows = [
-            MismatchRow(each.wanted.table or 0, each.wanted.what, each.cached, each.stored)
-            for each in found
+            MismatchRow(
+                mismatch.wanted.table or 0, mismatch.wanted.what, mismatch.cached, mismatch.stored
+            )
+            for mismatch in mismatches
         ]
         return VerifiedCache(compared, rows)
 
@@ -110,16 +112,16 @@ class CacheProcess(CacheReads):
             reason=Reason.LIMIT_EXCEEDED.value,
         )
 
-    def _listed(self, asked: ReadAt, bounds: Bounds) -> Read:
+    def _listed(self, read: ReadAt, bounds: Bounds) -> Read:
         """Return a read with its list, as soon as the lists have reached token and position."""
         self.cache.check_store()
-        least = max(bounds.token, asked.position or 0)
+        least = max(bounds.token, read.position or 0)
         until_s = monotonic() + bounds.max_wait_ms / 1000
         while True:
             applied = self._lists.position()
             try:
                 if applied >= bounds.token:
-                    return self._lists.read_at(asked)
+                    return self._lists.read_at(read)
             except (ReaderBehindError, UnknownTableError):
                 if applied >= least:
                     raise
@@ -143,5 +145,5 @@ class CacheProcess(CacheReads):
 
 def counted(cache: MetadataCache) -> list[ReadCount]:
     """Return how many reads were answered, by source and reason."""
-    found = sorted(dict(cache.counts).items())
-    return [ReadCount(source, reason, number) for (source, reason), number in found]
+    counts = sorted(dict(cache.counts).items())
+    return [ReadCount(source, reason, number) for (source, reason), number in counts]

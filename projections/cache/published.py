@@ -149,13 +149,13 @@ class PublishedRows(RowReader):
 
     def _note_cuts(self) -> None:
         """Check whether a new cut left out events that the rows were made from."""
-        found = lookups.gaps(self._store)
+        gaps = lookups.gaps(self._store)
         position, chain, *_ = self.mark
-        for gap in found:
+        for gap in gaps:
             if gap not in self._gaps and gap.base < position:
                 self.lost = LogRewrittenError(position, chain, "", gap.cut)
                 self._replaced += 1
-        self._gaps = found
+        self._gaps = gaps
 
     def origin(self) -> int:
         """Return how often all rows were replaced."""

@@ -134,9 +134,9 @@ class Publisher:
         self._writer.append(MARKER, marker.data())
         self._writer.flush(FLUSH_S)
         self._first = self._end = marker.offset + 1
-        found = self._log.ends(Topic.CACHE)[1]
-        if found != self._end:
-            raise PublishedElsewhereError(self._end, found)
+        end = self._log.ends(Topic.CACHE)[1]
+        if end != self._end:
+            raise PublishedElsewhereError(self._end, end)
         self._is_equal = True
         self.batches += 1
 

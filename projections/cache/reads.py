@@ -39,7 +39,7 @@ from ledger.reads.whole_numbers import whole
 from ledger.sdk.view import other_ledger
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Entries, Stored, Wanted
+from projections.cache.ports import Entries, EntryRead, StoreAnswer
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.sampling import Sampler
 from projections.cache.store import RowMetadataStore
@@ -215,17 +215,17 @@ class MetadataCache(MetadataReads):
         self.check_store()
         return max(token, self._store.position())
 
-    def _wanted(self, asked: Read, token: int, least: int) -> Wanted:
+    def _wanted(self, read: Read, token: int, least: int) -> EntryRead:
         """Return a read in the form of entries and store; own changes need a token of their own."""
-        table, listed, table_id, what, own_txn, catalog = plain_read(asked)
+        table, listed, table_id, what, own_txn, catalog = plain_read(read)
         ids = None if listed is None else ReaderIds.of(listed)
         name = (catalog or self.catalog, table) if isinstance(table, str) else None
         number = table_id if isinstance(table, str) else table
         needed = 0 if own_txn and not token else least
-        return Wanted(name, ids, number, what, own_txn, needed)
+        return EntryRead(name, ids, number, what, own_txn, needed)
 
     def _after_waiting(
-        self, wanted: Sequence[Wanted], answers: list[MetadataAnswer], until_s: float
+        self, wanted: Sequence[EntryRead], answers: list[MetadataAnswer], until_s: float
     ) -> list[MetadataAnswer]:
         """Return later answers of the entries, if waiting may bring all that is missing."""
         began_s, has_waited = monotonic(), False
@@ -245,7 +245,7 @@ class MetadataCache(MetadataReads):
     def _instead(
         self,
         reads: Sequence[Read],
-        wanted: Sequence[Wanted],
+        wanted: Sequence[EntryRead],
         answers: Sequence[MetadataAnswer],
         until_s: float,
         max_wait_ms: int,
@@ -254,45 +254,34 @@ class MetadataCache(MetadataReads):
         stored = self._from_store(wanted, until_s, max_wait_ms)
         # The store may hold rows from before a cut until they are made anew.
         check_not_left_out(stored[0].position if stored else 0, self.entries.gaps())
-        values = [found.value(asked.what) for asked, found in zip(wanted, stored, strict=True)]
+        values = [found.value(read.what) for read, found in zip(wanted, stored, strict=True)]
         # Check before the entries keep an answer: they would take ids of another table for its own.
         check_lists(reads, values, self.catalog)
-        self._keep(wanted, answers, stored)
         missed = next(answer.reason for answer in answers if answer.value is None)
-        return [
-            MetadataAnswer(
-                value,
-                "store",
-                found.position,
-                missed if answer.value is not None else answer.reason,
-            )
-            for value, found, answer in zip(values, stored, answers, strict=True)
-        ]
-
-    def _from_store(
-        self, wanted: Sequence[Wanted], until_s: float, max_wait_ms: int
-    ) -> Sequence[Stored]:
-        """Return the store's answers to all reads, once it has come that far."""
-        self.check_store()
-        found = self._store.read_many(wanted)
-        while behind := [each for each in zip(wanted, found, strict=True) if is_behind(*each)]:
-            asked, stored = behind[0]
-            if monotonic() >= until_s:
-                least = max(asked.token, stored.position + 1)
-                raise ReaderBehindError(stored.position, least, max_wait_ms)
-            sleep(PAUSE_S)
-            found = self._store.read_many(wanted)
-        return found
-
-    def _keep(
-        self, wanted: Sequence[Wanted], answers: Sequence[MetadataAnswer], found: Sequence[Stored]
-    ) -> None:
-        """Let the entries keep the store's answers where they had none."""
-        for asked, stored, answer in zip(wanted, found, answers, strict=True):
+        instead: list[MetadataAnswer] = []
+        for read, found, value, answer in zip(wanted, stored, values, answers, strict=True):
+            reason = missed if answer.value is not None else answer.reason
+            instead.append(MetadataAnswer(value, "store", found.position, reason))
             if answer.value is None:
-                is_kept = self.entries.fill(asked, stored)
+                is_kept = self.entries.fill(read, found)
                 with self._counting:
                     self.fills[is_kept] += 1
+        return instead
+
+    def _from_store(
+        self, wanted: Sequence[EntryRead], until_s: float, max_wait_ms: int
+    ) -> Sequence[StoreAnswer]:
+        """Return the store's answers to all reads, once it has come that far."""
+        self.check_store()
+        answers = self._store.read_many(wanted)
+        while behind := [pair for pair in zip(wanted, answers, strict=True) if is_behind(*pair)]:
+            read, stored = behind[0]
+            if monotonic() >= until_s:
+                least = max(read.token, stored.position + 1)
+                raise ReaderBehindError(stored.position, least, max_wait_ms)
+            sleep(PAUSE_S)
+            answers = self._store.read_many(wanted)
+        return answers
 
 
 class Waits:
@@ -323,14 +312,14 @@ class Waits:
         return list(zip(names, map(float, accumulate(self._counts)), strict=True))
 
 
-def may_come(wanted: Wanted, answer: MetadataAnswer) -> bool:
+def may_come(wanted: EntryRead, answer: MetadataAnswer) -> bool:
     """Return whether the entries may answer later; a list of all possible ids never ends."""
     is_endless = wanted.ids is not None and wanted.ids.hwm == ID_MAX
     is_vain = is_endless or (wanted.own_txn and not wanted.token)
     return answer.reason in BEHIND and not is_vain
 
 
-def is_behind(wanted: Wanted, stored: Stored) -> bool:
+def is_behind(wanted: EntryRead, stored: StoreAnswer) -> bool:
     """Return whether the store is behind the state that a reader must see."""
     if stored.position < wanted.token:
         return True

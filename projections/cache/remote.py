@@ -21,7 +21,7 @@ from ledger.reads.errors import no_list
 from ledger.reads.metadata import MetadataAnswer, Read, ReadAt
 from ledger.reads.port import Identity, TableRow
 from projections.cache import rows_as_entries
-from projections.cache.ports import Lists, Wanted
+from projections.cache.ports import EntryRead, Lists
 from projections.cache.published import PublishedRows
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.store import RowMetadataStore
@@ -138,7 +138,7 @@ class PublishedEntries(RowEntries):
         """Return why no rows come."""
         return str(self._site.problem() or "")
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
+    def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
         if self.is_loading():
             return [MetadataAnswer(None, "store", self.position(), "loading")] * len(wanted)
         return super().read_many(wanted)
@@ -184,9 +184,9 @@ class PublishedLists(Lists):
         with self._site.turn:
             return lookups.position(self._site.fresh())
 
-    def read_at(self, asked: ReadAt) -> Read:
+    def read_at(self, read: ReadAt) -> Read:
         """Return a read with the list of now; raises LimitExceededError for a position."""
-        if asked.position is not None:
+        if read.position is not None:
             raise no_list(
                 "the list as of a position is not known here: this cache reads published rows, "
                 "which hold the newest list only. Give the list itself, or ask a follower, or a "
@@ -194,26 +194,26 @@ class PublishedLists(Lists):
             )
         with self._site.turn:
             rows = self._site.fresh()
-            row = table_asked(rows, asked)
-            return newest_read(rows, row, asked)
+            row = table_read(rows, read)
+            return newest_read(rows, row, read)
 
     def newest(self, tables: int) -> Sequence[Read]:
         with self._site.turn:
             rows = self._site.fresh()
-            found = [row for row in lookups.every_table(rows) if not (row.dropped or row.creator)]
-            chosen = sample(found, min(tables, len(found)))
+            every = [row for row in lookups.every_table(rows) if not (row.dropped or row.creator)]
+            chosen = sample(every, min(tables, len(every)))
             return [newest_read(rows, row, ReadAt(None, table_id=row.table)) for row in chosen]
 
 
-def table_asked(rows: RowReader, asked: ReadAt) -> TableRow:
+def table_read(rows: RowReader, read: ReadAt) -> TableRow:
     """Return the table of a read; raises UnknownTableError."""
-    number = asked.table_id
+    number = read.table_id
     if number is None:
-        name = asked.catalog, asked.table or ""
+        name = read.catalog, read.table or ""
         number = rows_as_entries.table_named(rows, name, None)
     row = lookups.table(rows, number)
     if row is None:
-        meant = asked.table if asked.table_id is None else asked.table_id
+        meant = read.table if read.table_id is None else read.table_id
         raise UnknownTableError(
             f"there is no table {meant} up to position {lookups.position(rows)}; see lakeledger "
             "table list where there is a follower",
@@ -222,9 +222,9 @@ def table_asked(rows: RowReader, asked: ReadAt) -> TableRow:
     return row
 
 
-def newest_read(rows: RowReader, row: TableRow, asked: ReadAt) -> Read:
+def newest_read(rows: RowReader, row: TableRow, read: ReadAt) -> Read:
     """Return a read of a table with its newest list, without a list if it is external."""
     is_managed = row.definition.kind == "managed"
     ids = rows_as_entries.ids_of(rows, row.table).listed() if is_managed else None
-    table = row.table if asked.table is None else asked.table
-    return Read(table, ids, row.table, asked.what, catalog=asked.catalog)
+    table = row.table if read.table is None else read.table
+    return Read(table, ids, row.table, read.what, catalog=read.catalog)

@@ -19,11 +19,10 @@ from ledger.reads.lineage import Gap
 from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity, Reached
 from projections.cache import rows_as_entries
-from projections.cache.entry import Entry
 from projections.cache.fold import CacheState
 from projections.cache.held import HeldTables, entry_bytes
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Entries, Stored, Wanted
+from projections.cache.ports import Entries, EntryRead, StoreAnswer
 from projections.cache.store import known_identity
 from projections.fold.lag import Lag
 from projections.reads import lookups
@@ -95,7 +94,7 @@ class RowEntries(Entries):
             self._note_position()
             return lookups.at(self._rows, self._cache.position)
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
+    def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
         """Return answers as of the last refresh, which is a new one if that was long ago."""
         with self._turn:
             if monotonic() - self._refreshed_s > self._refresh_s:
@@ -110,18 +109,18 @@ class RowEntries(Entries):
                 self._gaps = self._cache.position, lookups.gaps(self._rows)
             return self._gaps[1]
 
-    def fill(self, wanted: Wanted, found: Stored) -> bool:  # noqa: ARG002
+    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:  # noqa: ARG002
         """Keep nothing: the rows themselves will have the answer later."""
         return False
 
-    def held(self) -> Sequence[Wanted]:
+    def held(self) -> Sequence[EntryRead]:
         """Return a read of each table whose entry was made."""
         with self._turn:
             return self._cache.newest_reads(self.tables.tables())
 
     def lengths(self) -> Mapping[int, int]:
         with self._turn:
-            return {table: each.length() for table, each in self._cache.entries.items()}
+            return {table: entry.length() for table, entry in self._cache.entries.items()}
 
     def aged(self) -> Sequence[int]:
         """Return the tables with history; the ids of a table come from its rows."""
@@ -130,8 +129,8 @@ class RowEntries(Entries):
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
         """Drop the history below floors; return how many versions were dropped."""
         with self._turn:
-            gone = sum(self._cache.cut(*each) for each in floors.items())
-            for entry in [self._cache.entries[each] for each in floors if each in self._stamps]:
+            gone = sum(self._cache.cut(*floor) for floor in floors.items())
+            for entry in [self._cache.entries[table] for table in floors if table in self._stamps]:
                 self.tables.resize(entry.table, entry_bytes(entry))
             return gone
 
@@ -194,46 +193,40 @@ class RowEntries(Entries):
         self._cache.entries.clear()
         self._stamps.clear()
 
-    def _read(self, wanted: Wanted) -> MetadataAnswer:
+    def _read(self, wanted: EntryRead) -> MetadataAnswer:
         table = wanted.table
         if table is None and wanted.name is not None:
             table = rows_as_entries.table_named(self._rows, wanted.name, wanted.ids)
         if table is None or not lookups.is_row_number(table):
             return self._cache.read(wanted)
         by_id = wanted._replace(table=table)
-        is_fresh = self._prepare(table)
+        is_fresh = self._stamp(table) != self._stamps.get(table)
+        if is_fresh:
+            self._renew(table)
+        else:
+            self.tables.touch(table)
         answer = self._answer(by_id)
         if answer.value is None and not is_fresh:
             self._renew(table)
             answer = self._answer(by_id)
         return answer
 
-    def _prepare(self, table: int) -> bool:
-        """Prepare the entry of a table; return whether it was brought up to date just now."""
-        if self._stamp(table) == self._stamps.get(table):
-            self.tables.touch(table)
-            return False
-        self._renew(table)
-        return True
-
     def _renew(self, table: int) -> None:
+        """Bring the entry of a table up to date, as the one read last, and evict others for it."""
         entry = self._cache.entries.get(table)
         if entry is not None:
             rows_as_entries.catch_up(self._rows, entry)
         else:
             entry = rows_as_entries.load(self._rows, table)
-        if entry is not None:
-            self._hold(entry)
-
-    def _hold(self, entry: Entry) -> None:
-        """Keep an entry as the one read last, and evict others for it."""
-        self._cache.entries[entry.table] = entry
-        self._stamps[entry.table] = self._stamp(entry.table)
-        self.tables.touch(entry.table)
-        for gone in self.tables.hold(entry.table, entry_bytes(entry)):
+        if entry is None:
+            return
+        self._cache.entries[table] = entry
+        self._stamps[table] = self._stamp(table)
+        self.tables.touch(table)
+        for gone in self.tables.hold(table, entry_bytes(entry)):
             del self._cache.entries[gone], self._stamps[gone]
 
-    def _answer(self, wanted: Wanted) -> MetadataAnswer:
+    def _answer(self, wanted: EntryRead) -> MetadataAnswer:
         """Answer from the entry, with the waiting changes of the reader's own txn."""
         entry = self._cache.entries.get(wanted.table or 0)
         if entry is not None:

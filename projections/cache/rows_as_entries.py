@@ -19,7 +19,7 @@ from projections.cache.chain import Chain, Version
 from projections.cache.entry import Entry, WaitingChanges
 from projections.cache.fold import VERSIONS_MAX, is_called
 from projections.cache.ids import IdStates, ReaderIds
-from projections.cache.ports import Stored, Wanted
+from projections.cache.ports import EntryRead, StoreAnswer
 from projections.cache.steps import Effect, effect_of_change, shared
 from projections.reads import lookups
 from projections.rows.keys import (
@@ -73,7 +73,7 @@ def newest(rows: RowReader, kind: bytes, table: int, ids: ReaderIds | None) -> R
     return next(seen, None)
 
 
-def stored(rows: RowReader, wanted: Wanted) -> Stored:
+def store_answer(rows: RowReader, wanted: EntryRead) -> StoreAnswer:
     """Return what a reader sees of a table, under the name it asks for."""
     position = lookups.position(rows)
     table = wanted.table or (table_named(rows, wanted.name, wanted.ids) if wanted.name else 0)
@@ -85,7 +85,7 @@ def stored(rows: RowReader, wanted: Wanted) -> Stored:
         name = objects = None
     is_settled, is_current = standing(rows, table, wanted.ids, wanted.own_txn)
     may_settle = not is_settled and can_settle(rows, table, wanted.name)
-    return Stored(position, is_settled, is_current, table, name, objects, may_settle)
+    return StoreAnswer(position, is_settled, is_current, table, name, objects, may_settle)
 
 
 def table_named(rows: RowReader, name: Name, ids: ReaderIds | None) -> int:
@@ -102,7 +102,7 @@ def takers(
     """Return the tables that took a name after a position, the last one first."""
     if not lookups.is_name(*name):
         return
-    start, end = (pack(NAME_TAKEN, *name_key(*name), each + 1) for each in (after, until))
+    start, end = (pack(NAME_TAKEN, *name_key(*name), position + 1) for position in (after, until))
     for _, data in highest_first(rows, start, end):
         yield int(read_value(data))
 
@@ -110,8 +110,8 @@ def takers(
 def is_named_at(rows: RowReader, table: int, name: Name, position: int) -> bool:
     """Return whether a table had a name as of a position."""
     ends = pair_key(NAMED, table, 0), pair_key(NAMED, table, position + 1)
-    found = next(rows.scan(*ends, limit=1, reverse=True), None)
-    return found is not None and is_called(read_value(found[1]).get("name"), name)
+    last = next(rows.scan(*ends, limit=1, reverse=True), None)
+    return last is not None and is_called(read_value(last[1]).get("name"), name)
 
 
 def named_in(rows: RowReader, txn: int, name: Name) -> Iterator[int]:
@@ -150,14 +150,14 @@ def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
 def waiting(rows: RowReader, table: int, txn: int) -> dict[int, WaitingChanges]:
     """Return the changes of a table that wait with a txn, by the txn."""
     prefix = number_key(WAITING, txn)
-    found = WaitingChanges(0)
+    waiting_changes = WaitingChanges(0)
     for key, data in rows.scan(prefix, prefix_end(prefix)) if txn else ():
         write_id, form = read_value(data)
         change: Pending = pending_from(form)
         if change.table == table:
-            found.write_id = write_id
-            found.effects[last_number(key)] = effect_of_change(change, change.definition)
-    return {txn: found} if found.effects else {}
+            waiting_changes.write_id = write_id
+            waiting_changes.effects[last_number(key)] = effect_of_change(change, change.definition)
+    return {txn: waiting_changes} if waiting_changes.effects else {}
 
 
 def standing(rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int) -> tuple[bool, bool]:
@@ -212,8 +212,8 @@ def catch_up(rows: RowReader, entry: Entry) -> None:
     for change in missed(rows, DEFINED, entry):
         objects = None
         if not change.is_dropped:
-            found = objects_of(definition(rows, entry.table, change.position))
-            objects = shared(found, states.content())
+            defined = objects_of(definition(rows, entry.table, change.position))
+            objects = shared(defined, states.content())
         states.put(Version(change.position, change.write_id, objects))
     entry.trim(VERSIONS_MAX)
     entry.ids = ids_of(rows, entry.table)
@@ -226,10 +226,10 @@ def missed(rows: RowReader, kind: bytes, entry: Entry) -> list[RowChange]:
     There is at most one more than an entry keeps: if changes before them are left out, trimming
     then drops all that the entry held, and shows it.
     """
-    found: list[RowChange] = []
+    newest_first: list[RowChange] = []
     for change in islice(changes(rows, kind, entry.table, entry.since), VERSIONS_MAX + 1):
-        found.append(change)
+        newest_first.append(change)
         if not change.write_id:
             # Every reader sees it, so no reader needs earlier changes.
             break
-    return found[::-1]
+    return newest_first[::-1]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ledger.errors import LedgerError
 from ledger.reads.metadata import Metadata
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Entries, Wanted
+from projections.cache.ports import Entries, EntryRead
 from projections.cache.store import RowMetadataStore
 
 COMPARE_TRIES: Final = 5
@@ -19,7 +19,7 @@ MISMATCHES_KEPT: Final = 100
 class Mismatch(NamedTuple):
     """Different answers of cache and store for the same list."""
 
-    wanted: Wanted
+    wanted: EntryRead
     cached: Metadata | None
     stored: Metadata | None
 
@@ -70,14 +70,14 @@ class Sampler:
         held = self._entries.held()
         source = source or Random()  # noqa: S311 - which tables are compared is no secret
         chosen = source.sample(held, min(tables, len(held)))
-        compared = [(each, both) for each in chosen if (both := self._both(each)) is not None]
-        found = [Mismatch(each, *both) for each, both in compared if both[0] != both[1]]
+        compared = [(read, both) for read in chosen if (both := self._both(read)) is not None]
+        mismatches = [Mismatch(read, *both) for read, both in compared if both[0] != both[1]]
         with self._counting:
             self.compared += len(compared)
-            self.mismatched += len(found)
-            self.mismatches += found
+            self.mismatched += len(mismatches)
+            self.mismatches += mismatches
             del self.mismatches[:-MISMATCHES_KEPT]
-        return Comparison(len(compared), found)
+        return Comparison(len(compared), mismatches)
 
     def tidy(self, tables: int = 100, source: Random | None = None) -> int:
         """Drop history that no protected reader needs, of at most `tables` tables.
@@ -107,7 +107,7 @@ class Sampler:
             except LedgerError as error:
                 self.problem = str(error)
 
-    def _both(self, wanted: Wanted) -> tuple[Metadata, Metadata | None] | None:
+    def _both(self, wanted: EntryRead) -> tuple[Metadata, Metadata | None] | None:
         """Return the answers of cache and store for one table, None if one of them is ahead."""
         for _ in range(COMPARE_TRIES):
             self._entries.advance(0.0)

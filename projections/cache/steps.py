@@ -155,11 +155,11 @@ def combined(effects: Iterable[Effect]) -> Effect:
     name: Name | None = None
     objects: Objects | None = None
     creates = drops = False
-    for each in effects:
-        name = name if each.name is None else each.name
-        objects = objects if each.objects is None else each.objects
-        creates = creates or each.creates
-        drops = drops or each.drops
+    for effect in effects:
+        name = name if effect.name is None else effect.name
+        objects = objects if effect.objects is None else effect.objects
+        creates = creates or effect.creates
+        drops = drops or effect.drops
     return Effect(name, objects, creates, drops)
 
 

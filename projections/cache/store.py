@@ -15,8 +15,8 @@ from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.reads.port import Identity
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Stored, Wanted
-from projections.cache.rows_as_entries import stored
+from projections.cache.ports import EntryRead, StoreAnswer
+from projections.cache.rows_as_entries import store_answer
 from projections.errors import StoreError
 from projections.reads import lookups, snapshots
 from projections.store.port import RowReader
@@ -43,10 +43,10 @@ class RowMetadataStore:
         with self._fresh() as rows:
             return lookups.position(rows)
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Stored]:
+    def read_many(self, wanted: Sequence[EntryRead]) -> list[StoreAnswer]:
         """Return answers as of one position, from the newest whole batch of rows."""
         with self._fresh() as rows:
-            return [stored(rows, each) for each in wanted]
+            return [store_answer(rows, read) for read in wanted]
 
     def floors(self, tables: Iterable[int]) -> Mapping[int, ReaderIds]:
         """Return the ids of each managed table that every reader protected by the watermark sees.

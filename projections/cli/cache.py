@@ -89,8 +89,8 @@ def no_cache(address: Address) -> SettingsError:
 
 def check_ledger(cache: CacheReads, name: str | None) -> None:
     """Raise SettingsError if a cache is known to be of another ledger than the named one."""
-    if name is not None and (found := cache.status().ledger) is not None:
-        check_ledger_name(found, name)
+    if name is not None and (own := cache.status().ledger) is not None:
+        check_ledger_name(own, name)
 
 
 @app.command("status")
@@ -102,16 +102,16 @@ def cache_status(
 ) -> None:
     """Show how far a cache is, what it holds, where its answers came from, and what differed."""
     with opened(url, ledger, catalog) as cache:
-        found = cache.status()
-        answer(status_fields(found, output), output)
-    if found.ledger is None:
+        status = cache.status()
+        answer(status_fields(status, output), output)
+    if status.ledger is None:
         say("its rows cannot be read, so it answers only what it holds: see its own log")
     if url is None:
         say(
             "this cache was made for this answer, over the rows of this host: lakeledger status "
             "shows how far they are behind the log, --url names a process that keeps one"
         )
-    if found.mismatches:
+    if status.mismatches:
         raise differ("see lakeledger cache verify, and report it")
 
 
@@ -161,18 +161,18 @@ def cache_read(
                 [Read(named, listed, read.table_id, what, catalog=catalog)], bounds
             )[0]
 
-        asked = ReadAt(table, catalog, table_id, place, what)
-        found = by_name_or_id(ask, asked)
+        read = ReadAt(table, catalog, table_id, place, what)
+        result = by_name_or_id(ask, read)
         if listed is not None and number_of(table) is not None:
-            meant = by_name_or_id(ask, asked._replace(what=TABLE)).value
+            meant = by_name_or_id(ask, read._replace(what=TABLE)).value
             if isinstance(meant, TableMetadata):
                 check_list(listed, meant.catalog, meant.name)
-    if found.value is None:
+    if result.value is None:
         raise Stopped(
-            f"{what} {table} does not exist for this reader at position {found.position}",
+            f"{what} {table} does not exist for this reader at position {result.position}",
             ExitCode.NOT_FOUND,
         )
-    answer(answer_fields(found), output)
+    answer(answer_fields(result), output)
 
 
 @app.command("wait")
@@ -202,9 +202,9 @@ def cache_verify(
 ) -> None:
     """Compare the answers of a cache and its store for some tables; exit with 10 if they differ."""
     with opened(url, ledger, catalog) as cache:
-        found = cache.verify(tables)
-    answer(verified_fields(found), output)
-    if found.mismatches:
+        verified = cache.verify(tables)
+    answer(verified_fields(verified), output)
+    if verified.mismatches:
         raise differ("report it, with the mismatches listed")
 
 
@@ -215,20 +215,20 @@ def differ(next_step: str) -> Stopped:
 
 def status_fields(status: CacheStatus, output: Output) -> dict[str, Any]:
     """Return the status of a cache as fields, with counts of reads by source and reason."""
-    reads = {f"{each.source} {each.reason}": each.number for each in status.reads}
+    reads = {f"{count.source} {count.reason}": count.number for count in status.reads}
     fields = {**status._asdict(), "hit_ratio": round(status.hit_ratio, 4), "reads": reads}
     fields["ledger"] = status.ledger and status.ledger._asdict()
     if output is Output.JSON:
-        fields["reads"] = [each._asdict() for each in status.reads]
+        fields["reads"] = [count._asdict() for count in status.reads]
     return fields
 
 
-def answer_fields(found: MetadataAnswer) -> dict[str, Any]:
+def answer_fields(seen: MetadataAnswer) -> dict[str, Any]:
     """Return an answer as fields."""
-    why = {"source": found.source, "reason": found.reason, "position": found.position}
-    if not isinstance(found.value, TableMetadata):
-        return {"value": found.value, **why}
-    table, catalog, name, definition = found.value
+    why = {"source": seen.source, "reason": seen.reason, "position": seen.position}
+    if not isinstance(seen.value, TableMetadata):
+        return {"value": seen.value, **why}
+    table, catalog, name, definition = seen.value
     return {
         "table": table,
         "catalog": catalog,
@@ -238,14 +238,14 @@ def answer_fields(found: MetadataAnswer) -> dict[str, Any]:
         "location": definition.location,
         "columns": [f"{column.name} {column.type}" for column in definition.columns],
         "partitioned_by": list(definition.partition_columns),
-        "properties": {each.key: each.value for each in definition.properties},
+        "properties": {pair.key: pair.value for pair in definition.properties},
         **why,
     }
 
 
-def verified_fields(found: VerifiedCache) -> dict[str, Any]:
+def verified_fields(verified: VerifiedCache) -> dict[str, Any]:
     """Return the result of a comparison as fields."""
-    return {"compared": found.compared, "mismatches": form_of(found.mismatches)}
+    return {"compared": verified.compared, "mismatches": form_of(verified.mismatches)}
 
 
 def by_name_or_id(ask: Callable[[ReadAt], MetadataAnswer], read: ReadAt) -> MetadataAnswer:
@@ -253,9 +253,9 @@ def by_name_or_id(ask: Callable[[ReadAt], MetadataAnswer], read: ReadAt) -> Meta
     name = read.table or ""
     if read.table_id is None and (number := number_of(name)) is not None:
         with suppress(UnknownTableError):
-            found = ask(read)
-            if found.value is not None:
-                return found
+            seen = ask(read)
+            if seen.value is not None:
+                return seen
         read = read._replace(table=None, table_id=number)
     return ask(read)
 
@@ -282,17 +282,17 @@ def position_of(text: str) -> int | None:
     """Return the position in a text, None for now; raises BadParameter for any other text."""
     if text == NOW:
         return None
-    found = number_of(text)
-    if found is None:
+    position = number_of(text)
+    if position is None:
         raise typer.BadParameter(f"a position must be a number of 64 bits or {NOW}, got {text!r}")
-    return found
+    return position
 
 
 def place_of(text: str) -> Token | int:
     """Return the token or position in a text; raises BadParameter for any other text."""
-    found = number_of(text)
+    number = number_of(text)
     try:
-        return Token.parse(text) if found is None else found
+        return Token.parse(text) if number is None else number
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from problem
 

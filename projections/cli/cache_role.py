@@ -69,17 +69,17 @@ def serve_cache(
     """Answer reads of metadata from memory, over HTTP; misses go to rows behind it."""
     flags = {"bootstrap": bootstrap, "ledger": ledger, "store": store, "catalog": catalog}
     loaded = load({**flags, "cache.http": http, "cache.source": source}, settings or ())
-    kafka, found = loaded.required("bootstrap"), loaded.settings
-    rows = loaded.required("store") if found.cache.source == "events" else None
-    client = found.client()
+    kafka, configured = loaded.required("bootstrap"), loaded.settings
+    rows = loaded.required("store") if configured.cache.source == "events" else None
+    client = configured.client()
 
     def run(stop: Signal) -> None:
-        with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as own:
+        with closing(KafkaLog(kafka, configured.ledger, client=client)) as log, ExitStack() as own:
             if rows is None:
-                process = fed_by_topic(log, found)
+                process = fed_by_topic(log, configured)
             else:
-                process = fed_by_log(log, rows, found, own)
-            keep(process, found.cache, stop)
+                process = fed_by_log(log, rows, configured, own)
+            keep(process, configured.cache, stop)
 
     run_role("cache", run, with_parent=with_parent, output=output)
 
@@ -148,12 +148,12 @@ def tell_of_rows(
 
     The process stays ready, since it still answers what it holds.
     """
-    found = None if problem is None else type(problem)
-    if problem is not None and found is not logged:
+    kind = None if problem is None else type(problem)
+    if problem is not None and kind is not logged:
         log_lines.warning("rows cannot be read", why=str(problem))
     elif problem is None and logged is not None:
         log_lines.info("rows can be read")
-    return found
+    return kind
 
 
 @contextmanager

@@ -73,10 +73,10 @@ class CacheHealth(Health):
 
     def _lag_check(self, lag: Lag | LedgerError | None) -> Check:
         """Return how far it is behind, and the process that may be the cause."""
-        found = lag_check(lag, self._lag_max_s)
-        if found.is_up or not isinstance(lag, Lag) or not self._entries.remedy:
-            return found
-        return found._replace(detail=f"{found.detail}. {self._entries.remedy}")
+        check = lag_check(lag, self._lag_max_s)
+        if check.is_up or not isinstance(lag, Lag) or not self._entries.remedy:
+            return check
+        return check._replace(detail=f"{check.detail}. {self._entries.remedy}")
 
     def _sampler(self) -> Check:
         sampler = self._cache.sampler

@@ -22,7 +22,7 @@ from projections.cache.fold import AppliedPositions
 from projections.cache.following import FollowedEntries
 from projections.cache.held import objects_bytes
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
-from projections.cache.ports import Stored, Wanted
+from projections.cache.ports import EntryRead, StoreAnswer
 from projections.cache.steps import (
     Allocated,
     Changed,
@@ -220,11 +220,11 @@ class OneVersionCache:
                     apply_step(entry, position, step)
         return tables
 
-    def read(self, wanted: Wanted) -> MetadataAnswer:
+    def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Return what a reader sees, or the reason why the store must answer."""
         return self.seen_in(self.resolve(wanted), wanted)
 
-    def seen_in(self, entry: TaggedEntry | None, wanted: Wanted) -> MetadataAnswer:
+    def seen_in(self, entry: TaggedEntry | None, wanted: EntryRead) -> MetadataAnswer:
         """Return what a reader sees in an entry, as `read` does."""
         position = self.positions.last if entry is None else max(self.positions.last, entry.since)
         reason = self._refuses(wanted, entry, position)
@@ -235,7 +235,7 @@ class OneVersionCache:
             return MetadataAnswer(None, "store", position, "absent")
         return MetadataAnswer(value, "cache", max(position, entry.loaded), "hit")
 
-    def fill(self, wanted: Wanted, stored: Stored) -> bool:
+    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
         """Keep the store's answer; waiting changes are not overwritten.
 
         The conditions are those of `fold.fill`. An older answer must be for the ids that have ended
@@ -262,7 +262,7 @@ class OneVersionCache:
         entry.load(position, ids, stored.name, stored.objects)
         return True
 
-    def resolve(self, wanted: Wanted) -> TaggedEntry | None:
+    def resolve(self, wanted: EntryRead) -> TaggedEntry | None:
         """Return the entry of a read, by its id or by its present name."""
         if wanted.table is not None or wanted.name is None:
             return self.entries.get(wanted.table or 0)
@@ -291,11 +291,11 @@ class OneVersionCache:
         """Drop nothing: one version has no history."""
         return 0
 
-    def newest_reads(self, tables: Iterable[int]) -> list[Wanted]:
+    def newest_reads(self, tables: Iterable[int]) -> list[EntryRead]:
         """Return a read of each of the tables for the readers that its entry serves."""
         tags = {table: entry.tag() for table in tables if (entry := self.held(table)) is not None}
         return [
-            Wanted(None, None if tag.ids is None else ReaderIds.of(tag.ids), table)
+            EntryRead(None, None if tag.ids is None else ReaderIds.of(tag.ids), table)
             for table, tag in tags.items()
             if tag.is_committed
         ]
@@ -316,7 +316,9 @@ class OneVersionCache:
             return list(self.entries.values())
         return [] if step.table in self.gone else [self._entry(step.table)]
 
-    def _refuses(self, wanted: Wanted, entry: TaggedEntry | None, position: int) -> Reason | None:
+    def _refuses(
+        self, wanted: EntryRead, entry: TaggedEntry | None, position: int
+    ) -> Reason | None:
         if position < wanted.token:
             return "token"
         if wanted.own_txn and not wanted.token:
@@ -372,7 +374,7 @@ class OneVersion(OneVersionCache):
         super().__init__(state.position)
         self.begin(state)
 
-    def fill(self, wanted: Wanted, stored: Stored) -> bool:
+    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
         """Keep what the store answered, if nothing is held."""
         return self.held(stored.table) is None and super().fill(wanted, stored)
 

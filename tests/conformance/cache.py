@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, described
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Stored, Wanted
-from projections.cache.rows_as_entries import stored
+from projections.cache.ports import EntryRead, StoreAnswer
+from projections.cache.rows_as_entries import store_answer
 from tests.conformance import cache_steps as steps
 from tests.conformance.cache_case import CacheCase, CasePair, Step, listed, reader_ids
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger
@@ -32,8 +32,8 @@ class Mode(NamedTuple):
 
     name: str
     expect: str
-    read: Callable[[CasePair, Wanted], MetadataAnswer]
-    fill: Callable[[CasePair, Wanted, Stored], bool]
+    read: Callable[[CasePair, EntryRead], MetadataAnswer]
+    fill: Callable[[CasePair, EntryRead, StoreAnswer], bool]
 
 
 MODES = (
@@ -65,7 +65,7 @@ def read(case: CacheCase, step: Step) -> None:
     if "wait_for" in step:
         case.catch_up(pair, step["wait_for"])
     token = case.position(step["token"]) if "token" in step else 0
-    wanted = Wanted(
+    wanted = EntryRead(
         (CATALOG, step["table"]),
         reader_ids(step.get("reader_snapshot")),
         step.get("table_id"),
@@ -77,7 +77,7 @@ def read(case: CacheCase, step: Step) -> None:
         compare_read(case, step, mode, wanted)
 
 
-def compare_read(case: CacheCase, step: Step, mode: Mode, wanted: Wanted) -> None:
+def compare_read(case: CacheCase, step: Step, mode: Mode, wanted: EntryRead) -> None:
     """Read in one mode and compare source and answer."""
     pair = case.cache(step["cache"])
     expected = step.get(mode.expect, step["expect"])
@@ -85,7 +85,7 @@ def compare_read(case: CacheCase, step: Step, mode: Mode, wanted: Wanted) -> Non
     answer = mode.read(pair, wanted)
     value = answer.value
     if answer.source == "store":
-        found = stored(case.ledger.store, wanted)
+        found = store_answer(case.ledger.store, wanted)
         value = value_of(found, wanted.what)
         if step.get("fill"):
             mode.fill(pair, wanted, found)
@@ -96,7 +96,7 @@ def compare_read(case: CacheCase, step: Step, mode: Mode, wanted: Wanted) -> Non
         raise Difference(f"{mode.name}: {expected}", f"{answer.source} {words} ({answer.reason})")
 
 
-def value_of(found: Stored, what: str) -> Metadata | None:
+def value_of(found: StoreAnswer, what: str) -> Metadata | None:
     """Return the object that was asked of the store."""
     if found.name is None or found.objects is None or what not in found.objects:
         return None

@@ -42,7 +42,7 @@ from ledger.core.state.domain import DomainState
 from ledger.log.checkpoints import dump
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Wanted
+from projections.cache.ports import EntryRead
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
 from tests.core.histories import DRAW_BYTES, Draw, Player, Step
@@ -343,7 +343,7 @@ def as_told(value: Metadata | None) -> Told:
     return value
 
 
-def wanted(reader: Reader, what: str = TABLE) -> Wanted:
+def wanted(reader: Reader, what: str = TABLE) -> EntryRead:
     """Return a read by table id."""
     ids = None if reader.ids is None else ReaderIds.of(reader.ids)
-    return Wanted(None, ids, reader.table, what, reader.own_txn, reader.position)
+    return EntryRead(None, ids, reader.table, what, reader.own_txn, reader.position)

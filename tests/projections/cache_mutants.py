@@ -14,7 +14,7 @@ from projections.cache.chain import Chain, Version
 from projections.cache.entry import CommitMark, Entry
 from projections.cache.fold import AppliedPositions
 from projections.cache.ids import NO_IDS, IdStates, ReaderIds
-from projections.cache.ports import Stored, Wanted
+from projections.cache.ports import EntryRead, StoreAnswer
 from projections.cache.steps import Effect, Ended
 from spark_sink.demo.one_version import Tag, TaggedEntry
 from tests.projections.cache_play import ANY_ORDER, IN_ORDER, Make, MultiVersion, OneVersion
@@ -144,7 +144,7 @@ class Replaying(MultiVersion):
 class OwnerFilled(MultiVersion):
     """A cache that keeps what only a txn sees."""
 
-    def fill(self, wanted: Wanted, found: Stored) -> bool:
+    def fill(self, wanted: EntryRead, found: StoreAnswer) -> bool:
         """Keep an answer whoever got it, as if the id of its txn had ended."""
         if not wanted.own_txn:
             return super().fill(wanted, found)
@@ -155,7 +155,7 @@ class OwnerFilled(MultiVersion):
 class ByName(MultiVersion):
     """A cache that takes a name for an identity."""
 
-    def read(self, wanted: Wanted) -> MetadataAnswer:
+    def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Look the table up by its name alone."""
         return super().read(wanted if wanted.name is None else wanted._replace(table=None))
 
@@ -163,7 +163,7 @@ class ByName(MultiVersion):
 class Tokenless(MultiVersion):
     """A cache that shows a txn its own changes as far as they have come."""
 
-    def read(self, wanted: Wanted) -> MetadataAnswer:
+    def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Answer without looking at the token."""
         return super().read(wanted._replace(token=1 if wanted.own_txn else 0))
 

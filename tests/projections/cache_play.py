@@ -21,8 +21,8 @@ from projections.cache.bootstrap import bootstrap
 from projections.cache.entry import Entry
 from projections.cache.fold import CacheState
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Stored, Wanted
-from projections.cache.rows_as_entries import stored
+from projections.cache.ports import EntryRead, StoreAnswer
+from projections.cache.rows_as_entries import store_answer
 from spark_sink.demo import one_version
 from spark_sink.demo.one_version import OneVersionCache, TaggedEntry
 from tests.driver import CATALOG
@@ -71,11 +71,11 @@ class Subject(Protocol):
     def apply(self, event: Event) -> None:
         """Apply an event."""
 
-    def read(self, wanted: Wanted) -> MetadataAnswer:
+    def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Answer a reader or send it to the store."""
         ...
 
-    def fill(self, wanted: Wanted, found: Stored) -> bool:
+    def fill(self, wanted: EntryRead, found: StoreAnswer) -> bool:
         """Keep what the store answered, if that is of use."""
         ...
 
@@ -93,11 +93,11 @@ class MultiVersion:
         """Apply an event."""
         self.cache.apply(event)
 
-    def read(self, wanted: Wanted) -> MetadataAnswer:
+    def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Answer a reader or send it to the store."""
         return self.cache.read(wanted)
 
-    def fill(self, wanted: Wanted, found: Stored) -> bool:
+    def fill(self, wanted: EntryRead, found: StoreAnswer) -> bool:
         """Keep what the store answered, if that is of use."""
         return self.cache.fill(wanted, found)
 
@@ -118,11 +118,11 @@ class OneVersion:
         """Apply an event."""
         self.cache.apply(event)
 
-    def read(self, wanted: Wanted) -> MetadataAnswer:
+    def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Answer a reader or send it to the store."""
         return self.cache.read(wanted)
 
-    def fill(self, wanted: Wanted, found: Stored) -> bool:
+    def fill(self, wanted: EntryRead, found: StoreAnswer) -> bool:
         """Keep what the store answered, if that is of use."""
         return self.cache.fill(wanted, found)
 
@@ -227,11 +227,11 @@ class Trip:
         wanted, reader = self.wanted(number)
         least = max(self.way.applied, default=0)
         position = least + number // 32 % (len(self.history.events) + 1 - least)
-        found = stored(self.history.store(position), wanted)
+        found = store_answer(self.history.store(position), wanted)
         if self.way.subject.fill(wanted, found):
             self.way.filled.setdefault(reader.table, set()).add(position)
 
-    def wanted(self, number: int) -> tuple[Wanted, Reader]:
+    def wanted(self, number: int) -> tuple[EntryRead, Reader]:
         """Return what one of the readers asks for.
 
         A txn asks by id alone, and only where all that it did has come.
@@ -242,8 +242,8 @@ class Trip:
         what = WHATS[number // len(readers) % len(WHATS)]
         if reader.own_txn:
             own = reader.own_txn, reader.position
-            return Wanted(None, ids, reader.table, what, *own), reader
-        return Wanted((CATALOG, reader.name), ids, reader.table, what), reader
+            return EntryRead(None, ids, reader.table, what, *own), reader
+        return EntryRead((CATALOG, reader.name), ids, reader.table, what), reader
 
     def ask(self, number: int) -> MetadataAnswer:
         """Let a reader ask the cache, and hold an answer of its own against what is right."""

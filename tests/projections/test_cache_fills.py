@@ -14,9 +14,9 @@ from ledger.reads.metadata import Bounds, MetadataAnswer, Read
 from projections.cache.bootstrap import bootstrap
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import CacheFold, Wanted
+from projections.cache.ports import CacheFold, EntryRead
 from projections.cache.reads import MetadataCache
-from projections.cache.rows_as_entries import stored
+from projections.cache.rows_as_entries import store_answer
 from projections.cache.store import RowMetadataStore
 from spark_sink.demo import one_version
 from spark_sink.demo.one_version import OneVersion, OneVersionCache
@@ -29,13 +29,13 @@ Begin = Callable[[DomainState], CacheFold]
 FOLDS = pytest.mark.parametrize("fold", [bootstrap, OneVersion])
 
 
-def by_list(table: int, ids: str | None) -> Wanted:
+def by_list(table: int, ids: str | None) -> EntryRead:
     """Return a read of a table by the list `hwm:open ids`, or without one."""
     written = listed(ids)
-    return Wanted(None, None if written is None else ReaderIds.of(written), table)
+    return EntryRead(None, None if written is None else ReaderIds.of(written), table)
 
 
-def read(cache: CacheFold, wanted: Wanted) -> MetadataAnswer:
+def read(cache: CacheFold, wanted: EntryRead) -> MetadataAnswer:
     """Return what a reader sees in a cache."""
     return cache.seen_in(cache.resolve(wanted), wanted)
 
@@ -68,7 +68,7 @@ def test_what_is_seen_without_a_list_is_not_kept_of_a_managed_table(fold: Begin)
     cache.evict(table)
     domain.alter_table(session, table, made("v1"), "ALTER")
 
-    kept = cache.fill(by_list(table, None), stored(domain.rows, by_list(table, None)))
+    kept = cache.fill(by_list(table, None), store_answer(domain.rows, by_list(table, None)))
 
     assert not kept
     assert location(read(cache, by_list(table, "0:"))) is None
@@ -108,12 +108,12 @@ def test_a_store_behind_what_was_applied_ahead_fills_nothing(fold: Begin) -> Non
     session = domain.open_session()
     table = domain.create_table(session, "x", kind="external", made=made("x0", "external"))
     cache, reader = fold(deepcopy(domain.state)), by_list(table, None)
-    old = stored(domain.rows, reader)
+    old = store_answer(domain.rows, reader)
     domain.open_session()
     cache.apply(domain.alter_table(session, table, made("x1", "external"), "ALTER"))
     cache.evict(table)
 
-    kept = [cache.fill(reader, found) for found in (old, stored(domain.rows, reader))]
+    kept = [cache.fill(reader, found) for found in (old, store_answer(domain.rows, reader))]
     for event in domain.events:
         cache.apply(event)
 
@@ -155,7 +155,7 @@ class Evicted:
     def fill(self, ids: str) -> bool:
         """Let the cache keep what the store says to a list."""
         reader = by_list(self.table, ids)
-        return self.cache.fill(reader, stored(self.domain.rows, reader))
+        return self.cache.fill(reader, store_answer(self.domain.rows, reader))
 
     def catch_up(self) -> None:
         """Apply every event."""
@@ -190,10 +190,10 @@ def test_what_came_from_the_store_is_not_older_for_coming_again(fold: Begin) -> 
     table = domain.create_table(session, "t", made=made("v0"))
     domain.alter_table(session, table, made("v1"), "ALTER")
     behind, reader = list(domain.events), by_list(table, "1:")
-    kept = [cache.fill(reader, stored(domain.rows, reader))]
+    kept = [cache.fill(reader, store_answer(domain.rows, reader))]
     cache.evict(table)
     domain.alter_table(session, table, made("v2"), "ALTER")
-    kept.append(cache.fill(reader, stored(domain.rows, reader)))
+    kept.append(cache.fill(reader, store_answer(domain.rows, reader)))
     for event in behind:
         cache.apply(event)
 
@@ -250,9 +250,9 @@ def test_an_entry_that_waits_is_for_readers_of_its_change_alone() -> None:
     it = Evicted(OneVersion)
     cache, txn = waiting_for(it)
     old, new = by_list(it.table, "1:1"), by_list(it.table, "1:")
-    early = cache.fill(old, stored(it.domain.rows, old))
+    early = cache.fill(old, store_answer(it.domain.rows, old))
     end = it.domain.commit(it.session, txn)
-    late = cache.fill(new, stored(it.domain.rows, new))
+    late = cache.fill(new, store_answer(it.domain.rows, new))
     before = location(cache.read(new))
     cache.apply(end)
 

@@ -20,9 +20,9 @@ from ledger.log.port import Topic
 from ledger.reads.metadata import MetadataAnswer, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Wanted
+from projections.cache.ports import EntryRead
 from projections.cache.reads import MetadataCache
-from projections.cache.rows_as_entries import stored
+from projections.cache.rows_as_entries import store_answer
 from projections.cache.store import RowMetadataStore
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
@@ -106,7 +106,7 @@ def test_nobody_is_answered_on_the_way(begun: Begun) -> None:
     entries = FollowedEntries(begun.domain.log)
     entries.begin(resumed, resumed.offset + 1)
 
-    answers = entries.read_many([Wanted(None, ReaderIds(1, ()), begun.table)] * 2)
+    answers = entries.read_many([EntryRead(None, ReaderIds(1, ()), begun.table)] * 2)
 
     assert [(each.value, each.reason) for each in answers] == [(None, "ahead_of_cache")] * 2
 
@@ -230,7 +230,7 @@ def test_events_before_a_fence_that_nobody_can_confirm(begun: Begun) -> None:
     with closing(FollowedEntries(log)) as entries:
         entries.start_loading()
         advanced(entries)
-        answer = entries.read_many([Wanted(None, ReaderIds(2, ()), begun.table)])[0]
+        answer = entries.read_many([EntryRead(None, ReaderIds(2, ()), begun.table)])[0]
 
         assert isinstance(answer.value, TableMetadata)
         assert answer.value.definition.location == "v2"
@@ -295,7 +295,7 @@ def test_whoever_was_not_read_goes_first() -> None:
     domain = Followed()
     session = domain.open_session()
     first, second = (domain.create_table(session, name) for name in "ab")
-    reader = [Wanted(None, ReaderIds(0, ()), table) for table in (first, second)]
+    reader = [EntryRead(None, ReaderIds(0, ()), table) for table in (first, second)]
     with closing(FollowedEntries.start(domain.log)) as entries:
         come(entries, domain)
         room = entries.tables.bytes_used
@@ -305,7 +305,7 @@ def test_whoever_was_not_read_goes_first() -> None:
         third = domain.create_table(session, "c")
         come(entries, domain)
         before = set(entries.tables.tables())
-        kept = entries.fill(reader[1], stored(domain.rows, reader[1]))
+        kept = entries.fill(reader[1], store_answer(domain.rows, reader[1]))
 
         assert (before, kept) == ({first, third}, True)
         assert set(entries.tables.tables()) == {second, third}

@@ -24,7 +24,7 @@ from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.ports import Entries
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
-from projections.cache.rows_as_entries import stored
+from projections.cache.rows_as_entries import store_answer
 from projections.cache.store import RowMetadataStore, protected
 from spark_sink.demo.one_version import TaggedEntries
 from tests.conformance.case_ledger import ManualClock
@@ -133,7 +133,7 @@ def test_a_cache_made_anew_is_the_one_that_was_kept(steps: list[Step]) -> None:
     anew = CacheState(cache.positions)
     for reader in history.readers:
         for each in (cache, anew):
-            each.fill(wanted(reader), stored(store, wanted(reader)))
+            each.fill(wanted(reader), store_answer(store, wanted(reader)))
     whole = kept(history)
 
     pairs = [

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ledger.reads.metadata import Bounds, Read
-from projections.cache.ports import Stored, Wanted
+from projections.cache.ports import EntryRead, StoreAnswer
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.store import RowMetadataStore
@@ -102,7 +102,7 @@ class Coming(RowMetadataStore):
         super().__init__(domain.reader)
         self._domain = domain
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[Stored]:
+    def read_many(self, wanted: Sequence[EntryRead]) -> list[StoreAnswer]:
         """Return what is known now."""
         found = super().read_many(wanted)
         self._domain.follow()

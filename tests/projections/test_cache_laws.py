@@ -12,7 +12,7 @@ from hypothesis import given
 
 from ledger.reads.metadata import TABLE, described
 from projections.cache import rows_as_entries
-from projections.cache.ports import Stored
+from projections.cache.ports import StoreAnswer
 from tests.core.histories import DEEP, QUICK, Step
 from tests.projections.cache_history import (
     HISTORIES,
@@ -140,7 +140,9 @@ def is_there(history: Played, reader: Reader) -> bool:
 
 def stored_for(history: Played, reader: Reader, what: str) -> Told:
     """Return what the rows tell a reader."""
-    found: Stored = rows_as_entries.stored(history.store(len(history.events)), wanted(reader, what))
+    found: StoreAnswer = rows_as_entries.store_answer(
+        history.store(len(history.events)), wanted(reader, what)
+    )
     if found.name is None or found.objects is None or what not in found.objects:
         return None
     return as_told(described(found.table, found.name, found.objects, what))

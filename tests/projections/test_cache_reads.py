@@ -14,7 +14,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.reads.metadata import MetadataAnswer, Read, TableMetadata
 from projections.cache.fold import VERSIONS_MAX
-from projections.cache.ports import Wanted
+from projections.cache.ports import EntryRead
 from projections.cache.rows import RowEntries
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
@@ -337,7 +337,7 @@ def test_most_reads_are_hits(cached: Cached) -> None:
 class Lying(RowEntries):
     """Entries that tell everyone the same."""
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
+    def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
         """Return one answer again and again."""
         return [answer._replace(value="made up") for answer in super().read_many(wanted)]
 

@@ -9,8 +9,8 @@ from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import TableMetadata, described
 from projections.cache.bootstrap import bootstrap
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
-from projections.cache.ports import Wanted
-from projections.cache.rows_as_entries import changes, ids_of, stored
+from projections.cache.ports import EntryRead
+from projections.cache.rows_as_entries import changes, ids_of, store_answer
 from projections.rows.keys import (
     DEFINED,
     NAME_TAKEN,
@@ -38,7 +38,7 @@ def rows(domain: Followed, prefix: bytes) -> list[object]:
 
 def told(domain: Followed, name: str, ids: ReaderIds | None, own_txn: int = 0) -> str | None:
     """Return the location of a table for a reader, None if there is none."""
-    found = stored(domain.rows, Wanted((CATALOG, name), ids, own_txn=own_txn))
+    found = store_answer(domain.rows, EntryRead((CATALOG, name), ids, own_txn=own_txn))
     if found.name is None or found.objects is None:
         return None
     value = described(found.table, found.name, found.objects, "table")
@@ -150,8 +150,8 @@ def test_own_changes_end_with_the_table(
     cache = bootstrap(DomainState())
     for event in domain.events:
         cache.apply(event)
-    wanted = Wanted(None, NO_IDS, table, own_txn=txn, token=domain.head.position)
-    found = stored(domain.rows, wanted)
+    wanted = EntryRead(None, NO_IDS, table, own_txn=txn, token=domain.head.position)
+    found = store_answer(domain.rows, wanted)
 
     assert (found.table, found.name, found.objects) == (table, None, None)
     assert cache.read(wanted).value is None
@@ -166,7 +166,7 @@ def test_how_final_an_answer_is(domain: Followed) -> None:
     domain.alter_table(session, table, made("v1"), "ALTER")
     lists = [lowered(2, (1,)), lowered(2, ()), lowered(1, (1,)), lowered(3, (1,))]
 
-    found = [stored(domain.rows, Wanted(None, ids, table))[1:3] for ids in lists]
+    found = [store_answer(domain.rows, EntryRead(None, ids, table))[1:3] for ids in lists]
 
     assert found == [(True, True), (False, False), (True, False), (False, False)]
 

@@ -13,7 +13,7 @@ from projections.cache.bootstrap import bootstrap
 from projections.cache.entry import EXACT_MAX, Entry
 from projections.cache.fold import VERSIONS_MAX, CacheState
 from projections.cache.ids import NO_IDS, ReaderIds, lowered
-from projections.cache.ports import Stored, Wanted
+from projections.cache.ports import EntryRead, StoreAnswer
 from projections.cache.steps import Changed, ChangedAtOnce, Effect, Ended
 from tests.driver import CATALOG
 from tests.projections.cache_play import MultiVersion, OneVersion
@@ -53,12 +53,12 @@ class Scene:
 
     def read(self, reader: ReaderIds | None, **how: Any) -> tuple[str | None, Reason]:
         """Read the table by name; return its location and why."""
-        answer = self.cache.read(Wanted(T, reader, **how))
+        answer = self.cache.read(EntryRead(T, reader, **how))
         found = answer.value
         place = found.definition.location if isinstance(found, TableMetadata) else None
         return place, answer.reason
 
-    def stored(self, word: str, **how: Any) -> Stored:
+    def stored(self, word: str, **how: Any) -> StoreAnswer:
         """Return what a store says of the table."""
         found: dict[str, Any] = {
             "position": self.domain.head.position,
@@ -67,7 +67,7 @@ class Scene:
             "name": T,
             "objects": objects_of(made(word)),
         }
-        return Stored(table=self.table, **{**found, **how})
+        return StoreAnswer(table=self.table, **{**found, **how})
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_what_may_be_wrong_is_not_kept(scene: Scene, refused: dict[str, Any]) ->
     """An answer that is not final, or older than the cache, or none, is no answer for others."""
     scene.cache.evict(scene.table)
 
-    kept = scene.cache.fill(Wanted(T, NO_IDS), scene.stored("v0", **refused))
+    kept = scene.cache.fill(EntryRead(T, NO_IDS), scene.stored("v0", **refused))
 
     assert not kept
     assert scene.read(NO_IDS) == (None, "absent")
@@ -133,7 +133,7 @@ def test_what_its_owner_sees_is_not_kept(scene: Scene) -> None:
     """A txn's own read is no answer for anyone, not even for a list that looks the same."""
     scene.cache.evict(scene.table)
 
-    assert not scene.cache.fill(Wanted(T, ids(1), own_txn=1, token=1), scene.stored("v1"))
+    assert not scene.cache.fill(EntryRead(T, ids(1), own_txn=1, token=1), scene.stored("v1"))
     assert scene.read(ids(1)) == (None, "absent")
 
 
@@ -143,7 +143,7 @@ def test_what_is_current_begins_an_entry(scene: Scene) -> None:
     scene.alter("v1", txn=waiting)
     scene.alter("v2")
     scene.cache.evict(scene.table)
-    kept = scene.cache.fill(Wanted(T, ids(2, 1)), scene.stored("v2"))
+    kept = scene.cache.fill(EntryRead(T, ids(2, 1)), scene.stored("v2"))
     scene.catch_up()
     before = scene.read(ids(2, 1))
     scene.domain.tidy(txns=[waiting])
@@ -161,7 +161,7 @@ def test_what_is_old_is_kept_for_its_list_alone(scene: Scene) -> None:
     scene.alter("v1")
     scene.alter("v2")
     scene.cache.evict(scene.table)
-    kept = scene.cache.fill(Wanted(T, ids(1)), scene.stored("v1", is_current=False))
+    kept = scene.cache.fill(EntryRead(T, ids(1)), scene.stored("v1", is_current=False))
     scene.catch_up()
 
     assert kept
@@ -173,7 +173,7 @@ def test_what_is_kept_for_lists_is_bounded(scene: Scene) -> None:
     """Of what was kept for single lists the oldest goes, and all of it with the objects."""
     scene.cache.evict(scene.table)
     for hwm in range(1, EXACT_MAX + 2):
-        scene.cache.fill(Wanted(T, ids(hwm)), scene.stored(f"v{hwm}", is_current=False))
+        scene.cache.fill(EntryRead(T, ids(hwm)), scene.stored(f"v{hwm}", is_current=False))
     found = [scene.read(ids(hwm))[0] for hwm in (1, 2, EXACT_MAX + 1)]
     scene.cache.evict(scene.table)
 
@@ -194,11 +194,11 @@ def test_an_old_name_is_an_old_version(scene: Scene) -> None:
 def test_a_change_at_once_ends_what_was_kept(scene: Scene) -> None:
     """What was kept for a list is let go when the table changes for every list."""
     scene.cache.evict(scene.table)
-    scene.cache.fill(Wanted(T, ids(1)), scene.stored("v1", is_current=False))
+    scene.cache.fill(EntryRead(T, ids(1)), scene.stored("v1", is_current=False))
     scene.domain.rename_table(scene.session, scene.table, "r")
     scene.catch_up()
 
-    assert scene.cache.read(Wanted(None, ids(1), scene.table)).reason == "absent"
+    assert scene.cache.read(EntryRead(None, ids(1), scene.table)).reason == "absent"
 
 
 def test_old_versions_are_cut(scene: Scene) -> None:
@@ -235,7 +235,7 @@ def test_eviction_keeps_what_cannot_be_read_again(scene: Scene) -> None:
     scene.alter("v1", txn=txn)
     scene.catch_up()
     scene.cache.evict(scene.table)
-    scene.cache.fill(Wanted(T, ids(1, 1)), scene.stored("v0"))
+    scene.cache.fill(EntryRead(T, ids(1, 1)), scene.stored("v0"))
     scene.domain.commit(scene.session, txn)
     scene.catch_up()
 
@@ -281,7 +281,7 @@ def filled_anew(scene: Scene) -> None:
     """Evict the table and fill it with what it is now."""
     scene.cache.evict(scene.table)
     assert scene.cache.fill(
-        Wanted(None, ids(1), scene.table), scene.stored("v0", name=(CATALOG, "r"))
+        EntryRead(None, ids(1), scene.table), scene.stored("v0", name=(CATALOG, "r"))
     )
 
 
@@ -342,7 +342,7 @@ def test_changes_without_objects_are_missed(scene: Scene) -> None:
     create = Effect(T, objects_of(made("v0")), creates=True)
     late.apply_step(3, ChangedAtOnce(scene.table, create))
 
-    assert late.read(Wanted(T, ids(1))).reason == "absent"
+    assert late.read(EntryRead(T, ids(1))).reason == "absent"
 
 
 def test_values_are_shared(scene: Scene) -> None:

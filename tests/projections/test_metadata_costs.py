@@ -8,7 +8,7 @@ import pytest
 from projections.cache import rows_as_entries
 from projections.cache.fold import VERSIONS_MAX
 from projections.cache.ids import ReaderIds
-from projections.cache.ports import Wanted
+from projections.cache.ports import EntryRead
 from projections.cache.rows import RowEntries
 from projections.reads import lookups
 from projections.store.port import Row, RowReader
@@ -52,7 +52,7 @@ class Counted(RowReader):
 
 
 @cache
-def changed(kind: str, times: int) -> tuple[Followed, Wanted]:
+def changed(kind: str, times: int) -> tuple[Followed, EntryRead]:
     """Return a domain with a table that was changed so often, and a read with its newest list."""
     domain = Followed()
     session = domain.open_session()
@@ -65,25 +65,25 @@ def changed(kind: str, times: int) -> tuple[Followed, Wanted]:
             name = f"t{n + 1}"
             domain.rename_table(session, table, name)
     ids = ReaderIds.of(rows_as_entries.ids_of(domain.rows, table).listed())
-    return domain, Wanted((CATALOG, name), ids, table)
+    return domain, EntryRead((CATALOG, name), ids, table)
 
 
-def by_name(rows: RowReader, wanted: Wanted) -> object:
+def by_name(rows: RowReader, wanted: EntryRead) -> object:
     """Return what the store tells of the table of a name."""
-    return rows_as_entries.stored(rows, wanted._replace(table=None)).name
+    return rows_as_entries.store_answer(rows, wanted._replace(table=None)).name
 
 
-def by_id(rows: RowReader, wanted: Wanted) -> object:
+def by_id(rows: RowReader, wanted: EntryRead) -> object:
     """Return what the store tells of a table."""
-    return rows_as_entries.stored(rows, wanted._replace(name=None)).objects
+    return rows_as_entries.store_answer(rows, wanted._replace(name=None)).objects
 
 
-def first_entry(rows: RowReader, wanted: Wanted) -> object:
+def first_entry(rows: RowReader, wanted: EntryRead) -> object:
     """Return the entry that is made of rows for the first read of a table."""
     return rows_as_entries.load(rows, wanted.table or 0)
 
 
-def through_a_cache(rows: RowReader, wanted: Wanted) -> object:
+def through_a_cache(rows: RowReader, wanted: EntryRead) -> object:
     """Return what a cache tells twice of the table of a name, first without and then with it."""
     entries, nameless = RowEntries(rows), wanted._replace(table=None)
     return [entries.read_many([nameless])[0].value for _ in range(2)][1]
@@ -92,7 +92,7 @@ def through_a_cache(rows: RowReader, wanted: Wanted) -> object:
 @pytest.mark.parametrize("kind", ["altered", "renamed"])
 @pytest.mark.parametrize("read", [by_name, by_id, first_entry, through_a_cache])
 def test_a_read_does_not_pay_for_history(
-    kind: str, read: Callable[[RowReader, Wanted], object]
+    kind: str, read: Callable[[RowReader, EntryRead], object]
 ) -> None:
     """A table that was changed fifty times as often takes no row more to read."""
     given: list[int] = []

@@ -15,7 +15,7 @@ from ledger.reads.http_form import from_json, to_json
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
-from projections.cache.ports import Entries, Lists, Wanted
+from projections.cache.ports import Entries, EntryRead, Lists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import (
@@ -309,7 +309,7 @@ def test_verify(cached: ServedCache) -> None:
 class Lying(RowEntries):
     """Entries that tell everyone the same."""
 
-    def read_many(self, wanted: Sequence[Wanted]) -> list[MetadataAnswer]:
+    def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
         """Return one answer again and again."""
         return [answer._replace(value="made up") for answer in super().read_many(wanted)]
 
