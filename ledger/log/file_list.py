@@ -233,7 +233,7 @@ def check_names(path: str, partition: Values, stats: str, vector: str) -> None:
 
     No file system has a path with a zero byte, and no store takes a text that is not UTF-8.
     """
-    texts = (path, stats, vector, *(value for value in partition if value is not None))
+    texts = [path, stats, vector, *[value for value in partition if value is not None]]
     try:
         joined = "".join(texts)
     except TypeError:
@@ -242,7 +242,9 @@ def check_names(path: str, partition: Values, stats: str, vector: str) -> None:
             f"file {path!r}: path, statistics, deletion vector and partition values must be texts, "
             f"such as {str(odd)!r}, or None for a partition value; got {odd!r}"
         ) from None
-    if b"\0" in joined.encode() or not path:
+    if not joined.isascii():
+        joined.encode()
+    if "\0" in joined or not path:
         raise ValueError(
             f"file {path!r}: the path must not be empty, and no text may hold a zero byte"
         )

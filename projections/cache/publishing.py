@@ -162,6 +162,9 @@ class PublishingStore(RowStore):
     def get(self, key: bytes) -> bytes | None:
         return self._store.get(key)
 
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        return self._store.get_many(keys)
+
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:

@@ -214,7 +214,7 @@ class Fold:
         applying an event raises another error, a fault of the program, the state is between two
         positions and nothing is stored since the last write.
         """
-        batch, began_s = Batch(self._store.get), monotonic()
+        batch, began_s = Batch(self._store), monotonic()
         position, dropped = self.position, self._acceptor.dropped.total()
         try:
             rest = records if self._is_confirmed else self._confirm(records)
@@ -262,7 +262,7 @@ class Fold:
         if self.offset <= self._stored.offset:
             self._repeat(event)
         elif event is not None:
-            applied = apply(self.state, event, batch.get)
+            applied = apply(self.state, event, batch)
             rows = rows_of(applied, event.body)
             self.tally.note(applied, event.body, rows)
             head = self._acceptor.head

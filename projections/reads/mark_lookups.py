@@ -128,7 +128,7 @@ def released(rows: RowReader, table: int, start: bytes, end: bytes) -> Iterator[
 
 def is_gone(rows: RowReader, table: int, path: str, removed: int) -> bool:
     """Return whether the removal of a path at a position was its last, under any vector."""
-    return rows.get(path_key(table, path)) == PathFields(removed=removed).value()
+    return rows.get(path_key(table, path)) == PathFields(removed=removed).row()
 
 
 def aborted_write_ids(rows: RowReader, table: TableRow, limit: int) -> list[MappingRow]:

@@ -32,7 +32,7 @@ from ledger.core.state.tables import Pending, Table
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
 from ledger.log.file_list import FileList, chunks_of, unpack_chunks
-from projections.store.batch import Lookup
+from projections.store.batch import StoredRows
 
 WriteId = tuple[int, int, int]
 """A write id and its txn, as (table, write id, txn)."""
@@ -74,10 +74,10 @@ class Applied(NamedTuple):
     cleaned: Collection[WriteId]
     changes: Sequence[Pending]
     files: Mapping[int, FileList | None]
-    stored: Lookup
+    stored: StoredRows
 
 
-def apply(state: DomainState, event: Event, stored: Lookup) -> Applied:
+def apply(state: DomainState, event: Event, stored: StoredRows) -> Applied:
     """Apply an event to the state and return its effects."""
     control, body = event
     names = NAMES.get(type(body), NOTHING)

@@ -12,9 +12,9 @@ Within one commit removes come before adds. An impossible add or remove is recor
 and never stops the fold: the ledger records what writers report about files, and does not check it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnCommitted
@@ -44,6 +44,9 @@ from projections.store.batch import Batch, Changes, LateChange
 from projections.store.port import RowChange
 
 NOTHING = b""
+FETCH_FILES: Final = 1_000
+
+Listed = TypeVar("Listed", AddFile, RemoveFile)
 
 
 class FileFields(Fields):
@@ -65,7 +68,11 @@ class FileFields(Fields):
 
 
 class PathFields(Fields):
-    """A path: the position of its last removal, and the partition of each live file by vector."""
+    """A path: the position of its last removal, and the partition of each live file by vector.
+
+    Most paths have one live file without a vector and were never removed. Their row is the number
+    of its partition alone.
+    """
 
     removed: int = 0
     live: dict[str, int] | None = None
@@ -80,9 +87,20 @@ class PathFields(Fields):
         """Put in a live file."""
         self.live = {**(self.live or {}), vector: partition}
 
+    def row(self) -> bytes:
+        """Return the row of the path."""
+        partition = 0 if self.live is None else self.live.get("", 0)
+        is_alone = partition and not self.removed and self.live == {"": partition}
+        return value(partition) if is_alone else self.value()
+
 
 read_file: Final = reader_of(FileFields)
-read_path: Final = reader_of(PathFields)
+_read_path: Final = reader_of(PathFields)
+
+
+def read_path(data: bytes) -> PathFields:
+    """Return what the row of a path says."""
+    return PathFields(live={"": int(data)}) if data.isdigit() else _read_path(data)
 
 
 class Anomaly(NamedTuple):
@@ -102,6 +120,16 @@ class ChangedTable(NamedTuple):
     batch: Batch
     partitions: ChangedPartitions
 
+    def keyed(self, files: Sequence[Listed]) -> Iterator[tuple[Listed, bytes]]:
+        """Yield files with the keys of their paths, whose rows are fetched some at a time."""
+        prefix = number_key(PATH, self.table)
+        for first in range(0, len(files), FETCH_FILES):
+            some = files[first : first + FETCH_FILES]
+            keys = [prefix + path_hash(each.path) + each.path.encode() for each in some]
+            if len(keys) > 1:
+                self.batch.fetch(keys)
+            yield from zip(some, keys, strict=True)
+
     def take_out(self, file: AddFile | RemoveFile, path: PathFields) -> bool:
         """Move a file from the live ones to the removed ones; False if it is not live."""
         partition = path.take(file.vector)
@@ -113,7 +141,7 @@ class ChangedTable(NamedTuple):
         assert found is not None, f"live file {file.path} of table {self.table} has no row"
         self.batch.put(key, None)
         fields = read_file(found)
-        self.partitions.sums[partition].take(fields.size, rows_in(file.vector, fields))
+        self.partitions.numbered(partition).sums.take(fields.size, rows_in(file.vector, fields))
         # A file added by this same commit was never visible: no position shows it.
         if fields.added < self.position:
             self.batch.put(pair_key(REMOVED_FILE, self.table, self.position) + name, found)
@@ -122,10 +150,10 @@ class ChangedTable(NamedTuple):
 
     def put_in(self, file: AddFile, version: int) -> int:
         """Put a file among the live ones of its partition; return the number of the partition."""
-        partition = self.partitions.number_of(file.partition)
+        changed = self.partitions.of(file.partition)
         fields = FileFields(
             self.position,
-            partition,
+            changed.number,
             file.size,
             file.modified,
             file.stats,
@@ -135,9 +163,9 @@ class ChangedTable(NamedTuple):
             file.base_row_id,
             file.row_version,
         )
-        self.batch.put(live_key(self.table, partition, named(file)), fields.value())
-        self.partitions.sums[partition].add(file.size, rows_in(file.vector, file))
-        return partition
+        self.batch.put(changed.files + named(file), fields.value())
+        changed.sums.add(file.size, rows_in(file.vector, file))
+        return changed.number
 
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
@@ -195,15 +223,14 @@ def is_put(changes: Changes, table: int, file: AddFile) -> bool:
 
 def removed(table: ChangedTable, files: FileList) -> Iterator[Anomaly]:
     """Remove files; return an anomaly for each file that was not live."""
-    for file in files.removes:
-        key = path_key(table.table, file.path)
+    for file, key in table.keyed(files.removes):
         known = table.batch.get(key)
         path = PathFields() if known is None else read_path(known)
         if table.take_out(file, path):
             path.removed = table.position
         else:
             yield Anomaly(table.table, "removed_not_live", file.path, file.vector)
-        table.batch.put(key, path.value())
+        table.batch.put(key, path.row())
 
 
 def added(table: ChangedTable, part: CommittedPart, files: FileList) -> Iterator[Anomaly]:
@@ -213,8 +240,7 @@ def added(table: ChangedTable, part: CommittedPart, files: FileList) -> Iterator
     read it stays removed.
     """
     is_again = records_again(part, files)
-    for file in files.adds:
-        key = path_key(table.table, file.path)
+    for file, key in table.keyed(files.adds):
         known = table.batch.get(key)
         path = None if known is None else read_path(known)
         was_live = path is not None and table.take_out(file, path)
@@ -223,10 +249,12 @@ def added(table: ChangedTable, part: CommittedPart, files: FileList) -> Iterator
         if was_live and not is_again:
             yield Anomaly(table.table, "added_live", file.path, file.vector)
         partition = table.put_in(file, part.version)
-        if path is None:
-            path = PathFields()
+        if path is None and not file.vector:
+            table.batch.put(key, value(partition))
+            continue
+        path = path or PathFields()
         path.put(file.vector, partition)
-        table.batch.put(key, path.value())
+        table.batch.put(key, path.row())
 
 
 def rows_in(vector: str | bytes, file: FileFields | AddFile) -> int | None:

@@ -113,7 +113,7 @@ def cleaned(applied: Applied, _body: object) -> Iterator[RowChange]:
     """Return the ends of cleaned write ids; any event may clean some."""
     for table, write_id, _ in applied.cleaned:
         key = pair_key(OPEN_ID, table, write_id)
-        if applied.stored(key) is not None:
+        if applied.stored.get(key) is not None:
             yield key, None
 
 

@@ -10,12 +10,12 @@ Rows of a file are counted from its statistics, less the rows that its deletion 
 are unknown without statistics.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 
 from ledger.core.partitions.names import Values, partition_text
 from projections.rows.keys import (
+    LIVE_FILE,
     PARTITION,
     PARTITION_NUMBER,
     PARTITIONED,
@@ -114,51 +114,70 @@ def rows_of(stats: str, deleted: int = 0) -> int | None:
     return found - deleted if found is not None and deleted <= found <= ROWS_MAX else None
 
 
-class ChangedPartitions:
-    """The partitions of a table while a commit changes them; `settle` puts their rows.
+class ChangedPartition:
+    """A partition while a commit changes it: its number, and what its files add up to.
 
-    `sums` are what the commit changes in each of them, by number.
+    `files` begins the keys of its live files.
     """
 
+    __slots__ = ("fields", "files", "number", "sums")
+
+    def __init__(self, table: int, number: int, fields: PartitionFields | None = None) -> None:
+        self.number = number
+        self.files = pair_key(LIVE_FILE, table, number)
+        self.sums = Sums()
+        self.fields = fields
+
+
+class ChangedPartitions:
+    """The partitions of a table while a commit changes them; `settle` puts their rows."""
+
     def __init__(self, batch: Batch, table: int) -> None:
-        self.sums = defaultdict[int, Sums](Sums)
         self._batch = batch
         self._table = table
-        self._made: dict[int, PartitionFields] = {}
-        self._numbers: dict[Values, int] = {}
+        self._by_number: dict[int, ChangedPartition] = {}
+        self._by_values: dict[Values, ChangedPartition] = {}
 
-    def number_of(self, values: Values) -> int:
-        """Return the number of the partition that a file is added to."""
-        found = self._numbers.get(values)
+    def of(self, values: Values) -> ChangedPartition:
+        """Return the partition that a file with these values is added to."""
+        found = self._by_values.get(values)
         if found is None:
-            found = self._numbers[values] = self._found_or_made(values)
+            found = self._by_values[values] = self._found_or_made(values)
+        return found
+
+    def numbered(self, number: int) -> ChangedPartition:
+        """Return a partition by its number."""
+        found = self._by_number.get(number)
+        if found is None:
+            found = self._by_number[number] = ChangedPartition(self._table, number)
         return found
 
     def settle(self) -> None:
         """Put the rows of all changed partitions."""
-        for number, sums in self.sums.items():
-            fields = self._made.get(number) or self._stored(number)
-            fields.change(sums)
-            self._batch.put(pair_key(PARTITION, self._table, number), fields.value())
+        for number, changed in self._by_number.items():
+            key = pair_key(PARTITION, self._table, number)
+            fields = changed.fields
+            if fields is None:
+                data = self._batch.get(key)
+                assert data is not None, f"partition {number} of table {self._table} has no row"
+                fields = read_partition(data)
+            fields.change(changed.sums)
+            self._batch.put(key, fields.value())
 
-    def _stored(self, number: int) -> PartitionFields:
-        data = self._batch.get(pair_key(PARTITION, self._table, number))
-        assert data is not None, f"partition {number} of table {self._table} has no row"
-        return read_partition(data)
-
-    def _found_or_made(self, values: Values) -> int:
+    def _found_or_made(self, values: Values) -> ChangedPartition:
         since = self._batch.get(number_key(PARTITIONED, self._table))
         partitioned = 0 if since is None else read_value(since)
         key = partition_key(self._table, partitioned, values)
         known = self._batch.get(key)
         if known is not None:
-            return int(read_value(known))
+            return self.numbered(read_value(known))
         last = self._batch.get(number_key(PARTITIONS, self._table))
         number = 1 if last is None else read_value(last) + 1
         self._batch.put(number_key(PARTITIONS, self._table), value(number))
         self._batch.put(key, value(number))
-        self._made[number] = PartitionFields(values=values, partitioned=partitioned)
-        return int(number)
+        fields = PartitionFields(values=values, partitioned=partitioned)
+        made = self._by_number[number] = ChangedPartition(self._table, number, fields)
+        return made
 
 
 def partition_key(table: int, partitioned: int, values: Values) -> bytes:

@@ -143,7 +143,7 @@ def partitioned(applied: Applied, table: Table) -> int:
 
     For a table that a txn creates and alters, the change counts from the commit on.
     """
-    stored = applied.stored(number_key(TABLE, table.table))
+    stored = applied.stored.get(number_key(TABLE, table.table))
     if stored is None:
         return 0
     before = read_value(stored)

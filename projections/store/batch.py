@@ -5,12 +5,23 @@ go to the batch, which falls back to the store. A row that many events of a batc
 made for each of them: its value may be a call, made at the end.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from projections.store.port import RowChange
 
-Lookup = Callable[[bytes], bytes | None]
-"""Returns the value of a key, None if there is no such row."""
+
+class StoredRows(Protocol):
+    """Rows that a projection may look up: those of a store, or of a batch over them."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, None if there is no such row."""
+        ...
+
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Return the values of several keys, in their order."""
+        ...
+
 
 LateChange = tuple[bytes, bytes | Callable[[], bytes] | None]
 """A key and its new value, or a call that makes the value from state that still changes.
@@ -24,18 +35,33 @@ Changes = Mapping[bytes, bytes | Callable[[], bytes] | None]
 """New values of rows by key, as of `LateChange`."""
 
 
-class Batch:
-    """Changes over the rows that `beneath` finds; the last change of a key holds."""
+class Batch(StoredRows):
+    """Changes over the rows `beneath`; the last change of a key holds."""
 
-    __slots__ = ("_beneath", "changes")
+    __slots__ = ("_beneath", "_fetched", "changes")
 
-    def __init__(self, beneath: Lookup) -> None:
+    def __init__(self, beneath: StoredRows) -> None:
         self._beneath = beneath
+        self._fetched: dict[bytes, bytes | None] = {}
         self.changes: dict[bytes, bytes | Callable[[], bytes] | None] = {}
+
+    def fetch(self, keys: Sequence[bytes]) -> None:
+        """Look up rows that are needed soon, at once; rows fetched before are dropped."""
+        ordered = sorted(keys)
+        found = self._beneath.get_many(ordered)
+        self._fetched = dict(zip(ordered, found, strict=True))
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key` as if the batch was written now."""
-        return _made(self.changes[key]) if key in self.changes else self._beneath(key)
+        if key in self.changes:
+            return _made(self.changes[key])
+        return self._fetched[key] if key in self._fetched else self._beneath.get(key)
+
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Return the values of several keys as if the batch was written now."""
+        if self.changes.keys().isdisjoint(keys):
+            return self._beneath.get_many(keys)
+        return [self.get(key) for key in keys]
 
     def put(self, key: bytes, value: bytes | None) -> None:
         """Change one row; None deletes it."""

@@ -29,7 +29,7 @@ KEYS_END = b"\xff"
 FORMAT_KEY = b"!format"
 """The row that names the format of all others; the store writes it, projections do not."""
 
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 """Increased whenever a projection changes the format of its rows: stores are then rebuilt."""
 
 # Most scans from the highest row down need only that row.
@@ -43,6 +43,10 @@ class RowReader(Protocol):
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key`, None if there is no such row."""
         ...
+
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Return the values of several keys, in their order; keys in order are found sooner."""
+        return [self.get(key) for key in keys]
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False

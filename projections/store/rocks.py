@@ -18,7 +18,7 @@ from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from sys import maxsize
-from typing import Final, Self
+from typing import Any, Final, Self
 from weakref import WeakSet
 
 from rocksdict import (
@@ -94,6 +94,14 @@ class Database:
         except Exception as problem:
             raise self._named(problem) from problem
         return value
+
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Return the values of several keys, in their order."""
+        try:
+            values: Any = self._rows.get(list(keys)) if keys else []
+        except Exception as problem:
+            raise self._named(problem) from problem
+        return list(values)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False

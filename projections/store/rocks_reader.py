@@ -8,7 +8,7 @@ database again with the same block cache. It checks the files again afterwards, 
 holds only if they did not change meanwhile. Then it shows the rows of whole batches.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,6 +63,10 @@ class RocksReader(RowReader):
     def get(self, key: bytes) -> bytes | None:
         with self._lock:
             return self._rows.get(key)
+
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        with self._lock:
+            return self._rows.get_many(keys)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False

@@ -74,6 +74,9 @@ class RocksStore(RowStore):
     def get(self, key: bytes) -> bytes | None:
         return self._rows.get(key)
 
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        return self._rows.get_many(keys)
+
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:

@@ -36,6 +36,18 @@ def put(keys: Iterable[bytes]) -> list[RowChange]:
 class StoreContract:
     """Tests of the port."""
 
+    def test_several_rows(self, store: RowStore, reader: RowReader) -> None:
+        """Several keys give what each of them gives, in their order."""
+        store.write(put(FEW_KEYS[:3]))
+        reader.refresh()
+        keys = [b"b", *FEW_KEYS[:3], b"a", b""]
+        for rows in (store, reader):
+            assert list(rows.get_many(keys)) == [rows.get(key) for key in keys]
+            assert list(rows.get_many([])) == []
+        store.close()
+        with pytest.raises(StoreClosedError):
+            store.get_many(keys)
+
     def test_absent_row(self, store: RowStore) -> None:
         """A key that was never written has no value."""
         assert store.get(b"a") is None

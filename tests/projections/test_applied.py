@@ -16,7 +16,7 @@ Play = Callable[[Driver, int], Event | None]
 def last_applied(driver: Driver) -> Applied:
     """Return the newest event of a driver, applied to the state before it."""
     state = DomainState()
-    return [apply(state, event, MemoryStore().get) for event in driver.events][-1]
+    return [apply(state, event, MemoryStore()) for event in driver.events][-1]
 
 
 def commit_a_drop(driver: Driver, session: int) -> None:

@@ -7,7 +7,7 @@ from projections.store.memory import MemoryStore
 def test_value_made_at_the_end() -> None:
     """A value that is made by a call says how things stand when the batch is written."""
     stands = [b"early"]
-    batch = Batch(MemoryStore().get)
+    batch = Batch(MemoryStore())
     batch.update([(b"a", lambda: stands[-1]), (b"b", lambda: stands[-1])])
     batch.put(b"b", b"ended")
     stands.append(b"late")
@@ -20,7 +20,21 @@ def test_rows_beneath() -> None:
     """A row is what the batch makes of it, or else what the store holds."""
     store = MemoryStore()
     store.write([(b"a", b"1"), (b"b", b"2")])
-    batch = Batch(store.get)
+    batch = Batch(store)
     batch.put(b"a", None)
 
     assert [batch.get(key) for key in (b"a", b"b", b"c")] == [None, b"2", None]
+
+
+def test_fetched_rows() -> None:
+    """Rows that were fetched at once are those of the store, and changes come before them."""
+    store = MemoryStore()
+    store.write([(b"a", b"1"), (b"b", b"2")])
+    batch = Batch(store)
+    batch.fetch([b"c", b"b", b"a"])
+    batch.put(b"a", b"9")
+
+    assert [batch.get(key) for key in (b"a", b"b", b"c")] == [b"9", b"2", None]
+    assert list(Batch(batch).get_many([b"c", b"a", b"b"])) == [None, b"9", b"2"]
+    batch.changes.clear()
+    assert batch.get(b"a") == b"1"
