@@ -34,7 +34,9 @@ class ReadLists(Lists):
 
     def newest(self, tables: int) -> Sequence[Read]:
         with self._reads.use() as reads:
-            return newest_of(reads, tables)
+            rows = list(reads.tables())
+            chosen = sample(rows, min(tables, len(rows)))
+            return [Read(row.table, list_at(reads, row, None)) for row in chosen]
 
 
 def read_at(reads: Reads, read: ReadAt) -> Read:
@@ -46,13 +48,6 @@ def read_at(reads: Reads, read: ReadAt) -> Read:
     table = row.table if read.table is None else read.table
     write_ids = list_at(reads, row, read.position)
     return Read(table, write_ids, row.table, read.what, catalog=read.catalog)
-
-
-def newest_of(reads: Reads, tables: int) -> list[Read]:
-    """Return a read of some tables as of now, chosen at random."""
-    rows = list(reads.tables())
-    chosen = sample(rows, min(tables, len(rows)))
-    return [Read(row.table, list_at(reads, row, None)) for row in chosen]
 
 
 def row_of(reads: Reads, read: ReadAt) -> TableRow:

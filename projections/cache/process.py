@@ -1,18 +1,19 @@
 """A cache that a process serves: the same questions in the process, over HTTP and in a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic, sleep
+from typing import TypeVar
 
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError, UnknownTableError
 from ledger.reads.cache import CacheReads, CacheStatus, MismatchRow, ReadCount, VerifiedCache
 from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt
-from ledger.reads.rows import Identity
 from projections.cache.ports import Lists
 from projections.cache.reads import MetadataCache
-from projections.fold.lag import Lag
 
 PAUSE_S = 0.02
+
+Known = TypeVar("Known")
 
 
 class CacheProcess(CacheReads):
@@ -61,9 +62,9 @@ class CacheProcess(CacheReads):
 
     def status(self) -> CacheStatus:
         cache, tables = self.cache, self.cache.entries.tables
-        lengths, lag = cache.entries.lengths(), self._known_lag()
+        lengths, lag = cache.entries.lengths(), known(cache.entries.lag)
         return CacheStatus(
-            ledger=self._known_ledger(),
+            ledger=known(self._lists.identity),
             position=cache.entries.position(),
             is_loading=cache.entries.is_loading(),
             lag_positions=lag.records if lag is not None else None,
@@ -130,17 +131,13 @@ class CacheProcess(CacheReads):
                 raise ReaderBehindError(applied, least, bounds.max_wait_ms)
             sleep(min(left_s, PAUSE_S))
 
-    def _known_ledger(self) -> Identity | None:
-        try:
-            return self._lists.identity()
-        except LedgerError:
-            return None
 
-    def _known_lag(self) -> Lag | None:
-        try:
-            return self.cache.entries.lag()
-        except LedgerError:
-            return None
+def known(question: Callable[[], Known]) -> Known | None:
+    """Return an answer, None if it is not known now."""
+    try:
+        return question()
+    except LedgerError:
+        return None
 
 
 def counted(cache: MetadataCache) -> list[ReadCount]:

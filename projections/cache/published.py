@@ -28,12 +28,16 @@ from ledger.errors import (
 from ledger.log.kafka.topic_settings import SETTINGS
 from ledger.log.port import Log, LogReader, Record, Topic
 from ledger.reads.lineage import Gap
-from ledger.reads.port import Reached
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.store import RowMetadataStore
 from projections.cache.topic import KINDS, Gathered, Marker, rows_held
-from projections.errors import CacheTopicMissingError, StoreVersionError
+from projections.errors import (
+    CacheTopicMissingError,
+    NothingPublishedError,
+    PublishedLoadingError,
+    StoreVersionError,
+)
 from projections.fold.fold import FoldMark
 from projections.reads import lookups
 from projections.rows.keys import HISTORY, number_key
@@ -46,6 +50,7 @@ FIRST_READ_MAX_MS: Final = int(SETTINGS[Topic.CACHE]["delete.retention.ms"]) // 
 AGAIN_S: Final = 10.0
 
 log_lines = structlog.get_logger("lakeledger.published")
+process_lines = structlog.get_logger("lakeledger.cache")
 
 
 def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> MetadataCache:
@@ -54,13 +59,15 @@ def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> Met
     Misses go to the same rows; entries and store take turns with them. Raises as
     `PublishedRows.whole`.
     """
-    rows, turn = PublishedRows.whole(log), RLock()
-    entries = RowEntries(rows, bytes_max=bytes_max, turn=turn, compare=rows.compare)
-    return MetadataCache(entries, RowMetadataStore(rows, turn=turn), catalog)
+    rows = PublishedRows.whole(log)
+    entries = RowEntries(rows, bytes_max=bytes_max, turn=rows.turn, compare=rows.check_lineage)
+    return MetadataCache(entries, RowMetadataStore(rows, turn=rows.turn), catalog)
 
 
 class PublishedRows(RowReader):
-    """The rows of metadata of another host, for one thread. Nothing is read before `open`.
+    """The rows of metadata of another host. Nothing is read before `open`.
+
+    One thread opens them; the others hold `turn` while they use them.
 
     Attributes:
         mark: the end of the rows.
@@ -77,14 +84,17 @@ class PublishedRows(RowReader):
         self.next_offset = self.end = 0
         self.trouble: LedgerError | None = None
         self.lost: LogRewrittenError | None = None
+        self.log = log
+        self.clock = clock or SystemClock()
+        self.turn = RLock()
         self._gaps: Sequence[Gap] = ()
-        self._log = log
-        self._clock = clock or SystemClock()
         self._store = MemoryStore()
         self._reader: LogReader | None = None
         self._is_open = False
         self._replaced = 0
         self._again_s = 0.0
+        self._refused: LedgerError | None = None
+        self._logged = ""
 
     @classmethod
     def whole(cls, log: Log) -> Self:
@@ -98,17 +108,12 @@ class PublishedRows(RowReader):
             raise
         return rows
 
-    @property
-    def is_open(self) -> bool:
-        """Whether `open` has succeeded."""
-        return self._is_open
-
     def open(self) -> None:
         """Begin to read; `refresh` goes on.
 
         Raises CacheTopicMissingError and LogUnavailableError; it may be called again then.
         """
-        self.mark = self.mark._replace(topic=self._log.topic_id(Topic.EVENTS))
+        self.mark = self.mark._replace(topic=self.log.topic_id(Topic.EVENTS))
         self._begin()
         self._is_open = True
 
@@ -127,7 +132,7 @@ class PublishedRows(RowReader):
         after a while. Raises StoreVersionError as soon as a feeder publishes rows of another
         format.
         """
-        is_due = self._reader is not None or self._clock.monotonic_s() >= self._again_s
+        is_due = self._reader is not None or self.clock.monotonic_s() >= self._again_s
         if not self._is_open or not is_due:
             return
         try:
@@ -139,10 +144,51 @@ class PublishedRows(RowReader):
             # Records that were read and not applied are lost to this reader.
             self._let_go()
             self.trouble = trouble
-            self._again_s = self._clock.monotonic_s() + AGAIN_S
+            self._again_s = self.clock.monotonic_s() + AGAIN_S
         self._check_format()
 
-    def compare(self, _rows: RowReader, _seen: Reached) -> None:
+    def keep(self) -> None:
+        """Open the topic, or take new records; called by one thread, several times a second.
+
+        Raises StoreVersionError.
+        """
+        if not self._is_open:
+            try:
+                self.open()
+            except (LogUnavailableError, CacheTopicMissingError) as refused:
+                self._refused = refused
+        with self.turn:
+            self.refresh()
+        problem = self.problem()
+        kind = type(problem).__name__
+        if kind != self._logged and not isinstance(problem, PublishedLoadingError | None):
+            process_lines.warning("no rows come", error=kind, why=str(problem))
+        self._logged = kind
+
+    def missing(self) -> LedgerError | None:
+        """Return why there are no rows to answer from, None if there are."""
+        if self.has_come:
+            return None
+        if not self._is_open:
+            return self._refused or PublishedLoadingError(0, 0)
+        if self.trouble is None and self.next_offset >= self.end:
+            return NothingPublishedError(self.next_offset)
+        return self.trouble or PublishedLoadingError(self.next_offset, self.end)
+
+    def problem(self) -> LedgerError | None:
+        """Return why rows do not come, or must not be shown, None if all is well."""
+        return self.missing() or self.lost or self.trouble
+
+    def fresh(self) -> RowReader:
+        """Return the newest rows, to a caller that holds `turn`; raises the reason if absent."""
+        missing = self.missing()
+        if missing is not None:
+            raise copy(missing) from missing
+        self.refresh()
+        self.check_lineage()
+        return self
+
+    def check_lineage(self, *_seen: object) -> None:
         """Raise LogRewrittenError if earlier rows were made from events that the log has lost."""
         if self.lost is not None:
             raise copy(self.lost) from self.lost
@@ -169,10 +215,10 @@ class PublishedRows(RowReader):
     def _begin(self) -> None:
         """Read the topic from its first record on, to replace all rows."""
         self._topic_id, first, self.end = self._look()
-        self._reader = self._log.reader(Topic.CACHE, first)
+        self._reader = self.log.reader(Topic.CACHE, first)
         self.next_offset = first
         self.trouble = None
-        self._begun_ms = self._clock.now_ms()
+        self._begun_ms = self.clock.now_ms()
         self._following = 0
         self._settled = 0
         self._format = FORMAT_VERSION
@@ -182,7 +228,7 @@ class PublishedRows(RowReader):
     def _look(self) -> tuple[str, int, int]:
         """Return id, first offset and end of the topic; a re-created topic still has the old id."""
         try:
-            return self._log.topic_id(Topic.CACHE), *self._log.ends(Topic.CACHE)
+            return self.log.topic_id(Topic.CACHE), *self.log.ends(Topic.CACHE)
         except TopicMissingError as missing:
             raise CacheTopicMissingError(missing.topic) from missing
 
@@ -195,7 +241,7 @@ class PublishedRows(RowReader):
         while self.next_offset < end:
             if not self._step(FIRST_READ_S):
                 # Raises if no record came because the broker does not answer.
-                self._log.ends(Topic.CACHE)
+                self.log.ends(Topic.CACHE)
         self._check_format()
 
     def _step(self, timeout_s: float) -> bool:
@@ -213,7 +259,7 @@ class PublishedRows(RowReader):
             if not self._is_replacing:
                 self._restart()
                 return True
-            self._settled = self._log.ends(Topic.CACHE)[1]
+            self._settled = self.log.ends(Topic.CACHE)[1]
         self._take(records)
         return True
 
@@ -250,7 +296,7 @@ class PublishedRows(RowReader):
 
     def _is_one_read(self, offset: int) -> bool:
         """Return whether all records up to here are of one topic, and were read in time."""
-        if self._clock.now_ms() - self._begun_ms > FIRST_READ_MAX_MS:
+        if self.clock.now_ms() - self._begun_ms > FIRST_READ_MAX_MS:
             log_lines.warning("the first read took too long", offset=offset)
             return False
         return self._look()[0] == self._topic_id

@@ -28,11 +28,11 @@ from ledger.reads.port import Reads
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
+from projections.cache.published import PublishedRows
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import (
     PublishedEntries,
     PublishedLists,
-    PublishedSite,
     PublishedStore,
 )
 from projections.cache.store import Reopened, StoreAt
@@ -94,10 +94,10 @@ def fed_by_log(log: Log, rows: Path, settings: Settings, own: ExitStack) -> Cach
 
 def fed_by_topic(log: Log, settings: Settings) -> CacheProcess:
     """Return a cache of the rows that another host publishes."""
-    site = PublishedSite(log)
-    entries = PublishedEntries(site, bytes_max=settings.cache.bytes_max)
-    cache = MetadataCache(entries, PublishedStore(site), settings.catalog)
-    return CacheProcess(cache, PublishedLists(site), max_wait_ms=settings.cache.max_wait_ms)
+    published = PublishedRows(log)
+    entries = PublishedEntries(published, bytes_max=settings.cache.bytes_max)
+    cache = MetadataCache(entries, PublishedStore(published), settings.catalog)
+    return CacheProcess(cache, PublishedLists(published), max_wait_ms=settings.cache.max_wait_ms)
 
 
 def keep(process: CacheProcess, settings: CacheSettings, stop: Signal) -> None:

@@ -5,8 +5,9 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.metadata import OBJECT_PREFIX, MetadataAnswer, TableMetadata
 from projections.cache.following import FollowedEntries
 from projections.cache.ports import Entries
+from projections.cache.published import PublishedRows
 from projections.cache.reads import MetadataCache
-from projections.cache.remote import PublishedEntries, PublishedSite
+from projections.cache.remote import PublishedEntries
 from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.store import RowMetadataStore
 from tests.conformance.case_ledger import ManualClock
@@ -82,7 +83,7 @@ def entries_of(kind: str, domain: Followed, bytes_max: int = BYTES_MAX) -> Bound
         return FollowedEntries.start(domain.log, bytes_max=bytes_max)
     if kind == "topic":
         domain.publish()
-        site = PublishedSite(domain.log)
-        site.keep()
-        return PublishedEntries(site, bytes_max=bytes_max)
+        published = PublishedRows(domain.log)
+        published.keep()
+        return PublishedEntries(published, bytes_max=bytes_max)
     return RowEntries(domain.reader, bytes_max=bytes_max)

@@ -17,9 +17,9 @@ from ledger.errors import LogRewrittenError
 from ledger.log.port import Topic
 from ledger.reads.metadata import Read
 from projections.cache.following import FollowedEntries
-from projections.cache.published import open_published
+from projections.cache.published import PublishedRows, open_published
 from projections.cache.reads import MetadataCache
-from projections.cache.remote import PublishedEntries, PublishedSite, PublishedStore
+from projections.cache.remote import PublishedEntries, PublishedStore
 from projections.cache.store import RowMetadataStore
 from projections.fold.fold import Fold
 from projections.queries import open_reads
@@ -261,9 +261,9 @@ def test_a_cache_of_what_is_published_that_was_ahead() -> None:
     seen = Seen()
     seen.domain.publish()
     log = seen.domain.log
-    site = PublishedSite(log)
-    entries = PublishedEntries(site)
-    cache = MetadataCache(entries, PublishedStore(site), CATALOG)
+    published = PublishedRows(log)
+    entries = PublishedEntries(published)
+    cache = MetadataCache(entries, PublishedStore(published), CATALOG)
     with ExitStack() as own:
         direct = own.enter_context(closing(open_published(log, CATALOG)))
         own.enter_context(closing(cache))

@@ -18,7 +18,6 @@ from projections.cache.reads import MetadataCache
 from projections.cache.remote import (
     PublishedEntries,
     PublishedLists,
-    PublishedSite,
     PublishedStore,
 )
 from projections.cache.store import Reopened
@@ -73,10 +72,10 @@ class Far:
         self.table = self.domain.create_table(self.session, "t", made=made("v0"))
         self.log = Refusing(self.domain.log)
         self.clock = ManualClock()
-        self.site = PublishedSite(self.log, clock=self.clock)
-        self.entries = PublishedEntries(self.site)
-        self.cache = MetadataCache(self.entries, PublishedStore(self.site), CATALOG)
-        self.process = CacheProcess(self.cache, PublishedLists(self.site))
+        self.published = PublishedRows(self.log, clock=self.clock)
+        self.entries = PublishedEntries(self.published)
+        self.cache = MetadataCache(self.entries, PublishedStore(self.published), CATALOG)
+        self.process = CacheProcess(self.cache, PublishedLists(self.published))
 
     def publish(self) -> None:
         """Let the domain publish all it has."""
@@ -253,10 +252,10 @@ def test_lists_of_now(history: list[Step]) -> None:
     known = played(history)
     host = Host(events_log(known))
     host.feed_all()
-    site = PublishedSite(host.log)
-    site.keep()
-    cache = MetadataCache(PublishedEntries(site), PublishedStore(site), CATALOG)
-    lists = PublishedLists(site), ReadLists(Reopened(lambda: StoreReads(host.store)))
+    published = PublishedRows(host.log)
+    published.keep()
+    cache = MetadataCache(PublishedEntries(published), PublishedStore(published), CATALOG)
+    lists = PublishedLists(published), ReadLists(Reopened(lambda: StoreReads(host.store)))
     far, near = (CacheProcess(cache, each) for each in lists)
     asked = [ReadAt(None, CATALOG, table_id=number) for number in range(1, 8)]
     asked += [ReadAt(name, CATALOG) for name in names(host)]

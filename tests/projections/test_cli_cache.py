@@ -25,11 +25,11 @@ from ledger.reads.port import Reads
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
+from projections.cache.published import PublishedRows
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import (
     PublishedEntries,
     PublishedLists,
-    PublishedSite,
     PublishedStore,
 )
 from projections.cache.store import Reopened, StoreAt
@@ -74,12 +74,12 @@ class Host:
     def publish(self, own: ExitStack, settings: CacheSettings) -> str:
         """Publish the rows, and return where a cache process of what is published answers."""
         self.domain.publish()
-        site = PublishedSite(self.domain.log)
-        site.keep()
-        entries = PublishedEntries(site)
-        cache = MetadataCache(entries, PublishedStore(site), CATALOG)
+        published = PublishedRows(self.domain.log)
+        published.keep()
+        entries = PublishedEntries(published)
+        cache = MetadataCache(entries, PublishedStore(published), CATALOG)
         own.callback(cache.close)
-        process = CacheProcess(cache, PublishedLists(site))
+        process = CacheProcess(cache, PublishedLists(published))
         return own.enter_context(closing(serve_cache(process, settings))).url
 
     @contextmanager

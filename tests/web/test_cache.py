@@ -17,11 +17,11 @@ from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.ports import Entries, EntryRead, Lists
 from projections.cache.process import CacheProcess
+from projections.cache.published import PublishedRows
 from projections.cache.reads import MetadataCache
 from projections.cache.remote import (
     PublishedEntries,
     PublishedLists,
-    PublishedSite,
     PublishedStore,
 )
 from projections.cache.rows import RowEntries
@@ -68,8 +68,8 @@ class ServedCache:
         """Return the parts of a cache of what is published; it reads when it is looked after."""
         self.domain.publish()
         self.clock.elapsed_s = (self.domain.now - self.clock.now_ms()) / 1000
-        site = PublishedSite(self.domain.log, clock=self.clock)
-        return PublishedEntries(site), PublishedStore(site), PublishedLists(site)
+        published = PublishedRows(self.domain.log, clock=self.clock)
+        return PublishedEntries(published), PublishedStore(published), PublishedLists(published)
 
     def start(self) -> None:
         """Let the entries come to the end of what they are fed from."""
