@@ -112,5 +112,5 @@ def test_step_that_differs_fails_the_demo() -> None:
     assert differences(lines, WANTED["one version"]) == [
         f"{lines[9]} instead of {WANTED['one version'][9]}"
     ]
-    with pytest.raises(CheckFailedError, match="instead of Line"):
+    with pytest.raises(CheckFailedError, match="instead of StepLine"):
         show(Report(Console(file=io.StringIO())), "one version", lines)
