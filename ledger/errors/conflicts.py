@@ -1,5 +1,6 @@
 """Conflicts: an earlier commit won. Six classes carry Delta's own names."""
 
+from html import escape
 from typing import Any
 
 from ledger.errors.refused import RefusedError
@@ -32,6 +33,10 @@ class ConflictError(RefusedError):
     def explain(self) -> str:
         """Return a few lines: the winner, its change, the rule, and what helps."""
         return str(self) if self.explanation is None else str(self.explanation)
+
+    def _repr_html_(self) -> str:
+        lines = escape(self.explain()).replace("\n", "<br>")
+        return f"<div><p>{type(self).__name__}</p><p>{lines}</p></div>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the explanation for programs, in types that JSON has."""

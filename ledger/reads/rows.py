@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from ledger.core.commands import TableDefinition, TableWrite, TxnType
 from ledger.core.events.parts import Evidence
 from ledger.log.file_extras import DeletionVector, Tags
+from ledger.reads.html import of_table
 
 EndStatus = Literal["open", "committed", "aborted"]
 
@@ -112,6 +113,9 @@ class TableRow(NamedTuple):
     partitioned: int
     dropped: int
     creator: int
+
+    def _repr_html_(self) -> str:
+        return of_table(self)
 
 
 class MappingRow(NamedTuple):

@@ -1,14 +1,21 @@
 """How a client works with the rows of tables."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Token
+from ledger.sdk.time_zones import ZoneLike
+from ledger.sdk.txn_rows import check_arrow
 from ledger.sdk.view import View
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ledger.sdk.expressions import Expression
     from ledger.tables.changes import ChangeFeed
+    from ledger.tables.scan import Scan
     from ledger.tables.vacuum import VacuumReport
 
 
@@ -17,6 +24,41 @@ class LedgerRows:
 
     _names: TableNames
     _view: View
+
+    def scan(
+        self,
+        table: TableLike,
+        where: "str | Expression | None" = None,
+        columns: Sequence[str] | None = None,
+        *,
+        version: int | None = None,
+        position: Token | int | None = None,
+        at: "datetime | str | None" = None,
+        time_zone: ZoneLike | None = None,
+    ) -> "Scan":
+        """Return the rows of a table that fulfil a condition, with all or some columns.
+
+        The newest state is read, or the state of a `version`, a `position`, or a time `at`: a
+        datetime or a text with a zone. `time_zone` says how the condition reads timestamps without
+        a zone, and when days begin; by default it is the client's.
+
+        Needs the extra `arrow`. Raises as `read`, UnreadableTableError for a column whose type
+        Arrow lacks, and PredicateSyntaxError for a condition that is not supported on rows.
+        """
+        check_arrow()
+        from ledger.tables.scanning import scan_table  # noqa: PLC0415 - loads Arrow
+
+        number, _ = self._names.find(table)
+        return scan_table(
+            self._view,
+            number,
+            where,
+            columns,
+            version=version,
+            position=position,
+            at=at,
+            time_zone=time_zone,
+        )
 
     def changes(
         self,

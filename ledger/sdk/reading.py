@@ -14,6 +14,7 @@ from ledger.core.state.traits import traits_of
 from ledger.errors import FilesUnknownError
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table, unknown_version
+from ledger.reads.html import of_files
 from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.reads.whole_numbers import whole as whole_number
 from ledger.sdk.condition_columns import check_columns
@@ -50,6 +51,11 @@ class TableFiles:
 
     def __len__(self) -> int:
         return len(self.files)
+
+    def _repr_html_(self) -> str:
+        count = len(self.files)
+        title = f"{count} file{'' if count == 1 else 's'} of {self.table.name}"
+        return of_files(f"{title}, at position {self.position}", self.files)
 
 
 def found_at(files: object, table: int) -> int:

@@ -20,6 +20,7 @@ from ledger.core.events.events import (
 )
 from ledger.core.evolve.evolve import answered
 from ledger.reads.errors import check_number
+from ledger.reads.html import table_of
 from ledger.reads.port import OutcomeRow, Reached
 from ledger.sdk.session import CommandAnswer
 
@@ -118,6 +119,13 @@ class Receipt:
         if self.note:
             ends.append(f": {self.note}")
         return f"<Receipt {what} at position {self.position}, {when}{''.join(ends)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(table, *each) for table, each in sorted(self.tables.items())]
+        title = repr(self.__class__(self.txn, self.position, self.at, self.token, {}))[1:-1]
+        end = f": {self.note}" if self.note else ""
+        state = " (skipped)" if self.skipped else " (repeated)" if self.repeated else ""
+        return table_of(f"{title}{state}{end}", ("table", "write id", "version"), rows)
 
 
 def receipt_of(answer: CommandAnswer, origin: Token) -> Receipt:

@@ -1,4 +1,4 @@
-"""How a txn writes rows: the statements of SQL as methods. They need the extra `arrow`.
+"""How a txn reads and writes rows: the statements of SQL as methods. They need the extra `arrow`.
 
 Every statement sees the txn's snapshot with the txn's own changes. What it read is remembered by
 its condition, so a later commit that changed such rows wins.
@@ -12,7 +12,8 @@ from ledger.errors import SettingsError
 from ledger.sdk.definitions import Change, TableChanges
 from ledger.sdk.merge_clauses import Assigned, MergeClause, clauses_of
 from ledger.sdk.names import TableLike
-from ledger.sdk.receipt import Receipt
+from ledger.sdk.receipt import Receipt, Token
+from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
@@ -21,8 +22,9 @@ from ledger.sdk.written_files import WrittenFiles
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
+    from ledger.tables.scan import Scan
     from ledger.tables.statements.optimizing import RewrittenFiles
-    from ledger.tables.statements.target import ChangedRows, StatementTable
+    from ledger.tables.statements.target import ChangedRows, StatementTable, TxnHand
 
 
 class TxnRows:
@@ -56,6 +58,38 @@ class TxnRows:
     @abstractmethod
     def write_id(self, table: TableLike) -> int:
         """Return the txn's write id in a table."""
+
+    def scan(
+        self,
+        table: TableLike,
+        where: "str | Expression | None" = None,
+        columns: Sequence[str] | None = None,
+        *,
+        version: int | None = None,
+        position: Token | int | None = None,
+        record: bool = True,
+        time_zone: ZoneLike | None = None,
+    ) -> "Scan":
+        """Return the rows of a table that fulfil a condition, and remember that they were read.
+
+        They are the rows of the txn's snapshot with the txn's own changes, or the rows of a named
+        `version` or `position`. The scan counts as a read of its condition, as with `read`: a later
+        commit that changed such rows wins. With `record=False` the txn's writes do not depend on
+        the rows. The rest is as for `Ledger.scan`.
+        """
+        hand = self._hand()
+        from ledger.tables.scanning import scan_in_txn  # noqa: PLC0415 - loads Arrow
+
+        return scan_in_txn(
+            hand,
+            table,
+            where,
+            columns,
+            version=version,
+            position=position,
+            record=record,
+            time_zone=time_zone,
+        )
 
     def insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> "ChangedRows":
         """Insert rows. A txn that only inserts reads nothing, and conflicts with no other insert.
@@ -161,10 +195,17 @@ class TxnRows:
 
     def _statement(self, table: TableLike, verb: str) -> "StatementTable":
         """Return a table for one statement; raises SettingsError without the extra `arrow`."""
-        check_arrow()
-        from ledger.tables.statements.target import StatementTable, TxnHand  # noqa: PLC0415
+        hand = self._hand()
+        from ledger.tables.statements.target import StatementTable  # noqa: PLC0415 - loads Arrow
 
-        hand = TxnHand(
+        return StatementTable(hand, table, verb)
+
+    def _hand(self) -> "TxnHand":
+        """Return what work on rows needs of this txn; raises SettingsError without `arrow`."""
+        check_arrow()
+        from ledger.tables.statements.target import TxnHand  # noqa: PLC0415 - loads Arrow
+
+        return TxnHand(
             id=self.id,
             opened=self.opened,
             names=self._names,
@@ -175,7 +216,6 @@ class TxnRows:
             alter=self.alter_table,
             write_id=self.write_id,
         )
-        return StatementTable(hand, table, verb)
 
 
 def check_arrow() -> None:

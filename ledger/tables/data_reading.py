@@ -3,7 +3,7 @@
 Columns are found by id, partition values come from the log, and deleted rows are left out.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -21,9 +21,6 @@ from ledger.tables.storage import Storage
 BATCH_ROWS: Final = 65_536
 ROW_NUMBER: Final = "_row_number"
 """The name of the column with each row's number in its file, if it is asked for."""
-
-RowGroups = Callable[[pq.FileMetaData, Sequence[int | None]], Sequence[int]]
-"""Returns the row groups of a file that may hold wanted rows, with the places of all columns."""
 
 
 class OpenedFile:
@@ -63,9 +60,12 @@ class OpenedFile:
         columns: Sequence[str],
         *,
         numbered: bool = False,
-        row_groups: RowGroups | None = None,
+        groups: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are not deleted, with these columns and, if wanted, row numbers."""
+        """Yield the rows that are not deleted, with these columns and, if wanted, row numbers.
+
+        `groups` are the row groups to read, by default all of them.
+        """
         wanted = [self.column(name) for name in columns]
         place_of = {
             each.name: self.places[at]
@@ -73,7 +73,8 @@ class OpenedFile:
             if each.name not in self.partition
         }
         read = sorted({place for each in wanted if (place := place_of.get(each.name)) is not None})
-        groups = self.groups(row_groups)
+        if groups is None:
+            groups = range(self.parquet.num_row_groups)
         for start, batch in self.raw(read, groups):
             arrays = [self.values(each, place_of.get(each.name), read, batch) for each in wanted]
             fields = [each.field for each in wanted]
@@ -94,13 +95,6 @@ class OpenedFile:
         if found is None:
             raise KeyError(name)
         return found
-
-    def groups(self, row_groups: RowGroups | None) -> Sequence[int]:
-        """Return the row groups to read."""
-        if row_groups is None:
-            return range(self.parquet.num_row_groups)
-        found = [self.places[at] for at in range(len(self.schema.columns))]
-        return row_groups(self.parquet.metadata, found)
 
     def raw(
         self, read: Sequence[int], groups: Sequence[int]

@@ -1,0 +1,141 @@
+"""Scans: the rows of a table at one position, for Arrow, pandas, polars and DuckDB.
+
+A scan is planned when it is made. Its files are read when rows are asked for, each time anew.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.sql_text import sql_of
+from ledger.errors import SettingsError
+from ledger.reads.port import FileRow, TableRow
+from ledger.sdk.reading import TableFiles
+from ledger.tables.conditions import row_condition
+from ledger.tables.scan_planning import SchemasThen, TableState, chosen
+from ledger.tables.scan_rows import RowSource, field_of
+from ledger.tables.spark_sql.terms import identifier
+from ledger.tables.storage import Storage, storage_at
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+    from ledger.sdk.expressions import Expression
+
+
+class Scan:
+    """The rows of a table that fulfil a condition, at one position.
+
+    Attributes:
+        table: the table.
+        position: the position whose state is read.
+        files: the files that may hold such rows; statistics leave out more when rows are read.
+    """
+
+    def __init__(
+        self,
+        state: TableState,
+        found: TableFiles,
+        where: "str | Expression | None",
+        columns: Sequence[str] | None,
+        zone: str,
+    ) -> None:
+        self.table: TableRow = state.row
+        self.position = state.position
+        self.files: Sequence[FileRow] = list(found.files)
+        schema = state.schema
+        self._columns = chosen(schema, columns)
+        self._source = RowSource(
+            files=self.files,
+            schema=schema,
+            storage=lambda: self._storage,
+            schema_then=SchemasThen(state, schema).of,
+            tree=found.where if where is not None else TRUE_PREDICATE,
+            condition=row_condition(where, schema, zone),
+            text=sql_of(found.where),
+            name=state.row.name,
+        )
+        self._location = state.definition.location
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The chosen columns with their ids, as Arrow has them."""
+        return pa.schema([field_of(self._source.schema, name) for name in self._columns])
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows, which holds a few files at a time.
+
+        Raises UnreadableTableError while it reads, for a missing or damaged file or deletion
+        vector, and RowValueError if the condition fails for a row.
+        """
+        return pa.RecordBatchReader.from_batches(self.schema, self._source.batches(self._columns))
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table; raises as `to_batches`."""
+        return pa.Table.from_batches(self._source.batches(self._columns), self.schema)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the rows as a frame of pandas; raises as `to_batches`."""
+        installed("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return the rows as a frame of polars; raises as `to_batches`."""
+        polars: Any = installed("polars")
+        found: pl.DataFrame = polars.from_arrow(self.to_arrow())
+        return found
+
+    def to_duckdb(
+        self, connection: "duckdb.DuckDBPyConnection", name: str
+    ) -> "duckdb.DuckDBPyRelation":
+        """Register the rows under a name in a DuckDB, and return them as its relation.
+
+        Raises as `to_batches`.
+        """
+        connection.register(name, self.to_arrow())
+        return connection.sql(f"SELECT * FROM {identifier(name)}")  # noqa: S608 - quoted
+
+    def count(self) -> int:
+        """Return the number of rows, without a read of files whose statistics say it."""
+        return self._source.count()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<Scan of {self._said()}>"
+
+    def _repr_html_(self) -> str:
+        from ledger.reads.html import table_of  # noqa: PLC0415 - for notebooks
+
+        rows = [(each.name, str(each.type)) for each in self.schema]
+        return table_of(f"Scan of {self._said()}", ("column", "type"), rows)
+
+    def _said(self) -> str:
+        where = "" if self._source.tree == TRUE_PREDICATE else f" where {self._source.text}"
+        count = len(self.files)
+        return (
+            f"{self.table.name}{where}: {count} file{'' if count == 1 else 's'}, "
+            f"{len(self._columns)} columns, at position {self.position}"
+        )
+
+    @cached_property
+    def _storage(self) -> Storage:
+        return storage_at(self._location)
+
+
+def installed(library: str) -> object:
+    """Return a library; raises SettingsError if it is not installed."""
+    import importlib  # noqa: PLC0415
+
+    try:
+        return importlib.import_module(library)
+    except ImportError as problem:
+        raise SettingsError(
+            f"this needs {library}, which is not installed. Install it with: pip install {library}"
+        ) from problem

@@ -1,0 +1,81 @@
+"""How a client makes a scan: which state of a table it asks for, and what it finds there."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ledger.sdk.names import TableLike
+from ledger.sdk.reading import TableFiles, known_row, read_table, tree_of
+from ledger.sdk.receipt import Token
+from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
+from ledger.sdk.view import View
+from ledger.tables.overlay import own_files
+from ledger.tables.scan import Scan
+from ledger.tables.scan_planning import position_at, state_of
+from ledger.tables.statements.target import TxnHand
+
+if TYPE_CHECKING:
+    from ledger.sdk.expressions import Expression
+
+
+def scan_table(
+    view: View,
+    table: int,
+    where: "str | Expression | None",
+    columns: Sequence[str] | None,
+    *,
+    version: int | None,
+    position: Token | int | None,
+    at: datetime | str | None,
+    time_zone: ZoneLike | None,
+) -> Scan:
+    """Return a scan of a table at a version, a position or a time, else of the newest state."""
+    if sum(each is not None for each in (version, position, at)) > 1:
+        raise ValueError("give version, position or at, not several of them")
+    if at is not None:
+        reads = view.reads()
+        position = position_at(reads, known_row(reads, table), at)
+    found = read_table(view, table, where, version=version, position=position, time_zone=time_zone)
+    state = state_of(view.reads(), found.table, found.position)
+    zone = view.zone if time_zone is None else zone_named(time_zone)
+    return Scan(state, found, where, columns, zone)
+
+
+def scan_in_txn(
+    hand: TxnHand,
+    table: TableLike,
+    where: "str | Expression | None",
+    columns: Sequence[str] | None,
+    *,
+    version: int | None,
+    position: Token | int | None,
+    record: bool,
+    time_zone: ZoneLike | None,
+) -> Scan:
+    """Return a scan of a table as a txn sees it, or as it was at a version or a position."""
+    hand.check()
+    number = hand.names.find(table)[0]
+    zone = hand.view.zone if time_zone is None else zone_named(time_zone)
+    own = hand.names.own(number)
+    is_former = version is not None or position is not None
+    if own is not None and own.creator == hand.id and not is_former:
+        # No reader knows the table yet.
+        found = TableFiles(own, hand.opened, meant_in(tree_of(where), zone), ())
+    else:
+        place = position if is_former else hand.opened
+        found = read_table(
+            hand.view, number, where, version=version, position=place, own=own, time_zone=time_zone
+        )
+        hand.check()
+        if record:
+            hand.writes.read(found)
+    state = state_of(hand.view.reads(), found.table, found.position)
+    if is_former:
+        return Scan(state, found, where, columns, zone)
+    if own is not None:
+        state = state._replace(definition=own.definition)
+    location = state.definition.location
+    state = state._replace(own_definition=lambda file: hand.data.definition(location, file.path))
+    files = own_files(found, hand.writes.noted(number), own)
+    return Scan(state, replace(found, files=files), where, columns, zone)

@@ -1,0 +1,356 @@
+"""Files and row groups that hold no row of a condition, by their statistics.
+
+A condition is judged by the least and the greatest value of each column. The judgement errs on the
+side of reading: what is not understood, or uncertain, may hold. ColumnBounds may be wider than the
+values: texts are cut, times are rounded to milliseconds, and NaN, which Spark puts above all
+numbers, is in no bound.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from ledger.core.partitions.values import read_float
+from ledger.core.predicates.casts import cast_between
+from ledger.core.predicates.time_zones import canonical_zone
+from ledger.core.predicates.types import (
+    BITS,
+    DOUBLE,
+    NUMBERS,
+    STRING,
+    TIMES,
+    Kind,
+    SparkType,
+    UndecidableError,
+    common_type,
+    parse_type,
+)
+from ledger.tables.schema import TableColumn, TableSchema
+
+FLOATING: Final = frozenset({"float", "real"})
+MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
+NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+TEXT_CHARS_MAX: Final = 32
+"""Writers cut texts to this length, or to a greater one."""
+MILLISECOND: Final = timedelta(milliseconds=1)
+TOO_ODD: Final = (
+    ArithmeticError,
+    AttributeError,
+    KeyError,
+    TypeError,
+    UndecidableError,
+    ValueError,
+)
+
+
+class ColumnBounds(NamedTuple):
+    """What is known of the values of a column: None = unknown. `rows` counts NULLs too.
+
+    `low` and `high` are values of the core's casts. With `is_cut` texts may go on behind them.
+    """
+
+    type: SparkType
+    low: Any = None
+    high: Any = None
+    nulls: int | None = None
+    rows: int | None = None
+    is_cut: bool = False
+
+    @property
+    def is_all_null(self) -> bool:
+        """Whether every value is NULL."""
+        return self.rows is not None and self.nulls is not None and self.nulls >= self.rows
+
+
+BoundsOf = Callable[[str], ColumnBounds | None]
+"""Returns the bounds of a column, by its name in any case; None = nothing is known."""
+
+
+def may_hold(tree: str, bounds: BoundsOf) -> bool:
+    """Return whether a row may fulfil a condition in wire form."""
+    return node_may_hold(json.loads(tree), bounds, "")
+
+
+def node_may_hold(node: Any, bounds: BoundsOf, zone: str) -> bool:
+    """Return whether a part of a condition may be TRUE for a row."""
+    try:
+        return judged(node, bounds, zone)
+    except TOO_ODD:
+        return True
+
+
+def judged(node: Any, bounds: BoundsOf, zone: str) -> bool:  # noqa: C901, PLR0911 - a case for each
+    """Return whether a part of a condition may be TRUE; raises an error for what is too odd."""
+    match node:
+        case ["and", *parts]:
+            return all(node_may_hold(each, bounds, zone) for each in parts)
+        case ["or", *parts]:
+            return any(node_may_hold(each, bounds, zone) for each in parts)
+        case ["not", inner]:
+            return negation_may_hold(inner, bounds, zone)
+        case ["in_zone", str(other), inner]:
+            return node_may_hold(inner, bounds, canonical_zone(other))
+        case ["in", ["col", _] as column, [*items]]:
+            return any(node_may_hold(["=", column, each], bounds, zone) for each in items)
+        case ["is_null", ["col", str(name)]]:
+            found = bounds(name)
+            return found is None or found.nulls != 0
+        case ["lit", None | "false", "void" | "boolean"]:
+            return False
+        case ["col", str(name)]:
+            return node_may_hold(["=", node, ["lit", "true", "boolean"]], bounds, zone)
+        case [str(symbol), ["col", str(name)], ["lit", text, str(type_)]] if symbol in MIRRORED:
+            return compared(symbol, bounds(name), text, type_, zone)
+        case [str(symbol), ["lit", text, str(type_)], ["col", str(name)]] if symbol in MIRRORED:
+            return compared(MIRRORED[symbol], bounds(name), text, type_, zone)
+    return True
+
+
+def negation_may_hold(  # noqa: PLR0911 - a case for each form
+    node: Any, bounds: BoundsOf, zone: str
+) -> bool:
+    """Return whether NOT of a part of a condition may be TRUE."""
+    match node:
+        case ["and", *parts]:
+            return any(node_may_hold(["not", each], bounds, zone) for each in parts)
+        case ["or", *parts]:
+            return all(node_may_hold(["not", each], bounds, zone) for each in parts)
+        case ["not", inner]:
+            return node_may_hold(inner, bounds, zone)
+        case ["in_zone", str(other), inner]:
+            return node_may_hold(["not", inner], bounds, canonical_zone(other))
+        case ["is_null", ["col", str(name)]]:
+            found = bounds(name)
+            return found is None or not found.is_all_null
+        case [str(symbol), left, right] if symbol in NEGATED:
+            return node_may_hold([NEGATED[symbol], left, right], bounds, zone)
+        case ["=" | "<>" | "in", ["col", str(name)], _]:
+            found = bounds(name)
+            return found is None or not found.is_all_null
+        case ["col", str(name)]:
+            return node_may_hold(["=", node, ["lit", "false", "boolean"]], bounds, zone)
+    return True
+
+
+def compared(
+    symbol: str, bounds: ColumnBounds | None, text: str | None, type_: str, zone: str
+) -> bool:
+    """Return whether a comparison of a column with a literal may be TRUE."""
+    if text is None:
+        return symbol == "<=>" and (bounds is None or bounds.nulls != 0)
+    if bounds is None:
+        return True
+    if bounds.is_all_null:
+        return False
+    target, value = literal_value(text, type_, bounds.type, zone)
+    low = in_type(bounds.low, bounds.type, target)
+    high = in_type(bounds.high, bounds.type, target)
+    return not is_below(value, low, symbol) and not is_above(
+        value, high, symbol, target.kind, is_cut=bounds.is_cut
+    )
+
+
+def is_below(value: Any, low: Any, symbol: str) -> bool:
+    """Return whether a literal is below what a comparison needs of the least value."""
+    if low is None or symbol not in {"=", "<=>", "<", "<="}:
+        return False
+    return bool(value < low or (symbol == "<" and value == low))
+
+
+def is_above(value: Any, high: Any, symbol: str, kind: Kind, *, is_cut: bool) -> bool:
+    """Return whether a literal is above what a comparison needs of the greatest value."""
+    if high is None or symbol not in {"=", "<=>", ">", ">="}:
+        return False
+    if kind is Kind.DOUBLE and symbol in {">", ">="}:
+        return False  # NaN is above all numbers, and in no bound.
+    given = value[: len(high)] if is_cut else value
+    return bool(given > high or (symbol == ">" and given == high and not is_cut))
+
+
+def literal_value(text: str, type_: str, column: SparkType, zone: str) -> tuple[SparkType, Any]:
+    """Return the type in which a literal and a column are compared, and the literal in it."""
+    given = parse_type(type_)
+    if given is None:
+        raise UndecidableError(f"literals of type {type_} are not supported")
+    target = common_type(column, given)
+    is_alike = target.kind is column.kind or {target.kind, column.kind} <= NUMBERS
+    if not is_alike and not {target.kind, column.kind} <= TIMES:
+        raise UndecidableError(f"bounds of {column} are no bounds of {target}")
+    if target.kind in TIMES and target.kind is not column.kind and zone:
+        raise UndecidableError("an order between local times and instants depends on the zone")
+    wanted = target._replace(zone=zone) if target.kind is Kind.TIMESTAMP else target
+    known = given._replace(zone=zone) if given.kind is Kind.TIMESTAMP else given
+    value = cast_between(STRING, known)(text)
+    if given.kind is not target.kind or given != target:
+        value = cast_between(known, wanted)(value)
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 - only NaN differs from itself
+        raise UndecidableError("NaN has no order")
+    return target, value
+
+
+def in_type(value: Any, source: SparkType, target: SparkType) -> Any:
+    """Return a bound in another type whose order is the same; None stays None."""
+    if value is None or source == target:
+        return value
+    return cast_between(source, target)(value)
+
+
+def core_type(column: TableColumn) -> tuple[SparkType, bool] | None:
+    """Return a column's type as the core knows it, and whether it is a FLOAT; None = unknown."""
+    if column.declared.strip().lower() in FLOATING:
+        return DOUBLE, True
+    found = parse_type(column.declared)
+    return None if found is None else (found, False)
+
+
+def column_then(name: str, schema: TableSchema, written: TableSchema) -> TableColumn | None:
+    """Return what a column was when its file was added; None if it was absent, or otherwise."""
+    now = schema.find(name)
+    if now is None or schema is written:
+        return now
+    return next((each for each in written.columns if now.id and each.id == now.id), None)
+
+
+def stats_bounds(stats: str, schema: TableSchema, written: TableSchema) -> BoundsOf:
+    """Return the bounds in the statistics of a file, in Delta's JSON."""
+    found = parsed_stats(stats)
+
+    def bounds(name: str) -> ColumnBounds | None:
+        now, then = schema.find(name), column_then(name, schema, written)
+        if now is None or then is None or now.name in schema.partition_columns:
+            return None
+        return bounds_in(found, then, now)
+
+    return bounds
+
+
+def parsed_stats(stats: str) -> Mapping[str, Any]:
+    """Return the statistics of a text, empty for anything that is none."""
+    try:
+        found = json.loads(stats, parse_float=Decimal) if stats else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def bounds_in(stats: Mapping[str, Any], then: TableColumn, now: TableColumn) -> ColumnBounds | None:
+    """Return the bounds of a column in statistics; a bound that is not understood is unknown."""
+    type_, before = core_type(now), core_type(then)
+    if type_ is None or before is None or not is_same_order(before[0], type_[0]):
+        return None
+    kind, is_float = type_
+    low = bound(stats, "minValues", then.physical, kind, is_float=is_float)
+    high = bound(stats, "maxValues", then.physical, kind, is_float=is_float)
+    if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ) and high is not None:
+        high += MILLISECOND
+    if kind.kind is Kind.DOUBLE and low is None:
+        # A writer may count NaN as the least value, so that nothing is known.
+        high = None
+    nulls, rows = stats.get("nullCount"), stats.get("numRecords")
+    count = nulls.get(then.physical) if isinstance(nulls, dict) else None
+    return ColumnBounds(
+        kind,
+        low,
+        high,
+        count if type(count) is int else None,
+        rows if type(rows) is int else None,
+        is_cut=is_cut(high),
+    )
+
+
+def is_cut(high: Any) -> bool:
+    """Return whether a bound may be the beginning of a longer text."""
+    return isinstance(high, str) and len(high) >= TEXT_CHARS_MAX
+
+
+def is_same_order(before: SparkType, now: SparkType) -> bool:
+    """Return whether values keep their order from one type of a column to the next."""
+    kinds = {before.kind, now.kind}
+    return before == now or kinds <= NUMBERS or kinds == {Kind.DATE, Kind.TIMESTAMP_NTZ}
+
+
+def bound(
+    stats: Mapping[str, Any], side: str, name: str, kind: SparkType, *, is_float: bool
+) -> Any:
+    """Return a bound of a column as a value of the core, None if it is unknown."""
+    values = stats.get(side)
+    value = values.get(name) if isinstance(values, dict) else None
+    if value is None:
+        return None
+    try:
+        return value_of(value, kind, is_float=is_float)
+    except TOO_ODD:
+        return None
+
+
+def value_of(  # noqa: PLR0911 - a case for each type
+    value: Any, kind: SparkType, *, is_float: bool
+) -> Any:
+    """Return a bound of JSON as a value of the core; raises an error for another form."""
+    if kind.kind is Kind.STRING:
+        return str.__str__(value)
+    if kind.kind is Kind.BOOLEAN:
+        return {True: True, False: False}[value]
+    if kind.kind in BITS:
+        return int(value) if type(value) is int else wrong(value)
+    if kind.kind is Kind.DOUBLE:
+        number = read_float(str(value)) if is_float else float(value)
+        return number if number == number else wrong(value)  # noqa: PLR0124 - only NaN differs
+    if kind.kind is Kind.DECIMAL:
+        return Decimal(str(value))
+    if kind.kind is Kind.DATE:
+        return date.fromisoformat(value)
+    moment = datetime.fromisoformat(value)
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def wrong(value: Any) -> Any:
+    """Raise ValueError for a bound of another form."""
+    raise ValueError(f"{value!r} is no bound")
+
+
+def group_bounds(group: Any, leaves: Mapping[str, int], schema: TableSchema) -> BoundsOf:
+    """Return the bounds in the footer of a Parquet file for a row group.
+
+    `leaves` are the places of columns that have the table's types, by their names in lower case.
+    """
+
+    def bounds(name: str) -> ColumnBounds | None:
+        column, leaf = schema.find(name), leaves.get(name.lower())
+        type_ = None if column is None else core_type(column)
+        if leaf is None or type_ is None:
+            return None
+        found = group.column(leaf).statistics
+        if found is None:
+            return None
+        nulls = found.null_count if found.has_null_count else None
+        made = ColumnBounds(type_[0], nulls=nulls, rows=group.num_rows)
+        if not found.has_min_max:
+            return made
+        low, high = plain_time(found.min), plain_time(found.max)
+        if type(low) is not PYTHON_TYPES.get(type_[0].kind):
+            return made
+        return made._replace(low=low, high=high, is_cut=is_cut(high))
+
+    return bounds
+
+
+def plain_time(value: Any) -> Any:
+    """Return an instant as the core has it, in UTC and without a zone; other values as they are."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+PYTHON_TYPES: Final[Mapping[Kind, type]] = {
+    **dict.fromkeys(BITS, int),
+    Kind.BOOLEAN: bool,
+    Kind.DOUBLE: float,
+    Kind.DECIMAL: Decimal,
+    Kind.STRING: str,
+    Kind.DATE: date,
+    Kind.TIMESTAMP: datetime,
+    Kind.TIMESTAMP_NTZ: datetime,
+}
