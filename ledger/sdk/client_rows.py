@@ -1,7 +1,7 @@
 """How a client works with the rows of tables."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.reading import known_row
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
     from ledger.tables.changes import ChangeFeed
     from ledger.tables.scan import Scan
+    from ledger.tables.sql import SqlResult
     from ledger.tables.vacuum import VacuumReport
 
 
@@ -60,6 +61,33 @@ class LedgerRows:
             time_zone=time_zone,
         )
 
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        version: int | None = None,
+        position: Token | int | None = None,
+        at: "datetime | str | None" = None,
+    ) -> "SqlResult":
+        """Return the rows of a query in DuckDB's SQL, with all tables as of one position.
+
+        The query names tables as this client does, or with their catalog first. `parameters` are
+        values for `?` or `$1` in order, or for `$name` by name. The position is the newest one, or
+        `position`, or the one of a time `at`, or of a `version` of the only table.
+
+        Needs the extra `sql`. Raises QuerySyntaxError for anything but one query,
+        UnknownTableError, FilesUnknownError for a table whose files the ledger does not list, and
+        as `scan`.
+        """
+        check_arrow()
+        from ledger.tables.sql import SqlPlace  # noqa: PLC0415 - loads DuckDB
+
+        reads = self._view.reads(0 if position is None else position)
+        place = None if position is None else self._view.position_of(position)
+        found = SqlPlace(reads, self._names.catalog, self._view.zone)
+        return found.query(query, parameters, version=version, position=place, at=at)
+
     def changes(
         self,
         table: TableLike,
@@ -102,6 +130,7 @@ class LedgerRows:
         Raises FilesUnknownError for a table whose files the ledger does not list, and
         FileListError if a commit has a list that cannot be decoded.
         """
+        check_arrow()
         from ledger.tables.vacuum import Vacuum  # noqa: PLC0415 - loads Arrow
 
         number, _ = self._names.find(table)

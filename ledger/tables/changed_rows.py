@@ -18,7 +18,7 @@ from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.tables.changes import CHANGE_COLUMNS
 from ledger.tables.data_reading import OpenedFile
-from ledger.tables.schema import TableSchema
+from ledger.tables.scan_planning import SchemasThen, state_of
 from ledger.tables.storage import storage_at
 
 UPDATE: Final = "UPDATE"
@@ -41,8 +41,9 @@ class CommitRows:
         self._reads = reads
         self._table = table
         self._storage = storage_at(table.definition.location)
-        self._columns = TableSchema.of(table.definition, table.name, table.table)
-        self._written: dict[int, TableSchema] = {}
+        state = state_of(reads, table, reads.position())
+        self._columns = state.schema
+        self._written = SchemasThen(state, state.schema)
         rows = self._columns.arrow()
         taken = {each.name for each in FIELDS} & {each.name.lower() for each in rows}
         if taken:
@@ -87,7 +88,7 @@ class CommitRows:
         """Yield the rows of a file in batches."""
         names = [each.name for each in self._columns.columns]
         try:
-            opened = OpenedFile(self._storage, file, self._columns, self._written_with(file))
+            opened = OpenedFile(self._storage, file, self._columns, self._written.of(file))
         except UnreadableTableError as problem:
             if self._storage.exists(file.path):
                 raise
@@ -108,18 +109,6 @@ class CommitRows:
                     return each.version
             first, place = page[-1].version, page[-1].place
         return newest
-
-    def _written_with(self, file: FileRow) -> TableSchema:
-        """Return the schema of the table when a file was added."""
-        if file.added > self._table.changed:
-            return self._columns
-        known = self._written.get(file.added)
-        if known is None:
-            then = self._reads.definition(self._table.table, file.added)
-            definition = self._table.definition if then is None else then
-            known = TableSchema.of(definition, self._table.name, self._table.table)
-            self._written[file.added] = known
-        return known
 
     def _marked(self, batch: Any, version: VersionRow, change: str) -> Any:
         """Return rows with the columns that say what became of them."""

@@ -34,6 +34,7 @@ FILES_MAX = 1_000
 
 app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
 app.command("changes")(table_changes)
+later(app, "optimize", "projections.cli.vacuum:table_optimize", "Put small files into larger ones.")
 later(
     app, "vacuum", "projections.cli.vacuum:table_vacuum", "Delete data files that no reader needs."
 )

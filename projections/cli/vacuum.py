@@ -6,6 +6,8 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, YesOption, confirm
+from ledger.client import Ledger
+from ledger.tables.data_files import TARGET_BYTES
 from ledger.tables.vacuum import GRACE_H, Vacuum, VacuumReport
 from projections.cli.reading import known_table, reading
 
@@ -72,3 +74,26 @@ def show(report: VacuumReport, what: str) -> None:
 def counted(report: VacuumReport, what: str) -> str:
     """Return in words how many files and bytes a vacuum deleted."""
     return f"{len(report)} files {what}, {report.size} bytes"
+
+
+def table_optimize(
+    name: str,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    where: Annotated[
+        str | None, typer.Option(help="Only partitions that fulfil this condition.")
+    ] = None,
+    target_bytes: Annotated[
+        int, typer.Option(min=1, help="The size of the files to make.")
+    ] = TARGET_BYTES,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Put the rows of small files, and of files with deleted rows, into larger files.
+
+    No row changes. The old files stay until a vacuum, for readers of earlier versions.
+    """
+    with Ledger.connect(ledger=ledger, catalog=catalog) as client:
+        row = known_table(client.reads(), catalog, name)
+        found = client.run(lambda txn: txn.optimize(row, where, target_bytes=target_bytes))
+    answer({"table": row.name, "removed": found.removed, "added": found.added}, output)

@@ -1,0 +1,268 @@
+"""SQL over tables of a ledger: DuckDB in this process, over one position of the log.
+
+The tables that a query names are read with what the query needs of them, and handed to DuckDB under
+the names that the query has for them. DuckDB keeps on disk what memory cannot hold.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import duckdb
+import pyarrow as pa
+from pyarrow import parquet as pq
+
+from ledger.core.refusals import Reason
+from ledger.errors import UnknownTableError
+from ledger.reads.port import Reads, TableRow
+from ledger.sdk.reading import position_of_version, read_files
+from ledger.tables.scan import Scan, installed
+from ledger.tables.scan_planning import position_at, state_of
+from ledger.tables.spark_sql.terms import identifier
+from ledger.tables.sql_text import (
+    SCHEMA_PARTS,
+    NamedTable,
+    QuerySyntaxError,
+    TableName,
+    condition,
+    read_query,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+# Nothing but the named tables is read, and nothing is written.
+SETTINGS: Final = (
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+
+
+class SqlResult:
+    """The rows of a query, as of `position` of the log."""
+
+    def __init__(self, rows: pa.Table, position: int) -> None:
+        self.position = position
+        self._rows = rows
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the answer, as Arrow has them."""
+        return self._rows.schema
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        return self._rows
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the rows as a frame of pandas."""
+        installed("pandas")
+        return self._rows.to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return the rows as a frame of polars."""
+        polars: Any = installed("polars")
+        found: pl.DataFrame = polars.from_arrow(self._rows)
+        return found
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """Return the rows as a list of dicts."""
+        found: list[dict[str, Any]] = self._rows.to_pylist()
+        return found
+
+    def __len__(self) -> int:
+        return int(self._rows.num_rows)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self._rows.column_names)
+        return f"<SqlResult of {len(self)} rows at position {self.position}: {columns}>"
+
+    def _repr_html_(self) -> str:
+        from ledger.tables.html import table_of  # noqa: PLC0415 - for notebooks
+
+        rows = [tuple(map(str, row.values())) for row in self._rows.slice(0, 20).to_pylist()]
+        return table_of(repr(self)[1:-1], self._rows.column_names, rows)
+
+
+class SqlPlace:
+    """Where queries are answered: reads, a catalog of names, a position, and a time zone."""
+
+    def __init__(self, reads: Reads, catalog: str, zone: str = "") -> None:
+        self._reads = reads
+        self._catalog = catalog
+        self._zone = zone
+
+    def query(
+        self,
+        query: str,
+        parameters: Parameters | None = None,
+        *,
+        version: int | None = None,
+        position: int | None = None,
+        at: datetime | str | None = None,
+    ) -> SqlResult:
+        """Return the rows of a query, all tables as of one position."""
+        with self.batches(query, parameters, version=version, position=position, at=at) as found:
+            place, reader = found
+            return SqlResult(reader.read_all(), place)
+
+    @contextmanager
+    def batches(
+        self,
+        query: str,
+        parameters: Parameters | None = None,
+        *,
+        version: int | None = None,
+        position: int | None = None,
+        at: datetime | str | None = None,
+    ) -> Iterator[tuple[int, pa.RecordBatchReader]]:
+        """Give the position of an answer and a reader of its rows, for a `with` block."""
+        if sum(each is not None for each in (version, position, at)) > 1:
+            raise ValueError("give version, position or at, not several of them")
+        asked = read_query(query)
+        rows = [self._row(each.name) for each in asked.tables]
+        place = self._place(rows, version=version, position=position, at=at)
+        with duck(self._zone) as connection:
+            for name, (each, row) in loaded(asked.tables, rows).items():
+                load(connection, name, self._scan(each, row, place))
+            for setting in SETTINGS:
+                connection.execute(setting)
+            with named_failures(query):
+                found = connection.execute(asked.text, parameters).to_arrow_reader()
+            yield place, found
+
+    def _row(self, name: TableName) -> TableRow:
+        """Return the table of a name, which may begin with its catalog."""
+        found = self._reads.table_named(self._catalog, ".".join(name))
+        if found is None and len(name) > 1:
+            found = self._reads.table_named(name[0], ".".join(name[1:]))
+        if found is None:
+            raise UnknownTableError(
+                f"there is no table {'.'.join(name)}; see lakeledger table list",
+                reason=Reason.UNKNOWN_TABLE.value,
+            )
+        return found
+
+    def _place(
+        self,
+        rows: Sequence[TableRow],
+        *,
+        version: int | None,
+        position: int | None,
+        at: datetime | str | None,
+    ) -> int:
+        """Return the position that a query is answered at."""
+        if version is not None:
+            if len(rows) != 1:
+                raise ValueError(
+                    f"a version is of one table, and the query names {len(rows)}; give position "
+                    "or at"
+                )
+            return position_of_version(self._reads, rows[0].table, version)
+        if at is not None:
+            return max((position_at(self._reads, each, at) for each in rows), default=1)
+        return self._reads.position() if position is None else position
+
+    def _scan(self, named: NamedTable, row: TableRow, position: int) -> Scan:
+        state = state_of(self._reads, row, position)
+        columns = state.schema.columns
+        wanted = [
+            each.name
+            for each in columns
+            if named.columns is None or each.name.lower() in named.columns
+        ]
+        types = {each.name.lower(): each.declared.lower() for each in columns}
+        where = condition(named.comparisons, types)
+        found = read_files(self._reads, row.table, where, position, zone=self._zone)
+        # A count of rows needs no column, and DuckDB has no table without one.
+        return Scan(state, found, where, wanted or [columns[0].name], self._zone)
+
+
+def to_parquet(rows: pa.RecordBatchReader, stream: BinaryIO) -> None:
+    """Write rows as a Parquet file into a stream."""
+    with pq.ParquetWriter(stream, rows.schema) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+
+
+@contextmanager
+def duck(zone: str) -> Iterator[Any]:
+    """Connect to an empty DuckDB that reads no variables of Python."""
+    with tempfile.TemporaryDirectory(prefix="lakeledger-sql-") as folder:
+        config: dict[str, Any] = {
+            "python_enable_replacements": "false",
+            "temp_directory": folder,
+        }
+        with duckdb.connect(":memory:lakeledger", config=config) as connection:
+            connection.execute(f"SET TimeZone = {text(zone or 'UTC')}")
+            yield connection
+
+
+def loaded(
+    tables: Sequence[NamedTable], rows: Sequence[TableRow]
+) -> Mapping[TableName, tuple[NamedTable, TableRow]]:
+    """Return the tables by their schema and name in DuckDB; two names may mean one table.
+
+    Raises QuerySyntaxError if two tables would have one name.
+    """
+    found: dict[TableName, tuple[NamedTable, TableRow]] = {}
+    for named, row in zip(tables, rows, strict=True):
+        name = tuple(map(str.lower, ("main", *named.name)[-SCHEMA_PARTS:]))
+        known = found.get(name)
+        if known is not None and known[1].table != row.table:
+            raise QuerySyntaxError(
+                f"the query names two tables {'.'.join(name)} of different catalogs; ask for them "
+                "in two queries"
+            )
+        found[name] = named if known is None else named._replace(comparisons=()), row
+    return found
+
+
+def load(connection: Any, name: TableName, scan: Scan) -> None:
+    """Make a table of DuckDB with the rows of a scan; `name` is its schema and its name."""
+    failures: list[BaseException] = []
+
+    def batches() -> Iterator[Any]:
+        try:
+            yield from scan.to_batches()
+        except BaseException as problem:
+            failures.append(problem)
+            raise
+
+    schema, table = map(identifier, name)
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    rows = pa.RecordBatchReader.from_batches(scan.schema, batches())
+    connection.register("lakeledger_rows", rows)
+    try:
+        connection.execute(f"CREATE TABLE {schema}.{table} AS SELECT * FROM lakeledger_rows")  # noqa: S608
+    except duckdb.Error:
+        # DuckDB says only that a reader failed.
+        if failures:
+            raise failures[0] from None
+        raise
+    finally:
+        connection.unregister("lakeledger_rows")
+
+
+def text(value: str) -> str:
+    """Return a text as SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+@contextmanager
+def named_failures(query: str) -> Iterator[None]:
+    """Raise QuerySyntaxError with the words of DuckDB if it cannot answer a query."""
+    try:
+        yield
+    except duckdb.Error as problem:
+        raise QuerySyntaxError(f"DuckDB cannot answer {query!r}: {problem}") from problem
