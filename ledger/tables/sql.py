@@ -88,7 +88,7 @@ class SqlResult:
         return f"<SqlResult of {len(self)} rows at position {self.position}: {columns}>"
 
     def _repr_html_(self) -> str:
-        from ledger.tables.html import table_of  # noqa: PLC0415 - for notebooks
+        from ledger.reads.html import table_of  # noqa: PLC0415 - for notebooks
 
         rows = [tuple(map(str, row.values())) for row in self._rows.slice(0, 20).to_pylist()]
         return table_of(repr(self)[1:-1], self._rows.column_names, rows)
