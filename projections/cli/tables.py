@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -35,6 +35,12 @@ FILES_MAX = 1_000
 app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
 app.command("changes")(table_changes)
 later(app, "optimize", "projections.cli.vacuum:table_optimize", "Put small files into larger ones.")
+later(
+    app,
+    "partitions",
+    "projections.cli.table_partitions:table_partitions",
+    "List the partitions of a table, with their files, bytes and rows.",
+)
 later(
     app, "vacuum", "projections.cli.vacuum:table_vacuum", "Delete data files that no reader needs."
 )
@@ -69,17 +75,45 @@ def table_show(
         answer({**table_fields(row), **table_details(reads, row, output)}, output)
 
 
+VersionOption = Annotated[int | None, number_option("As of a version of it.")]
+PositionOption = Annotated[int | None, number_option("As of a position.", least=1)]
+AsOfOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="As of a time, ISO 8601, by default UTC.")
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        "--where", metavar="CONDITION", help="Only what a condition of Spark SQL may concern."
+    ),
+]
+
+
+class AskedMoment(NamedTuple):
+    """The moment that the options name; `at` is the time in `as_of`."""
+
+    version: int | None
+    position: int | None
+    as_of: str | None
+    at: int
+
+
+class Moment(NamedTuple):
+    """The version or the position of a question, None for both = now."""
+
+    version: int | None
+    position: int | None
+
+
 @app.command("files")
 def table_files(
     name: str,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
-    version: Annotated[int | None, number_option("As of a version of it.")] = None,
-    position: Annotated[int | None, number_option("As of a position.", least=1)] = None,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="TIME", help="As of a time, ISO 8601, by default UTC.")
-    ] = None,
+    version: VersionOption = None,
+    position: PositionOption = None,
+    as_of: AsOfOption = None,
+    where: WhereOption = None,
     partition: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only of this partition.")
     ] = None,
@@ -87,20 +121,13 @@ def table_files(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the files that are live in a table, or were."""
-    if sum(each is not None for each in (version, position, as_of)) > 1:
-        raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
-    at = time_of(as_of) if as_of is not None else 0
+    asked = asked_moment(version, position, as_of)
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
-        if as_of is not None:
-            version = version_at(reads, row, at, as_of).version
-        found = reads.files(row.table, position=position, version=version)
-        if position is not None and reads.definition(row.table, position) is None:
-            raise Stopped(
-                f"table {row.name} did not exist at position {position}, it came at {row.created}",
-                ExitCode.NOT_FOUND,
-            )
-        columns = columns_at(reads, row, version, position)
+        at = moment_of(reads, row, asked)
+        tree = condition_at(reads, row, at, where)
+        found = reads.files(row.table, where=tree, position=at.position, version=at.version)
+        columns = columns_at(reads, row, at.version, at.position)
         by_add = columns_by_add(reads, row, found)
         found = of_partition(found, columns, by_add, partition or ())
         shown = [
@@ -189,6 +216,44 @@ def files_text(row: TableRow, found: Sequence[FileRow]) -> str:
             "in delta_<write id> below its location; lakeledger table show lists the valid ids"
         )
     return f"{len(found)} files, {sum(file.size for file in found)} bytes"
+
+
+def asked_moment(version: int | None, position: int | None, as_of: str | None) -> AskedMoment:
+    """Return the moment that options name; end the command if they name several."""
+    if sum(each is not None for each in (version, position, as_of)) > 1:
+        raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
+    return AskedMoment(version, position, as_of, time_of(as_of) if as_of is not None else 0)
+
+
+def moment_of(reads: Reads, row: TableRow, asked: AskedMoment) -> Moment:
+    """Return the version or the position of a table that is asked for.
+
+    Ends the command if the table had no version at a time, or did not exist at a position.
+    """
+    version, position, as_of, at = asked
+    if as_of is not None:
+        version = version_at(reads, row, at, as_of).version
+    if position is not None and reads.definition(row.table, position) is None:
+        raise Stopped(
+            f"table {row.name} did not exist at position {position}, it came at {row.created}",
+            ExitCode.NOT_FOUND,
+        )
+    return Moment(version, position)
+
+
+def condition_at(reads: Reads, row: TableRow, at: Moment, where: str | None) -> str:
+    """Return the condition in an option as reads take it, "" without one.
+
+    Raises PredicateSyntaxError and UnknownColumnError.
+    """
+    if where is None:
+        return ""
+    from ledger.sdk.reading import condition_of, position_of_version  # noqa: PLC0415 - seldom needed
+
+    position = at.position or reads.position()
+    if at.version is not None:
+        position = position_of_version(reads, row.table, at.version)
+    return condition_of(where, reads, row, position)
 
 
 def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:

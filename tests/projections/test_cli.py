@@ -10,9 +10,16 @@ import pytest
 from ledger.config.address import Address
 from ledger.core.commands import TableWrite
 from ledger.core.partitions.values import HIVE_NULL
-from ledger.errors import LedgerError, SettingsError, UnknownTableError, UnknownVersionError
+from ledger.errors import (
+    LedgerError,
+    SettingsError,
+    UnknownColumnError,
+    UnknownTableError,
+    UnknownVersionError,
+)
 from ledger.log.file_list import AddFile, FileList, listed
 from ledger.machine.process import ExitCode
+from ledger.sdk.predicate_sql import PredicateSyntaxError
 from projections.cli.reading import anomalies
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT
@@ -85,6 +92,10 @@ SECOND = (datetime.fromtimestamp(STARTED_AT / 1000, UTC) + timedelta(seconds=1))
         (["--version", "1", "--limit", "1"], ["a"]),
         (["--partition", "hour=1"], ["b"]),
         (["--partition", "hour=2"], []),
+        (["--where", "hour = '1'"], ["b"]),
+        (["--where", "hour = '2'"], []),
+        (["--where", "hour = '1'", "--version", "1"], ["a", "b"]),
+        (["--where", "hour = '2'", "--as-of", SECOND], []),
     ],
     ids=" ".join,
 )
@@ -206,8 +217,12 @@ def test_table_files_usage(lakeledger: Lakeledger, options: list[str], said: str
         (["table", "files", "trains\udcff"], UnknownTableError),
         (["table", "files", "2"], UnknownTableError),
         (of_flights("files", "--version", "9"), UnknownVersionError),
+        (of_flights("files", "--where", "minute = 1"), UnknownColumnError),
+        (of_flights("files", "--where", "hour = "), PredicateSyntaxError),
+        (of_flights("partitions", "--version", "9"), UnknownVersionError),
+        (of_flights("partitions", "--where", "minute = 1"), UnknownColumnError),
     ],
-    ids=["unknown", "no text", "dropped", "version"],
+    ids=["unknown", "no text", "dropped", "version", "column", "condition", "other", "another"],
 )
 def test_not_there(lakeledger: Lakeledger, command: list[str], error: type[LedgerError]) -> None:
     """Files of what is not there are an error that says what to do."""
