@@ -100,7 +100,7 @@ class LedgerRows:
 
         `after` is a version, or the token of a commit that was got before, also as text; None is
         from the first version on. `position` names a position of the log in its place. With
-        `follow` the feed waits for further commits and does not end.
+        `follow` the feed waits for further commits, until the table is dropped.
 
         Raises UnknownVersionError, FilesUnknownError for a table whose files the ledger does not
         list, and ValueError for both a place and a position.

@@ -120,8 +120,8 @@ class CommitChanges:
 class ChangeFeed:
     """The commits of a table that follow a version, oldest first; iterate over them.
 
-    It ends with the newest commit at the begin of the iteration. With `follow` it does not end and
-    waits for further commits.
+    It ends with the newest commit at the begin of the iteration. With `follow` it waits for further
+    commits, until the table is dropped.
     """
 
     def __init__(self, reads: Reads, table: TableRow, after: int, *, follow: bool = False) -> None:
@@ -143,6 +143,8 @@ class ChangeFeed:
             if not self._follow:
                 return
             newest = self._wait(after)
+            if newest <= after:
+                return
 
     def rows(self) -> "pa.RecordBatchReader":
         """Return the net changes of rows of all commits, as `CommitChanges.rows`, batch by batch.
@@ -158,11 +160,11 @@ class ChangeFeed:
         return pa.RecordBatchReader.from_batches(found.schema, batches)
 
     def _wait(self, after: int) -> int:
-        """Return the newest version as soon as there is one behind `after`."""
+        """Return the newest version once there is one behind `after`, or the table is dropped."""
         while True:
             position = self._reads.position()
             newest = self._newest()
-            if newest > after:
+            if newest > after or known_row(self._reads, self.table.table).dropped:
                 return newest
             try:
                 self._reads.wait(position + 1, FOLLOW_MS)

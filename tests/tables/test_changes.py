@@ -135,6 +135,16 @@ def test_follow(ledger: Ledger, memory: InMemoryLedger) -> None:
         assert in_words(next(feed)) == f"{day - 1} +day{day}"
 
 
+def test_follow_a_dropped_table(ledger: Ledger) -> None:
+    """A feed that follows ends with the last commit of a table that was dropped."""
+    create_flights(ledger)
+    feed = iter(ledger.changes(TABLE, follow=True))
+    found = [next(feed).version]
+    ledger.drop_table(TABLE)
+
+    assert [*found, *(each.version for each in feed)] == [0, 1]
+
+
 def test_commits_while_reading(ledger: Ledger) -> None:
     """A feed that does not follow ends with the newest commit at its begin."""
     create_flights(ledger)

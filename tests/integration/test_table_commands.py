@@ -1,0 +1,61 @@
+"""Commands over the rows of tables, against a whole ledger of this machine."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.machine.exit_codes import ExitCode
+from ledger.machine.up import Running, UpSettings, running
+from projections.queries import open_reads
+from tests.command_line import invoked
+
+pytestmark = pytest.mark.kafka
+TABLE = "db.visits"
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Run a whole ledger of this machine."""
+    with running(UpSettings(home=tmp_path_factory.mktemp("home"))) as up:
+        yield up
+
+
+def test_a_table_from_rows_to_vacuum(up: Running, tmp_path: Path) -> None:
+    """Rows are queried, put into larger files, followed by their changes, and cleaned up."""
+    assert up.address.store is not None
+    home = str(up.address.store.parent.parent)
+
+    def run(*arguments: str) -> list[Any]:
+        done = invoked(*arguments, "--output", "json", LAKELEDGER_HOME=home)
+        assert done.exit_code == ExitCode.DONE, done.output
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    with (
+        closing(open_reads(up.address.store)) as reads,
+        Ledger.connect(up.address.bootstrap, up.address.ledger, reads=reads) as ledger,
+    ):
+        columns = [("id", "bigint"), ("page", "string")]
+        ledger.create_table(TABLE, columns, location=str(tmp_path))
+        for number in range(3):
+            with ledger.transaction() as txn:
+                txn.insert(TABLE, [{"id": number, "page": "a"}])
+        with ledger.transaction() as txn:
+            txn.update(TABLE, {"page": "'b'"}, "id = 2")
+
+    assert run("table", "optimize", TABLE) == [{"table": TABLE, "removed": 3, "added": 1}]
+    query = "SELECT page, count(*) AS n FROM db.visits GROUP BY ALL ORDER BY ALL"
+    assert run("sql", query) == [{"page": "a", "n": 2}, {"page": "b", "n": 1}]
+    changed = run("table", "changes", TABLE, "--rows", "--after", "3")
+    assert [(each["_change_type"], each["page"]) for each in changed] == [
+        ("update_preimage", "a"),
+        ("update_postimage", "b"),
+    ]
+    (cleaned,) = run("table", "vacuum", TABLE, "--older-than", "0", "--yes")
+    assert [each["why"] for each in cleaned["files"]] == ["released"] * 4
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1
+    assert run("sql", query) == [{"page": "a", "n": 2}, {"page": "b", "n": 1}]
