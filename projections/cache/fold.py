@@ -142,15 +142,25 @@ class CacheState:
         match step:
             case Allocated():
                 entry.ids.allocate(step.write_id, step.txn)
+                return frozenset()
             case Ended(changes=0):
                 entry.ids.end(step.write_id, step.txn, committed=step.committed)
-            case Changed() | ChangedAtOnce() | Ended():
-                before = entry.names()
-                change_entry(entry, position, step)
-                return self._tidy(entry, before)
+                return frozenset()
             case Forgotten():
-                pass  # An aborted id that lists show as valid from now on makes no difference here.
-        return frozenset()
+                # An aborted id that lists show as valid from now on makes no difference here.
+                return frozenset()
+        before = entry.names()
+        match step:
+            case Changed():
+                entry.change(step.txn, step.write_id, step.number, step.effect)
+            case ChangedAtOnce():
+                entry.change_at_once(position, step.effect)
+            case Ended(committed=True):
+                entry.commit(step.txn, step.write_id, CommitMark(position, step.changes))
+            case Ended():
+                entry.abort(step.txn, step.write_id)
+        entry.trim(VERSIONS_MAX)
+        return self._tidy(entry, before)
 
     def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Return what a reader sees, or the reason why the store must answer.
@@ -273,20 +283,6 @@ class CacheState:
         if not is_named or stored.position < entry.loaded:
             return 0
         return max(self.position, entry.loaded)
-
-
-def change_entry(entry: Entry, position: int, step: Changed | ChangedAtOnce | Ended) -> None:
-    """Apply to an entry a step that changes its metadata, now or later."""
-    match step:
-        case Changed():
-            entry.change(step.txn, step.write_id, step.number, step.effect)
-        case ChangedAtOnce():
-            entry.change_at_once(position, step.effect)
-        case Ended(committed=True):
-            entry.commit(step.txn, step.write_id, CommitMark(position, step.changes))
-        case Ended():
-            entry.abort(step.txn, step.write_id)
-    entry.trim(VERSIONS_MAX)
 
 
 def is_called(name: Name | None, wanted: Name) -> bool:
