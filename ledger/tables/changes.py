@@ -27,6 +27,9 @@ CHANGE_COLUMNS: Final = ("_change_type", "_commit_version", "_position", "_commi
 
 VERSIONS: Final = 200
 FILES: Final = 1_000
+MANY: Final = 5_000
+"""The changed files of one page: of several commits, and of a commit with more."""
+
 ANOMALIES: Final = 1_000
 FOLLOW_MS: Final = 2_000
 MS: Final = 1000
@@ -110,9 +113,9 @@ class CommitChanges:
             return
         place, version = 0, self.row.version
         while True:
-            page = self._reads.file_changes(self.row.table, version, version, FILES, place=place)
+            page = self._reads.file_changes(self.row.table, version, version, MANY, place=place)
             yield from page
-            if len(page) < FILES:
+            if len(page) < MANY:
                 return
             place = page[-1].place
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from ledger.core.partitions.file_paths import FILE, LOCAL, normal, parts_of, spellings
+from ledger.core.partitions.file_paths import FILE, LOCAL, is_plain, normal, parts_of, spellings
 from ledger.tables.storage import is_absolute
 
 LINKS_KEPT: Final = 65_536
@@ -23,6 +23,7 @@ class Place:
 
     def __init__(self, location: str) -> None:
         scheme, authority, path = parts_of(location)
+        self._location = location
         self._is_local = scheme in ("", FILE) and authority in LOCAL
         self._authority = "" if self._is_local else authority
         self._folder = normal(path)
@@ -30,6 +31,9 @@ class Place:
 
     def names(self, location: str, path: str) -> Iterator[str]:
         """Yield the names that a path in the log of the table at `location` may have here."""
+        if location == self._location and is_plain(path) and "%" not in path:
+            yield path
+            return
         for spelled in spellings("" if is_absolute(path) else location, path):
             yield from self._names_of(spelled)
 

@@ -5,6 +5,7 @@ list says of a removed one may be less than its own row holds.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from ledger.core.limits import NUMBER_MAX
@@ -35,11 +36,17 @@ def file_changes(
     for key, data in rows.scan(start, triple_key(LISTED, table, last, CHUNK_MAX)):
         version = read_number(key, -2)
         behind = place if version == first else 0
-        for change in of_chunk(rows, key, unpack(data), behind):
+        for change in of_chunk(rows, key, unpacked(data), behind):
             yield change
             left -= 1
             if not left:
                 return
+
+
+@lru_cache(maxsize=1)
+def unpacked(data: bytes) -> FileList:
+    """Return the list of a chunk; the pages of one chunk need it one after the other."""
+    return unpack(data)
 
 
 def of_chunk(rows: RowReader, key: bytes, files: FileList, behind: int) -> Iterator[FileChange]:

@@ -17,7 +17,7 @@ from tests.core.parts import footprint
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.web.served import serving
 
-MANY = 2_500
+MANY = 2 * changes.MANY + 500
 
 
 def in_words(commit: CommitChanges) -> str:
