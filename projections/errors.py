@@ -17,6 +17,7 @@ The log holds all that a store holds: a rebuild repairs every damage.
 """
 
 from pathlib import Path
+from typing import Final
 
 from ledger.errors import IncompatibleError, LedgerError, SettingsError
 
@@ -55,14 +56,23 @@ class StoreLockedError(StoreError):
         self.holder = holder
 
 
+OLDER: Final = (
+    "The role of this version that writes the rows makes them anew by itself: start it, or wait "
+    "until it has caught up"
+)
+NEWER: Final = (
+    "Run the version of the program that wrote them, or make the rows anew with --rebuild, of "
+    "lakeledger up or of the role that writes them"
+)
+
+
 class StoreVersionError(StoreError, IncompatibleError):
     """The rows are laid out by version `found`, this program reads and writes `wanted`."""
 
     def __init__(self, found: int, wanted: int) -> None:
         super().__init__(
-            f"the store must hold rows of format {wanted}, got format {found}. Make the rows anew "
-            "with --rebuild, of lakeledger up or of the role that writes them, or run the version "
-            "of the program that wrote them"
+            f"the store must hold rows of format {wanted}, got format {found}. "
+            + (OLDER if found < wanted else NEWER)
         )
         self.found = found
         self.wanted = wanted

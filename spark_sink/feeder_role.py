@@ -56,10 +56,9 @@ def serve_feeder(
         spark = ledger_session("lakeledger-feeder")
         with final(StoreDamagedError, OffsetGoneError), ExitStack() as held:
             log = held.enter_context(closing(KafkaLog(kafka, found.ledger, client=client)))
-            if rebuild:
-                rebuild_rows(log, store / "rows", stop)
-                if stop.is_set():
-                    return
+            rebuild_rows(log, store / "rows", stop, asked=rebuild)
+            if stop.is_set():
+                return
             rows: RowStore = held.enter_context(RocksStore.open(store / "rows"))
             if found.feeder.publish:
                 add_topic(kafka, found.ledger, Topic.CACHE, client=client)
@@ -83,9 +82,16 @@ def serve_feeder(
     run_role("feeder", run, with_parent=with_parent, output=output)
 
 
-def rebuild_rows(log: Log, rows: Path, stop: Signal) -> None:
-    """Make the rows of a feeder anew with the same fold, and show the progress."""
-    from projections.fold.follower import rebuild  # noqa: PLC0415 - a role loads only what it runs
+def rebuild_rows(log: Log, rows: Path, stop: Signal, *, asked: bool) -> None:
+    """Make the rows of a feeder anew if that is `asked` or their format is older.
 
-    with progress_bar("rebuilding") as progress:
-        rebuild(log, rows, stop, progress=progress)
+    They are made with the same fold, and the progress is shown.
+    """
+    from projections.fold.follower import (  # noqa: PLC0415 - a role loads only what it runs
+        has_older_rows,
+        rebuild,
+    )
+
+    if asked or has_older_rows(log, rows):
+        with progress_bar("rebuilding") as progress:
+            rebuild(log, rows, stop, progress=progress)

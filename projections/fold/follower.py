@@ -19,10 +19,14 @@ from ledger.config.settings import CHECKPOINT_S
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.process import freeze_recovered
+from ledger.reads.rows import Reached
+from projections.errors import StoreError, StoreForeignError, StoreVersionError
 from projections.fold.aging import AgingCheckpoint
-from projections.fold.fold import Fold
+from projections.fold.fold import Fold, FoldMark
 from projections.fold.lag import Backlog, Lag
+from projections.rows.keys import LOG, read_value
 from projections.store.port import RowStore
+from projections.store.rocks_reader import RocksReader
 from projections.store.rocks_store import RocksStore
 
 RECORDS_PER_BATCH: Final = 2_000
@@ -124,9 +128,10 @@ def follow(
     """Follow a log into the store at `root` until `stop` is set.
 
     With `rebuild` the rows are made anew from the beginning of the log, beside the old ones;
-    readers move over once the new rows have caught up. `started` receives the follower.
+    readers move over once the new rows have caught up. So are rows of an older format. `started`
+    receives the follower.
     """
-    make = RocksStore.rebuild if rebuild else RocksStore.open
+    make = RocksStore.rebuild if rebuild or has_older_rows(log, root) else RocksStore.open
     with make(root) as store:
 
         def caught_up() -> None:
@@ -143,6 +148,41 @@ def follow(
         )
         started(follower)
         follower.run(stop)
+
+
+def has_older_rows(log: Log, root: Path) -> bool:
+    """Return whether the store at `root` has rows of an older format, all of which the log holds.
+
+    Raises LogDamagedError for older rows of events that the log lost, since they may be the last
+    copy, and StoreForeignError for older rows of another log.
+    """
+    try:
+        RocksReader.open(root).close()
+    except StoreVersionError as other:
+        if other.found > other.wanted:
+            return False
+        check_former(log, root, other.found)
+        log_lines.info("making the rows anew", format=other.wanted, former_format=other.found)
+        return True
+    except StoreError:
+        return False  # Opening the store for writing repairs it or reports it.
+    return False
+
+
+def check_former(log: Log, root: Path, version: int) -> None:
+    """Check that the log holds the events of older rows; raises as `has_older_rows`."""
+    from ledger.machine.former_rows import check_reached  # noqa: PLC0415 - seldom needed
+
+    with closing(RocksReader.open(root, version=version)) as rows:
+        stored = rows.get(LOG)
+    if stored is None:
+        return
+    mark = FoldMark(*read_value(stored))
+    topic = log.topic_id(Topic.EVENTS)
+    if mark.topic != topic:
+        check_not_lost(log, rows=[f"these rows go up to position {mark.position}"])
+        raise StoreForeignError(mark.topic, topic)
+    check_reached(Reached(mark.position, mark.chain, mark.offset), str(root), log)
 
 
 def rebuild(

@@ -237,10 +237,23 @@ def test_killed(running: Command, home: Path) -> None:
         assert answer_of(home, "txn", "show", "1")["status"] == "committed"
 
 
-def as_of_an_older_version(store: Path) -> None:
-    """Leave rows as an older version laid them out."""
-    with RocksStore.rebuild(store, version=FORMAT_VERSION - 1) as older:
-        older.publish()
+def laid_out(store: Path, version: int) -> None:
+    """Leave rows as another version laid them out."""
+    with RocksStore.rebuild(store, version=version) as other:
+        other.publish()
+
+
+def as_of_a_newer_version(store: Path) -> None:
+    """Leave rows as a newer version laid them out."""
+    laid_out(store, FORMAT_VERSION + 1)
+
+
+def test_older_rows(home: Path) -> None:
+    """Rows of an older version are made anew by themselves, and caches beside them wait."""
+    laid_out(store_of(home), FORMAT_VERSION - 1)
+    with up(home, "--caches", "1") as command:
+        assert answer_of(home, "txn", "show", "1")["status"] == "committed"
+        assert command.end(signal.SIGTERM) == ExitCode.DONE
 
 
 def damaged(store: Path) -> None:
@@ -251,7 +264,7 @@ def damaged(store: Path) -> None:
 
 @pytest.mark.parametrize(
     ("spoil", "code"),
-    [(as_of_an_older_version, ExitCode.INCOMPATIBLE), (damaged, ExitCode.UNHEALTHY)],
+    [(as_of_a_newer_version, ExitCode.INCOMPATIBLE), (damaged, ExitCode.UNHEALTHY)],
 )
 def test_rows_to_make_anew(home: Path, spoil: Callable[[Path], None], code: ExitCode) -> None:
     """Rows that nobody can go on with end it, and the option that this names makes them anew."""
