@@ -17,6 +17,10 @@ from ledger.delta.importer import import_delta
 from ledger.reads.http import HttpCache, HttpReads
 from ledger.reads.port import Reads
 from ledger.sdk.definitions import TableChanges, TableOptions
+from ledger.tables.changes import ChangeFeed, CommitChanges
+from ledger.tables.scan import Scan
+from ledger.tables.sql import SqlResult
+from ledger.tables.vacuum import VacuumReport
 from projections.cache.reads import MetadataCache
 from tests.docs.pages import anchor
 
@@ -34,6 +38,7 @@ INTERNAL: Final = frozenset(
 )
 BESIDE: Final[Mapping[str, tuple[Any, ...]]] = {
     "Options of tables": (TableOptions, TableChanges),
+    "Rows": (Scan, ChangeFeed, CommitChanges, SqlResult, VacuumReport),
     "Spark": (spark_sink.cached_table,),
     "Reads": (Reads, HttpReads),
     "Metadata cache": (MetadataCache, HttpCache),
