@@ -9,9 +9,9 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import TableDefinition
+from ledger.core.partitions.names import DELTA_FOLDER
 from ledger.errors import UnreadableTableError
 
-DELTA_FOLDER: Final = re.compile(r"delta_(0*[1-9][0-9]*)")
 # Hive's folders of compacted and deleted rows are searched too, in order to refuse them.
 DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"
 # Characters that Spark and Hive escape in the name of a folder, and those that no folder can have.

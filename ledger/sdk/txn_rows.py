@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError
 from ledger.sdk.definitions import Change, TableChanges
 from ledger.sdk.merge_clauses import Assigned, MergeClause, clauses_of
@@ -54,6 +55,10 @@ class TxnRows:
         **changes: Unpack[TableChanges],
     ) -> Receipt:
         """Give a table another definition."""
+
+    @abstractmethod
+    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
+        """Return the write ids of a table that the txn may see."""
 
     @abstractmethod
     def write_id(self, table: TableLike) -> int:
@@ -215,6 +220,7 @@ class TxnRows:
             check=self._ending.check_as_read,
             alter=self.alter_table,
             write_id=self.write_id,
+            valid_ids=self.valid_write_ids,
         )
 
 

@@ -5,15 +5,26 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.reads.port import TableRow
 from ledger.sdk.names import TableLike
-from ledger.sdk.reading import TableFiles, known_row, read_table, tree_of
+from ledger.sdk.reading import (
+    TableFiles,
+    known_row,
+    position_of_version,
+    read_table,
+    scan_of,
+    tree_of,
+)
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.view import View
+from ledger.tables.folders import commit_positions, concerned, folder_files
 from ledger.tables.overlay import own_files
 from ledger.tables.scan import Scan
-from ledger.tables.scan_planning import position_at, state_of
+from ledger.tables.scan_planning import SchemasThen, position_at, state_of
 from ledger.tables.statements.target import TxnHand
+from ledger.tables.storage import storage_at
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
@@ -36,9 +47,18 @@ def scan_table(
     if at is not None:
         reads = view.reads()
         position = position_at(reads, known_row(reads, table), at)
+    zone = view.zone if time_zone is None else zone_named(time_zone)
+    if in_write_folders(known_row(view.reads(), table)):
+        if version is not None:
+            position = position_of_version(view.reads(), table, version)
+        reads = view.reads(0 if position is None else position)
+        place = reads.position() if position is None else view.position_of(position)
+        found = scan_of(view, table, where, place, None, time_zone=time_zone)
+        return folders_scan(
+            view, found, reads.write_ids_at(table, place), where, columns, zone=zone
+        )
     found = read_table(view, table, where, version=version, position=position, time_zone=time_zone)
     state = state_of(view.reads(), found.table, found.position)
-    zone = view.zone if time_zone is None else zone_named(time_zone)
     return Scan(state, found, where, columns, zone)
 
 
@@ -59,6 +79,18 @@ def scan_in_txn(
     zone = hand.view.zone if time_zone is None else zone_named(time_zone)
     own = hand.names.own(number)
     is_former = version is not None or position is not None
+    row = hand.view.reads(hand.opened).table(number) if own is None else own
+    if row is not None and in_write_folders(row):
+        if is_former:
+            raise ValueError(
+                f"a txn scans a table of layout directories in its own snapshot only, and table "
+                f"{row.name} has this layout: use Ledger.scan for an earlier state"
+            )
+        found = scan_of(hand.view, number, where, hand.opened, own, time_zone=time_zone)
+        hand.check()
+        if record:
+            hand.writes.read(found)
+        return folders_scan(hand.view, found, hand.valid_ids(number), where, columns, zone=zone)
     if own is not None and own.creator == hand.id and not is_former:
         # No reader knows the table yet.
         found = TableFiles(own, hand.opened, meant_in(tree_of(where), zone), ())
@@ -79,3 +111,32 @@ def scan_in_txn(
     state = state._replace(own_definition=lambda file: hand.data.definition(location, file.path))
     files = own_files(found, hand.writes.noted(number), own)
     return Scan(state, replace(found, files=files), where, columns, zone)
+
+
+def in_write_folders(row: TableRow) -> bool:
+    """Return whether the rows of a table lie in folders of write ids."""
+    return row.definition.kind != "external" and row.definition.layout == "directories"
+
+
+def folders_scan(
+    view: View,
+    found: TableFiles,
+    ids: ValidWriteIdList,
+    where: "str | Expression | None",
+    columns: Sequence[str] | None,
+    *,
+    zone: str,
+) -> Scan:
+    """Return a scan of the folders of valid write ids; they are listed now."""
+    reads, row = view.reads(), found.table
+    state = state_of(reads, row, found.position)
+    then = SchemasThen(state, state.schema)
+    files = folder_files(
+        storage_at(state.definition.location),
+        row,
+        ids,
+        commit_positions(reads, row),
+        lambda file: then.of(file).partition_columns,
+    )
+    kept = list(concerned(files, found.where, row))
+    return Scan(state, replace(found, files=kept), where, columns, zone)

@@ -21,6 +21,9 @@ Values = tuple[str | None, ...]
 # Commits write to the same partitions again and again, and a range check reads all of them. So
 # parsed texts are cached.
 READ_KEPT: Final = 16_384
+DELTA_FOLDER: Final = re.compile(r"delta_(0*[1-9][0-9]*)")
+"""The name of the folder of a write id."""
+
 ESCAPES: Final = re.compile("(?:%[0-9A-Fa-f]{2})+")
 
 

@@ -75,7 +75,7 @@ def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
     hand = table.hand
     storage = storage_at(table.definition.location)
     number = hand.write_id(table.number)
-    folder = f"delta_{number:07d}_{number:07d}/"
+    folder = f"delta_{number}/"
     files = NewFiles(storage, table.schema, new_writer(hand.id), folder=folder)
     try:
         for batch in batches:

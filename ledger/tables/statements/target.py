@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from ledger.core.commands import TableDefinition
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
@@ -41,6 +42,7 @@ class TxnHand(NamedTuple):
     check: Callable[[], None]
     alter: Callable[..., object]
     write_id: Callable[[TableLike], int]
+    valid_ids: Callable[[TableLike], ValidWriteIdList]
 
 
 class ChangedRows(NamedTuple):
