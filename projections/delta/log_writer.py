@@ -1,0 +1,103 @@
+"""Writes the versions of a published log, and finds files that another program wrote.
+
+A file that is there with the same bytes was written before, by this or another publisher. One with
+other bytes is foreign: the table stops, and its files stay as they are.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Final
+
+from ledger.errors import LedgerError
+from projections.delta.checkpoint_file import checkpoint_bytes, hint_bytes
+from projections.delta.log_folder import LAST_CHECKPOINT, LogFolder, checkpoint_name, version_file
+from projections.delta.publication import DeltaVersion
+
+NAMED: Final = re.compile(r"(\d{20})\.(?:json|checkpoint\..*)")
+
+Folders = Callable[[str], LogFolder]
+"""Returns the folder of the log of the table at a place; raises UnpublishableError."""
+
+
+class ForeignLogError(LedgerError):
+    """A folder has a file of a Delta log that this ledger did not write."""
+
+
+class DeltaLogWriter:
+    """The log of one table; `written` counts the versions that were not there before."""
+
+    def __init__(self, folder: LogFolder) -> None:
+        self._folder = folder
+        self.written = 0
+
+    def write(self, version: DeltaVersion) -> bool:
+        """Write a version unless it is there; return whether it was not.
+
+        Raises ForeignLogError if the folder holds other bytes, or the log of another table.
+        """
+        name = version_file(version.version)
+        found = self._folder.read(name)
+        if found is None:
+            self._check_beginning(version)
+            if version.state is not None:
+                # Without it no reader could begin: the versions below are not in the log.
+                self.write_checkpoint(version.version, version)
+            if self._folder.put(name, version.data):
+                self.written += 1
+                return True
+            found = self._folder.read(name)
+        if found != version.data:
+            raise self._foreign(name)
+        return False
+
+    def write_checkpoint(self, number: int, version: DeltaVersion) -> None:
+        """Write the checkpoint of a version unless it is there, and then name it to readers."""
+        assert version.state is not None, f"version {number} has no state for a checkpoint"
+        data = checkpoint_bytes(version.state)
+        self._folder.put(checkpoint_name(number), data)
+        if number > self._hinted():
+            hint = hint_bytes(number, len(version.state), len(data))
+            self._folder.replace(LAST_CHECKPOINT, hint)
+
+    def _hinted(self) -> int:
+        """Return the version that `_last_checkpoint` names, -1 if it names none."""
+        found = self._folder.read(LAST_CHECKPOINT)
+        try:
+            return int(json.loads(found)["version"]) if found else -1
+        except (ValueError, KeyError, TypeError):
+            return -1
+
+    def _check_beginning(self, version: DeltaVersion) -> None:
+        """Raise ForeignLogError if a log that begins here has versions of another writer."""
+        if version.state is None and version.version:
+            return
+        for name in self._folder.names():
+            named = NAMED.fullmatch(name)
+            if named is None or int(named[1]) == version.version:
+                continue
+            if not self._is_own(name, version):
+                raise self._foreign(name)
+
+    def _is_own(self, name: str, version: DeltaVersion) -> bool:
+        """Return whether a file of another version is of the same table of this ledger."""
+        if not name.endswith(".json"):
+            return True
+        mine, other = marks_of(version.data), marks_of(self._folder.read(name) or b"")
+        return mine == other
+
+    def _foreign(self, name: str) -> ForeignLogError:
+        return ForeignLogError(
+            f"{self._folder.path / name} is not what this ledger publishes: another program writes "
+            "there, or another table had this folder. Publish into another folder "
+            "(lakeledger.publish.folder), or remove the log that is there"
+        )
+
+
+def marks_of(data: bytes) -> tuple[object, object]:
+    """Return ledger and table in the commitInfo of a version, None and None for a foreign one."""
+    try:
+        own = json.loads(data.partition(b"\n")[0])["commitInfo"]["lakeledger"]
+        return own["ledger"], own["table"]
+    except (ValueError, KeyError, TypeError):
+        return None, None

@@ -1,0 +1,69 @@
+"""The protocol of a published table: the features that its readers and writers need, and no more.
+
+The feature `lakeledger` is one for writers only. It keeps foreign writers out, since none knows it.
+"""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from ledger.core.commands import Protocol, TableDefinition
+from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.state.traits import FEATURES_NAMED_FROM, KNOWN_FEATURES, features_of
+from ledger.delta.actions import READER_FEATURES
+from projections.delta.schema_json import TYPE_CHANGES, UnpublishableError, is_mapped
+
+OWN_FEATURE: Final = "lakeledger"
+ALWAYS: Final = frozenset({"appendOnly", "invariants"})
+# Some writers know neither of these; a table that is released needs neither.
+KEEPING_OUT: Final = frozenset({"inCommitTimestamp", OWN_FEATURE})
+# The ledger takes the part of the coordinator that these name.
+REPLACED: Final = frozenset({"catalogManaged", "coordinatedCommits-preview", OWN_FEATURE})
+MAPPING: Final = "columnMapping"
+MAPPING_READER: Final = 2
+FEATURES_READER: Final = 3
+
+
+def protocol_action(
+    protocol: Protocol,
+    definition: TableDefinition,
+    *,
+    extra: Collection[str],
+    is_released: bool = False,
+) -> dict[str, Any]:
+    """Return the protocol action of a table with a protocol in the ledger and a definition.
+
+    `extra` are features that its commits need. Once `is_released`, other writers are let in.
+    Raises UnpublishableError for a feature that is not known, if readers may need it.
+    """
+    kept = features_of(protocol) - REPLACED
+    if protocol.min_reader >= FEATURES_READER and (odd := sorted(kept - KNOWN_FEATURES)):
+        raise UnpublishableError(
+            f"the table needs features that are not known here: {', '.join(odd)}"
+        )
+    features = ALWAYS | kept | needed(definition) | set(extra)
+    features = features - KEEPING_OUT if is_released else features | KEEPING_OUT
+    reading = sorted(features & READER_FEATURES)
+    action: dict[str, Any] = {
+        "minReaderVersion": FEATURES_READER if reading else 1,
+        "minWriterVersion": FEATURES_NAMED_FROM,
+    }
+    if reading == [MAPPING]:
+        action["minReaderVersion"] = MAPPING_READER
+    elif reading:
+        action["readerFeatures"] = reading
+    return action | {"writerFeatures": sorted(features)}
+
+
+def needed(definition: TableDefinition) -> set[str]:
+    """Return the features that a definition needs."""
+    kinds = " ".join(each.type.lower() for each in definition.columns)
+    found = set()
+    if is_mapped(definition):
+        found.add(MAPPING)
+    if "timestamp_ntz" in kinds:
+        found.add("timestampNtz")
+    if "variant" in kinds:
+        found.add("variantType")
+    if any(TYPE_CHANGES in column_metadata(each) for each in definition.columns):
+        found.add("typeWidening")
+    return found

@@ -1,0 +1,198 @@
+"""Published logs on disk: the same bytes however their writers end, and what readers see."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from projections.delta.log_folder import LogFolder
+from projections.delta.log_writer import DeltaLogWriter, ForeignLogError
+from projections.delta.publication import DeltaVersion
+from tests.projections.test_delta_publication import BY_DAY, Lake
+
+CRASHES = 200
+
+
+class PowerCut(Exception):  # noqa: N818 - a cut is what happens, no error of the program
+    """The machine of a writer stops."""
+
+
+class CutFolder(LogFolder):
+    """A folder whose machine stops before or after one of its steps."""
+
+    def __init__(self, table: str, left: int) -> None:
+        super().__init__(table)
+        self.left = left
+
+    def step(self) -> None:
+        """Stop here if it is time."""
+        self.left -= 1
+        if self.left < 0:
+            raise PowerCut
+
+    def _aside(self, data: bytes) -> Path:
+        self.step()
+        # Half of the bytes may be on the disk.
+        aside = super()._aside(data[: len(data) // 2] if self.left == 0 else data)
+        self.step()
+        return aside
+
+    def _link(self, aside: Path, name: str) -> None:
+        self.step()
+        super()._link(aside, name)
+        self.step()
+
+    def _rename(self, aside: Path, name: str) -> None:
+        self.step()
+        super()._rename(aside, name)
+        self.step()
+
+
+def late_log() -> list[DeltaVersion]:
+    """Return a log that begins late, with a checkpoint, and goes on for some versions."""
+    lake = Lake(BY_DAY._replace(properties=[]))
+    lake.files("abc")
+    lake.alter(BY_DAY)
+    for name in "defgh":
+        lake.files(name)
+    return lake.found
+
+
+def content(table: Path) -> dict[str, bytes]:
+    """Return the files of a log that readers look at, by name."""
+    folder = LogFolder(str(table))
+    return {name: (folder.path / name).read_bytes() for name in folder.names()}
+
+
+def write_until_cut(folder: LogFolder, versions: list[DeltaVersion]) -> None:
+    """Write versions until the end or the cut."""
+    writer = DeltaLogWriter(folder)
+    try:
+        for each in versions:
+            writer.write(each)
+    except PowerCut:
+        return
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_cuts_at_any_step(tmp_path: Path, seed: int) -> None:
+    """After many cuts, at random steps, the files are those of a run without any."""
+    versions, draw = late_log(), Random(seed)  # noqa: S311
+    write_until_cut(LogFolder(str(tmp_path / "whole")), versions)
+    whole = content(tmp_path / "whole")
+    assert len(whole) == len(versions) + 2
+
+    for number in range(CRASHES // 8):
+        table = tmp_path / f"cut{number}"
+        for _ in range(draw.randrange(1, 4)):
+            write_until_cut(CutFolder(str(table), draw.randrange(40)), versions)
+            assert content(table).items() <= whole.items()
+        write_until_cut(LogFolder(str(table)), versions)
+        assert content(table) == whole
+
+
+def test_two_writers_at_once(tmp_path: Path) -> None:
+    """Whichever of two writers is first with a version, both find it written."""
+    versions, draw = late_log(), Random(7)  # noqa: S311
+    writers = [DeltaLogWriter(LogFolder(str(tmp_path / "t"))) for _ in range(2)]
+    left = [iter(versions), iter(versions)]
+    while left:
+        turn = draw.randrange(len(left))
+        each = next(left[turn], None)
+        if each is None:
+            del left[turn], writers[turn]
+        else:
+            writers[turn].write(each)
+    write_until_cut(LogFolder(str(tmp_path / "whole")), versions)
+    assert content(tmp_path / "t") == content(tmp_path / "whole")
+
+
+class RacedFolder(LogFolder):
+    """A folder in which another writer is faster with the first file that is linked."""
+
+    other: bytes | None = None
+
+    def _link(self, aside: Path, name: str) -> None:
+        if self.other is not None and name.endswith(".json"):
+            (self.path / name).write_bytes(self.other)
+            self.other = None
+        super()._link(aside, name)
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_raced(tmp_path: Path, *, is_same: bool) -> None:
+    """A version that another writer links first must have the same bytes."""
+    first = Lake().found[0]
+    folder = RacedFolder(str(tmp_path))
+    folder.other = first.data if is_same else b"{}\n"
+    if is_same:
+        assert DeltaLogWriter(folder).write(first) is False
+        return
+    with pytest.raises(ForeignLogError, match=r"0{20}\.json"):
+        DeltaLogWriter(folder).write(first)
+
+
+def test_any_suffix_deleted(tmp_path: Path) -> None:
+    """The versions that are deleted from the end come back as they were."""
+    versions = late_log()
+    write_until_cut(LogFolder(str(tmp_path)), versions)
+    whole = content(tmp_path)
+    for start in range(len(versions)):
+        for each in versions[start:]:
+            (tmp_path / "_delta_log" / f"{each.version:020}.json").unlink()
+        write_until_cut(LogFolder(str(tmp_path)), versions)
+        assert content(tmp_path) == whole
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 7])
+def test_foreign_log(tmp_path: Path, number: int) -> None:
+    """A folder with a version of another writer, below, at or above the first one, is left."""
+    name = f"{number:020}.json"
+    (tmp_path / "_delta_log").mkdir()
+    (tmp_path / "_delta_log" / name).write_text('{"commitInfo":{"operation":"WRITE"}}\n')
+    with pytest.raises(ForeignLogError, match=name):
+        DeltaLogWriter(LogFolder(str(tmp_path))).write(late_log()[0])
+    assert list(content(tmp_path)) == [name]
+
+
+@pytest.fixture
+def deltalake() -> Any:
+    """The package of another reader and writer."""
+    return pytest.importorskip("deltalake", reason="deltalake is not installed")
+
+
+def test_read_by_deltalake(tmp_path: Path, deltalake: Any) -> None:
+    """Another reader finds the files, versions, times and progress of every version."""
+    lake = Lake(BY_DAY._replace(properties=[]))
+    lake.files("abc")
+    lake.alter(BY_DAY)
+    lake.files("d", "a")
+    lake.files("e")
+    write_until_cut(LogFolder(str(tmp_path)), lake.found)
+
+    for version, live in ((2, "abc"), (3, "bcd"), (4, "bcde")):
+        table = deltalake.DeltaTable(tmp_path, version=version)
+        names = sorted(Path(each).name for each in table.file_uris())
+        assert (table.version(), names) == (version, list(live))
+    table = deltalake.DeltaTable(tmp_path)
+    times = [each["inCommitTimestamp"] for each in reversed(table.history())]
+    assert times == [each.at for each in lake.found]
+    assert [each.name for each in table.schema().fields] == ["id", "day"]
+    assert table.metadata().partition_columns == ["day"]
+
+
+def test_deltalake_is_kept_out(tmp_path: Path, deltalake: Any) -> None:
+    """Another writer refuses to write until the publication has ended."""
+    lake = Lake(BY_DAY._replace(location=str(tmp_path)))
+    lake.files("a")
+    write_until_cut(LogFolder(str(tmp_path)), lake.found)
+    table = deltalake.DeltaTable(tmp_path)
+    with pytest.raises(deltalake.exceptions.DeltaError, match="lakeledger"):
+        table.alter.set_table_properties({"delta.appendOnly": "true"})
+
+    lake.alter(BY_DAY._replace(properties=[]))
+    write_until_cut(LogFolder(str(tmp_path)), lake.found)
+    table = deltalake.DeltaTable(tmp_path)
+    table.alter.set_table_properties({"delta.appendOnly": "true"})
+    assert table.version() == 3
