@@ -4,7 +4,7 @@ A feed is made from reads alone. It holds a page of versions and of changed file
 memory does not grow with the table, and goes on where the last commit that it gave ended.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
@@ -124,15 +124,24 @@ class ChangeFeed:
     """The commits of a table that follow a version, oldest first; iterate over them.
 
     It ends with the newest commit at the begin of the iteration. With `follow` it waits for further
-    commits, until the table is dropped.
+    commits, until the table is dropped or `is_wanted` returns False.
     """
 
-    def __init__(self, reads: Reads, table: TableRow, after: int, *, follow: bool = False) -> None:
+    def __init__(
+        self,
+        reads: Reads,
+        table: TableRow,
+        after: int,
+        *,
+        follow: bool = False,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
         check_listed(table)
         self.table = table
         self.after = after
         self._reads = reads
         self._follow = follow
+        self._is_wanted = is_wanted
         identity = reads.identity()
         self._origin = Token(identity.ledger, identity.domain, 0)
 
@@ -164,7 +173,7 @@ class ChangeFeed:
 
     def _wait(self, after: int) -> int:
         """Return the newest version once there is one behind `after`, or the table is dropped."""
-        while True:
+        while self._is_wanted():
             position = self._reads.position()
             newest = self._newest()
             if newest > after or known_row(self._reads, self.table.table).dropped:
@@ -173,6 +182,7 @@ class ChangeFeed:
                 self._reads.wait(position + 1, FOLLOW_MS)
             except ReaderBehindError:
                 continue
+        return after
 
     def _newest(self) -> int:
         found = self._reads.version_row(self.table.table)

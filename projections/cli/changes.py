@@ -43,7 +43,8 @@ def table_changes(
     """
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
-        feed = ChangeFeed(reads, row, behind(reads, row, after), follow=follow)
+        start = behind(reads, row, after)
+        feed = ChangeFeed(reads, row, start, follow=follow, is_wanted=is_read)
         form = FORMS[rows, output]
         try:
             for commit in feed:

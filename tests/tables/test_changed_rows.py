@@ -1,9 +1,10 @@
 """The rows that commits changed: what is left once copied rows cancel out."""
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -14,8 +15,10 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import UnreadableTableError
+from ledger.log.file_list import RemoveFile
 from ledger.tables.data_reading import read_file
 from projections.cli.changes import json_row_lines, row_lines
+from tests.tables.files import inline_vector
 from tests.tables.row_files import TABLE, Row, RowFiles, plain, tuples
 
 COLUMNS = [("id", "bigint"), ("tail", "string")]
@@ -143,6 +146,39 @@ def test_redefined_columns(files: RowFiles) -> None:
         ("update_postimage", (2, "b", "new")),
         ("update_preimage", (2, "b", None)),
     ]
+
+
+def test_deletion_vectors(files: RowFiles) -> None:
+    """A file under another deletion vector gives the rows that it lost, and back."""
+    (file,) = files.insert((1, "a"), (2, "b"), (3, "c"))
+    vectors = [None, inline_vector([1]), inline_vector([1, 2]), inline_vector([0])]
+    for before, vector in itertools.pairwise(vectors):
+        assert vector is not None
+        marked = file._replace(deletion_vector=vector, vector=vector.id)
+        with files.ledger.transaction() as txn:
+            txn.read(TABLE)
+            gone = RemoveFile(file.path, vector=before.id if before else "")
+            txn.remove_files(TABLE, [gone], operation="DELETE")
+            txn.add_files(TABLE, [marked], operation="DELETE")
+
+    assert [changed(each.rows()) for each in files.ledger.changes(TABLE, after=1)] == [
+        [("delete", (2, "b"))],
+        [("delete", (3, "c"))],
+        [("delete", (1, "a")), ("insert", (2, "b")), ("insert", (3, "c"))],
+    ]
+
+
+def test_partitions_and_a_new_name(ledger: Ledger, tmp_path: Path) -> None:
+    """Values of partitions are typed, and a renamed column keeps its values in older files."""
+    files = RowFiles(ledger, tmp_path / "t", [("day", "date"), ("id", "bigint")], by=["day"])
+    first = files.insert((date(2026, 1, 31), 1), (None, 2))
+    day, number = ledger.table(TABLE).definition.columns
+    ledger.alter_table(TABLE, columns=[day, number._replace(name="number")])
+    files.replace(first, (date(2026, 1, 31), 1), (None, 3))
+
+    *_, last = ledger.changes(TABLE)
+    assert last.rows().column_names[:2] == ["day", "number"]
+    assert changed(last.rows()) == [("delete", (None, 2)), ("insert", (None, 3))]
 
 
 def test_file_that_is_gone(files: RowFiles) -> None:

@@ -145,6 +145,13 @@ def test_follow_a_dropped_table(ledger: Ledger) -> None:
     assert [*found, *(each.version for each in feed)] == [0, 1]
 
 
+def test_follow_without_a_reader(ledger: Ledger) -> None:
+    """A feed that follows ends when no program wants more of it."""
+    row = create_flights(ledger)
+    feed = ChangeFeed(ledger.reads(), row, 0, follow=True, is_wanted=lambda: False)
+    assert [each.version for each in feed] == [1]
+
+
 def test_commits_while_reading(ledger: Ledger) -> None:
     """A feed that does not follow ends with the newest commit at its begin."""
     create_flights(ledger)
