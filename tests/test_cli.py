@@ -38,6 +38,7 @@ COMMANDS = {
     "serve cache",
     "serve feeder",
     "serve follower",
+    "serve publisher",
     "serve sequencer",
     "status",
     "table files",

@@ -26,6 +26,12 @@ def register(app: typer.Typer) -> None:
         "Answer reads of metadata from memory, over HTTP; misses go to rows behind it.",
     )
     later(
+        serve,
+        "publisher",
+        f"{__name__}.publisher_role:serve_publisher",
+        "Write the Delta logs of published tables, for every engine that reads Delta.",
+    )
+    later(
         app,
         "status",
         f"{__name__}.status:status",

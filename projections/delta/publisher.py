@@ -1,0 +1,106 @@
+"""The publisher: reads the events of a ledger from the first on, and writes the published logs.
+
+It keeps no state of its own on disk. A restart makes every version again and finds it written, so a
+publisher may end at any point, and several may run at once.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from threading import Event as Signal
+from typing import Final
+
+import structlog
+
+from ledger.core.acceptance import LogHead
+from ledger.core.events.events import Event
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor, check_beginning
+from ledger.log.beginning import check_not_lost
+from ledger.log.port import Log, Topic
+from projections.delta.log_folder import LogFolder
+from projections.delta.log_writer import DeltaLogWriter, ForeignLogError
+from projections.delta.publication import DeltaVersion, Publication, StoppedTable
+from projections.delta.schema_json import UnpublishableError
+
+RECORDS_PER_BATCH: Final = 500
+READ_WAIT_S: Final = 0.2
+
+log_lines = structlog.get_logger("lakeledger.publisher")
+
+
+class DeltaPublisher:
+    """Writes the versions of published tables; `stopped` are the tables that ended, with why.
+
+    Attributes:
+        written: the number of versions that were not there before.
+    """
+
+    def __init__(self, log: Log, folders: Callable[[str], LogFolder] = LogFolder) -> None:
+        self._log = log
+        self._folders = folders
+        self._publication = Publication()
+        self._writers: dict[int, DeltaLogWriter] = {}
+        self._stopped: dict[int, StoppedTable] = {}
+        self.written = 0
+
+    @property
+    def position(self) -> int:
+        """The position of the last event whose versions are written."""
+        return self._publication.state.position
+
+    @property
+    def stopped(self) -> Mapping[int, StoppedTable]:
+        """The tables that stopped, by id."""
+        return self._stopped
+
+    def run(self, stop: Signal, caught_up: Callable[[], None] = lambda: None) -> None:
+        """Publish until `stop` is set; `caught_up` is called whenever no event waits.
+
+        Raises EventsLostError, LogDamagedError, IncompatibleError or LogUnavailableError when this
+        log cannot be followed any further.
+        """
+        first, end = self._log.ends(Topic.EVENTS)
+        check_beginning(first)
+        if end == 0:
+            check_not_lost(self._log)
+        batches = BatchAcceptor(self._log, Acceptor(LogHead()), 0)
+        with closing(self._log.reader(Topic.EVENTS, 0)) as reader:
+            while not stop.is_set():
+                records = reader.read(RECORDS_PER_BATCH, READ_WAIT_S)
+                for _, event in batches.events(records):
+                    if event is not None:
+                        self.take(event)
+                if not records:
+                    caught_up()
+
+    def take(self, event: Event) -> None:
+        """Write the versions that an event makes; a table that cannot go on stops alone."""
+        for outcome in self._publication.take(event):
+            if isinstance(outcome, StoppedTable):
+                self._stop(outcome)
+            elif outcome.state is not None or not outcome.version:
+                # A log that begins anew may be elsewhere.
+                self._stopped.pop(outcome.table, None)
+                self._writers.pop(outcome.table, None)
+                self._write(outcome)
+            elif outcome.table not in self._stopped:
+                self._write(outcome)
+
+    def _write(self, version: DeltaVersion) -> None:
+        try:
+            writer = self._writers.get(version.table)
+            if writer is None:
+                writer = DeltaLogWriter(self._folders(version.folder))
+                self._writers[version.table] = writer
+            self.written += writer.write(version)
+        except (ForeignLogError, UnpublishableError, OSError) as error:
+            self._stop(StoppedTable(version.table, version.name, version.version, str(error)))
+
+    def _stop(self, stopped: StoppedTable) -> None:
+        self._stopped[stopped.table] = stopped
+        log_lines.error(
+            "a table is not published any further",
+            table=stopped.name,
+            version=stopped.version,
+            reason=stopped.reason,
+        )

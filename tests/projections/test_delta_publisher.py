@@ -1,0 +1,127 @@
+"""The publisher over a log: every table for itself, again and again with the same bytes."""
+
+from pathlib import Path
+from threading import Event as Signal
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import TableDefinition, TableWrite
+from ledger.log.file_list import AddFile, FileList, listed
+from ledger.tables.data_files import write_rows
+from ledger.tables.schema import TableSchema
+from ledger.tables.storage import storage_at
+from projections.delta.publisher import DeltaPublisher
+from projections.delta.verify import LogReport, verify_log
+from tests.core.parts import footprint
+from tests.projections.filing import commit
+from tests.projections.test_delta_log_writer import content
+from tests.projections.test_delta_publication import BY_DAY, Lake
+
+
+def run(lake: Lake) -> DeltaPublisher:
+    """Publish a log up to its end."""
+    publisher, stop = DeltaPublisher(lake.log), Signal()
+    publisher.run(stop, stop.set)
+    return publisher
+
+
+def two_tables(folder: Path) -> Lake:
+    """Return a domain with two published tables that one commit changed."""
+    lake = Lake(BY_DAY._replace(location=str(folder / "a")))
+    other = BY_DAY._replace(location=str(folder / "b"))
+    second = lake.create_table(lake.session, "b", made=other)
+    for table in (lake.table, second):
+        commit(lake, lake.session, table, ["x"])
+    return lake
+
+
+def test_again(tmp_path: Path) -> None:
+    """A second run finds every version written, at the same position."""
+    lake = two_tables(tmp_path)
+    first = run(lake)
+    before = content(tmp_path / "a"), content(tmp_path / "b")
+    second = run(lake)
+
+    assert (first.written, second.written) == (4, 0)
+    assert first.position == second.position == lake.head.position
+    assert (content(tmp_path / "a"), content(tmp_path / "b")) == before
+
+
+def test_foreign_file_stops_its_table_alone(tmp_path: Path) -> None:
+    """A foreign version stops its table by name; the other one is published."""
+    lake = two_tables(tmp_path)
+    folder = tmp_path / "a" / "_delta_log"
+    folder.mkdir(parents=True)
+    (folder / f"{1:020}.json").write_text("{}\n")
+    found = run(lake)
+
+    (stopped,) = found.stopped.values()
+    assert (stopped.name, found.written) == ("t", 2)
+    assert "00001.json" in stopped.reason
+    assert len(content(tmp_path / "b")) == 2
+
+
+@pytest.mark.parametrize("location", ["s3://bucket/t", "relative/t"])
+def test_place_that_cannot_be_written(location: str) -> None:
+    """A place that is no local folder stops its table by name."""
+    (stopped,) = run(Lake(BY_DAY._replace(location=location))).stopped.values()
+    assert location in stopped.reason
+
+
+def test_dropped_and_made_again(tmp_path: Path) -> None:
+    """A table that is made again in the folder of a dropped one does not touch its log."""
+    lake = two_tables(tmp_path)
+    run(lake)
+    before = content(tmp_path / "a")
+    lake.drop_table(lake.session, lake.table)
+    lake.create_table(lake.session, "t", made=BY_DAY._replace(location=str(tmp_path / "a")))
+    found = run(lake)
+
+    assert [each.version for each in found.stopped.values()] == [0]
+    assert content(tmp_path / "a") == before
+
+
+def written(lake: Lake, made: TableDefinition, rows: Any) -> list[AddFile]:
+    """Write rows into data files of the table, and commit them."""
+    schema, storage = TableSchema.of(made), storage_at(made.location)
+    files = list(write_rows(storage, schema, [rows], writer="0-0123456789abcdef"))
+    part = TableWrite(
+        lake.table, lake.head.position, (), listed(footprint("WRITE"), FileList(files))
+    )
+    lake.commit(lake.session, 0, part)
+    return files
+
+
+def test_rows_by_other_readers(tmp_path: Path) -> None:
+    """Two other readers find the rows, the NULL partition too, at each version."""
+    pa = pytest.importorskip("pyarrow")
+    deltalake, polars = pytest.importorskip("deltalake"), pytest.importorskip("polars")
+    made = BY_DAY._replace(location=str(tmp_path))
+    lake = Lake(made)
+    rows = pa.table({"id": pa.array([1, 2, 3]), "day": pa.array([1, None, 7], pa.int32())})
+    written(lake, made, rows)
+    assert not run(lake).stopped
+
+    expected = sorted(map(str, rows.to_pylist()))
+    table = deltalake.DeltaTable(tmp_path)
+    assert sorted(map(str, table.to_pyarrow_table().select(["id", "day"]).to_pylist())) == expected
+    frame = polars.read_delta(str(tmp_path)).select("id", "day")
+    assert sorted(map(str, frame.to_dicts())) == expected
+    assert deltalake.DeltaTable(tmp_path, version=0).file_uris() == []
+
+
+def test_verify(tmp_path: Path) -> None:
+    """A version that is missing or differs is found, and no other."""
+    lake = two_tables(tmp_path)
+    run(lake)
+    assert verify_log(lake.events, lake.table) == LogReport(2, (), "")
+
+    folder = tmp_path / "a" / "_delta_log"
+    (folder / f"{0:020}.json").unlink()
+    (folder / f"{1:020}.json").write_text("{}\n")
+    found = verify_log(lake.events, lake.table)
+    kinds = [(each.version, each.finding) for each in found.findings]
+    assert kinds == [(0, "missing"), (1, "differs")]
+    assert not found.is_clean
+    assert verify_log(lake.events, lake.table + 1).is_clean
