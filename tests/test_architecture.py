@@ -58,7 +58,7 @@ LIBRARIES: Final = {
         "ledger.log.kafka.writer",
         "ledger.log.kafka.topics",
     ),
-    "fastavro": ("ledger.log.codec", "ledger.backup.container"),
+    "fastavro": ("ledger.log.codec", "ledger.log.file_list_avro", "ledger.backup.container"),
     "duckdb": ("ledger.tables",),
     "polars": ("ledger.tables",),
     "pyroaring": ("ledger.core.state.id_set", "ledger.tables.deletion_vectors"),

@@ -87,9 +87,12 @@ def bytes_bytes(value: bytes) -> bytes:
 def string_bytes(value: str) -> bytes:
     """Return a text in UTF-8 behind its length; raises TypeError for anything else."""
     try:
-        return bytes_bytes(str.encode(value))
+        data = str.encode(value)
     except TypeError:
         raise TypeError(f"must be a text, got {value!r}") from None
+    doubled = len(data) << 1
+    # As `long_bytes` does it, without another call: most values of a row are short texts.
+    return (ENDING[doubled] if doubled < PAIRS else long_bytes(len(data))) + data
 
 
 def boolean_bytes(value: bool) -> bytes:  # noqa: FBT001 - the value to write
@@ -118,7 +121,12 @@ def row_writer(schema: Mapping[str, Any]) -> Write:
     return record_writer(schema, {})
 
 
-def writer_of(schema: Any, named: dict[str, Write]) -> Write:
+def field_writers(schema: Mapping[str, Any], named: dict[str, Write]) -> tuple[Write, ...]:
+    """Return the encoders of the fields of a record; `named` as for `writer_of`."""
+    return tuple(writer_of(field["type"], named) for field in schema["fields"])
+
+
+def writer_of(schema: Any, named: dict[str, Write]) -> Write:  # noqa: PLR0911 - one per type
     """Return the encoder of a schema; `named` are the encoders of the named types so far.
 
     Raises NotImplementedError for an unsupported schema.
@@ -132,6 +140,8 @@ def writer_of(schema: Any, named: dict[str, Write]) -> Write:
             return record_writer(schema, named)
         case "array":
             return array_writer(writer_of(schema["items"], named))
+        case "map":
+            return map_writer(writer_of(schema["values"], named))
         case "enum":
             return enum_writer(schema["symbols"])
         case str() as primitive if primitive in PRIMITIVES:
@@ -142,7 +152,7 @@ def writer_of(schema: Any, named: dict[str, Write]) -> Write:
 
 def record_writer(schema: Mapping[str, Any], named: dict[str, Write]) -> Write:
     """Return the encoder of rows: the concatenation of their values."""
-    writers = tuple(writer_of(field["type"], named) for field in schema["fields"])
+    writers = field_writers(schema, named)
     width = len(writers)
 
     def write(row: Sequence[Any]) -> bytes:
@@ -177,6 +187,18 @@ def array_writer(write_item: Write) -> Write:
         if not items:
             return b"\0"
         return long_bytes(len(items)) + b"".join(map(write_item, items)) + b"\0"
+
+    return write
+
+
+def map_writer(write_value: Write) -> Write:
+    """Return the encoder of mappings by text: a count, one block, and the empty block."""
+
+    def write(values: Mapping[str, Any]) -> bytes:
+        if not values:
+            return b"\0"
+        items = (string_bytes(name) + write_value(value) for name, value in values.items())
+        return long_bytes(len(values)) + b"".join(items) + b"\0"
 
     return write
 

@@ -6,12 +6,9 @@ are part of the package, so no registry is needed. Every event begins with the f
 which can be read without the rest.
 """
 
-import json
 import struct
 from collections.abc import Callable
-from importlib.resources import files
 from io import BytesIO
-from sys import intern
 from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 from fastavro import parse_schema, schemaless_reader
@@ -24,6 +21,7 @@ from ledger.core.events.events import Body, Control, Event
 from ledger.errors import IncompatibleError
 from ledger.log.avro_rows import Write, longs_bytes, read_longs, row_writer
 from ledger.log.packed_definitions import packed, unpacked
+from ledger.log.published_schemas import COMMAND_IDS, EVENT_IDS, coding_schema, schema_ids
 
 MAGIC = 0
 HEADER = struct.Struct(">BI")
@@ -114,23 +112,9 @@ def optional(convert: Convert) -> Convert:
     return lambda row: None if row is None else convert(row)
 
 
-def plain(schema: Any) -> Any:
-    """Return the schema in a form that is faster to use and gives the same bytes.
-
-    It has no logical types, so that times stay integers. Its names are interned, because fastavro
-    compares names for every field of every record.
-    """
-    if isinstance(schema, dict):
-        return {intern(key): plain(each) for key, each in schema.items() if key != "logicalType"}
-    if isinstance(schema, list):
-        return [plain(each) for each in schema]
-    return intern(schema) if isinstance(schema, str) else schema
-
-
 def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) -> Shape:
     """Return the shape of a type; `leading` names the control fields before its own."""
-    text = files("ledger.log").joinpath(f"schemas/{name}.avsc").read_text(encoding="utf-8")
-    whole = plain(json.loads(text))
+    whole = coding_schema(name)
     names = leading + cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
     assert [field["name"] for field in whole["fields"]] == list(names), f"{name}.avsc differs"
     assert len(set(names)) == len(names), f"{name} repeats a control field"
@@ -152,14 +136,13 @@ def packing(write: Write) -> Write:
 
 def load_shapes() -> tuple[dict[type, Shape], dict[bytes, Shape], dict[bytes, Shape]]:
     """Return the shapes by type, the shapes of events by header, and the same for commands."""
-    index: dict[str, int] = json.loads(
-        files("ledger.log").joinpath("schemas/index.json").read_text(encoding="utf-8")
-    )
     by_type: dict[type, Shape] = {}
     of_events: dict[bytes, Shape] = {}
     of_commands: dict[bytes, Shape] = {}
-    for name, schema_id in index.items():
+    for name, schema_id in schema_ids().items():
         is_event = schema_id in EVENT_IDS
+        if not is_event and schema_id not in COMMAND_IDS:
+            continue
         kind = getattr(events if is_event else commands, name)
         shape = shape_of(name, schema_id, kind, Control._fields if is_event else ())
         by_type[kind] = shape
@@ -167,8 +150,6 @@ def load_shapes() -> tuple[dict[type, Shape], dict[bytes, Shape], dict[bytes, Sh
     return by_type, of_events, of_commands
 
 
-EVENT_IDS: Final = range(741_001, 742_000)
-COMMAND_IDS: Final = range(742_001, 743_000)
 SHAPES, EVENTS, COMMANDS = load_shapes()
 KINDS: Final = {
     events.Fenced: RecordKind.FENCED,

@@ -21,7 +21,6 @@ from ledger.core.invariants import assert_invariants
 from ledger.core.limits import WINDOW
 from ledger.log.checkpoints import dump, load
 from ledger.log.codec import (
-    COMMAND_IDS,
     HEADER,
     MAGIC,
     decode_command,
@@ -30,6 +29,7 @@ from ledger.log.codec import (
     frame_event,
     read_control,
 )
+from ledger.log.published_schemas import COMMAND_IDS
 from tests.core.histories import QUICK
 from tests.core.scene import Scene
 from tests.driver import CATALOG, NEVER

@@ -17,6 +17,7 @@ from tests.docs.sdk_page import escaped, index
 SCHEMAS: Final = ROOT / "ledger" / "log" / "schemas"
 WIDTH: Final = 150
 ABOUT_RECORDS: Final = "## Records within events\n"
+ABOUT_LISTS: Final = "## The file list and its records\n"
 
 Schema = Mapping[str, Any]
 
@@ -35,6 +36,11 @@ def tables() -> str:
     inner = {each["name"]: each for schema in schemas for each in records(schema["fields"])}
     for name in sorted(inner):
         parts += section(name, inner[name]["doc"], inner[name]["fields"])
+    file_list = schema_of("FileList")
+    about = f"{file_list['doc']} The schema id is {numbers['FileList']}."
+    parts += [ABOUT_LISTS, *section("FileList", about, file_list["fields"])]
+    for each in records(file_list["fields"]):
+        parts += section(each["name"], each["doc"], each["fields"])
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -79,6 +85,10 @@ def type_name(kind: Any) -> str:
             found = kind
         case ["null", inner]:
             found = f"{type_name(inner)} or null"
+        case {"type": "map", "values": values}:
+            found = f"map of {type_name(values)}"
+        case {"type": "array", "items": ["null", _] as items}:
+            found = f"({type_name(items)})[]"
         case {"type": "array", "items": items}:
             found = f"{type_name(items)}[]"
         case {"type": "enum", "symbols": symbols}:

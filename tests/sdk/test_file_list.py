@@ -1,10 +1,15 @@
 """File lists: what a commit carries comes back, and what is none is refused, never half read."""
 
 import json
+import struct
 import zlib
 from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 import pytest
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,10 +18,11 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import LIST_BYTES_MAX
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
+from ledger.log import file_list_avro
+from ledger.log.avro_rows import row_writer
 from ledger.log.file_extras import STORAGES, DeletionVector, Tags
 from ledger.log.file_list import (
     EMPTY,
-    PACK_FROM_BYTES,
     PACKED,
     PLAIN,
     AddFile,
@@ -25,11 +31,12 @@ from ledger.log.file_list import (
     chunks_of,
     listed,
     pack,
-    text_of,
     unpack,
     unpack_chunks,
     with_extras,
 )
+from ledger.log.file_list_avro import DEFLATE_FROM_BYTES
+from ledger.log.published_schemas import schema_ids, schema_text
 from tests.core.parts import footprint
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -60,23 +67,76 @@ REMOVES = st.builds(
 ).map(with_extras)
 
 
-@given(st.lists(ADDS, max_size=20), st.lists(REMOVES, max_size=20))
-def test_comes_back(adds: list[AddFile], removes: list[RemoveFile]) -> None:
-    """Any list of files comes back from its opaque form as it was."""
-    found = unpack(pack(FileList(adds, removes)))
+LISTS = st.builds(
+    FileList, st.lists(ADDS, max_size=20), st.lists(REMOVES, max_size=20), st.just("") | TEXTS
+)
+OLD = Path(__file__).with_name("file_lists_of_the_first_form.txt")
 
-    assert (list(found.adds), list(found.removes)) == (adds, removes)
+
+@given(LISTS)
+def test_comes_back(files: FileList) -> None:
+    """Any list of files comes back from its opaque form as it was."""
+    assert unpack(pack(files)) == files
+
+
+@given(LISTS)
+def test_any_avro_reader_suffices(files: FileList) -> None:
+    """Any Avro library reads the form with the published schema, and writes the same bytes."""
+    data = pack(files)
+    schema = parse_schema(json.loads(schema_text("FileList")))
+    if not data:
+        return
+    codec, number = struct.unpack(">BI", data[:5])
+    body = zlib.decompress(data[5:], -15) if codec else data[5:]
+    found: Any = schemaless_reader(BytesIO(body), schema, None)
+    written = BytesIO()
+    schemaless_writer(written, schema, found)
+
+    assert number == schema_ids()["FileList"]
+    assert codec == (len(body) >= DEFLATE_FROM_BYTES)
+    assert written.getvalue() == body
+    assert [(each["path"], each["partition"], each["stats"]) for each in found["adds"]] == [
+        (each.path, list(each.partition), each.stats) for each in files.adds
+    ]
+    assert [(each.get("extras") or {}).get("row_version") for each in found["removes"]] == [
+        each.row_version for each in files.removes
+    ]
+
+
+def test_first_form_is_read() -> None:
+    """Lists that the first release wrote are read as it read them: the bytes are kept."""
+    vector = "uab^-aqEH.-t@S}K{vb[*k^@4"
+    adds = [AddFile("d=1/a.parquet", ("1", None), 10, 7, stats='{"numRecords":1}', vector=vector)]
+    adds = [each._replace(data_change=False) for each in adds]
+    removes = [RemoveFile("b"), RemoveFile("é", ("x",), data_change=False, vector="i1")]
+    expected = {
+        "plain": FileList(adds, removes),
+        "info": FileList(adds, removes, '{"userName":"é"}'),
+        "packed": FileList([AddFile(f"part-{number}" * 9, ("1",)) for number in range(20)], []),
+        "only info": FileList([], [], "{}"),
+    }
+
+    kept = dict(line.split("=") for line in OLD.read_text().splitlines())
+    assert {name: unpack(bytes.fromhex(data)) for name, data in kept.items()} == expected
+    # A list that is written again has the present form.
+    for files in expected.values():
+        assert pack(files)[:1] not in {PLAIN, PACKED}
+        assert unpack(pack(files)) == files
 
 
 @pytest.mark.parametrize(
-    ("files", "form"),
-    [(EMPTY, b""), (FileList([AddFile("a")]), PLAIN), (FileList([AddFile("a" * 999)]), PACKED)],
+    ("files", "header"),
+    [
+        (EMPTY, b""),
+        (FileList([AddFile("a")]), file_list_avro.PLAIN),
+        (FileList([AddFile("a" * 999)]), file_list_avro.DEFLATED),
+    ],
     ids=["empty", "short", "long"],
 )
-def test_form(files: FileList, form: bytes) -> None:
-    """An empty list takes no bytes, a long one is packed."""
-    assert pack(files)[:1] == form
-    assert len(pack(files)) < PACK_FROM_BYTES
+def test_form(files: FileList, header: bytes) -> None:
+    """An empty list takes no bytes, a long one is compressed."""
+    assert pack(files)[:5] == header
+    assert len(pack(files)) < DEFLATE_FROM_BYTES
 
 
 def plain(*lists: object) -> bytes:
@@ -86,12 +146,33 @@ def plain(*lists: object) -> bytes:
 
 def bomb() -> bytes:
     """Return a few bytes that claim to hold more than any list may."""
-    packer = zlib.compressobj(9)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     zeros = b" " * (1 << 20)
     parts = [packer.compress(zeros) for _ in range((LIST_BYTES_MAX >> 20) + 1)]
-    return PACKED + b"".join(parts) + packer.flush()
+    return file_list_avro.DEFLATED + b"".join(parts) + packer.flush()
 
 
+def avro(files: FileList) -> bytes:
+    """Return a list in the plain Avro form, although no check would let it pass."""
+    return file_list_avro.PLAIN + row_writer(file_list_avro.SCHEMA)(
+        ([nested(each) for each in files.adds], [nested(each) for each in files.removes], "")
+    )
+
+
+def nested(file: AddFile | RemoveFile) -> tuple[object, ...]:
+    """Return the row of a file with its extras as one value."""
+    return *file[:-5], file[-5:]
+
+
+def unlike(**fields: Any) -> bytes:
+    """Return a list with one file that differs from a right one."""
+    return avro(FileList([ADDED._replace(**fields)]))
+
+
+ADDED = AddFile(
+    "a", ("1",), 1, 1, vector="i1", deletion_vector=DeletionVector("i", "1", None, 1, 1)
+)
+SHORT = pack(FileList([ADDED], [RemoveFile("b")]))
 WHOLE = pack(FileList([AddFile("a" * 999)]))
 
 
@@ -106,6 +187,27 @@ WHOLE = pack(FileList([AddFile("a" * 999)]))
         PLAIN + b"[" * 100_000,
         b"znot packed",
         WHOLE[:-3],
+        WHOLE + b"\0",
+        SHORT[:4],
+        SHORT[:5],
+        SHORT[:-1],
+        SHORT + b"\0",
+        b"\2" + SHORT[1:],
+        SHORT[:4] + b"\0" + SHORT[5:],
+        file_list_avro.DEFLATED + SHORT[5:],
+        unlike(path=""),
+        unlike(path="a\0b"),
+        unlike(partition=("1", "\0")),
+        unlike(stats="\0"),
+        unlike(size=-1),
+        unlike(modified=-1),
+        unlike(tags={"a": "\0"}),
+        unlike(vector="i2"),
+        unlike(deletion_vector=DeletionVector("i", "\0", None, 1, 1), vector="i\0"),
+        unlike(deletion_vector=DeletionVector("i", "1", None, -1, 1)),
+        unlike(base_row_id=-1),
+        avro(FileList(removes=[RemoveFile("")])),
+        avro(FileList(removes=[RemoveFile("a", ("\0",))])),
         bomb(),
         plain([["a"]], []),
         plain([["", []]], []),
@@ -133,7 +235,8 @@ def test_refused(data: bytes) -> None:
 @given(st.binary(max_size=60))
 def test_any_bytes(data: bytes) -> None:
     """Any bytes are a list or are refused; nothing else happens."""
-    for form in (data, PLAIN + data, PACKED + data):
+    headers = (PLAIN, PACKED, file_list_avro.PLAIN, file_list_avro.DEFLATED)
+    for form in (data, *(each + data for each in headers)):
         with suppress(FileListError):
             assert isinstance(unpack(form), FileList)
 
@@ -181,7 +284,6 @@ def test_info(adds: list[AddFile]) -> None:
     assert unpack(pack(said)) == said
     assert unpack_chunks(chunks) == said
     assert pack(EMPTY) == b""
-    assert len(json.loads(text_of(pack(files)))) == len(["adds", "removes"])
 
 
 @pytest.mark.parametrize("rest", [[1], ["a", "b"], [None]])
