@@ -8,6 +8,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
+from ledger.log.file_extras import DeletionVector
+
 BITS: Final = 63
 WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 VECTOR_KINDS: Final = frozenset({"u", "i", "p"})
@@ -178,6 +180,19 @@ def vector_of(fields: ActionFields) -> str:
     offset = found.get("offset")
     ending = "" if offset is None else f"@{vector.number('offset')}"
     return f"{vector.text('storageType')}{vector.text('pathOrInlineDv')}{ending}"
+
+
+def descriptor_of(fields: ActionFields) -> DeletionVector | None:
+    """Return where a deletion vector lies, None without one, or if its size is not recorded."""
+    found = fields.get("deletionVector")
+    if not isinstance(found, dict):
+        return None
+    size, rows = found.get("sizeInBytes"), found.get("cardinality")
+    if type(size) is not int or type(rows) is not int or min(size, rows) < 0:
+        return None
+    return DeletionVector(
+        found["storageType"], found["pathOrInlineDv"], found.get("offset"), size, rows
+    )
 
 
 def stats_of(fields: ActionFields) -> str:

@@ -63,7 +63,14 @@ def added(add: DeltaAdd, keys: Sequence[str]) -> AddFile:
     """Return an added file with its partition in the table's order."""
     partition = partition_of(add.partition_values, keys)
     return AddFile(
-        add.path, partition, add.size, add.modified, add.data_change, add.stats, add.vector
+        add.path,
+        partition,
+        add.size,
+        add.modified,
+        add.data_change,
+        add.stats,
+        add.vector,
+        add.deletion_vector,
     )
 
 
@@ -74,4 +81,6 @@ def removed(remove: DeltaRemove, keys: Sequence[str]) -> RemoveFile:
     """
     values = remove.partition_values
     partition = partition_of(values, keys) if values or (values is not None and not keys) else None
-    return RemoveFile(remove.path, partition, remove.data_change, remove.vector)
+    return RemoveFile(
+        remove.path, partition, remove.data_change, remove.vector, remove.deletion_vector
+    )
