@@ -34,6 +34,10 @@ PAGE: Final = 10_000
 BATCH: Final = 500
 TXNS: Final = 100_000
 SUFFIX: Final = ".parquet"
+FOREIGN: Final = ("_delta_log/", ".hoodie/", "metadata/")
+"""The folders of a location in which another format keeps its own list of files."""
+
+LOOKS: Final = 1_000
 
 Progress = Callable[[int, int], None]
 Why = Literal["released", "orphan"]
@@ -49,11 +53,12 @@ class VacuumedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VacuumReport:
-    """What a vacuum deleted, or would delete if it was a dry run."""
+    """What a vacuum deleted, or would delete if it was a dry run; `note` says what it left out."""
 
     table: TableRow
     dry_run: bool
     files: Sequence[VacuumedFile] = field(repr=False)
+    note: str = ""
 
     @property
     def size(self) -> int:
@@ -86,6 +91,7 @@ class Vacuum:
         self._grace_ms = round(older_than_h * HOUR_MS)
         self._needed: set[int] = set()
         self._seen: dict[int, int] = {}
+        self._note_kept = ""
 
     def run(
         self, *, dry_run: bool = False, progress: Progress = lambda _done, _all: None
@@ -95,12 +101,12 @@ class Vacuum:
         Raises FilesUnknownError if a table whose files the ledger does not list shares the
         location, and FileListError if a commit has a list that cannot be decoded.
         """
-        found = list(self._deletable())
+        found = list(self._deletable(progress))
         # A txn that had ended when it was looked up may have committed after its table was read.
         self._note_later()
         chosen = sorted(each for each in found if self._is_free(each.path))
         if dry_run:
-            return VacuumReport(self._table, dry_run, chosen)
+            return VacuumReport(self._table, dry_run, chosen, self._note_kept)
         gone: list[VacuumedFile] = []
         for at in range(0, len(chosen), BATCH):
             batch = chosen[at : at + BATCH]
@@ -111,16 +117,18 @@ class Vacuum:
                 if self._is_free(each.path) and self._storage.delete(each.path)
             ]
             progress(len(gone), len(chosen))
-        return VacuumReport(self._table, dry_run, gone)
+        return VacuumReport(self._table, dry_run, gone, self._note_kept)
 
-    def _deletable(self) -> Iterator[VacuumedFile]:
+    def _deletable(self, progress: Progress) -> Iterator[VacuumedFile]:
         """Yield the files that nothing needed when they were looked up."""
-        stored = [each for each in self._storage.list() if self._is_candidate(each)]
+        stored = self._candidates()
         if not stored:
             return
         nested = self._note_needed()
         owners = Owners(self._reads, self._now_ms, self._grace_ms)
-        for file in stored:
+        for number, file in enumerate(stored):
+            if not number % LOOKS:
+                progress(number, len(stored))
             name = file.path
             if not self._is_free(name) or any(name.startswith(f"{each}/") for each in nested):
                 continue
@@ -128,8 +136,21 @@ class Vacuum:
                 continue
             if self._reads.file_paths(self._table.table, path_hash(name)):
                 yield VacuumedFile(name, file.size, "released")
-            elif not owners.may_commit(file):
+            elif not self._note_kept and not owners.may_commit(file):
                 yield VacuumedFile(name, file.size, "orphan")
+
+    def _candidates(self) -> Sequence[StoredFile]:
+        """Return the stored files that may go, and note whether another format lists files."""
+        found: list[StoredFile] = []
+        for file in self._storage.list():
+            if file.path.startswith(FOREIGN):
+                self._note_kept = (
+                    f"files that no commit named stay: {file.path.partition('/')[0]} has a list of "
+                    "another format, which may name them"
+                )
+            elif self._is_candidate(file):
+                found.append(file)
+        return found
 
     def _is_candidate(self, file: StoredFile) -> bool:
         """Return whether a file is old enough, and a data file of a folder that is not hidden."""

@@ -36,7 +36,8 @@ def table_vacuum(
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
         vacuum = Vacuum(reads, row, older_than)
-        found = vacuum.run(dry_run=True)
+        with progress_bar("looking", transient=True) as progress:
+            found = vacuum.run(dry_run=True, progress=progress)
         if not dry_run and len(found):
             show(found, "would be deleted")
             confirm(f"delete {len(found)} files of table {row.name}", yes=yes)
@@ -52,11 +53,14 @@ def tell(report: VacuumReport, output: Output, what: str) -> None:
             {
                 "dry_run": report.dry_run,
                 "bytes": report.size,
+                "note": report.note,
                 "files": [each._asdict() for each in report.files],
             },
             output,
         )
         return
+    if report.note:
+        say(report.note)
     for each in report.files:
         typer.echo(f"{each.why:<8} {each.size:>12} {each.path}")
     say(counted(report, what))

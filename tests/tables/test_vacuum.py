@@ -103,6 +103,23 @@ def test_other_files(files: Files, name: str) -> None:
     assert files.names() == {name}
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["_delta_log/00000000000000000007.json", ".hoodie/x.commit", "metadata/v1.metadata.json"],
+)
+def test_list_of_another_format(files: Files, name: str) -> None:
+    """Beside the list of another format only files go that a commit of the ledger removed."""
+    for each in (name, "a.parquet", "removed.parquet", "unknown.parquet"):
+        files.put(each)
+    files.add("a.parquet", "removed.parquet")
+    files.remove("removed.parquet")
+
+    found = files.vacuum()
+    assert in_words(found) == [("removed.parquet", "released")]
+    assert found.note.startswith("files that no commit named stay")
+    assert files.names() == {name, "a.parquet", "unknown.parquet"}
+
+
 def test_hidden_names_of_partitions(files: Files) -> None:
     """A partition column may begin with a line; its folders are no hidden ones."""
     name = files.put("_day=1/orphan.parquet")
