@@ -46,6 +46,7 @@ COMMANDS = {
     "table list",
     "table partitions",
     "table show",
+    "table verify",
     "txn abort",
     "txn list",
     "txn show",

@@ -44,6 +44,12 @@ later(
 later(
     app, "vacuum", "projections.cli.vacuum:table_vacuum", "Delete data files that no reader needs."
 )
+later(
+    app,
+    "verify",
+    "projections.cli.published:table_verify",
+    "Compare the published Delta log of a table with the ledger.",
+)
 
 
 @app.command("list")

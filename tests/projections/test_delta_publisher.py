@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from ledger.cli.answers import Output
 from ledger.core.commands import TableDefinition, TableWrite
 from ledger.log.file_list import AddFile, FileList, listed
 from ledger.tables.data_files import write_rows
 from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
+from projections.cli.published import tell
 from projections.delta.publisher import DeltaPublisher
-from projections.delta.verify import LogReport, verify_log
+from projections.delta.verify import LogFinding, LogReport, verify_log
 from tests.core.parts import footprint
 from tests.projections.filing import commit
 from tests.projections.test_delta_log_writer import content
@@ -125,3 +127,15 @@ def test_verify(tmp_path: Path) -> None:
     assert kinds == [(0, "missing"), (1, "differs")]
     assert not found.is_clean
     assert verify_log(lake.events, lake.table + 1).is_clean
+
+
+@pytest.mark.parametrize("output", list(Output))
+def test_told(capsys: pytest.CaptureFixture[str], output: Output) -> None:
+    """The command names each version that is not right, and why the table stopped."""
+    finding = LogFinding(1, "differs", "/lake/t/_delta_log/1.json")
+    tell("t", LogReport(2, (finding,), "version 2: the layout"), output)
+
+    said = capsys.readouterr().out
+    assert "/lake/t/_delta_log/1.json" in said
+    assert "differs" in said
+    assert "version 2: the layout" in said
