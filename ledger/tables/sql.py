@@ -174,6 +174,13 @@ class SqlPlace:
         return self._reads.position() if position is None else position
 
     def _scan(self, named: NamedTable, row: TableRow, position: int) -> Scan:
+        """Return what a query needs of a table; raises UnknownTableError before there was one."""
+        if self._reads.definition(row.table, position) is None:
+            raise UnknownTableError(
+                f"table {row.name} did not exist at position {position}; it came at {row.created}",
+                reason=Reason.UNKNOWN_TABLE.value,
+                subject=row.table,
+            )
         state = state_of(self._reads, row, position)
         columns = state.schema.columns
         wanted = [

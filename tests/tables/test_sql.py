@@ -168,6 +168,16 @@ def test_versions_of_two_tables(lake: Ledger) -> None:
         lake.sql("SELECT * FROM planes, db.flights", version=1)
 
 
+def test_before_the_table(lake: Ledger, tmp_path: Path) -> None:
+    """A table that did not exist at a position is no empty table there."""
+    before = lake.token
+    lake.create_table("later", [("id", "int")], location=str(tmp_path / "later"))
+
+    assert rows(lake, "SELECT * FROM later") == []
+    with pytest.raises(errors.UnknownTableError, match="did not exist at position"):
+        lake.sql("SELECT * FROM later", position=before)
+
+
 def test_forms_of_an_answer(lake: Ledger) -> None:
     """An answer is Arrow, pandas, polars and plain rows."""
     found = lake.sql("SELECT kind FROM planes ORDER BY kind")
