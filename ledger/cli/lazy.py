@@ -10,6 +10,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ledger.cli.loading import ended_at_once
+from ledger.errors import SettingsError
+
+EXTRAS: Final = {"pyarrow": "arrow", "duckdb": "arrow"}
+"""The extra of each library that some commands need."""
 
 _LATER: Final[dict[str, dict[str, "Later"]]] = {}
 """The commands of each group, by the name of the group and their own."""
@@ -25,8 +29,16 @@ class Later(TyperCommand):
     def load(self) -> Any:
         """Return the command itself; Ctrl-C while its modules load ends the process."""
         module, _, attribute = self._target.partition(":")
-        with ended_at_once():
-            found = getattr(import_module(module), attribute)
+        try:
+            with ended_at_once():
+                found = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as missing:
+            if missing.name not in EXTRAS:
+                raise
+            raise SettingsError(
+                f"{self.name} needs {missing.name}, which is not installed: "
+                f"pip install 'lakeledger[{EXTRAS[missing.name]}]'"
+            ) from missing
         if isinstance(found, typer.Typer):
             command: Any = typer.main.get_group(found)
             command.help = self.help

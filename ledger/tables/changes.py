@@ -18,6 +18,7 @@ from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import whole
 from ledger.sdk.reading import check_listed, known_row
 from ledger.sdk.receipt import Token
+from ledger.sdk.txn_rows import check_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,6 +101,7 @@ class CommitChanges:
 
         Raises UnreadableTableError for a file that was deleted since.
         """
+        check_arrow()
         import pyarrow as pa  # noqa: PLC0415 - loads Arrow
 
         from ledger.tables.changed_rows import CommitRows  # noqa: PLC0415
@@ -163,6 +165,7 @@ class ChangeFeed:
 
         All rows have the columns that the table has at the call.
         """
+        check_arrow()
         import pyarrow as pa  # noqa: PLC0415 - loads Arrow
 
         from ledger.tables.changed_rows import CommitRows  # noqa: PLC0415

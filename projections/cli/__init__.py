@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
         f"{__name__}.cleaning:clean",
         "Record what compaction removed: no file under these ids can be reached any more.",
     )
-    later(app, "sql", f"{__name__}.sql:sql", "Answer a query over tables, in DuckDB's SQL.")
+    later(app, "sql", f"{__name__}.sql:sql", "Answer a query over tables, all as of one position.")
     for name, where, what in (
         ("anomaly", "anomalies", "Look at anomalies in commits, and acknowledge them."),
         ("cache", "cache", "Look at a metadata cache, and read from it."),

@@ -34,7 +34,12 @@ FILES_MAX = 1_000
 
 app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
 app.command("changes")(table_changes)
-later(app, "optimize", "projections.cli.vacuum:table_optimize", "Put small files into larger ones.")
+later(
+    app,
+    "optimize",
+    "projections.cli.vacuum:table_optimize",
+    "Put the rows of small files, and of files with deleted rows, into larger files.",
+)
 later(
     app,
     "partitions",
@@ -42,7 +47,10 @@ later(
     "List the partitions of a table, with their files, bytes and rows.",
 )
 later(
-    app, "vacuum", "projections.cli.vacuum:table_vacuum", "Delete data files that no reader needs."
+    app,
+    "vacuum",
+    "projections.cli.vacuum:table_vacuum",
+    "Delete the data files that no reader needs: removed ones, and ones that no commit named.",
 )
 later(
     app,
