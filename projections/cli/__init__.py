@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
         serve,
         "publisher",
         f"{__name__}.publisher_role:serve_publisher",
-        "Write the Delta logs of published tables, for every engine that reads Delta.",
+        "Write a Delta log for every table whose property `lakeledger.publish` is `delta`.",
     )
     later(
         app,

@@ -44,7 +44,7 @@ later(
     app,
     "partitions",
     "projections.cli.table_partitions:table_partitions",
-    "List the partitions of a table, with their files, bytes and rows.",
+    "List the partitions that have files in a table, or had some, with files, bytes and rows.",
 )
 later(
     app,
@@ -56,7 +56,7 @@ later(
     app,
     "verify",
     "projections.cli.published:table_verify",
-    "Compare the published Delta log of a table with the ledger.",
+    "Compare the published Delta log of a table with the ledger, version by version.",
 )
 
 
