@@ -187,7 +187,9 @@ def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Ano
     if files is None:
         yield Anomaly(part.table, "unreadable_list")
         return
-    table = ChangedTable(part.table, position, batch, ChangedPartitions(batch, part.table))
+    definition = applied.tables[part.table].table.definition
+    partitions = ChangedPartitions(batch, part.table, definition)
+    table = ChangedTable(part.table, position, batch, partitions)
     yield from removed(table, files)
     yield from added(table, part, files)
     table.partitions.settle()

@@ -30,6 +30,7 @@
 | `L` table, v., n    | a chunk of the files that a version added and removed     | files      |
 | `A` table, n        | partition n: its values, and sums of its live files       | files      |
 | `B` table, p., val. | the number of these values of the columns since p         | files      |
+| `I` table, p., key, n | partition n has a value with this key, in a column since p | files    |
 | `E` table           | how many partitions have a number                         | files      |
 | `F` table           | where its partition columns last changed                  | tables     |
 | `z` position, n     | an anomaly: table, kind, path, vector                     | files      |
@@ -88,6 +89,7 @@ REMOVED_FILE: Final = b"d"
 REMOVED_FROM: Final = b"R"
 PARTITION: Final = b"A"
 PARTITION_NUMBER: Final = b"B"
+PARTITION_VALUE: Final = b"I"
 PARTITIONS: Final = b"E"
 PARTITIONED: Final = b"F"
 PATH: Final = b"p"

@@ -3,21 +3,29 @@
 A partition is the values as the log has them, and the position at which the partition columns of
 its table had changed last: the same values of former columns are another partition. It has a
 number within its table, from 1 in the order of the first adds. Its files stand under that number,
-so a read finds them without passing over other files. A partition keeps its row when its last file
+so a read finds them without passing over other files. A partition is found by each of its values,
+as their types compare them. A partition keeps its row when its last file
 goes, because earlier positions can still be read.
 
 Rows of a file are counted from its statistics, less the rows that its deletion vector marks. They
 are unknown without statistics.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import blake2b
 from typing import Final
 
+from ledger.core.commands import TableDefinition
+from ledger.core.partitions.keys import Key, PartitionSchema, key_of
 from ledger.core.partitions.names import Values, partition_text
+from ledger.core.state.traits import traits_of
 from projections.rows.keys import (
     LIVE_FILE,
     PARTITION,
     PARTITION_NUMBER,
+    PARTITION_VALUE,
     PARTITIONED,
     PARTITIONS,
     Fields,
@@ -27,12 +35,15 @@ from projections.rows.keys import (
     reader_of,
     value,
 )
+from projections.rows.packing import INT_BYTES, pack
 from projections.store.batch import Batch
 
 # A number beyond 64 bits is no JSON number here, so it becomes a text.
 NUMBER_END: Final = 2**63
 # Statistics that report more rows are wrong.
 ROWS_MAX: Final = 2**53
+OTHER_COLUMNS: Final = bytes(INT_BYTES)
+NOTHING: Final = b""
 # More brackets may be nested too deeply to be read, depending on the caller.
 BRACKETS_MAX: Final = 500
 
@@ -132,9 +143,10 @@ class ChangedPartition:
 class ChangedPartitions:
     """The partitions of a table while a commit changes them; `settle` puts their rows."""
 
-    def __init__(self, batch: Batch, table: int) -> None:
+    def __init__(self, batch: Batch, table: int, definition: TableDefinition) -> None:
         self._batch = batch
         self._table = table
+        self._definition = definition
         self._by_number: dict[int, ChangedPartition] = {}
         self._by_values: dict[Values, ChangedPartition] = {}
 
@@ -175,6 +187,9 @@ class ChangedPartitions:
         number = 1 if last is None else read_value(last) + 1
         self._batch.put(number_key(PARTITIONS, self._table), value(number))
         self._batch.put(key, value(number))
+        for found in value_keys(values, traits_of(self._definition).schema):
+            index = pair_key(PARTITION_VALUE, self._table, partitioned) + found
+            self._batch.put(index + pack(number), NOTHING)
         fields = PartitionFields(values=values, partitioned=partitioned)
         made = self._by_number[number] = ChangedPartition(self._table, number, fields)
         return made
@@ -183,3 +198,29 @@ class ChangedPartitions:
 def partition_key(table: int, partitioned: int, values: Values) -> bytes:
     """Return the key under which the number of a partition is found by its values."""
     return pair_key(PARTITION_NUMBER, table, partitioned) + partition_text(values).encode()
+
+
+def value_keys(values: Values, schema: PartitionSchema) -> Iterator[bytes]:
+    """Yield the keys by which a partition is found: one for each column.
+
+    Values of other columns than those of the schema have one key of their own.
+    """
+    if len(values) != len(schema):
+        yield OTHER_COLUMNS
+        return
+    for column, (own, (_, kind)) in enumerate(zip(values, schema, strict=True)):
+        yield value_key(column, key_of(own, kind))
+
+
+def value_key(column: int, key: Key) -> bytes:
+    """Return the bytes for the value of a column; equal values have equal bytes.
+
+    Different values may have equal bytes too, so what is found must be judged.
+    """
+    if isinstance(key, int | float | Decimal):
+        text = f"number {hash(key)}"  # Equal numbers of different types have equal hashes.
+    else:
+        text = f"{type(key).__name__} {key}"
+    # A condition may hold a text that is not UTF-8; no value equals it.
+    data = f"{column} {text}".encode(errors="surrogatepass")
+    return blake2b(data, digest_size=INT_BYTES).digest()

@@ -5,6 +5,7 @@ txns, with chunks staged before, and now and then with a list that cannot be or 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from json import loads
 from random import Random
 
 from hypothesis import strategies as st
@@ -138,7 +139,9 @@ def drawn_files(draw: Draw) -> Footprint:
         lists = anywhere(lists, draw)
     if not draw.mostly(80):
         lists = unchanged(lists)
-    return listed(said._replace(operation=said.operation or "WRITE"), lists)
+    listing = listed(said._replace(operation=said.operation or "WRITE"), lists)
+    # A decision refuses values of other columns where the footprint names them.
+    return listing._replace(adds=[each for each in listing.adds if len(loads(each)) == 1])
 
 
 def anywhere(files: FileList, draw: Draw) -> FileList:

@@ -6,18 +6,21 @@ from itertools import groupby
 import pytest
 from hypothesis import given
 
+from ledger.core.commands import TableWrite
+from ledger.core.events.events import TxnCommitted
 from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
 from ledger.reads.port import FileRow, PartitionRow, Reads
-from ledger.sdk.reading import may_concern
+from ledger.sdk.reading import condition_of, may_concern
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
+from projections.rows.partitions import value_keys
 from projections.store.memory import MemoryStore
 from projections.store.port import digest
 from tests.core.histories import Step
 from tests.core.parts import above, equals, footprint, table_of
-from tests.driver import Driver, write
+from tests.driver import Driver
 from tests.oracle.reads import StateReads
 from tests.projections.filing import filed, filings, texts
 from tests.projections.followed import PATIENT, Followed, rows_of
@@ -46,12 +49,12 @@ def written(
     removes: Sequence[RemoveFile] = (),
 ) -> int:
     """Commit files; return the position."""
-    part = write(table)._replace(
-        read_at=domain.head.position,
-        writes=(),
-        footprint=listed(footprint(), FileList(adds, removes)),
-    )
-    return domain.commit(session, 0, part).control.position
+    # Decisions refuse values of other columns only where the footprint names them.
+    said = listed(footprint(), FileList(adds, removes))._replace(adds=[])
+    part = TableWrite(table, domain.head.position, (), said)
+    event = domain.commit(session, 0, part)
+    assert isinstance(event.body, TxnCommitted)
+    return event.control.position
 
 
 def add(path: str, *values: str | None, rows: int | None = 5, size: int = 10) -> AddFile:
@@ -265,3 +268,75 @@ def test_same_rows_however_batched() -> None:
     for record in driver.records:
         fold.feed([record])
     assert digest(one_by_one.store) == digest(rows_of(driver))
+
+
+TYPED = table_of(
+    ("i", "int"), ("s", "string"), ("d", "decimal(6,2)"), ("f", "double"), ("b", "boolean"),
+    ("day", "date"), ("at", "timestamp"), ("v", "varchar(9)"),
+    by=["i", "s", "d", "f", "b", "day", "at", "v"],
+)  # fmt: skip
+SPELLED: Sequence[tuple[str | None, ...]] = [
+    ("1", "a", "1.00", "1.0", "true", "2024-01-01", "2024-01-01 00:00:00", "a"),
+    ("01", "A", "1", "1", "TRUE", "2024-1-1", "2024-01-01T00:00:00Z", "A"),
+    ("+1", "", "1.0", "1e0", "1", "2024", "2024-01-01 01:00:00+01:00", ""),
+    (None, None, None, None, None, None, None, None),
+    ("x", "\u00e9", "x", "NaN", "x", "x", "x", "x"),
+    ("2", "b", "2.50", "-0.0", "false", "2024-02-01", "2024-06-01 00:00:00", "b"),
+    ("3", "c", "2.5", "0.0", "f", "2024-02-02", "2023-12-31 23:00:00", "c"),
+]
+ASKED = (
+    "i = 1", "i = 1L", "i = 1.0D", "i = CAST(1 AS decimal(4,1))", "i IN (2, 3, NULL)", "i <=> NULL",
+    "s = 'a'", "s = 'é'", "s = ''", "s IS NULL", "d = 1", "d = 2.5", "d IN (1.00, 7)", "f = 1",
+    "f = 0", "b", "NOT b", "b = true", "day = DATE'2024-01-01'", "at = TIMESTAMP'2024-01-01'",
+    "at = TIMESTAMP'2024-01-01T00:00:00Z'", "v = 'a'", "i = 1 AND s = 'A'", "i = 1 OR s = 'b'",
+    "i = 9", "i = 1 AND i = 2", "CAST(s AS int) = 1", "s = '\ud800'",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Paris"])
+@pytest.mark.parametrize("asked", ASKED, ids=ascii)
+def test_partitions_by_value(asked: str, zone: str) -> None:
+    """Partitions are found by a value of any type, however it is spelled, in any time zone."""
+    domain = Driver()
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=TYPED)
+    files = [add(str(number), *values) for number, values in enumerate(SPELLED)]
+    odd = [add("less", "1"), add("more", *SPELLED[0], "1")]
+    place = written(domain, session, table, [*files, *odd])
+    reads = StoreReads(rows_of(domain))
+    row = reads.table(table)
+    assert row is not None
+    where = condition_of(asked, reads, row, place, zone=zone)
+
+    found = reads.files(table, where=where)
+    assert list(found) == filtered(reads, table, where, place)
+    assert {"less", "more"} <= {each.path for each in found}
+
+
+KEYS = [
+    ["7758eb227e5bb12d", "bcb93613a4bf1cf8", "0e081c4c3e1f3068", "25c7e27d122deff9"],
+    ["be013d4897f5dd0e", "833bcabb2220fb1d", "4e05bc83871b2a05", "dadf6cfc2f393ff5"],
+]
+
+
+def test_keys_of_values() -> None:
+    """The bytes by which a value is found stay what they are: stores are full of them."""
+    schema = (("i", "int"), ("s", "string"), ("d", "decimal(6,2)"), ("at", "timestamp"))
+    values = ("7", "a", "2.50", "2024-01-01 00:00:00")
+    other = (None, "", "x", "x")
+    found = [[each.hex() for each in value_keys(each, schema)] for each in (values, other)]
+    assert found == KEYS
+    assert list(value_keys(("1",), schema)) == [bytes(8)]
+
+
+def test_cost_by_value() -> None:
+    """Where a condition names a value, the other partitions cost nothing."""
+    store = CountingStore()
+    domain = Followed(store)
+    session = domain.open_session()
+    table = domain.create_table(session, "t", made=BY_DAY)
+    written(domain, session, table, [add(str(day), str(day)) for day in range(300)])
+    reads = domain.reads
+
+    assert store.cost(lambda: reads.files(table, where=DAY_1)) <= 20
+    assert store.cost(lambda: reads.files(table, where=above("day", "298"))) >= 300
