@@ -14,6 +14,7 @@ are unknown without statistics.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
@@ -166,19 +167,24 @@ class ChangedPartitions:
 
     def settle(self) -> None:
         """Put the rows of all changed partitions."""
-        for number, changed in self._by_number.items():
-            key = pair_key(PARTITION, self._table, number)
+        keys = {pair_key(PARTITION, self._table, each): each for each in self._by_number}
+        ordered = sorted(keys)
+        for key, data in zip(ordered, self._batch.get_many(ordered), strict=True):
+            changed = self._by_number[keys[key]]
             fields = changed.fields
             if fields is None:
-                data = self._batch.get(key)
-                assert data is not None, f"partition {number} of table {self._table} has no row"
+                assert data is not None, f"partition {keys[key]} of table {self._table} has no row"
                 fields = read_partition(data)
             fields.change(changed.sums)
             self._batch.put(key, fields.value())
 
-    def _found_or_made(self, values: Values) -> ChangedPartition:
+    @cached_property
+    def _partitioned(self) -> int:
         since = self._batch.get(number_key(PARTITIONED, self._table))
-        partitioned = 0 if since is None else read_value(since)
+        return 0 if since is None else int(read_value(since))
+
+    def _found_or_made(self, values: Values) -> ChangedPartition:
+        partitioned = self._partitioned
         key = partition_key(self._table, partitioned, values)
         known = self._batch.get(key)
         if known is not None:
