@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import Any, Final, Self, TypeVar
 from warnings import warn
 
@@ -32,6 +33,7 @@ from ledger.sdk.channel import LINES, Channel, frozen
 from ledger.sdk.client_files import LedgerFiles
 from ledger.sdk.client_rows import LedgerRows
 from ledger.sdk.client_tables import LedgerTables
+from ledger.sdk.definitions import location_of
 from ledger.sdk.given import check_list, check_name_of
 from ledger.sdk.names import TableLike, TableNames, listed
 from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
@@ -70,6 +72,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
         clock: Clock | None = None,
         open_channel: Callable[[Log, int], Channel] = Channel.open,
         time_zone: ZoneLike = "UTC",
+        warehouse: str = "",
     ) -> None:
         if log is None or open_reads is None or isinstance(log, str):
             raise TypeError(
@@ -92,7 +95,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
         )
         origin = Token(created.ledger, created.domain, 0)
         self._view = View(self._channel, origin, open_reads, self._settings.timeout_s, zone)
-        self._names = TableNames(self._view, self._channel.tail, catalog)
+        self._names = TableNames(self._view, self._channel.tail, catalog, warehouse)
         self._own = ExitStack()
         atexit.register(self._close_at_exit)
 
@@ -110,22 +113,21 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
         lease_s: float | None = None,
         log: Log | None = None,
         time_zone: ZoneLike = "UTC",
+        warehouse: str | PathLike[str] | None = None,
     ) -> Self:
         """Connect to a ledger: the named one, else the one of the environment or of this host.
 
         `client` holds librdkafka settings, such as the login; by default LAKELEDGER_CLIENT_CONFIG
         names a file with them. `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else
         `main`). `reads` answers reads; by default the rows of this host do, or `HttpReads` if
-        LAKELEDGER_READS_URL is set. `log` replaces Kafka in tests. The caller closes both.
+        LAKELEDGER_READS_URL is set. `log` replaces Kafka in tests. The caller closes both. New
+        tables without a location lie below `warehouse` (LAKELEDGER_WAREHOUSE, else a folder beside
+        the rows of a ledger of this machine). Conditions are read in `time_zone`.
 
-        Every call waits `timeout_s` for its answer. `time_zone` says how conditions read timestamps
-        without a zone. The session ends with its open txns if this process is silent for `lease_s`,
-        0.5 to 86,400 s (LAKELEDGER_LEASE_S, else the ledger's, 10 s). No beat is sent while a call
-        in C, such as a long sort, holds the interpreter's lock.
+        Every call waits `timeout_s`. Open txns end after `lease_s` of silence, 0.5 to 86,400 s (by
+        default LAKELEDGER_LEASE_S, else the ledger's); a long call in C is silence too.
 
-        Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away,
-        ValueError for an impossible timeout, lease or zone, and TypeError for a name that is not
-        text.
+        Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
         settings = ClientSettings(timeout_s=checked_timeout(timeout_s), lease_s=lease_s)
         address = None
@@ -135,12 +137,12 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
                 from ledger.config.config import load  # noqa: PLC0415 - only where no log is given
                 from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
-                address = find_address(bootstrap, ledger)
+                address, configured = find_address(bootstrap, ledger), load().settings
                 where = address.bootstrap, address.ledger
-                configured = load().settings
                 client = configured.client() if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
+                warehouse = warehouse or configured.warehouse or address.warehouse
                 log = (make_log := partial(KafkaLog, *where, client=client))()
                 own.callback(log.close)
                 open_channel = LINES.opener((where, frozen(client)), make_log)
@@ -152,6 +154,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
                 settings=settings,
                 open_channel=open_channel,
                 time_zone=time_zone,
+                warehouse=location_of(warehouse or ""),
             )
             if reads is None:
                 own.callback(connected._view.close)

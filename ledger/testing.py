@@ -183,10 +183,12 @@ class InMemoryLedger:
         settings: ClientSettings | None = None,
         log: Log | None = None,
         time_zone: ZoneLike = "UTC",
+        warehouse: str = "",
     ) -> Ledger:
         """Return a client of this ledger, as if in another process.
 
-        `log` is the log as that process sees it, if it does not see every record.
+        `log` is the log as that process sees it, if it does not see every record. `warehouse` is
+        the folder of new tables without a location.
         """
         ledger = Ledger(
             self.log if log is None else log,
@@ -197,6 +199,7 @@ class InMemoryLedger:
             clock=self.clock,
             open_channel=open_channel,
             time_zone=time_zone,
+            warehouse=warehouse,
         )
         self._ledgers.append(ledger)
         return ledger

@@ -46,6 +46,13 @@ class Address:
     store: Path | None = None
     reads_url: str | None = None
 
+    @property
+    def warehouse(self) -> str:
+        """The folder of new tables of a ledger that is up on this machine, "" for another one."""
+        folder = self.store.parent if self.store is not None else None
+        is_here = folder is not None and (folder / FILE_NAME).exists()
+        return str(folder / "warehouse") if folder is not None and is_here else ""
+
     def write(self, folder: Path) -> None:
         """Write the address into the folder of the ledger; a reader finds all of it or nothing."""
         store = None if self.store is None else str(self.store)

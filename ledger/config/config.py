@@ -53,6 +53,7 @@ class Settings(BaseModel):
         store: the folder of the rows; the follower writes them, others of this host read them.
         reads_url: where a follower of another host answers HTTP, in the place of `store`.
         home: where ledgers of this machine keep their data.
+        warehouse: the folder, or the URI, below which new tables without a location lie.
         lease_s: how long sessions of clients here may be silent; by default the ledger's lease.
         client_config: a file of settings for librdkafka, such as the login; see `client_config`.
     """
@@ -65,6 +66,7 @@ class Settings(BaseModel):
     store: Path | None = None
     reads_url: str | None = None
     home: Path | None = None
+    warehouse: str | None = None
     lease_s: float | None = None
     client_config: Path | None = None
     sequencer: SequencerSettings = SequencerSettings()

@@ -15,7 +15,7 @@ from ledger.delta.fields import (
     ActionFields,
     BeyondError,
     ShapeError,
-    extras_of,
+    descriptor_of,
     is_number,
     is_signed_number,
     is_text,
@@ -25,7 +25,7 @@ from ledger.delta.fields import (
     vector_of,
     whole_number,
 )
-from ledger.log.file_extras import NO_EXTRAS, FileExtras
+from ledger.log.file_extras import DeletionVector
 
 READER_VERSION_MAX: Final = 3
 # The features whose meaning for a reader of the log is known: deletion vectors, names of columns,
@@ -64,7 +64,7 @@ class DeltaAdd(NamedTuple):
     data_change: bool
     stats: str
     vector: str
-    extras: FileExtras = NO_EXTRAS
+    deletion_vector: DeletionVector | None = None
 
 
 class DeltaRemove(NamedTuple):
@@ -74,7 +74,7 @@ class DeltaRemove(NamedTuple):
     partition_values: PartitionValues | None
     data_change: bool
     vector: str
-    extras: FileExtras = NO_EXTRAS
+    deletion_vector: DeletionVector | None = None
 
 
 File = TypeVar("File", DeltaAdd, DeltaRemove)
@@ -157,7 +157,7 @@ def take_add(commit: DeltaCommit, fields: ActionFields) -> None:
         commit.is_checkpoint or fields.flag("dataChange"),
         stats_of(fields),
         vector_of(fields),
-        extras_of(fields),
+        descriptor_of(fields),
     )
     take_file(commit.adds, add, "added")
 
@@ -169,7 +169,7 @@ def take_remove(commit: DeltaCommit, fields: ActionFields) -> None:
         partition_values_of(fields) if fields.get("partitionValues") is not None else None,
         fields.flag("dataChange", default=True),
         vector_of(fields),
-        extras_of(fields),
+        descriptor_of(fields),
     )
     if not commit.is_checkpoint:
         take_file(commit.removes, remove, "removed")

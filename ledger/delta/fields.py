@@ -8,7 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
-from ledger.log.file_extras import DeletionVector, FileExtras, Tags
+from ledger.log.file_extras import DeletionVector
 
 BITS: Final = 63
 WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
@@ -59,10 +59,6 @@ class ActionFields:
         if not is_number(found):
             raise self.odd(key, "whole number")
         return int(found)
-
-    def number_or_none(self, key: str) -> int | None:
-        """Return a whole number as `number` does, None if it is missing."""
-        return None if self._fields.get(key) is None else self.number(key)
 
     def amount(self, key: str, *, default: int | None = None) -> int:
         """Return a whole number as `number` does, 0 for a negative one: it means not known."""
@@ -196,18 +192,6 @@ def descriptor_of(fields: ActionFields) -> DeletionVector | None:
         return None
     return DeletionVector(
         found["storageType"], found["pathOrInlineDv"], found.get("offset"), size, rows
-    )
-
-
-def extras_of(fields: ActionFields) -> FileExtras:
-    """Return the deletion vector, the tags and the row ids of a file."""
-    tags = fields.values("tags") if fields.get("tags") is not None else {}
-    fields.check_listed("tags", [*tags, *tags.values()])
-    return FileExtras(
-        descriptor_of(fields),
-        Tags(tags),
-        fields.number_or_none("baseRowId"),
-        fields.number_or_none("defaultRowCommitVersion"),
     )
 
 

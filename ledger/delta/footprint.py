@@ -70,7 +70,7 @@ def added(add: DeltaAdd, keys: Sequence[str]) -> AddFile:
         add.data_change,
         add.stats,
         add.vector,
-        *add.extras,
+        add.deletion_vector,
     )
 
 
@@ -81,4 +81,6 @@ def removed(remove: DeltaRemove, keys: Sequence[str]) -> RemoveFile:
     """
     values = remove.partition_values
     partition = partition_of(values, keys) if values or (values is not None and not keys) else None
-    return RemoveFile(remove.path, partition, remove.data_change, remove.vector, *remove.extras)
+    return RemoveFile(
+        remove.path, partition, remove.data_change, remove.vector, remove.deletion_vector
+    )

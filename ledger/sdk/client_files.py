@@ -3,17 +3,17 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite, TxnType
 from ledger.core.limits import FOOTPRINT_BYTES_MAX
-from ledger.errors import ConflictError, SnapshotTooOldError
+from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
 from ledger.sdk.explain import name_conflict
-from ledger.sdk.given import check_list, shown
-from ledger.sdk.given_files import AddLike, added_files, columns_of, several
-from ledger.sdk.names import TableLike, TableNames
-from ledger.sdk.reading import TableFiles, read_table
-from ledger.sdk.receipt import Receipt, Token, receipt_of
+from ledger.sdk.given import check_arrow, check_list, shown
+from ledger.sdk.given_files import added_files, are_rows, columns_of, several
+from ledger.sdk.names import TableLike, TableNames, TableStanding
+from ledger.sdk.reading import TableFiles, known_row, read_table
+from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.sdk.refusals import check_done
 from ledger.sdk.session import UNNUMBERED, CommandAnswer
 from ledger.sdk.skipping import told
@@ -32,7 +32,7 @@ APPEND_ATTEMPTS: Final = 3
 class Appended(NamedTuple):
     """The arguments of an append, as they were given."""
 
-    files: Sequence[AddLike]
+    files: Sequence[Any]
     app: AppVersion | None
     operation: str
 
@@ -45,6 +45,10 @@ class LedgerFiles:
 
     @abstractmethod
     def _ask(self, command: SessionCommand) -> CommandAnswer: ...
+
+    @abstractmethod
+    def outcome(self, session: int, n: int) -> Outcome:
+        """Return the first answer to a command, or that it has no answer yet."""
 
     @abstractmethod
     def begin(
@@ -86,13 +90,17 @@ class LedgerFiles:
     def append(
         self,
         table: TableLike,
-        files: Iterable[AddLike],
+        rows: Any,
         app: AppVersion | tuple[str, int] | None = None,
         *,
         operation: str = "WRITE",
         level: str | None = None,
+        evolve: bool = False,
     ) -> Receipt:
-        """Add files to a table of layout `listed`: open and commit a txn in one round trip.
+        """Add rows, or files, to a table of layout `listed`: a whole txn in one round trip.
+
+        `rows` and `evolve` are as for `Transaction.insert`; they need the extra `arrow`. A list of
+        paths or of `AddFile` adds files that are written already.
 
         `app` is name and version of an application. If the table has that version or a later one,
         nothing is done and the receipt is `skipped`, so a batch that is sent again is applied once.
@@ -104,8 +112,11 @@ class LedgerFiles:
         row of it. After OutcomeUnknownError ask `outcome` before you repeat the call, unless `app`
         is given.
         """
-        made = Appended(list(several(files)), None if app is None else AppVersion(*app), operation)
+        progress = None if app is None else AppVersion(*app)
         asked = level_named(level)
+        if are_rows(rows):
+            return self._append_rows(table, rows, progress, operation, level, evolve=evolve)
+        made = Appended(list(several(rows)), progress, operation)
         # The second lookup is as new as the refusal, so it can hardly be too old again.
         for _ in range(APPEND_ATTEMPTS - 1):
             with suppress(SnapshotTooOldError):
@@ -125,9 +136,49 @@ class LedgerFiles:
                 raise TypeError(f"each write must be a TableWrite, got {shown(each)}")
         return self._commit(made, level_named(level))
 
-    def _append(self, table: TableLike, made: Appended, level: str) -> Receipt:
-        """Append to a table as it is now."""
-        number, row, position = self._names.look_up(table)
+    def _append_rows(
+        self,
+        table: TableLike,
+        rows: Any,
+        app: AppVersion | None,
+        operation: str,
+        level: str | None,
+        *,
+        evolve: bool,
+    ) -> Receipt:
+        """Write rows into files, and append these; if no commit names them they are deleted."""
+        check_arrow()
+        from ledger.tables.appending import NewRows  # noqa: PLC0415 - loads Arrow
+
+        if evolve:
+            with self.begin(level=level) as txn:
+                txn.insert(table, rows, evolve=True)
+                txn.operation(table, operation)
+                if app is not None:
+                    txn.app(*app)
+                return txn.commit()
+        standing = self._names.look_up(table)
+        row = standing.row or known_row(self._view.reads(), standing.table)
+        new = NewRows(row, rows)
+        made = Appended(new.files, app, operation)
+        try:
+            receipt = self._append(row, made, level_named(level), standing)
+        except OutcomeUnknownError as error:
+            if is_refused(self.outcome(error.session, error.n)):
+                new.discard()
+            raise
+        except RefusedError:
+            new.discard()
+            raise
+        if receipt.skipped:
+            new.discard()
+        return receipt
+
+    def _append(
+        self, table: TableLike, made: Appended, level: str, found: TableStanding | None = None
+    ) -> Receipt:
+        """Append to a table as it is now, or as it was found."""
+        number, row, position = found or self._names.look_up(table)
         kept = list(added_files(made.files, columns_of(row), data_change=True))
         writes = DeclaredWrites(position)
         writes.writer(number).add(kept)
@@ -158,3 +209,8 @@ class LedgerFiles:
         apps = {app for each in writes if each.footprint for app in each.footprint.apps}
         tables = [each.table for each in writes]
         return told(receipt_of(answer, self._view.origin), self._view, sorted(apps), tables)
+
+
+def is_refused(outcome: Outcome) -> bool:
+    """Tell whether a commit was answered, and did nothing."""
+    return outcome.is_known and outcome.answer != "TxnCommitted"

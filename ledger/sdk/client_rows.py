@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ledger.sdk.given import check_arrow
 from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike
-from ledger.sdk.txn_rows import check_arrow
 from ledger.sdk.view import View
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 from ledger.core.commands import (
     AlterTable,
@@ -12,6 +12,7 @@ from ledger.core.commands import (
     RenameTable,
     SessionCommand,
     TableDefinition,
+    TxnType,
 )
 from ledger.core.events.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.lists.valid_lists import ValidWriteIdList
@@ -21,19 +22,21 @@ from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_n
 from ledger.reads.port import TableRow
 from ledger.sdk.definitions import (
     Change,
-    ColumnLike,
     TableChanges,
     TableOptions,
     changed,
     operation_of,
+    placed,
     table_definition,
 )
+from ledger.sdk.given_files import are_rows, is_schema
 from ledger.sdk.names import TableLike, TableNames, check_new_name, created_row
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
 from ledger.sdk.session import UNNUMBERED, CommandAnswer
 from ledger.sdk.sessions import OfOneProcess
+from ledger.sdk.transaction import Transaction
 from ledger.sdk.view import View
 
 ALTER_ATTEMPTS: Final = 10
@@ -54,21 +57,39 @@ class LedgerTables(OfOneProcess):
     _view: View
 
     @abstractmethod
+    def begin(
+        self,
+        type: TxnType = "default",  # noqa: A002 - what Hive calls it
+        *,
+        deadline_s: float | None = None,
+        level: str | None = None,
+    ) -> Transaction:
+        """Open a txn."""
+
+    @abstractmethod
     def _ask(self, command: SessionCommand) -> CommandAnswer: ...
 
     @abstractmethod
     def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt: ...
 
     def create_table(
-        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
+        self, name: str, columns: Any = (), **options: Unpack[TableOptions]
     ) -> TableRow:
-        """Create a table at once; `columns` are pairs of name and Spark SQL type.
+        """Create a table at once, from its columns, or from rows that are inserted as well.
 
-        `TableOptions` has the options, such as `partition_columns`, `layout` and `location`. Raises
-        TableExistsError if the name is taken, and ValueError for an unknown type.
+        `columns` are pairs of name and Spark SQL type, a schema of Arrow, or rows as for
+        `Transaction.insert`: then one commit makes the table and has the rows. `TableOptions` has
+        the options, such as `partition_columns`, `layout` and `location`. Without a location the
+        files lie in a folder of their own below the warehouse (`warehouse` of `connect`).
+
+        Raises TableExistsError if the name is taken, ValueError for an unknown type, and
+        SettingsError for rows or a schema of Arrow without a location and a warehouse.
         """
         check_new_name(name)
-        definition = table_definition(columns, **options)
+        if are_rows(columns) or is_schema(columns):
+            return self._create_with_rows(name, columns, options)
+        warehouse = self._names.warehouse
+        definition = placed(table_definition(columns, **options), warehouse, self.catalog, name)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
         self._names.remember(row, answer.control.position)
@@ -160,6 +181,14 @@ class LedgerTables(OfOneProcess):
     def tables(self) -> Sequence[TableRow]:
         """Return all tables of the ledger's domain."""
         return self._view.reads().tables()
+
+    def _create_with_rows(self, name: str, rows: Any, options: TableOptions) -> TableRow:
+        """Create a table and insert its rows in one commit."""
+        with self.begin() as txn:
+            row = txn.create_table(name, rows, **options)
+            receipt = txn.commit()
+        version = receipt.versions.get(row.table, 0)
+        return row._replace(creator=0, changed=receipt.position, version=version)
 
     def _alter(
         self,

@@ -8,16 +8,18 @@ Only the first word of a column's type is checked, so that a misspelled type fai
 judges the rest. A definition with full columns, as an import gives, may name any type.
 """
 
+import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import PurePath
-from re import match
 from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import SPELLINGS
 from ledger.core.state.traits import known_key
+from ledger.errors import SettingsError
 from ledger.sdk.given import check_list, check_name_of, check_text
 
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
@@ -30,7 +32,7 @@ KNOWN: Final = SPELLINGS.keys() | {
 
 def check_type(column: str, kind: str) -> None:
     """Raise ValueError for a type that neither Spark SQL nor Hive has."""
-    found = match(r"\s*(\w*)", kind)
+    found = re.match(r"\s*(\w*)", kind)
     word = found[1].lower() if found else ""
     if word in KNOWN:
         return
@@ -42,6 +44,9 @@ def check_type(column: str, kind: str) -> None:
 HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
 HIGHEST_ID_DIGITS: Final = 18
 """No id has more digits; a longer number may not fit 64 bits."""
+
+ODD: Final = re.compile(r"[^\w.-]")
+"""What does not stand in the name of a folder that the ledger chooses."""
 
 ColumnLike = Column | tuple[str, str]
 """A column, or its name and Spark SQL type."""
@@ -94,6 +99,13 @@ def table_definition(
         names_of("partition columns", options.get("partition_columns", ())),
         properties_of(options.get("properties", {})),
     )
+
+
+def placed(definition: TableDefinition, warehouse: str, catalog: str, name: str) -> TableDefinition:
+    """Return a definition with a folder below the warehouse, unless it names its own."""
+    if definition.location or definition.kind == "external" or not warehouse:
+        return definition
+    return definition._replace(location=default_location(warehouse, catalog, name))
 
 
 def location_of(location: str | PathLike[str]) -> str:
@@ -307,3 +319,17 @@ def columns_operation(before: Sequence[Column], after: Sequence[Column]) -> str:
     if old.keys() < new.keys():
         return "ADD COLUMNS"
     return "DROP COLUMNS" if new.keys() < old.keys() else "REPLACE COLUMNS"
+
+
+def default_location(warehouse: str, catalog: str, name: str) -> str:
+    """Return a folder of its own for a new table below the warehouse.
+
+    Raises SettingsError without a warehouse.
+    """
+    if not warehouse:
+        raise SettingsError(
+            f"table {name} must have a place for its files: give location=..., or set a warehouse "
+            "for all tables (LAKELEDGER_WAREHOUSE, or warehouse = ... in lakeledger.toml)"
+        )
+    parts = [ODD.sub("_", part) or "_" for part in (catalog, *name.split("."))]
+    return f"{warehouse.rstrip('/')}/{'/'.join(parts)}-{secrets.token_hex(4)}"

@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any
 
 from ledger.core.state.tables import odd_character
+from ledger.errors import SettingsError
 
 
 def check_text(what: str, given: Any) -> None:
@@ -58,3 +59,15 @@ def shown(given: object) -> str:
     """Return the repr of a value, cut if it is long."""
     text = repr(given)
     return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}..."
+
+
+def check_arrow() -> None:
+    """Raise SettingsError if the libraries for rows are not installed."""
+    from importlib.util import find_spec  # noqa: PLC0415 - only statements over rows need it
+
+    missing = [each for each in ("pyarrow", "duckdb") if find_spec(each) is None]
+    if missing:
+        raise SettingsError(
+            f"rows need {' and '.join(missing)}, which are not installed: "
+            "pip install 'lakeledger[arrow]'"
+        )

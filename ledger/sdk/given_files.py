@@ -39,6 +39,24 @@ def several(files: Any) -> Iterable[Any]:
     return files  # type: ignore[no-any-return]
 
 
+def are_rows(given: Any) -> bool:
+    """Tell whether these are rows of some library, or dicts, and not files or columns."""
+    if isinstance(given, Mapping):
+        return bool(given) and all(hasattr(each, "__len__") for each in given.values())
+    if isinstance(given, list | tuple):
+        first = given[0] if given else None
+        return isinstance(first, Mapping) or hasattr(first, "to_pylist")
+    kind = type(given)
+    is_frame = hasattr(kind, "columns") or hasattr(kind, "to_reader") or hasattr(kind, "read_all")
+    is_stream = hasattr(kind, "__arrow_c_stream__") and not hasattr(kind, "dtype")
+    return is_frame or is_stream or bool(getattr(getattr(given, "dtype", None), "names", None))
+
+
+def is_schema(given: Any) -> bool:
+    """Tell whether this is a schema of Arrow."""
+    return hasattr(given, "pandas_metadata") and hasattr(given, "empty_table")
+
+
 def columns_of(row: TableRow | None) -> Columns | None:
     """Return the partition columns of a table, without types if it names no columns.
 

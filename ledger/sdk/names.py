@@ -44,11 +44,15 @@ class TableStanding(NamedTuple):
 
 
 class TableNames:
-    """The names of one catalog as a client knows them; threads may share it."""
+    """The names of one catalog as a client knows them; threads may share it.
 
-    def __init__(self, view: View, tail: Tail, catalog: str) -> None:
+    `warehouse` is the folder of new tables without a location, "" = they have no folder.
+    """
+
+    def __init__(self, view: View, tail: Tail, catalog: str, warehouse: str = "") -> None:
         self.view = view
         self.catalog = catalog
+        self.warehouse = warehouse
         self._tail = tail
         self._rows: dict[int, tuple[TableRow, int]] = {}
         # By name: the id, and the position at which this client gave the name.

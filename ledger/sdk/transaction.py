@@ -52,7 +52,6 @@ from ledger.sdk.txn_files import TxnFiles
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.txn_outcome import found_out, not_found_out
 from ledger.sdk.txn_rows import TxnRows
-from ledger.sdk.txn_tables import TxnTables
 from ledger.sdk.writes import DeclaredWrites, coarse_write
 from ledger.sdk.written_files import WrittenFiles
 
@@ -62,7 +61,7 @@ Status = Literal["open", "committed", "aborted", "unknown"]
 """The status of a txn; `unknown` = commit() got no answer, and commit() again returns it."""
 
 
-class Transaction(TxnFiles, TxnTables, TxnRows):
+class Transaction(TxnFiles, TxnRows):
     """A txn of this process. A `with` block commits it at its end, or aborts it on an error.
 
     Threads may share it. A declaration during another thread's commit is in it, or is refused.

@@ -6,17 +6,17 @@ its condition, so a later commit that changed such rows wins.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.errors import SettingsError
-from ledger.sdk.definitions import Change, TableChanges
+from ledger.sdk.given import check_arrow
 from ledger.sdk.merge_clauses import Assigned, MergeClause, clauses_of
 from ledger.sdk.names import TableLike
-from ledger.sdk.receipt import Receipt, Token
+from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames
+from ledger.sdk.txn_tables import TxnTables
 from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
 from ledger.sdk.written_files import WrittenFiles
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ledger.tables.statements.target import ChangedRows, StatementTable, TxnHand
 
 
-class TxnRows:
+class TxnRows(TxnTables):
     """The part of a txn that deals with rows.
 
     `rows` are an Arrow table, batches or a reader, a frame of pandas or polars, a list of dicts, a
@@ -44,17 +44,6 @@ class TxnRows:
     _writes: DeclaredWrites
     _ending: TxnEnding
     _data: WrittenFiles
-
-    @abstractmethod
-    def alter_table(
-        self,
-        table: TableLike,
-        change: Change | None = None,
-        *,
-        operation: str = "",
-        **changes: Unpack[TableChanges],
-    ) -> Receipt:
-        """Give a table another definition."""
 
     @abstractmethod
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
@@ -221,16 +210,4 @@ class TxnRows:
             alter=self.alter_table,
             write_id=self.write_id,
             valid_ids=self.valid_write_ids,
-        )
-
-
-def check_arrow() -> None:
-    """Raise SettingsError if the libraries for rows are not installed."""
-    from importlib.util import find_spec  # noqa: PLC0415 - only statements over rows need it
-
-    missing = [each for each in ("pyarrow", "duckdb") if find_spec(each) is None]
-    if missing:
-        raise SettingsError(
-            f"rows need {' and '.join(missing)}, which are not installed: "
-            "pip install 'lakeledger[arrow]'"
         )

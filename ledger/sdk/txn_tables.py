@@ -4,8 +4,7 @@ The txn sees its changes at once. Other readers see them after its commit.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ledger.core.commands import (
     AlterTable,
@@ -20,13 +19,16 @@ from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_n
 from ledger.reads.port import TableRow
 from ledger.sdk.definitions import (
     Change,
-    ColumnLike,
     TableChanges,
     TableOptions,
     changed,
+    default_location,
     operation_of,
+    placed,
     table_definition,
 )
+from ledger.sdk.given import check_arrow
+from ledger.sdk.given_files import are_rows, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
@@ -35,6 +37,9 @@ from ledger.sdk.session import UNNUMBERED, CommandAnswer
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
+
+if TYPE_CHECKING:
+    from ledger.tables.appending import RowsOfNewTable
 
 
 class TxnTables:
@@ -83,18 +88,33 @@ class TxnTables:
         return str(self._metadata(table, object_named(what)))
 
     def create_table(
-        self, name: str, columns: Sequence[ColumnLike] = (), **options: Unpack[TableOptions]
+        self, name: str, columns: Any = (), **options: Unpack[TableOptions]
     ) -> TableRow:
-        """Create a table; other readers see it after this txn's commit."""
+        """Create a table; other readers see it after this txn's commit.
+
+        `columns` and the options are as for `Ledger.create_table`.
+        """
         check_new_name(name)
-        definition = table_definition(columns, **options)
-        catalog = self._names.client.catalog
+        catalog, warehouse = self._names.client.catalog, self._names.client.warehouse
+        reader, named = None, columns
+        if are_rows(columns) or is_schema(columns):
+            made = rows_of_new_table(columns)
+            reader, named = made.reader, made.columns
+            if "location" not in options:
+                options["location"] = default_location(warehouse, catalog, name)
+        definition = placed(table_definition(named, **options), warehouse, catalog, name)
         answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
         body = body_as(TableCreated, answer)
         self.note_write_id(body.table, body.write_id)
         row = created_row(answer.control, body)
         self._names.create(row)
+        if reader is not None:
+            self.insert(row, reader)
         return row
+
+    @abstractmethod
+    def insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> Any:
+        """Insert rows into a table."""
 
     def alter_table(
         self,
@@ -148,3 +168,11 @@ class TxnTables:
         is_external = row.definition.kind == "external"
         write_ids = None if is_external else self.valid_write_ids(number)
         return self._view.metadata(Read(number, write_ids, None, what, self.id), self._last)
+
+
+def rows_of_new_table(given: Any) -> "RowsOfNewTable":
+    """Return the columns and the rows of a new table; raises SettingsError without Arrow."""
+    check_arrow()
+    from ledger.tables.appending import RowsOfNewTable  # noqa: PLC0415 - loads Arrow
+
+    return RowsOfNewTable(given)

@@ -16,9 +16,9 @@ from ledger.errors import FileListError, ReaderBehindError
 from ledger.reads.errors import unknown_version
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import whole
+from ledger.sdk.given import check_arrow
 from ledger.sdk.reading import check_listed, known_row
 from ledger.sdk.receipt import Token
-from ledger.sdk.txn_rows import check_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

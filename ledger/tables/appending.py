@@ -1,0 +1,67 @@
+"""New tables and appends: rows in files that a single commit adds, and columns for them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ledger.core.commands import Column
+from ledger.reads.rows import TableRow
+from ledger.sdk.reading import check_listed
+from ledger.sdk.written_files import discard
+from ledger.tables.casts import by_name
+from ledger.tables.data_files import new_writer, write_rows
+from ledger.tables.rows import as_batches, opened
+from ledger.tables.schema import TableSchema
+from ledger.tables.statements.target import check_writable
+from ledger.tables.storage import storage_at
+from ledger.tables.types import sql_type
+
+
+class NewRows:
+    """Rows written into files that no commit names yet.
+
+    Attributes:
+        files: the files to add.
+    """
+
+    def __init__(self, row: TableRow, rows: Any) -> None:
+        check_listed(row)
+        check_writable(row.name, row.definition)
+        self._storage = storage_at(row.definition.location)
+        schema = TableSchema.of(row.definition, row.name, row.table)
+        batches = as_batches(rows, schema)
+        self.files = write_rows(self._storage, schema, batches, writer=new_writer(0))
+
+    def discard(self) -> None:
+        """Delete the files: no commit will name them."""
+        discard(self._storage, [each.path for each in self.files])
+
+
+class RowsOfNewTable:
+    """The columns of a table that is made for rows, or for a schema of Arrow.
+
+    Attributes:
+        columns: the columns, with ids from 1.
+        reader: the rows as batches, None for a schema alone.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self.reader = None if isinstance(given, pa.Schema) else opened(given)
+        schema = given if self.reader is None else self.reader.schema
+        by_name(schema.names, "the columns of a table")
+        self.columns: Sequence[Column] = [
+            column_of(field, number, is_strict=self.reader is None)
+            for number, field in enumerate(schema, start=1)
+        ]
+
+
+def column_of(field: Any, number: int, *, is_strict: bool) -> Column:
+    """Return a column for a field of Arrow; rows alone do not make a column NOT NULL."""
+    if pa.types.is_null(field.type):
+        raise ValueError(
+            f"column {field.name} must have a type, and all its values are NULL: give its type, "
+            "such as pa.string(), in a schema"
+        )
+    nullable = field.nullable or not is_strict
+    return Column(field.name, sql_type(field.type, field.name), nullable, number)

@@ -1,0 +1,83 @@
+"""Tables from rows, their default place, and appends of rows in one commit."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from ledger import SettingsError
+from ledger.client import Ledger
+from ledger.errors import ConflictError
+from ledger.testing import InMemoryLedger
+from tests.tables.reading import rows_of, stored
+
+ROWS = [{"id": 1, "day": "a"}, {"id": 2, "day": None}]
+
+
+@pytest.fixture
+def lake(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
+    """Return a client with a warehouse."""
+    return memory.connect(warehouse=str(tmp_path))
+
+
+@pytest.mark.parametrize("make", [pa.Table.from_pylist, pd.DataFrame, list])
+def test_a_table_from_rows(lake: Ledger, make: Callable[[Any], Any]) -> None:
+    """One commit makes the table and has the rows; its folder lies in the warehouse."""
+    row = lake.create_table("shop.sales", make(ROWS), partition_columns=["day"])
+    assert rows_of(lake, "shop.sales") == ROWS
+    assert rows_of(lake, row) == ROWS
+    assert [(each.name, each.type) for each in row.definition.columns] == [
+        ("id", "bigint"),
+        ("day", "string"),
+    ]
+    assert "/main/shop/sales-" in row.definition.location
+    assert lake.table("shop.sales").version == 0
+
+
+def test_create_append_scan_needs_no_path(lake: Ledger) -> None:
+    """A table of a schema, or of columns, has a place by itself; tables of one name never share."""
+    first = lake.create_table("t", pa.schema([pa.field("id", pa.int64(), nullable=False)]))
+    assert not first.definition.columns[0].nullable
+    lake.append("t", [{"id": 1}])
+    lake.drop_table("t")
+    second = lake.create_table("t", [("id", "bigint")])
+    assert rows_of(lake, "t") == []
+    assert first.definition.location != second.definition.location
+
+
+def test_without_a_place(ledger: Ledger, tmp_path: Path) -> None:
+    """Rows need a place, and the error names both ways to one."""
+    with pytest.raises(SettingsError, match=r"location=.*LAKELEDGER_WAREHOUSE"):
+        ledger.create_table("t", ROWS)
+    ledger.create_table("t", ROWS, location=tmp_path)
+    assert rows_of(ledger, "t") == ROWS
+    with pytest.raises(ValueError, match="column x must have a type"):
+        ledger.create_table("u", [{"x": None}], location=tmp_path / "u")
+
+
+def test_an_append_is_one_commit(lake: Ledger) -> None:
+    """Rows go out as a whole txn, without one that opens first."""
+    row = lake.create_table("t", ROWS)
+    before = lake.token.position
+    receipt = lake.append("t", pa.table({"id": [3]}))
+    assert lake.token.position == before + 1
+    assert receipt.versions == {row.table: 1}
+    lake.append("t", [{"id": 4, "more": 1.5}], evolve=True)
+    assert [each["more"] for each in rows_of(lake, "t")] == [None, None, None, 1.5]
+
+
+def test_an_append_that_loses_leaves_no_file(lake: Ledger) -> None:
+    """Files of a refused or a skipped append are deleted."""
+    row = lake.create_table("t", [("id", "bigint")])
+    lake.append(row, [{"id": 1}], app=("job", 1))
+    assert lake.append(row, [{"id": 1}], app=("job", 1)).skipped
+    assert len(stored(row)) == 1
+    lake.alter_table("t", columns=[("id", "bigint"), ("x", "int")])
+    with pytest.raises(ConflictError):
+        lake.append(row, [{"id": 2}])
+    with pytest.raises(TypeError):
+        lake.append("t", [{"id": "2"}])
+    assert len(stored(row)) == 1
