@@ -43,7 +43,7 @@ def check_none_divides(frame: DataFrame) -> None:
         if any("=" in name for name in within):
             raise UnreadableTableError(
                 f"the file {file} lies in a partition within the folder of its write id. It must "
-                "be the other way round: the folder of the write id within those of the partition"
+                "be the other way round: the folder of the write id within the partition folders"
             )
 
 

@@ -176,7 +176,7 @@ class Vacuum:
             if is_here and is_in_folders(table) and not table.dropped:
                 raise FilesUnknownError(
                     f"table {table.name} has the location {location} too, and the ledger does not "
-                    f"list its files: they cannot be told from files of table {self._table.name}. "
+                    f"list its files, so they may be taken for files of table {self._table.name}. "
                     "Give one of the tables another location",
                     table=self._table.table,
                 )

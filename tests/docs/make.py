@@ -6,7 +6,7 @@ from typing import Final
 
 from ledger.log.kafka.rights import ROLES, shown
 from tests import matrix
-from tests.docs import event_tables, sdk_page
+from tests.docs import event_tables, messages_page, sdk_page
 from tests.docs.pages import ROOT
 
 DOCS: Final = ROOT / "docs"
@@ -44,6 +44,7 @@ def made_pages() -> dict[str, str]:
         "isolation.md": isolation,
         "security.md": between("rights", security, f"{rights()}\n"),
         "events.md": between("events", events, event_tables.tables()),
+        "messages.md": messages_page.page(),
         "sdk.md": sdk_page.page(),
     }
 

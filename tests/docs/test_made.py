@@ -7,7 +7,9 @@ import pytest
 from tests.docs.make import DOCS, between, made_pages
 
 
-@pytest.mark.parametrize("name", ["events.md", "isolation.md", "sdk.md", "security.md"])
+@pytest.mark.parametrize(
+    "name", ["events.md", "isolation.md", "messages.md", "sdk.md", "security.md"]
+)
 def test_made(name: str) -> None:
     """The page is the one that `make docs` writes."""
     there = (DOCS / name).read_text(encoding="utf-8").splitlines()
