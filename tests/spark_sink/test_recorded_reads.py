@@ -28,6 +28,25 @@ READERS: Final[dict[str, tuple[Reader, Reader | None]]] = {
     "Transaction.read_whole": (lambda _, txn: txn.read_whole(NAME), None),
     "Transaction.depends_on": (lambda _, txn: txn.depends_on(NAME), None),
     "Transaction.use": (lambda host, txn: txn.use(host.ledger.read(NAME)), None),
+    "Transaction.scan": (
+        lambda _, txn: txn.scan(NAME).count(),
+        lambda _, txn: txn.scan(NAME, record=False).count(),
+    ),
+    "Transaction.delete": (lambda _, txn: txn.delete(NAME, "tail = 'other'"), None),
+    "Transaction.update": (
+        lambda _, txn: txn.update(NAME, {"tail": "upper(tail)"}, "tail = 'other'"),
+        None,
+    ),
+    "Transaction.merge": (
+        lambda _, txn: txn.merge(
+            NAME, [{"tail": "other"}], "target.tail = source.tail", when_matched_delete=True
+        ),
+        None,
+    ),
+    "Transaction.overwrite": (
+        lambda _, txn: txn.overwrite(NAME, [{"day": 1, "tail": "new"}], "day = 1"),
+        None,
+    ),
     "HostTables.resolve": (
         lambda host, txn: host.tables.resolve(NAME, txn),
         lambda host, txn: host.tables.resolve(NAME, txn, record=False),
@@ -38,11 +57,12 @@ SPARK_READERS: Final = {"cached_table"}
 OTHERS: Final = {
     "it writes": {
         *("Transaction.add_files", "Transaction.remove_files", "Transaction.rewrite_files"),
-        *("Transaction.insert", "Transaction.update", "Transaction.delete", "Transaction.app"),
+        *("Transaction.insert", "Transaction.wrote", "Transaction.app"),
         *("Transaction.operation", "Transaction.set_domain", "Transaction.set_protocol"),
         *("Transaction.create_table", "Transaction.alter_table", "Transaction.rename_table"),
         *("Transaction.drop_table", "Transaction.commit", "Transaction.abort", "Transaction.ask"),
     },
+    "it writes the same rows anew": {"Transaction.optimize"},
     "it gives ids": {
         *("Transaction.write_id", "Transaction.write_ids", "Transaction.take_write_id"),
         *("Transaction.note_write_id", "Ledger.allocate", "allocate"),
@@ -57,8 +77,8 @@ OTHERS: Final = {
     "it notes how the txn ended": {"Transaction.note_end"},
     "it imports": {"committed", "defined", "stages_in"},
 }
-TXNS: Final = {"ledger.sdk.transaction.Transaction", "spark_sink.host_tables.Snapshot"}
-TAKES_TXN: Final = re.compile(r"\b(?:Transaction|Snapshot)\b")
+TXNS: Final = {"ledger.sdk.transaction.Transaction", "spark_sink.host_tables.HostSnapshot"}
+TAKES_TXN: Final = re.compile(r"\b(?:Transaction|HostSnapshot)\b")
 
 
 def public_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -86,7 +106,7 @@ def functions_of_txns() -> set[str]:
         name
         for module in product()
         if TXNS
-        & {*module.imports, *(f"{module.name}.{each}" for each in ("Transaction", "Snapshot"))}
+        & {*module.imports, *(f"{module.name}.{each}" for each in ("Transaction", "HostSnapshot"))}
         and not lies_in(module.name, "spark_sink.demo")
         for name, function in public_functions(module.tree)
         if takes_txn(function)
@@ -135,7 +155,8 @@ def fill(host: Host, txn: Transaction, layout: Layout, name: str, day: int) -> N
 
 def layouts_of(name: str) -> tuple[Layout, ...]:
     """Return the layouts of tables that a reader tells of."""
-    is_of_files = name in {"Transaction.read", "Transaction.use"}
+    statements = {f"Transaction.{verb}" for verb in ("delete", "update", "merge", "overwrite")}
+    is_of_files = name in {"Transaction.read", "Transaction.use", *statements}
     return ("listed",) if is_of_files else ("listed", "directories")
 
 

@@ -73,7 +73,8 @@ def test_every_question_has_its_client(served: Served) -> None:
     paths = [each.path.format(table=1, txn=1, session=3, n=1) for each in QUESTIONS]
     named = {"/v1/tables/named", "/v1/tables/1/apps/named", "/v1/sessions/opened-with"}
     lacking = {f"/v1{path}" for path in paths if served.ask(f"/v1{path}").status == 400}
-    assert lacking == named | {"/v1/tables/1/paths", "/v1/metadata"}
+    needy = {"/v1/tables/1/paths", "/v1/tables/1/changes", "/v1/metadata"}
+    assert lacking == named | needy
 
 
 def test_rows_are_objects(served: Served) -> None:
