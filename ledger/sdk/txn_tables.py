@@ -37,6 +37,7 @@ from ledger.sdk.session import UNNUMBERED, CommandAnswer
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
+from ledger.sdk.written_files import WrittenFiles
 
 if TYPE_CHECKING:
     from ledger.tables.appending import RowsOfNewTable
@@ -54,6 +55,7 @@ class TxnTables:
     _view: View
     _last: Token
     _ending: TxnEnding
+    _data: WrittenFiles
 
     @abstractmethod
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
@@ -134,6 +136,7 @@ class TxnTables:
         number = self._names.number(table)
         row = self._names.own(number) or known_row(self._view.reads(), number)
         definition = changed(row.definition, change, **changes)
+        self._data.check_alter(row.name, row.definition, definition)
         name = operation or operation_of(row.definition, definition)
         answer = self.ask(AlterTable(*UNNUMBERED, self.id, 0, number, definition, name))
         body = body_as(TableAltered, answer)

@@ -41,6 +41,33 @@ class WrittenFiles:
         """Return the table for which a file was written, None for a file of another writer."""
         return self._definitions.get((location, path))
 
+    def check_alter(self, name: str, before: TableDefinition, after: TableDefinition) -> None:
+        """Raise ValueError for a change under which rows of this txn would be read as others.
+
+        A reader takes the table as of the commit for the table for which the files were written.
+        """
+        with self._turn:
+            made = [
+                each
+                for (location, _), each in self._definitions.items()
+                if location == before.location
+            ]
+        columns = {each.id: each.name for each in after.columns}
+        for each in made:
+            renamed = [known.name for known in each.columns if columns.get(known.id) != known.name]
+            if renamed:
+                what = f"column {renamed[0]} of"
+            elif list(each.partition_columns) != list(after.partition_columns):
+                what = "the partition columns of"
+            elif before.location != after.location:
+                what = "the location of"
+            else:
+                continue
+            raise ValueError(
+                f"{what} table {name} must be changed before the txn writes rows into the table: "
+                "alter the table first, or in another txn"
+            )
+
     def replace(self, location: str, paths: Iterable[str]) -> None:
         """Note files of the txn whose rows are in other files now: no commit names them."""
         with self._turn:

@@ -210,6 +210,25 @@ def test_new_columns_come_with_rows(ledger: Ledger, sales: TableRow) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["rename", "drop", "partition", "move"])
+def test_a_table_is_not_renamed_under_own_rows(ledger: Ledger, sales: TableRow, kind: str) -> None:
+    """After its rows a txn adds columns, but renames none: a reader would look for other names."""
+    renamed = [each._replace(name=f"{each.name}2") for each in sales.definition.columns]
+    changes: dict[str, dict[str, Any]] = {
+        "rename": {"columns": renamed},
+        "drop": {"columns": list(sales.definition.columns)[:-1]},
+        "partition": {"partition_columns": ["item"]},
+        "move": {"location": f"{sales.definition.location}-elsewhere"},
+    }
+    with ledger.transaction() as txn:
+        txn.insert(sales, [{"id": 5}])
+        with pytest.raises(ValueError, match="before the txn writes rows"):
+            txn.alter_table(sales, **changes[kind])
+        txn.alter_table(sales, columns=[*sales.definition.columns, ("more", "int")])
+        txn.insert(sales, [{"id": 6, "more": 1}])
+    assert ids(ledger) == [1, 2, 3, 4, 5, 6]
+
+
 def test_a_text_in_place_of_rows_points_to_wrote(ledger: Ledger, sales: TableRow) -> None:
     """The verbs of coarse writes have another name."""
     with pytest.raises(TypeError, match=r"txn\.wrote"), ledger.transaction() as txn:
