@@ -21,7 +21,7 @@ from tests.benchmarks.workloads.statements import Work
 from tests.tables.conftest import ledger, log, memory
 
 __all__ = ["ledger", "log", "memory"]
-SHARED = Path("/work/shared/workloads/lst_bench_runs.jsonl")
+SHARED = Path(__file__).parents[3] / "shared" / "workloads" / "lst_bench_runs.jsonl"
 TABLE = "web_sales"
 
 

@@ -27,7 +27,7 @@ from ledger.tables.scan_planning import SchemasThen, state_of
 from ledger.tables.scan_rows import known_rows
 from tests.tables.files import bits_of
 
-SOURCES = Path("/work/shared/data/delta")
+SOURCES = Path(__file__).parents[3] / "shared" / "data" / "delta"
 NAMES = sorted(each.parent.name for each in SOURCES.glob("*/_delta_log")) or ["none"]
 NAME = "db.published"
 
