@@ -18,6 +18,8 @@ _SERVED_TOGETHER: Final = 100
 # Acknowledgements are polled, first after this time, then at growing intervals.
 _FLUSH_S: Final = 0.0005
 _FLUSH_MAX_S: Final = 0.02
+# A client that gave up for good reports each of its records from a thread of its own.
+_REPORTS_S: Final = 1.0
 
 
 class KafkaWriter:
@@ -75,6 +77,7 @@ class KafkaWriter:
         """Return how many records of this value were certainly not written."""
         if not self._is_closed:
             self._serve(0)
+            self._await_reports()
         return self._trouble.unwritten[value]
 
     def close(self) -> None:
@@ -108,6 +111,14 @@ class KafkaWriter:
             self._serve(min(pause_s, left_s))
             pause_s = min(2 * pause_s, _FLUSH_MAX_S)
         return 0
+
+    def _await_reports(self) -> None:
+        """Wait for the reports of all records, if the client gave up for good."""
+        error, deadline_s = self._trouble.undelivered, time.monotonic() + _REPORTS_S
+        if error is None or not error.fatal():
+            return
+        while len(self._producer) and (left_s := deadline_s - time.monotonic()) > 0:
+            self._serve(min(_FLUSH_MAX_S, left_s))
 
     def _is_queued(self, key: bytes, value: bytes) -> bool:
         """Try to queue a record; return whether there was room."""
