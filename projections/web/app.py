@@ -105,8 +105,11 @@ class WebPages(Generic[Source]):
         self.app = Starlette(
             routes=[
                 *(Route(path, answering(self._first(ask))) for path, ask in self._beside().items()),
-                self._route("/position", self._position),
-                *(self._route(each.path, self._answer(each), each.methods) for each in questions),
+                self._route(f"{VERSION_PATH}/position", self._position),
+                *(
+                    self._route(f"{each.root}{each.path}", self._answer(each), each.methods)
+                    for each in questions
+                ),
             ],
             exception_handlers={HTTPException: on_http_error},
         )
@@ -134,10 +137,9 @@ class WebPages(Generic[Source]):
         return endpoint
 
     def _route(self, path: str, ask: Endpoint, methods: Sequence[str] = GET) -> Route:
-        counted = Middleware(CountedPath, metrics=self._metrics, path=path)
-        return Route(
-            VERSION_PATH + path, answering(ask), methods=list(methods), middleware=[counted]
-        )
+        label = path.removeprefix(VERSION_PATH)
+        counted = Middleware(CountedPath, metrics=self._metrics, path=label)
+        return Route(path, answering(ask), methods=list(methods), middleware=[counted])
 
     def _answer(self, question: Question[Source]) -> Endpoint:
         async def endpoint(request: Request) -> Response:

@@ -143,6 +143,10 @@ class Asked:
         except ValueError as problem:
             raise BadRequestError(f"the body must be a {name}: {problem}") from None
 
+    def pass_over_rest(self) -> None:
+        """Let pass every parameter that this question does not read, as other programs' APIs do."""
+        self._read |= self._given.keys()
+
     def check_all_read(self) -> None:
         """Raise BadRequestError for parameters that this question does not read."""
         if unread := sorted(self._given.keys() - self._read):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.reads.http_questions import VERSION_PATH
 from ledger.reads.port import (
     ConflictRow,
     FileChange,
@@ -49,7 +50,7 @@ def of_listing(asked: Asked) -> Size:
 
 
 class Question(NamedTuple, Generic[Asking]):
-    """A path below `/v1`, the function that answers it, its methods and size.
+    """A path below `root`, the function that answers it, its methods and size.
 
     Answers with `Paged` rows are read page by page.
     """
@@ -58,6 +59,7 @@ class Question(NamedTuple, Generic[Asking]):
     ask: Callable[[Asking, Asked], Any]
     methods: Sequence[str] = GET
     size: Callable[[Asked], Size] = few
+    root: str = VERSION_PATH
 
 
 def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:

@@ -19,6 +19,7 @@ from projections.web.metrics import FollowerCollector, Metrics
 from projections.web.questions import QUESTIONS
 from projections.web.readers import Readers
 from projections.web.server import WebServer
+from projections.web.unity import UNITY_QUESTIONS
 from projections.web.waiting import PositionWaiting
 
 # There are several readers in one process; the operating system caches files for all of them.
@@ -47,7 +48,8 @@ def read_pages(
 ) -> WebPages[Reads]:
     """Return the pages of a read model; `followed` returns the follower of these rows."""
     health = FollowerHealth(PositionWaiting(readers), followed, lag_max_s=lag_max_s)
-    return WebPages(readers, QUESTIONS, health, Metrics(FollowerCollector(followed)), limits)
+    questions = (*QUESTIONS, *UNITY_QUESTIONS)
+    return WebPages(readers, questions, health, Metrics(FollowerCollector(followed)), limits)
 
 
 def open_rows(store: Path) -> StoreReads:
