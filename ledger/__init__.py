@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from ledger.log.file_extras import DeletionVector
     from ledger.log.file_list import AddFile, RemoveFile
     from ledger.reads.metadata import TableMetadata
+    from ledger.sdk.app_notes import AppProgress
     from ledger.sdk.expressions import Expression, col, lit
     from ledger.sdk.merge_clauses import MergeClause
     from ledger.sdk.reading import TableFiles
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AccessDeniedError",
     "AddFile",
+    "AppProgress",
     "AppVersion",
     "AppVersionsDisagreeError",
     "BrokerError",
@@ -154,6 +156,7 @@ __all__ = [
 
 _HOME = {
     "AddFile": "ledger.log.file_list",
+    "AppProgress": "ledger.sdk.app_notes",
     "AppVersion": "ledger.core.commands",
     "CoarseWrite": "ledger.core.commands",
     "Column": "ledger.core.commands",

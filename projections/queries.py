@@ -294,6 +294,10 @@ class StoreReads(Reads):
         return list(version_lookups.apps(rows, self._table(table).table))
 
     @in_turn
+    def progress(self, app: str = "") -> Sequence[AppRow]:
+        return list(version_lookups.progress(self._fresh(), app))
+
+    @in_turn
     def protocol(self, table: int) -> Protocol | None:
         return version_lookups.protocol(self._fresh(), whole("table", table))
 

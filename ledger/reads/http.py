@@ -278,6 +278,10 @@ class HttpReads(HttpQuestions, Reads):
         """Return the applications that recorded progress in a table."""
         return self._get(list[AppRow], of_table(table, "/apps"))
 
+    def progress(self, app: str = "") -> Sequence[AppRow]:
+        """Return the progress of applications in all tables."""
+        return self._get(list[AppRow], "/progress", **({"app": app} if app else {}))
+
     def protocol(self, table: int) -> Protocol | None:
         """Return the protocol of a table."""
         return self._find(Protocol, of_table(table, "/protocol"))

@@ -289,6 +289,10 @@ class Reads(MetadataReads, Protocol):
         """
         ...
 
+    def progress(self, app: str = "") -> Sequence[AppRow]:
+        """Return the progress of applications in all tables, or of one, by table and name."""
+        ...
+
     def protocol(self, table: int) -> TableProtocol | None:
         """Return the protocol of a table as its last protocol action left it, None without one."""
         ...

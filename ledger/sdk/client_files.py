@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite, TxnType
 from ledger.core.limits import FOOTPRINT_BYTES_MAX
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
+from ledger.sdk.app_notes import AppProgress, progress_in
 from ledger.sdk.explain import name_conflict
 from ledger.sdk.given import check_arrow, check_list, shown
 from ledger.sdk.given_files import added_files, are_rows, columns_of, several
@@ -86,6 +87,14 @@ class LedgerFiles:
             whole=whole,
             time_zone=time_zone,
         )
+
+    def progress(self, app: str = "") -> Sequence[AppProgress]:
+        """Return how far applications came, or one of them, in each table with their progress.
+
+        An application that starts again goes on behind the version, at the place that it noted with
+        it: see `info` of `Transaction.app`. Dropped tables are left out.
+        """
+        return progress_in(self._view.reads(), app)
 
     def append(
         self,

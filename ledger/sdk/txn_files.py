@@ -5,8 +5,8 @@ what the txn itself adds and removes. Every read is remembered: a later commit t
 read wins.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ledger.core.commands import AppVersion, Domain, Protocol
 from ledger.reads.port import FileRow
@@ -246,11 +246,21 @@ class TxnFiles(OfOneProcess):
         with self._writes.growing(self._names.number(table)) as writer:
             writer.set_domain(Domain(name, configuration, removed))
 
-    def app(self, app: str, version: int, *, tables: Iterable[TableLike] = ()) -> None:
+    def app(
+        self,
+        app: str,
+        version: int,
+        *,
+        tables: Iterable[TableLike] = (),
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
         """Record the progress of an application in every table the txn writes, and in `tables`.
 
         If all of them have this version or a later one, the commit changes nothing and returns a
         `skipped` receipt. So a repeated batch is applied once. If another txn records progress of
         the application first, the commit loses to it.
+
+        `info` goes into the same record, and `Ledger.progress` returns it: for example the offsets
+        at which the application goes on. It must be a dict that JSON can hold.
         """
-        self._writes.record(AppVersion(app, version), self._names.numbers(tables))
+        self._writes.record(AppVersion(app, version), self._names.numbers(tables), info)

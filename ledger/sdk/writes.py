@@ -4,19 +4,20 @@ A coarse write covers a whole unit without naming files: a partition, the rows o
 partitions, or a whole table. `FootprintWriter` gathers reads and writes file by file.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
 from threading import Lock
-from typing import Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from ledger.core.commands import AppVersion, CoarseWrite, Footprint, IsolationLevel, Operation
 from ledger.core.partitions.names import folder_values
 from ledger.core.refusals import Reason
 from ledger.core.state.traits import LEVEL_OF, traits_of
 from ledger.errors import CommandInvalidError
-from ledger.log.file_list import AddFile
+from ledger.log.file_list import AddFile, FileList, pack
 from ledger.reads.port import TableRow
+from ledger.sdk.app_notes import note_text, notes_text
 from ledger.sdk.condition_columns import raise_unknown
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.given import check_text
@@ -73,6 +74,7 @@ class DeclaredWrites:
         self._strict: set[int] = set()
         self._apps: dict[str, int] = {}
         self._app_tables: set[int] = set()
+        self._app_notes: dict[str, str] = {}
         self.is_frozen = False
         self.has_ended = False
         self._turn = Lock()
@@ -142,16 +144,22 @@ class DeclaredWrites:
             self.writer(table).read_whole()
             self.plan_from(table, 0)
 
-    def record(self, app: AppVersion, tables: Iterable[int]) -> None:
+    def record(
+        self, app: AppVersion, tables: Iterable[int], info: Mapping[str, Any] | None = None
+    ) -> None:
         """Declare the progress of an application in all written tables, and in `tables`.
 
-        Raises TypeError or ValueError for a name or version that no record takes, else as `add`.
+        Raises TypeError or ValueError for a name, version or info that no record takes, else as
+        `add`.
         """
         name, version = plain_app(app)
+        note = None if info is None else note_text(name, info)
         with self._turn:
             self._check_writable()
             self._apps[name] = version
             self._app_tables.update(tables)
+            if note is not None:
+                self._app_notes[name] = note
 
     def progress(self) -> Sequence[AppVersion]:
         """Return the declared progress of applications."""
@@ -207,6 +215,8 @@ class DeclaredWrites:
         is_written = is_written or is_implied
         apps = self.progress() if is_written else []
         head = writer.head(apps) if apps or table in self._writers else None
+        if head is not None and apps and self._app_notes:
+            head = head._replace(files=pack(FileList(info=notes_text(self._app_notes))))
         # A table that was only read is judged at the strongest level alone. A change of a table's
         # level conflicts by itself. So the files of other reads need not be named.
         needs_reads = is_written or is_judged or table in self._strict

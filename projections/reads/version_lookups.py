@@ -19,6 +19,7 @@ from projections.rows.keys import (
     WRITE_IDS,
     last_number,
     last_text,
+    number_in,
     number_key,
     pair_key,
     read_value,
@@ -117,6 +118,14 @@ def apps(rows: RowReader, table: int) -> Iterator[AppRow]:
     prefix = number_key(APP, table)
     for key, data in rows.scan(prefix, prefix_end(prefix)):
         yield AppRow(table, last_text(key), *read_value(data))
+
+
+def progress(rows: RowReader, app: str = "") -> Iterator[AppRow]:
+    """Return the progress of applications in all tables, or of one, by table and name."""
+    for key, data in rows.scan(APP, prefix_end(APP)):
+        name = last_text(key)
+        if app in ("", name):
+            yield AppRow(number_in(key), name, *read_value(data))
 
 
 def protocol(rows: RowReader, table: int) -> Protocol | None:

@@ -143,6 +143,11 @@ def last_text(key: bytes) -> str:
     return key[_ONE.size :].decode()
 
 
+def number_in(key: bytes) -> int:
+    """Return the number of a key that `text_key` made."""
+    return int.from_bytes(key[len(APP) : _ONE.size], "big")
+
+
 def name_row_key(name: tuple[str, str]) -> bytes:
     """Return the key of the row of a name, given the result of `state.tables.name_key`."""
     return pack(NAME, *name)

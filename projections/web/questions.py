@@ -220,6 +220,11 @@ QUESTIONS: Final[Sequence[Question[Reads]]] = (
         lambda reads, asked: reads.aborted_txns(asked.limit()),
         size=by_limit(Size.WHOLE),
     ),
+    Question(
+        "/progress",
+        lambda reads, asked: reads.progress(asked.text_or_none("app") or ""),
+        size=whole,
+    ),
     Question("/txns/{txn}", lambda reads, asked: reads.txn(asked.number("txn"))),
     Question("/txns/{txn}/conflict", lambda reads, asked: reads.conflict(asked.number("txn"))),
     Question("/sessions/opened-with", lambda reads, asked: reads.session_of(asked.digits("nonce"))),

@@ -292,6 +292,11 @@ class StateReads(Reads):
         return [row for _, row in sorted(self._fold.versions.apps.get(number, {}).items())]
 
     @in_turn
+    def progress(self, app: str = "") -> Sequence[AppRow]:
+        every = (row for found in self._fold.versions.apps.values() for row in found.values())
+        return sorted(row for row in every if app in ("", row.app))
+
+    @in_turn
     def protocol(self, table: int) -> Protocol | None:
         """Return the protocol of a table."""
         return self._now().versions.protocols.get(table)

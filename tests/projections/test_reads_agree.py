@@ -96,6 +96,8 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
         changes_by_file(changes_by_pages(reads, table)),
         reads.apps(table),
         reads.app(table, "loader"),
+        reads.progress(),
+        reads.progress("loader"),
         reads.protocol(table),
         reads.domains(table),
         reads.anomalies(table, 9),

@@ -1,0 +1,89 @@
+"""What applications note beside their progress, in the record of the commit that holds both.
+
+The note is a dict, such as the query and the offsets of a stream. The history of a table keeps it
+with the version, so the newest note of an application is the note of its last version.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from ledger.core.limits import TEXT_CHARS_MAX
+from ledger.errors import LedgerError
+from ledger.reads.port import AppRow, Reads, TableRow
+
+APPLICATIONS: Final = "applications"
+NOTE_CHARS_MAX: Final = TEXT_CHARS_MAX
+"""A commit keeps the note in each of its tables: the note is for places, not for data."""
+
+
+class AppProgress(NamedTuple):
+    """How far an application came in a table.
+
+    `position` and `at`, in milliseconds, are of the commit that recorded `version`; `info` is what
+    the application noted with it, {} for nothing.
+    """
+
+    app: str
+    version: int
+    table: TableRow
+    position: int
+    at: int
+    info: Mapping[str, Any]
+
+
+def note_text(app: str, info: Mapping[str, Any]) -> str:
+    """Return the note of an application as JSON; raises TypeError or ValueError for another one."""
+    if not isinstance(info, Mapping):
+        raise TypeError(f"the info of application {app!r} must be a dict, got {info!r}")
+    try:
+        text = json.dumps(info, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"the info of application {app!r} must be a dict that JSON can hold: {error}"
+        ) from None
+    if len(text) > NOTE_CHARS_MAX:
+        raise ValueError(
+            f"the info of application {app!r} must have {NOTE_CHARS_MAX} characters at most as "
+            f"JSON, got {len(text)}"
+        )
+    return text
+
+
+def notes_text(notes: Mapping[str, str]) -> str:
+    """Return the notes of a commit, given as JSON by application, as one JSON object."""
+    inner = ",".join(f"{json.dumps(app)}:{text}" for app, text in sorted(notes.items()))
+    return f'{{"{APPLICATIONS}":{{{inner}}}}}'
+
+
+def note_in(info: str, app: str) -> Mapping[str, Any]:
+    """Return the note of an application in the info of a version, {} for none."""
+    with suppress(ValueError, KeyError, TypeError):
+        found = json.loads(info)[APPLICATIONS][app] if info else {}
+        return found if isinstance(found, Mapping) else {}
+    return {}
+
+
+def progress_in(reads: Reads, app: str = "") -> Sequence[AppProgress]:
+    """Return the progress of applications in tables that were not dropped, or of one of them."""
+    found = []
+    tables: dict[int, TableRow | None] = {}
+    for row in reads.progress(app):
+        if row.table not in tables:
+            tables[row.table] = reads.table(row.table)
+        table = tables[row.table]
+        if table is not None and not table.dropped:
+            found.append(progress_of(reads, table, row))
+    return found
+
+
+def progress_of(reads: Reads, table: TableRow, row: AppRow) -> AppProgress:
+    """Return the progress of a row, with the note of its commit."""
+    version = None
+    with suppress(LedgerError):
+        version = reads.version_row(table.table, position=row.position)
+    if version is None or version.position != row.position:
+        return AppProgress(row.app, row.version, table, row.position, 0, {})
+    note = note_in(version.info, row.app)
+    return AppProgress(row.app, row.version, table, row.position, version.at, note)

@@ -1,0 +1,70 @@
+"""What an application notes with its progress comes back with it, from every reader."""
+
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.log.file_list import AddFile
+
+
+def test_note_comes_back(ledger: Ledger) -> None:
+    """The newest note counts, in each table of the commit; another application has its own."""
+    first, second = (ledger.create_table(name).table for name in ("db.a", "db.b"))
+    for version, tables in ((3, [first, second]), (4, [first])):
+        with ledger.transaction() as txn:
+            txn.app("etl", version, tables=tables, info={"offsets": {"topic": {"0": version}}})
+            txn.app("other", version)
+            txn.add_files(first, [AddFile(f"{version}.parquet")])
+    found = {(each.app, each.table.table): each for each in ledger.progress()}
+    assert [*found] == [("etl", first), ("other", first), ("etl", second), ("other", second)]
+    assert found["etl", first].version == 4
+    assert found["etl", first].info == {"offsets": {"topic": {"0": 4}}}
+    assert found["etl", second].info == {"offsets": {"topic": {"0": 3}}}
+    assert found["etl", first].at > 0
+    assert found["other", first].info == {}
+    assert [each.table.name for each in ledger.progress("etl")] == ["db.a", "db.b"]
+    assert ledger.progress("unknown") == []
+    ledger.drop_table(second)
+    assert [each.table.name for each in ledger.progress("etl")] == ["db.a"]
+
+
+def test_note_beside_staged_files(ledger: Ledger) -> None:
+    """A commit in several records has its note once."""
+    table = ledger.create_table("db.a").table
+    with ledger.transaction() as txn:
+        txn.app("etl", 1, info={"offsets": ["x" * 9_000]})
+        txn.add_files(table, [AddFile(f"{'p' * 200}{number}") for number in range(20_000)])
+    assert [each.info for each in ledger.progress("etl")] == [{"offsets": ["x" * 9_000]}]
+
+
+def test_progress_without_a_note(ledger: Ledger) -> None:
+    """Progress of a plain append has no note, and a skipped commit leaves the first note."""
+    table = ledger.create_table("db.a").table
+    ledger.append(table, ["1.parquet"], app=("plain", 1))
+    with ledger.transaction() as txn:
+        txn.app("etl", 1, tables=[table], info={"at": 1})
+    with ledger.transaction() as again:
+        again.app("etl", 1, tables=[table], info={"at": 2})
+    assert again.receipt is not None
+    assert again.receipt.skipped
+    assert {each.app: each.info for each in ledger.progress()} == {"plain": {}, "etl": {"at": 1}}
+
+
+@pytest.mark.parametrize(
+    ("info", "error", "why"),
+    [
+        ([1], TypeError, r"must be a dict, got \[1\]"),
+        ({"a": object()}, TypeError, "JSON"),
+        ({"a": float("nan")}, ValueError, "JSON"),
+        ({"a": "x" * 200_000}, ValueError, "150000 characters at most"),
+    ],
+)
+def test_note_that_is_none(ledger: Ledger, info: Any, error: type[Exception], why: str) -> None:
+    """A note that no record takes is refused, and nothing is recorded."""
+    table = ledger.create_table("db.a").table
+    with ledger.transaction() as txn:
+        with pytest.raises(error, match=why):
+            txn.app("etl", 1, tables=[table], info=info)
+        txn.abort()
+    assert ledger.progress() == []
