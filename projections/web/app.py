@@ -1,7 +1,7 @@
 """The application: every path, its answer, and the answers to errors."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, Generic
 
@@ -40,6 +40,7 @@ from projections.web.metrics import CountedPath, Metrics
 from projections.web.problems import FAULT, FAULT_TEXT, BusyError, busy, said
 from projections.web.questions import GET, Question
 from projections.web.readers import Readers, Source
+from projections.web.registry import Endpoint, is_of_registry, refused_by_registry
 from projections.web.slots import Room, Slots
 
 JSON: Final = "application/json"
@@ -64,7 +65,7 @@ STATUS: Final[Mapping[type[LedgerError], int]] = {
     LedgerError: 500,
 }
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+NONE_BESIDE: Final[Mapping[str, Endpoint]] = {}
 log_lines = structlog.get_logger("lakeledger.web")
 
 
@@ -84,7 +85,10 @@ class Streamed(StreamingResponse):
 
 
 class WebPages(Generic[Source]):
-    """Questions with their answers, health and metrics as an ASGI application, `app`."""
+    """Questions with their answers, health and metrics as an ASGI application, `app`.
+
+    `beside` has further endpoints by path, of answers that are short and always at hand.
+    """
 
     def __init__(
         self,
@@ -93,6 +97,8 @@ class WebPages(Generic[Source]):
         health: Health,
         metrics: Metrics,
         limits: WebLimits = LIMITS,
+        *,
+        beside: Mapping[str, Endpoint] = NONE_BESIDE,
     ) -> None:
         self.limits = limits
         self._readers = readers
@@ -105,6 +111,7 @@ class WebPages(Generic[Source]):
         self.app = Starlette(
             routes=[
                 *(Route(path, answering(self._first(ask))) for path, ask in self._beside().items()),
+                *(Route(path, answering(ask)) for path, ask in beside.items()),
                 self._route(f"{VERSION_PATH}/position", self._position),
                 *(
                     self._route(f"{each.root}{each.path}", self._answer(each), each.methods)
@@ -260,6 +267,8 @@ def instead(request: Request, error: Exception) -> Response:
 async def on_http_error(request: Request, error: Exception) -> Response:
     """Answer a request for an unknown path or method."""
     assert isinstance(error, HTTPException)
+    if is_of_registry(request.url.path):
+        return refused_by_registry(error.status_code, error.headers)
     name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, BAD_REQUEST)
     what = f"{request.method} {request.url.path}: {error.detail}. docs/http.md lists the paths"
     return said(error.status_code, name, what, error.headers)

@@ -18,6 +18,7 @@ from projections.web.limits import LIMITS, WebLimits
 from projections.web.metrics import FollowerCollector, Metrics
 from projections.web.questions import QUESTIONS
 from projections.web.readers import Readers
+from projections.web.registry import registry_routes
 from projections.web.server import WebServer
 from projections.web.unity import UNITY_QUESTIONS
 from projections.web.waiting import PositionWaiting
@@ -49,7 +50,8 @@ def read_pages(
     """Return the pages of a read model; `followed` returns the follower of these rows."""
     health = FollowerHealth(PositionWaiting(readers), followed, lag_max_s=lag_max_s)
     questions = (*QUESTIONS, *UNITY_QUESTIONS)
-    return WebPages(readers, questions, health, Metrics(FollowerCollector(followed)), limits)
+    metrics = Metrics(FollowerCollector(followed))
+    return WebPages(readers, questions, health, metrics, limits, beside=registry_routes())
 
 
 def open_rows(store: Path) -> StoreReads:
