@@ -48,9 +48,11 @@ class TxnTables:
 
     Attributes:
         id: its txn id.
+        opened: the position of the snapshot the txn holds.
     """
 
     id: int
+    opened: int
     _names: TxnNames
     _view: View
     _last: Token
@@ -136,7 +138,9 @@ class TxnTables:
         number = self._names.number(table)
         row = self._names.own(number) or known_row(self._view.reads(), number)
         definition = changed(row.definition, change, **changes)
-        self._data.check_alter(row.name, row.definition, definition)
+        # A table that was changed since the txn opened is refused as a conflict.
+        if row.changed <= self.opened or row.creator == self.id:
+            self._data.check_alter(row.name, row.definition, definition)
         name = operation or operation_of(row.definition, definition)
         answer = self.ask(AlterTable(*UNNUMBERED, self.id, 0, number, definition, name))
         body = body_as(TableAltered, answer)

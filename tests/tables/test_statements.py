@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.errors import UnknownColumnError
+from ledger.errors import MetadataChangedException, UnknownColumnError
 from ledger.reads.rows import TableRow
 from ledger.sdk.transaction import Transaction
 from tests.tables.reading import rows_of, stored
@@ -227,6 +227,17 @@ def test_a_table_is_not_renamed_under_own_rows(ledger: Ledger, sales: TableRow, 
         txn.alter_table(sales, columns=[*sales.definition.columns, ("more", "int")])
         txn.insert(sales, [{"id": 6, "more": 1}])
     assert ids(ledger) == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_alteration_that_comes_too_late_is_a_conflict(ledger: Ledger, sales: TableRow) -> None:
+    """A column that another commit has renamed meanwhile is no fault of the txn's own rows."""
+    renamed = [each._replace(name=f"{each.name}2") for each in sales.definition.columns]
+    by = [f"{each}2" for each in sales.definition.partition_columns]
+    txn = ledger.begin()
+    txn.insert(sales, [{"id": 5}])
+    ledger.alter_table(sales, sales.definition._replace(columns=renamed, partition_columns=by))
+    with pytest.raises(MetadataChangedException):
+        txn.alter_table(sales, columns=[*sales.definition.columns, ("more", "int")])
 
 
 def test_a_text_in_place_of_rows_points_to_wrote(ledger: Ledger, sales: TableRow) -> None:
