@@ -1,0 +1,208 @@
+"""Statements that change the columns or the partitioning of a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ledger.client import Ledger
+from ledger.core.commands import TableDefinition
+from ledger.sdk.transaction import Transaction
+from ledger.tables.types import arrow_type
+from tests.tables.laws.model import NARROW, ModelColumn, TableModel
+from tests.tables.laws.statements import Counts, Rows, Statement, World
+
+
+@dataclass
+class Alteration(Statement):
+    """A change of a table: within a txn, or at once."""
+
+    makes_files = False
+
+    def change(self, before: TableDefinition) -> TableDefinition:
+        """Return the changed definition."""
+        raise NotImplementedError
+
+    def arguments(self, world: World) -> dict[str, Any]:
+        """Return the arguments of `alter_table`."""
+        del world
+        return {"change": self.change}
+
+    def run(self, txn: Transaction, world: World) -> Any:
+        txn.alter_table(self.table, **self.arguments(world))
+
+    def run_at_once(self, ledger: Ledger, world: World) -> Any:
+        """Alter the table in a commit of its own."""
+        return ledger.alter_table(self.table, **self.arguments(world))
+
+
+@dataclass
+class AddColumn(Alteration):
+    """ALTER TABLE ... ADD COLUMNS."""
+
+    name: str
+    type: str
+
+    def arguments(self, world: World) -> dict[str, Any]:
+        columns = [(each.name, each.type) for each in world[self.table].columns]
+        return {"columns": [*columns, (self.name, self.type)]}
+
+    def apply(self, world: World) -> Counts | None:
+        add(world[self.table], self.name, self.type)
+        return Counts()
+
+    def fits(self, world: World) -> bool:
+        return is_new(self.name, world[self.table])
+
+
+def is_new(name: str, model: TableModel) -> bool:
+    """Return whether no column has a name."""
+    return name.lower() not in {each.name.lower() for each in model.columns}
+
+
+def add(model: TableModel, name: str, type_: str) -> int:
+    """Add a column to a model, and return its id."""
+    model.highest += 1
+    model.columns = [*model.columns, ModelColumn(model.highest, name, type_)]
+    return model.highest
+
+
+@dataclass
+class RenameColumn(Alteration):
+    """ALTER TABLE ... RENAME COLUMN."""
+
+    id: int
+    name: str
+
+    def change(self, before: TableDefinition) -> TableDefinition:
+        (old,) = [each.name for each in before.columns if each.id == self.id]
+        by = [self.name if each == old else each for each in before.partition_columns]
+        columns = [
+            each._replace(name=self.name) if each.id == self.id else each for each in before.columns
+        ]
+        return before._replace(columns=columns, partition_columns=by)
+
+    def apply(self, world: World) -> Counts | None:
+        model = world[self.table]
+        model.columns = [
+            each._replace(name=self.name) if each.id == self.id else each for each in model.columns
+        ]
+        return Counts()
+
+    def fits(self, world: World) -> bool:
+        return super().fits(world) and is_new(self.name, world[self.table])
+
+    def ids(self) -> frozenset[Any]:
+        return frozenset([self.id])
+
+
+@dataclass
+class DropColumn(Alteration):
+    """ALTER TABLE ... DROP COLUMN."""
+
+    id: int
+    by_function: bool
+
+    def change(self, before: TableDefinition) -> TableDefinition:
+        return before._replace(columns=[each for each in before.columns if each.id != self.id])
+
+    def arguments(self, world: World) -> dict[str, Any]:
+        if self.by_function:
+            return super().arguments(world)
+        kept = [each for each in world[self.table].columns if each.id != self.id]
+        return {"columns": [(each.name, each.type) for each in kept]}
+
+    def apply(self, world: World) -> Counts | None:
+        model = world[self.table]
+        model.columns = [each for each in model.columns if each.id != self.id]
+        return Counts()
+
+    def fits(self, world: World) -> bool:
+        return super().fits(world) and self.id not in world[self.table].by
+
+    def ids(self) -> frozenset[Any]:
+        return frozenset([self.id])
+
+
+@dataclass
+class WidenColumn(Alteration):
+    """ALTER TABLE ... ALTER COLUMN ... TYPE."""
+
+    id: int
+
+    def arguments(self, world: World) -> dict[str, Any]:
+        columns = [
+            (each.name, NARROW[each.type] if each.id == self.id else each.type)
+            for each in world[self.table].columns
+        ]
+        return {"columns": columns}
+
+    def apply(self, world: World) -> Counts | None:
+        widen(world[self.table], self.id)
+        return Counts()
+
+    def fits(self, world: World) -> bool:
+        return world[self.table].types.get(self.id) in NARROW
+
+
+def widen(model: TableModel, id_: int) -> None:
+    """Give a column of a model the wider type."""
+    model.columns = [
+        each._replace(type=NARROW[each.type]) if each.id == id_ else each for each in model.columns
+    ]
+
+
+@dataclass
+class Repartition(Alteration):
+    """Other partition columns; files of before keep theirs."""
+
+    by: Sequence[int]
+
+    def arguments(self, world: World) -> dict[str, Any]:
+        name = {each.id: each.name for each in world[self.table].columns}
+        return {"partition_columns": [name[each] for each in self.by]}
+
+    def apply(self, world: World) -> Counts | None:
+        world[self.table].by = list(self.by)
+        return Counts()
+
+    def ids(self) -> frozenset[Any]:
+        return frozenset(self.by)
+
+
+@dataclass
+class Evolve(Statement):
+    """INSERT with new columns or wider types; rows have the value of the new one under 0."""
+
+    rows: Rows
+    added: tuple[str, str]
+    wider: int | None
+
+    def run(self, txn: Transaction, world: World) -> Any:
+        model = world[self.table].copy()
+        if self.wider is not None:
+            widen(model, self.wider)
+        columns = [*model.columns, ModelColumn(0, *self.added)]
+        fields = [(each.name, arrow_type(each.type)) for each in columns]
+        data = [{each.name: row.get(each.id) for each in columns} for row in self.rows]
+        table = pa.Table.from_pylist(data, schema=pa.schema(fields))
+        return txn.insert(self.table, table, evolve=True)
+
+    def apply(self, world: World) -> Counts | None:
+        model = world[self.table]
+        if self.wider is not None:
+            widen(model, self.wider)
+        new = add(model, *self.added)
+        rows = [{new if key == 0 else key: each for key, each in row.items()} for row in self.rows]
+        return Counts(inserted=model.put(rows))
+
+    def fits(self, world: World) -> bool:
+        model = world[self.table]
+        is_wide = self.wider is None or (
+            model.types.get(self.wider) in NARROW and self.wider not in model.by
+        )
+        return super().fits(world) and is_wide and is_new(self.added[0], model)
+
+    def ids(self) -> frozenset[Any]:
+        return frozenset(key for row in self.rows for key in row) - {0}
