@@ -20,6 +20,7 @@ from ledger.core.commands import Column, Layout, Property, TableDefinition, Tabl
 from ledger.core.predicates.types import SPELLINGS
 from ledger.core.state.traits import known_key
 from ledger.errors import SettingsError
+from ledger.sdk.column_mapping import HIGHEST_ID, highest_id, is_highest_id, mapped
 from ledger.sdk.given import check_list, check_name_of, check_text
 
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
@@ -40,10 +41,6 @@ def check_type(column: str, kind: str) -> None:
     meant = f", did you mean {alike[0]}?" if alike else "; one looks like bigint or array<string>"
     raise ValueError(f"column {column!r} has type {kind!r}, which Spark SQL does not know{meant}")
 
-
-HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
-HIGHEST_ID_DIGITS: Final = 18
-"""No id has more digits; a longer number may not fit 64 bits."""
 
 ODD: Final = re.compile(r"[^\w.-]")
 """What does not stand in the name of a folder that the ledger chooses."""
@@ -217,7 +214,7 @@ def changed(
     if change is not None:
         made = change(before) if callable(change) else change
         check_made(made)
-        return made
+        return mapped(before, made)
     unset = names_of("properties to unset", changes.get("unset", ()))
     set_anew = dict(changes.get("properties", {}))
     check_texts(set_anew.items())
@@ -230,10 +227,10 @@ def changed(
         properties=properties_of(kept | set_anew),
     )
     columns = changes.get("columns")
-    if columns is None:
-        return after
-    check_several(columns)
-    return with_columns(after, columns, highest_id(before))
+    if columns is not None:
+        check_several(columns)
+        after = with_columns(after, columns, highest_id(before))
+    return mapped(before, after)
 
 
 def check_made(made: object) -> None:
@@ -281,21 +278,6 @@ def renewed(
         else:
             yield column_of(column, following)
             following += 1
-
-
-def highest_id(definition: TableDefinition) -> int:
-    """Return the highest id of a present or remembered column, 0 without columns."""
-    remembered = [
-        int(value)
-        for key, value in definition.properties
-        if is_highest_id(key) and value.isdecimal() and len(value) <= HIGHEST_ID_DIGITS
-    ]
-    return max((*(each.id for each in definition.columns), *remembered), default=0)
-
-
-def is_highest_id(key: str) -> bool:
-    """Return whether a property is the one that remembers the highest id."""
-    return known_key(key) == known_key(HIGHEST_ID)
 
 
 def operation_of(before: TableDefinition, after: TableDefinition) -> str:

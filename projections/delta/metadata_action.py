@@ -7,10 +7,8 @@ from uuid import UUID, uuid5
 from ledger.core.commands import LEVEL_PROPERTY, TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.delta.schema import COMMENT, DESCRIPTION, OTHER_SPELLINGS, TABLE_NAME, UNKNOWN_LEVEL
-from projections.delta.schema_json import TypeChanges, schema_json
-
-PUBLISH: Final = "lakeledger.publish"
-"""The property that publishes a table; its value is `delta`."""
+from ledger.sdk.column_mapping import HIGHEST_ID, PUBLISH, highest_id, is_mapped
+from projections.delta.schema_json import TypeChanges, compact, ids_within, schema_of
 
 FOLDER: Final = "lakeledger.publish.folder"
 """Under this property a table has the folder of its published log, if that is not its location."""
@@ -28,14 +26,6 @@ LEFT_OUT: Final = frozenset(
 )
 LEDGERS: Final = UUID("6a1c1f0e-7f43-5b0c-9d3e-1a4c2b9f7e55")
 """The name space of the ids of published tables."""
-
-
-def is_published(definition: TableDefinition) -> bool:
-    """Return whether a definition says that its table is published as Delta."""
-    return any(
-        each.key.lower() == PUBLISH and each.value.lower() == "delta"
-        for each in definition.properties
-    )
 
 
 def delta_id(ledger: str, table: int) -> str:
@@ -67,6 +57,9 @@ def metadata_action(
         version, at = first
         if version:
             kept |= {ENABLED_VERSION: str(version), ENABLED_AT: str(at)}
+    schema = schema_of(definition, widened)
+    if is_mapped(definition):
+        kept[HIGHEST_ID] = str(max(highest_id(definition), *ids_within(schema)))
     action: dict[str, Any] = {"id": id}
     if TABLE_NAME in found:
         action["name"] = found[TABLE_NAME]
@@ -74,7 +67,7 @@ def metadata_action(
         action["description"] = described
     return action | {
         "format": {"provider": "parquet", "options": {}},
-        "schemaString": schema_json(definition, widened),
+        "schemaString": compact(schema),
         "partitionColumns": list(definition.partition_columns),
         "configuration": dict(sorted(kept.items())),
         "createdTime": created_at,

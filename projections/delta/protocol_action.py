@@ -10,7 +10,8 @@ from ledger.core.commands import Protocol, TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import FEATURES_NAMED_FROM, KNOWN_FEATURES, features_of
 from ledger.delta.actions import READER_FEATURES
-from projections.delta.schema_json import TYPE_CHANGES, UnpublishableError, is_mapped
+from ledger.sdk.column_mapping import is_mapped
+from projections.delta.schema_json import TYPE_CHANGES, UnpublishableError
 
 OWN_FEATURE: Final = "lakeledger"
 ALWAYS: Final = frozenset({"appendOnly", "invariants"})

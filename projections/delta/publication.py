@@ -21,8 +21,9 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import whole_domains
 from ledger.log.file_list import chunks_of, records_again
+from ledger.sdk.column_mapping import is_published
 from projections.delta.file_actions import LiveFile
-from projections.delta.metadata_action import delta_id, is_published, metadata_action
+from projections.delta.metadata_action import delta_id, metadata_action
 from projections.delta.protocol_action import protocol_action
 from projections.delta.schema_json import UnpublishableError, compact
 from projections.delta.table_state import (

@@ -1,7 +1,8 @@
 """The schema of a table as Delta's metaData has it, and what a change of it does to older files."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 import pyarrow as pa
@@ -10,14 +11,13 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import (
     COLUMN_ID,
     MAPPING_KEYS,
-    MAPPING_MODE,
     NESTED_TYPE,
     PHYSICAL_NAME,
     column_metadata,
-    properties,
 )
 from ledger.delta.schema import DECLARED_TYPE
 from ledger.errors import LedgerError
+from ledger.sdk.column_mapping import is_mapped
 from ledger.tables.types import arrow_type
 
 OWN_ID: Final = "lakeledger.columnId"
@@ -51,6 +51,11 @@ WIDER: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
+NESTED_IDS: Final = 1_000_000
+NESTED_FIELDS_MAX: Final = 10_000
+"""A field within a column of a mapped table gets an id here, of so many for each column."""
+
+
 class UnpublishableError(LedgerError):
     """A version has no form in a Delta log that its readers would understand rightly."""
 
@@ -59,12 +64,7 @@ TypeChanges = Mapping[int, Sequence[Mapping[str, str]]]
 """The widenings of columns by id, oldest first, as Delta notes them."""
 
 
-def is_mapped(definition: TableDefinition) -> bool:
-    """Return whether files may have other column names than the table."""
-    return properties(definition).get(MAPPING_MODE, "none") != "none"
-
-
-def schema_json(definition: TableDefinition, widened: TypeChanges) -> str:
+def schema_of(definition: TableDefinition, widened: TypeChanges) -> dict[str, Any]:
     """Return the schema of a definition; raises UnpublishableError for an unknown type."""
     mapped = is_mapped(definition)
     fields = [field(each, widened.get(each.id, ()), mapped=mapped) for each in definition.columns]
@@ -74,7 +74,7 @@ def schema_json(definition: TableDefinition, widened: TypeChanges) -> str:
         for name in definition.partition_columns
         if name.lower() not in known
     ]
-    return compact({"type": "struct", "fields": fields})
+    return {"type": "struct", "fields": fields}
 
 
 def field(column: Column, widened: Sequence[Mapping[str, str]], *, mapped: bool) -> dict[str, Any]:
@@ -92,7 +92,47 @@ def field(column: Column, widened: Sequence[Mapping[str, str]], *, mapped: bool)
     if widened and TYPE_CHANGES not in found:
         found[TYPE_CHANGES] = list(widened)
     kind = nested if nested is not None else delta_type(column)
+    if mapped:
+        kind = with_names(kind, count(NESTED_IDS + column.id * NESTED_FIELDS_MAX))
     return {"name": column.name, "type": kind, "nullable": column.nullable, "metadata": found}
+
+
+def with_names(kind: Any, numbers: Iterator[int]) -> Any:
+    """Return a type of a mapped table: each field within has an id, and a name in files.
+
+    The ledger knows fields within a type by name alone, so the name in files is their own. Their
+    ids are far above those of columns.
+    """
+    if not isinstance(kind, dict):
+        return kind
+    if kind.get("type") == "struct":
+        fields = [
+            {
+                **each,
+                "metadata": {
+                    COLUMN_ID: next(numbers),
+                    PHYSICAL_NAME: each["name"],
+                    **(each.get("metadata") or {}),
+                },
+                "type": with_names(each["type"], numbers),
+            }
+            for each in kind["fields"]
+        ]
+        return {**kind, "fields": fields}
+    parts = ("elementType", "keyType", "valueType")
+    return {key: with_names(each, numbers) if key in parts else each for key, each in kind.items()}
+
+
+def ids_within(found: Any) -> Iterator[int]:
+    """Yield the ids of all fields of a schema or type."""
+    if isinstance(found, list):
+        for each in found:
+            yield from ids_within(each)
+    elif isinstance(found, dict):
+        if isinstance(number := found.get(COLUMN_ID), int):
+            yield number
+        for each in found.values():
+            yield from ids_within(each)
 
 
 def delta_type(column: Column) -> Any:

@@ -8,6 +8,7 @@ from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.log.file_list import FileList
+from ledger.sdk.column_mapping import is_published
 from projections.delta.file_actions import (
     FileKey,
     FilePlaces,
@@ -15,7 +16,7 @@ from projections.delta.file_actions import (
     added_fields,
     removed_fields,
 )
-from projections.delta.metadata_action import FOLDER, is_published
+from projections.delta.metadata_action import FOLDER
 from projections.delta.schema_json import (
     TYPE_CHANGES,
     UnpublishableError,

@@ -15,7 +15,7 @@ from ledger.reads.port import Reads, TableRow
 from ledger.tables.types import arrow_type, sql_type
 from projections.delta.log_folder import local_folder
 from projections.delta.metadata_action import delta_id
-from projections.delta.schema_json import UnpublishableError, schema_json
+from projections.delta.schema_json import UnpublishableError, schema_of
 from projections.delta.table_state import folder_of, reason_against
 from projections.web.asked import LIMIT_MAX, Asked, BadRequestError
 
@@ -86,7 +86,7 @@ def is_readable(definition: TableDefinition) -> bool:
     if reason_against(definition):
         return False
     try:
-        schema_json(definition, {})
+        schema_of(definition, {})
     except UnpublishableError:
         return False
     return True
@@ -196,7 +196,7 @@ def schema_form(catalog: str, name: str) -> Form:
 
 def table_form(ledger: str, found: UnityTable) -> Form:
     """Return the fields of a table."""
-    definition, fields = found.row.definition, json.loads(schema_json(found.row.definition, {}))
+    definition, fields = found.row.definition, schema_of(found.row.definition, {})
     known = {each.name.lower(): each for each in definition.columns}
     partitions = {name.lower(): at for at, name in enumerate(definition.partition_columns)}
     columns = []

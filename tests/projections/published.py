@@ -21,9 +21,9 @@ from ledger.delta.log import DeltaLog
 from ledger.errors import FileListError
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import Listed, pack, unpack
+from ledger.sdk.column_mapping import PUBLISH
 from projections.delta.log_folder import LogFolder
 from projections.delta.log_writer import DeltaLogWriter
-from projections.delta.metadata_action import PUBLISH
 from projections.delta.publication import DeltaVersion, Outcome, Publication, StoppedTable
 from tests.core.histories import Step
 from tests.projections.filing import Filers

@@ -13,15 +13,14 @@ from ledger.core.events.events import TableAltered
 from ledger.core.state.traits import traits_of
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
-from ledger.sdk.definitions import HIGHEST_ID, changed, operation_of, table_definition
+from ledger.sdk.column_mapping import HIGHEST_ID
+from ledger.sdk.definitions import changed, operation_of, table_definition
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.told import bodies
 
 BEFORE = table_definition(
-    [("day", "int"), ("tail", "string")],
-    partition_columns=["day"],
-    properties={"a": "1", "b": "2"},
+    [("day", "int"), ("tail", "string")], partition_columns=["day"], properties={"a": "1", "b": "2"}
 )
 DAY, TAIL = BEFORE.columns
 

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from ledger.client import Ledger
+from ledger.sdk.column_mapping import PUBLISH
 from ledger.sdk.view import open_log
 from ledger.testing import InMemoryLedger
-from projections.delta.metadata_action import PUBLISH
 from projections.delta.publisher import DeltaPublisher
 from projections.web.unity import UNITY_PATH, UNITY_QUESTIONS
 from tests.web.served import Served, serving

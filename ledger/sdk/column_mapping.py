@@ -1,0 +1,97 @@
+"""Column mapping of published tables: a column keeps its name in files when its name changes.
+
+Delta's readers look for a column of a file by name. A change that renames or drops a column of a
+published table therefore maps its columns by name: files written before have the old names, and so
+have the files written from then on. A new column of a mapped table gets a name of its own in files,
+as a dropped column may have had the plain one.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import uuid4
+
+from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.conflicts.metadata_diff import (
+    COLUMN_ID,
+    MAPPING_MODE,
+    PHYSICAL_NAME,
+    column_metadata,
+    properties,
+)
+from ledger.core.state.traits import known_key
+
+PUBLISH: Final = "lakeledger.publish"
+"""The property that publishes a table; its value is `delta`."""
+
+HIGHEST_ID: Final = "delta.columnMapping.maxColumnId"
+HIGHEST_ID_DIGITS: Final = 18
+"""No id has more digits; a longer number may not fit 64 bits."""
+
+UNMAPPED: Final = "none"
+
+
+def is_published(definition: TableDefinition) -> bool:
+    """Return whether a definition says that its table is published as Delta."""
+    return any(
+        each.key.lower() == PUBLISH and each.value.lower() == "delta"
+        for each in definition.properties
+    )
+
+
+def is_mapped(definition: TableDefinition) -> bool:
+    """Return whether files may have other column names than the table."""
+    return properties(definition).get(MAPPING_MODE, UNMAPPED) != UNMAPPED
+
+
+def mapped(before: TableDefinition, after: TableDefinition) -> TableDefinition:
+    """Return a changed definition with the mapping that its published log needs."""
+    needs_names = is_published(after) and loses_names(before, after)
+    if not after.columns or not (is_mapped(after) or needs_names):
+        return after
+    known = {each.id: physical_name(each) for each in before.columns if each.id}
+    columns = [with_physical_name(each, known) for each in after.columns]
+    found = properties(after)
+    if not is_mapped(after):
+        highest = max(highest_id(before), highest_id(after))
+        found = {key: each for key, each in found.items() if not is_highest_id(key)}
+        found |= {MAPPING_MODE: "name", HIGHEST_ID: str(highest)}
+    made = [Property(*each) for each in sorted(found.items())]
+    return after._replace(columns=columns, properties=made)
+
+
+def loses_names(before: TableDefinition, after: TableDefinition) -> bool:
+    """Return whether a change renames or drops a column."""
+    names = {each.id: each.name for each in after.columns}
+    return any(each.id and names.get(each.id) != each.name for each in before.columns)
+
+
+def physical_name(column: Column) -> str:
+    """Return the name of a column in files."""
+    return str(column_metadata(column).get(PHYSICAL_NAME, column.name))
+
+
+def with_physical_name(column: Column, known: Mapping[int, str]) -> Column:
+    """Return a column with its id and its name in files; `known` has the names so far by id."""
+    metadata: dict[str, Any] = dict(column_metadata(column))
+    if PHYSICAL_NAME in metadata:
+        return column
+    metadata[PHYSICAL_NAME] = known.get(column.id) or f"col-{uuid4()}"
+    metadata[COLUMN_ID] = column.id
+    text = json.dumps(metadata, sort_keys=True, ensure_ascii=False)
+    return column._replace(metadata=text)
+
+
+def highest_id(definition: TableDefinition) -> int:
+    """Return the highest id of a present or remembered column, 0 without columns."""
+    remembered = [
+        int(value)
+        for key, value in definition.properties
+        if is_highest_id(key) and value.isdecimal() and len(value) <= HIGHEST_ID_DIGITS
+    ]
+    return max((*(each.id for each in definition.columns), *remembered), default=0)
+
+
+def is_highest_id(key: str) -> bool:
+    """Return whether a property is the one that remembers the highest id."""
+    return known_key(key) == known_key(HIGHEST_ID)

@@ -1,0 +1,78 @@
+"""Columns of published tables keep their names in files when they are renamed or dropped."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ledger.core.commands import Column, TableDefinition
+from ledger.core.conflicts.metadata_diff import MAPPING_MODE, properties
+from ledger.sdk.column_mapping import HIGHEST_ID, PUBLISH, is_mapped, physical_name
+from ledger.sdk.definitions import changed, table_definition
+
+PUBLISHED = {PUBLISH: "delta"}
+PLAIN = table_definition([("id", "bigint"), ("day", "int")], properties=PUBLISHED)
+
+
+def names(definition: TableDefinition) -> list[tuple[str, str]]:
+    """Return the columns with their names in files."""
+    return [(each.name, physical_name(each)) for each in definition.columns]
+
+
+def renamed(old: str, new: str) -> Callable[[TableDefinition], TableDefinition]:
+    """Return a change that renames a column."""
+
+    def change(before: TableDefinition) -> TableDefinition:
+        columns = [each._replace(name=new) if each.name == old else each for each in before.columns]
+        return before._replace(columns=columns)
+
+    return change
+
+
+def test_renamed() -> None:
+    """The first rename maps the columns by name; their ids are those of the ledger."""
+    after = changed(PLAIN, renamed("day", "month"))
+    assert names(after) == [("id", "id"), ("month", "day")]
+    assert properties(after) == {**PUBLISHED, MAPPING_MODE: "name", HIGHEST_ID: "2"}
+    assert '"delta.columnMapping.id": 2' in after.columns[1].metadata
+
+
+def test_renamed_in_a_circle() -> None:
+    """Names may go from column to column and back: files keep the first ones."""
+    after = changed(PLAIN, renamed("day", "x"))
+    after = changed(after, renamed("id", "day"))
+    after = changed(after, renamed("x", "id"))
+    assert names(after) == [("day", "id"), ("id", "day")]
+
+
+def test_dropped_and_added_again() -> None:
+    """A column with the name of a dropped one has another name in files."""
+    after = changed(PLAIN, columns=[("id", "bigint")])
+    assert names(after) == [("id", "id")]
+    assert properties(after)[HIGHEST_ID] == "2"
+    again = changed(after, columns=[("id", "bigint"), ("day", "int")])
+    (_, (name, physical)) = names(again)
+    assert (name, again.columns[1].id) == ("day", 3)
+    assert physical.startswith("col-")
+    assert names(changed(again, properties={"owner": "ada"})) == names(again)
+
+
+def test_replaced_at_once() -> None:
+    """A new column that takes the name of a dropped one in the same change is told apart."""
+    other = Column("day", "string", nullable=True, id=3)
+    after = changed(PLAIN, columns=[PLAIN.columns[0], other])
+    assert names(after)[1][1] != "day"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        changed(PLAIN, columns=[("id", "bigint"), ("day", "int"), ("new", "int")]),
+        changed(PLAIN, columns=[("id", "bigint"), ("day", "bigint")]),
+        changed(PLAIN, properties={"owner": "ada"}),
+        changed(table_definition([("id", "bigint"), ("day", "int")]), renamed("day", "month")),
+        changed(PLAIN, unset=[PUBLISH]),
+    ],
+)
+def test_not_mapped(after: TableDefinition) -> None:
+    """Columns that keep their names need no mapping, nor does a table that is not published."""
+    assert not is_mapped(after)

@@ -1,0 +1,78 @@
+"""Published tables as deltalake, Polars and DuckDB read them, at every version."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.commands import TableDefinition
+from ledger.testing import InMemoryLedger
+from tests.tables.delta_readers import by_polars
+from tests.tables.published_lake import PUBLISHED, PublishedLake
+
+NESTED = "struct<a:bigint,b:struct<c:string>>"
+ROWS = [
+    {"id": 1, "day": 1, "s": {"a": 1, "b": {"c": "x"}}},
+    {"id": 2, "day": None, "s": None},
+]
+
+
+@pytest.fixture
+def lake(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> PublishedLake:
+    """Return a ledger with a published table, by day, with two rows."""
+    made = PublishedLake(memory, ledger, tmp_path)
+    columns = [("day", "int"), ("id", "bigint"), ("s", NESTED)]
+    place = tmp_path / "t"
+    ledger.create_table(
+        "t", columns, location=place, partition_columns=["day"], properties=PUBLISHED
+    )
+    ledger.append("t", ROWS)
+    made.note()
+    return made
+
+
+def renaming(definition: TableDefinition, names: Mapping[str, str]) -> TableDefinition:
+    """Return a definition with other names of columns."""
+    columns = [each._replace(name=names.get(each.name, each.name)) for each in definition.columns]
+    by = [names.get(each, each) for each in definition.partition_columns]
+    return definition._replace(columns=columns, partition_columns=by)
+
+
+def rename(lake: PublishedLake, **names: str) -> None:
+    """Rename columns of the table."""
+    lake.ledger.alter_table("t", lambda before: renaming(before, names))
+    lake.note()
+
+
+def append(lake: PublishedLake, **row: Any) -> None:
+    """Append a row."""
+    lake.ledger.append("t", [row])
+    lake.note()
+
+
+def test_renamed_columns(lake: PublishedLake) -> None:
+    """Old and new files have their values after renames, of the partition column too."""
+    rename(lake, id="number", day="dag")
+    append(lake, number=3, dag=7, s={"a": 5, "b": None})
+    rename(lake, number="dag", dag="number")
+    append(lake, number=8, dag=4, s=None)
+    lake.publish()
+    assert lake.publisher.stopped == {}
+    assert lake.check() == 5
+    with pytest.raises(Exception, match="column mapping"):
+        by_polars(str(lake.folder / "t"), 5)
+
+
+def test_dropped_columns(lake: PublishedLake) -> None:
+    """A column with the name of a dropped one shows nothing of its values."""
+    lake.ledger.alter_table("t", columns=[("day", "int"), ("s", NESTED)])
+    lake.note()
+    append(lake, day=5, s=None)
+    lake.ledger.alter_table("t", columns=[("s", NESTED), ("day", "int"), ("id", "string")])
+    lake.note()
+    append(lake, day=5, s=None, id="text")
+    lake.publish()
+    assert lake.publisher.stopped == {}
+    assert lake.check() == 5
