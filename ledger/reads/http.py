@@ -3,44 +3,38 @@
 The counterpart of `projections.web`; `http_questions` sends the requests.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter
+from typing import Any, Final, ParamSpec, TypeVar
 
-from ledger.core.commands import Domain, Protocol, TableDefinition
-from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads.cache import CacheReads, CacheStatus, VerifiedCache
 from ledger.reads.errors import check_condition, check_reads
 from ledger.reads.http_form import from_json, to_json
-from ledger.reads.http_questions import ROWS_MAX, Given, HttpQuestions, in_parts
+from ledger.reads.http_questions import ROWS_MAX, HttpQuestions, NothingFound, in_parts
 from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt, settled
-from ledger.reads.port import (
-    AnomalyRow,
-    AppRow,
-    ConflictRow,
-    Counts,
-    FileChange,
-    FileRow,
-    HistoryRow,
-    Identity,
-    MappingRow,
-    OutcomeRow,
-    PartitionRow,
-    Reached,
-    Reads,
-    SessionRow,
-    TableMarkRow,
-    TableRow,
-    TxnRow,
-    VersionRow,
-    WatermarkRow,
-)
-from ledger.reads.whole_numbers import numbers, numbers_given, whole
+from ledger.reads.port import Reached, Reads
+from ledger.reads.routes import BY_READ, WHERE, Route
+from ledger.reads.whole_numbers import LIMIT, whole, whole_or_none
 
 # A longer condition might not fit the head of a request.
 QUERY_CHARS_MAX: Final = 2_000
 
-Listed = TypeVar("Listed")
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
+
+
+def by_http(read: Callable[Asked, Found]) -> Callable[Asked, Found]:
+    """Return a method that requests the answers of a read from the server."""
+    route = BY_READ[read.__name__]
+
+    @wraps(read)
+    def ask(*args: Asked.args, **kwargs: Asked.kwargs) -> Found:
+        given = route.signature.bind(*args, **kwargs).arguments
+        found: Found = given.pop("self").answer(route, given)
+        return found
+
+    return ask
 
 
 class HttpReads(HttpQuestions, Reads):
@@ -54,12 +48,43 @@ class HttpReads(HttpQuestions, Reads):
 
     page_rows = ROWS_MAX
 
-    def identity(self) -> Identity:
-        """Return the identity of the ledger."""
-        return self._get(Identity, "/identity")
+    identity = by_http(Reads.identity)
+    valid_txns = by_http(Reads.valid_txns)
+    valid_write_ids = by_http(Reads.valid_write_ids)
+    write_ids_at = by_http(Reads.write_ids_at)
+    mappings = by_http(Reads.mappings)
+    table = by_http(Reads.table)
+    table_named = by_http(Reads.table_named)
+    tables = by_http(Reads.tables)
+    definition = by_http(Reads.definition)
+    txn = by_http(Reads.txn)
+    open_txns = by_http(Reads.open_txns)
+    aborted_txns = by_http(Reads.aborted_txns)
+    counts = by_http(Reads.counts)
+    outcome = by_http(Reads.outcome)
+    session = by_http(Reads.session)
+    session_of = by_http(Reads.session_of)
+    watermark = by_http(Reads.watermark)
+    table_mark = by_http(Reads.table_mark)
+    released_files = by_http(Reads.released_files)
+    aborted_write_ids = by_http(Reads.aborted_write_ids)
+    history = by_http(Reads.history)
+    files = by_http(Reads.files)
+    file_changes = by_http(Reads.file_changes)
+    partitions = by_http(Reads.partitions)
+    file_paths = by_http(Reads.file_paths)
+    version_row = by_http(Reads.version_row)
+    versions = by_http(Reads.versions)
+    app = by_http(Reads.app)
+    apps = by_http(Reads.apps)
+    progress = by_http(Reads.progress)
+    protocol = by_http(Reads.protocol)
+    domains = by_http(Reads.domains)
+    conflict = by_http(Reads.conflict)
+    conflicts = by_http(Reads.conflicts)
+    anomalies = by_http(Reads.anomalies)
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
-        """Return how far the rows are as soon as they have come to `position` and to `seen`."""
         wanted = whole("position", position)
 
         def ask(part_ms: int) -> Reached:
@@ -69,47 +94,7 @@ class HttpReads(HttpQuestions, Reads):
 
         return in_parts(ask, whole("timeout_ms", timeout_ms))
 
-    def valid_txns(self, position: int | None = None) -> ValidTxnList:
-        """Return the valid txn list as of a position, or as of now."""
-        return self._get(ValidTxnList, "/snapshot", **numbers_given(position=position))
-
-    def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
-        """Return the write ids of a table that a reader of `txns` may see."""
-        path = of_table(table, "/valid-write-ids")
-        return from_json(ValidWriteIdList, self._asked("POST", path, {}, to_json(txns)))
-
-    def write_ids_at(self, table: int, position: int | None = None) -> ValidWriteIdList:
-        """Return the write ids of a table that are valid at a position, or now."""
-        return self._get(
-            ValidWriteIdList,
-            of_table(table, "/valid-write-ids"),
-            **numbers_given(position=position),
-        )
-
-    def mappings(self, table: int) -> Sequence[MappingRow]:
-        """Return TXN_TO_WRITE_ID of a table from the watermark on."""
-        return self._get(list[MappingRow], of_table(table, "/mappings"))
-
-    def table(self, table: int) -> TableRow | None:
-        """Return an incarnation of a table."""
-        return self._find(TableRow, of_table(table))
-
-    def table_named(self, catalog: str, name: str) -> TableRow | None:
-        """Return the table that holds a name now."""
-        return self._find(TableRow, "/tables/named", catalog=catalog, name=name)
-
-    def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
-        """Return the tables that exist for all, or every incarnation there ever was."""
-        dropped = "true" if include_dropped else None
-        return self._get(list[TableRow], "/tables", include_dropped=dropped)
-
-    def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
-        """Return what a table was for all as of a position, or is now."""
-        path = of_table(table, "/definition")
-        return self._find(TableDefinition, path, **numbers_given(position=position))
-
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
-        """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
 
         def ask(part_ms: int) -> Sequence[MetadataAnswer]:
@@ -117,191 +102,60 @@ class HttpReads(HttpQuestions, Reads):
 
         return in_parts(ask, bounds.max_wait_ms)
 
-    def txn(self, txn: int) -> TxnRow | None:
-        """Return a txn."""
-        return self._find(TxnRow, f"/txns/{whole('txn', txn)}")
-
-    def open_txns(self, limit: int) -> Sequence[TxnRow]:
-        """Return the open txns, oldest first."""
-        return self._get(list[TxnRow], "/txns/open", **numbers(limit=limit))
-
-    def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
-        """Return the aborted txns that are not forgotten."""
-        return self._get(list[TxnRow], "/txns/aborted", **numbers(limit=limit))
-
-    def counts(self) -> Counts:
-        """Return how many txns, tables and mappings there are now."""
-        return self._get(Counts, "/counts")
-
-    def outcome(self, session: int, n: int) -> OutcomeRow | None:
-        """Return the first answer to a command."""
-        return self._find(
-            OutcomeRow, f"/sessions/{whole('session', session)}/outcomes/{whole('n', n)}"
-        )
-
-    def session(self, session: int) -> SessionRow | None:
-        """Return a session."""
-        return self._find(SessionRow, f"/sessions/{whole('session', session)}")
-
-    def session_of(self, nonce: bytes) -> int | None:
-        """Return the session that was opened last with this nonce."""
-        return self._find(int, "/sessions/opened-with", nonce=nonce)
-
-    def watermark(self) -> WatermarkRow:
-        """Return the cleanup watermark and what holds it."""
-        return self._get(WatermarkRow, "/watermark")
-
-    def table_mark(self, table: int) -> TableMarkRow:
-        """Return how far a table may be cleaned."""
-        return self._get(TableMarkRow, of_table(table, "/mark"))
-
-    def released_files(
-        self, table: int, limit: int, *, since: int = 0, path: str = ""
-    ) -> Sequence[FileRow]:
-        """Return the paths that no snapshot needs, by the position of their last removal."""
-        asked = of_table(table, "/released-files")
-        return self._get(
-            list[FileRow], asked, **numbers(limit=limit, since=since), path=path or None
-        )
-
-    def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
-        """Return the aborted write ids of a table below its mark."""
-        return self._get(
-            list[MappingRow], of_table(table, "/aborted-write-ids"), **numbers(limit=limit)
-        )
-
-    def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
-        """Return the events that follow position `after`."""
-        return self._get(list[HistoryRow], "/history", **numbers(after=after, limit=limit))
-
-    def files(
-        self,
-        table: int,
-        *,
-        where: str = "",
-        position: int | None = None,
-        version: int | None = None,
-        limit: int | None = None,
-        path: str = "",
-        vector: str = "",
-    ) -> Sequence[FileRow]:
-        """Return the files live now, or as of a position or a version of the table."""
-        if limit is not None:
-            place = numbers_given(position=position, version=version, limit=limit)
-            given = {**place, "path": path or None, "vector": vector or None}
-            return self._listed(list[FileRow], of_table(table, "/files"), where, given)
-        position = self._one_position(position, version)
-        page_of = partial(self.files, table, where=where, position=position, version=version)
-        found: list[FileRow] = []
+    def answer(self, route: Route, given: Mapping[str, Any]) -> Any:
+        """Return the answer to a read; a listing without a limit is requested in pages."""
+        if not route.behind or not route.may_list_all or given.get(LIMIT) is not None:
+            return self._answer(route, given)
+        asked, found = dict(given), list[Any]()
+        if asked.get("position") is None and asked.get("version") is None:
+            # Pages of several moments are no listing.
+            asked["position"] = self.position()
         while True:
-            page = page_of(limit=self.page_rows, path=path, vector=vector)
+            page = self._answer(route, {**asked, LIMIT: self.page_rows})
             found += page
             if len(page) < self.page_rows:
                 return found
-            path, vector = page[-1].path, page[-1].vector
+            asked |= route.next_page(page[-1])
 
-    def file_changes(
-        self, table: int, first: int, last: int, limit: int, *, place: int = 0
-    ) -> Sequence[FileChange]:
-        """Return the files that versions `first` to `last` of a table added and removed."""
-        return self._get(
-            list[FileChange],
-            of_table(table, "/changes"),
-            **numbers(first=first, last=last, limit=limit, place=place),
-        )
+    def _answer(self, route: Route, given: Mapping[str, Any]) -> Any:
+        asked = {
+            name: plain(parameter, given[parameter.name])
+            for name, parameter in route.parameters.items()
+            if parameter.name in given
+        }
+        body = body_of(route, asked)
+        query = {
+            name: value
+            for name, value in asked.items()
+            if not route.is_in_path(name) and value != route.parameters[name].default
+        }
+        path, method = route.path.format_map(asked), "GET" if body is None else "POST"
+        try:
+            return from_json(route.kind, self._asked(method, path, query, body))
+        except NothingFound:
+            if not route.may_find_nothing:
+                raise
+            return None
 
-    def partitions(
-        self,
-        table: int,
-        *,
-        where: str = "",
-        position: int | None = None,
-        version: int | None = None,
-        limit: int | None = None,
-        after: int = 0,
-    ) -> Sequence[PartitionRow]:
-        """Return the partitions with live files, now or as of a position or a version."""
-        if limit is not None:
-            given = numbers_given(position=position, version=version, limit=limit, after=after)
-            path = of_table(table, "/partitions")
-            return self._listed(list[PartitionRow], path, where, given)
-        position = self._one_position(position, version)
-        page_of = partial(self.partitions, table, where=where, position=position, version=version)
-        found: list[PartitionRow] = []
-        while True:
-            page = page_of(limit=self.page_rows, after=after)
-            found += page
-            if len(page) < self.page_rows:
-                return found
-            after = page[-1].number
 
-    def _one_position(self, position: int | None, version: int | None) -> int | None:
-        """Return a position for all pages of a listing: pages of several moments are no listing."""
-        return self.position() if position is None and version is None else position
+def plain(parameter: Parameter, given: Any) -> Any:
+    """Return a parameter in a plain form; raises as the read does for an impossible one."""
+    if parameter.name == WHERE:
+        check_condition(given)
+    if parameter.annotation is bool:
+        return bool(given)
+    if parameter.annotation is int:
+        return whole(parameter.name, given)
+    return whole_or_none(parameter.name, given) if parameter.annotation == int | None else given
 
-    def _listed(
-        self, kind: type[Listed], path: str, where: str, given: Mapping[str, Given]
-    ) -> Listed:
-        """Return a page of a listing; a long condition travels in the body."""
-        check_condition(where)
-        if len(where) <= QUERY_CHARS_MAX:
-            return from_json(kind, self._asked("GET", path, {**given, "where": where or None}))
-        return from_json(kind, self._asked("POST", path, given, where.encode()))
 
-    def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
-        """Return the paths known by a hash."""
-        return self._get(list[str], of_table(table, "/paths"), hash=path_hash)
-
-    def version_row(
-        self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
-    ) -> VersionRow | None:
-        """Return a version, or the last one up to a position or a time."""
-        path = of_table(table, "/version")
-        return self._find(
-            VersionRow,
-            path,
-            **numbers_given(version=version, position=position, at=whole("at", at) or None),
-        )
-
-    def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
-        """Return the versions of a table, newest first."""
-        path = of_table(table, "/versions")
-        return self._get(
-            list[VersionRow], path, **numbers(limit=limit), **numbers_given(below=below)
-        )
-
-    def app(self, table: int, app: str) -> AppRow | None:
-        """Return how far an application came in a table."""
-        return self._find(AppRow, of_table(table, "/apps/named"), name=app)
-
-    def apps(self, table: int) -> Sequence[AppRow]:
-        """Return the applications that recorded progress in a table."""
-        return self._get(list[AppRow], of_table(table, "/apps"))
-
-    def progress(self, app: str = "") -> Sequence[AppRow]:
-        """Return the progress of applications in all tables."""
-        return self._get(list[AppRow], "/progress", **({"app": app} if app else {}))
-
-    def protocol(self, table: int) -> Protocol | None:
-        """Return the protocol of a table."""
-        return self._find(Protocol, of_table(table, "/protocol"))
-
-    def domains(self, table: int) -> Sequence[Domain]:
-        """Return the domain metadata of a table."""
-        return self._get(list[Domain], of_table(table, "/domains"))
-
-    def conflict(self, txn: int) -> ConflictRow | None:
-        """Return why a txn lost."""
-        return self._find(ConflictRow, f"/txns/{whole('txn', txn)}/conflict")
-
-    def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
-        """Return the conflicts that follow position `after`."""
-        return self._get(list[ConflictRow], "/conflicts", **numbers(after=after, limit=limit))
-
-    def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
-        """Return commits that say what cannot be."""
-        asked = numbers_given(table=table) | numbers(after=after, limit=limit)
-        return self._get(list[AnomalyRow], "/anomalies", **asked)
+def body_of(route: Route, asked: dict[str, Any]) -> bytes | None:
+    """Take the body of a request out of its parameters; a short condition stays there."""
+    given = asked.get(route.body)
+    if given is None or (route.body == WHERE and len(given) <= QUERY_CHARS_MAX):
+        return None
+    del asked[route.body]
+    return given.encode() if route.body == WHERE else to_json(given)
 
 
 class HttpCache(HttpQuestions, CacheReads):
@@ -321,8 +175,3 @@ class HttpCache(HttpQuestions, CacheReads):
     def verify(self, tables: int) -> VerifiedCache:
         """Let the cache compare some of its tables with its store."""
         return from_json(VerifiedCache, self._asked("POST", "/cache/verify", {"tables": tables}))
-
-
-def of_table(table: int, path: str = "") -> str:
-    """Return a path below a table's path."""
-    return f"/tables/{whole('table', table)}{path}"

@@ -92,12 +92,6 @@ class HttpQuestions(MetadataReads):
     def _get(self, kind: type[Kind], path: str, /, **given: Given) -> Kind:
         return from_json(kind, self._asked("GET", path, given))
 
-    def _find(self, kind: type[Kind], path: str, /, **given: Given) -> Kind | None:
-        try:
-            return self._get(kind, path, **given)
-        except _NothingFound:
-            return None
-
     def _asked(
         self,
         method: str,
@@ -143,7 +137,7 @@ class HttpQuestions(MetadataReads):
         """Raise the error that a response with another status than 200 stands for."""
         form = read_object(data)
         if form.get("error") == NOTHING:
-            raise _NothingFound
+            raise NothingFound
         said = form.get("message") or data[:200].decode("utf-8", "replace")
         if form.get("error") == BAD_REQUEST:
             raise ValueError(said)
@@ -152,7 +146,7 @@ class HttpQuestions(MetadataReads):
         )
 
 
-class _NothingFound(Exception):  # noqa: N818 - no error: it becomes None
+class NothingFound(Exception):  # noqa: N818 - no error: it becomes None
     """There is nothing of that number or name."""
 
 
@@ -193,6 +187,8 @@ def pool_of(url: str, headers: Mapping[str, str]) -> HTTPConnectionPool:
 
 def text_of(given: str | int | bytes) -> str:
     """Return a value as text of a query."""
+    if isinstance(given, bool):
+        return str(given).lower()
     return given.hex() if isinstance(given, bytes) else str(given)
 
 

@@ -216,7 +216,7 @@ class Reads(MetadataReads, Protocol):
         path: str = "",
         vector: str = "",
     ) -> Sequence[FileRow]:
-        """Return the files live now, or as of a position or a version of the table.
+        """Return the files live now, or as of a position or a version.
 
         `where` is a condition in the form of `ledger.core.predicates`, "" = no condition. Files are
         left out by their partition alone: a file that cannot be judged is returned. The cost
@@ -233,7 +233,7 @@ class Reads(MetadataReads, Protocol):
     def file_changes(
         self, table: int, first: int, last: int, limit: int, *, place: int = 0
     ) -> Sequence[FileChange]:
-        """Return the files that versions `first` to `last` of a table added and removed, in order.
+        """Return the files that versions `first` to `last` added and removed, in order.
 
         Only changes behind `place` of version `first` are returned. So a program can go on from the
         last change that it got. Raises UnknownTableError.
@@ -250,11 +250,12 @@ class Reads(MetadataReads, Protocol):
         limit: int | None = None,
         after: int = 0,
     ) -> Sequence[PartitionRow]:
-        """Return the partitions with live files, now or as of a position or a version of the table.
+        """Return the partitions that have live files, now or in the past.
 
-        Only partitions that the condition `where` may concern, as for `files`. The partitions are
-        ordered by number, and begin behind the number `after`. For an earlier position the files of
-        these partitions are read and summed up. Raises as `files`.
+        As of a position or a version of the table, as for `files`, and only partitions that the
+        condition `where` may concern. They are ordered by number, and begin behind the number
+        `after`. For an earlier position the files of these partitions are read and summed up.
+        Raises as `files`.
         """
         ...
 

@@ -46,6 +46,11 @@ class Asked:
         self._read: set[str] = set()
         self.max_wait_ms = 0
 
+    @property
+    def has_body(self) -> bool:
+        """Return whether the request has a body."""
+        return bool(self._body)
+
     def number(self, name: str) -> int:
         """Return a number that must be given."""
         found = self.number_or_none(name)

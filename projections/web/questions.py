@@ -1,24 +1,19 @@
 """The questions over HTTP: the path of each, and its call of `Reads`.
 
-`ledger.reads.http` is the client of all of them. A question with a body is a POST, and still a
-read.
+`ledger.reads.routes` has the paths of all reads; two paths have forms of their own. A question with
+a body is a POST, and still a read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.http_questions import VERSION_PATH
-from ledger.reads.port import (
-    ConflictRow,
-    FileChange,
-    FileRow,
-    HistoryRow,
-    PartitionRow,
-    Reached,
-    Reads,
-    VersionRow,
-)
+from ledger.reads.port import Reached, Reads
+from ledger.reads.routes import PLACES, ROUTES, WHERE, Route, is_required
+from ledger.reads.whole_numbers import LIMIT
 from projections.web.asked import Asked
 from projections.web.listing import FEW, Paged, Size
 from projections.web.metadata_questions import check_wait, metadata
@@ -26,6 +21,25 @@ from projections.web.metadata_questions import check_wait, metadata
 Asking = TypeVar("Asking")
 Ask = Callable[[Reads, Asked], Any]
 GET: Final = ("GET",)
+BOTH: Final = ("GET", "POST")
+# Over HTTP a listing begins at the beginning unless a request says otherwise.
+AFTER: Final = "after"
+
+
+VALUES: Final[Mapping[Any, Callable[[Asked, str], Any]]] = {
+    int: Asked.number,
+    int | None: Asked.number_or_none,
+    str: Asked.text,
+    bytes: Asked.digits,
+    bool: Asked.flag,
+}
+"""How the values of each kind of parameter are read."""
+
+BODIES: Final[Mapping[str, Callable[[Asked], Any]]] = {
+    WHERE: Asked.condition,
+    "txns": Asked.txns,
+}
+"""How the parameters that a body may bring are read."""
 
 
 def few(_asked: Asked) -> Size:
@@ -36,17 +50,6 @@ def few(_asked: Asked) -> Size:
 def whole(_asked: Asked) -> Size:
     """Return the size of an answer that has all rows as of one moment."""
     return Size.WHOLE
-
-
-def by_limit(many: Size) -> Callable[[Asked], Size]:
-    """Return a function that decides the size of an answer by its limit."""
-    return lambda asked: many if asked.limit() > FEW else Size.FEW
-
-
-def of_listing(asked: Asked) -> Size:
-    """Return the size of a listing of files or partitions: all rows if no limit is given."""
-    limit = asked.limit_or_none()
-    return Size.FEW if limit is not None and limit <= FEW else Size.PAGES
 
 
 class Question(NamedTuple, Generic[Asking]):
@@ -62,11 +65,6 @@ class Question(NamedTuple, Generic[Asking]):
     root: str = VERSION_PATH
 
 
-def of_table(ask: Callable[[Reads, int, Asked], Any]) -> Ask:
-    """Return a question about the table in the path."""
-    return lambda reads, asked: ask(reads, asked.number("table"), asked)
-
-
 def reached(reads: Reads, asked: Asked) -> Reached:
     """Return how far the rows are, once they have come to a position and to `seen`."""
     asked.max_wait_ms = asked.number_or_none("max_wait_ms") or 0
@@ -75,224 +73,65 @@ def reached(reads: Reads, asked: Asked) -> Reached:
     return reads.reach(asked.number_or_none("at_least") or 0, seen, 0)
 
 
-def files(reads: Reads, table: int, asked: Asked) -> Sequence[FileRow] | Paged[Reads, FileRow]:
-    """Return the files of a table, now or as of a position or a version, perhaps with a limit.
+def question_of(*routes: Route) -> Question[Reads]:
+    """Return the question of a path; one of its reads may be for requests with a body."""
+    route, by_body = routes[0], routes[-1]
 
-    The pages of a long listing are all as of one position.
-    """
-    position, version = place_of(asked)
-    path, vector = (asked.text_or_none(each) or "" for each in ("path", "vector"))
-    limit, where = asked.limit_or_none(), asked.condition()
-    if of_listing(asked) is Size.FEW:
-        return reads.files(
-            table,
-            where=where,
-            position=position,
-            version=version,
-            limit=limit,
-            path=path,
-            vector=vector,
-        )
-    as_of = reads.position() if position is None and version is None else position
+    def ask(reads: Reads, asked: Asked) -> Any:
+        return answer(by_body if asked.has_body else route, reads, asked)
 
-    def page(source: Reads, last: FileRow | None, rows: int) -> Sequence[FileRow]:
-        behind = (path, vector) if last is None else (last.path, last.vector)
-        return source.files(
-            table,
-            where=where,
-            position=as_of,
-            version=version,
-            limit=rows,
-            path=behind[0],
-            vector=behind[1],
-        )
-
-    return Paged(page, limit)
+    methods = BOTH if by_body.body else GET
+    return Question(route.path, ask, methods, lambda asked: size_of(route, asked))
 
 
-def changes(_reads: Reads, table: int, asked: Asked) -> Paged[Reads, FileChange]:
-    """Return the files that versions of a table added and removed."""
-    first, last = asked.number("first"), asked.number("last")
-    place = asked.number_or_none("place") or 0
-
-    def page(source: Reads, found: FileChange | None, rows: int) -> Sequence[FileChange]:
-        behind = (first, place) if found is None else (found.version, found.place)
-        return source.file_changes(table, behind[0], last, rows, place=behind[1])
-
-    return Paged(page, asked.limit())
-
-
-def partitions(reads: Reads, table: int, asked: Asked) -> Paged[Reads, PartitionRow]:
-    """Return the partitions of a table, now or as of a position or a version."""
-    position, version = place_of(asked)
-    after, where = asked.number_or_none("after") or 0, asked.condition()
-    as_of = reads.position() if position is None and version is None else position
-    return Paged(
-        lambda source, last, rows: source.partitions(
-            table,
-            where=where,
-            position=as_of,
-            version=version,
-            limit=rows,
-            after=after if last is None else last.number,
-        ),
-        asked.limit_or_none(),
-    )
-
-
-def place_of(asked: Asked) -> tuple[int | None, int | None]:
-    """Return the position or the version of a question, at most one of them."""
-    asked.check_one_of("version", "position")
-    return asked.number_or_none("position"), asked.number_or_none("version")
-
-
-def history(_reads: Reads, asked: Asked) -> Paged[Reads, HistoryRow]:
-    """Return the events that follow a position."""
-    after = asked.number_or_none("after") or 0
-    return Paged(
-        lambda source, last, rows: source.history(after if last is None else last.position, rows),
-        asked.limit(),
-    )
-
-
-def conflicts(_reads: Reads, asked: Asked) -> Paged[Reads, ConflictRow]:
-    """Return the lost commits that follow a position."""
-    after = asked.number_or_none("after") or 0
-    return Paged(
-        lambda source, last, rows: source.conflicts(after if last is None else last.position, rows),
-        asked.limit(),
-    )
-
-
-def versions(_reads: Reads, table: int, asked: Asked) -> Paged[Reads, VersionRow]:
-    """Return the versions of a table below one, newest first."""
-    below = asked.number_or_none("below")
-    return Paged(
-        lambda source, last, rows: source.versions(
-            table, rows, below=below if last is None else last.version
-        ),
-        asked.limit(),
-    )
-
-
-def version(reads: Reads, table: int, asked: Asked) -> VersionRow | None:
-    """Return a version of a table, the newest unless its number, a position or a time is given."""
-    asked.check_one_of("version", "position", "at")
-    position, number = (asked.number_or_none(each) for each in ("position", "version"))
-    at = asked.number_or_none("at")
+def answer(route: Route, reads: Reads, asked: Asked) -> Any:
+    """Return the answer to a read, None for nothing; a long listing is made of pages."""
+    asked.check_one_of(*(name for name in PLACES if name in route.parameters))
+    given = {
+        each.name: limit_of(route, asked) if name == LIMIT else value_of(asked, name, each)
+        for name, each in route.parameters.items()
+    }
     # `version_row` takes 0 for no time; no version is that old.
-    if at == 0:
+    if "at" in given and asked.number_or_none("at") == 0:
         return None
-    return reads.version_row(table, version=number, position=position, at=at or 0)
+    read = attrgetter(route.name)
+    if not route.behind or size_of(route, asked) is Size.FEW:
+        return read(reads)(**given)
+    limit = given.pop(LIMIT)
+    if "position" in given and given["position"] is None and given["version"] is None:
+        # Pages of several moments are no listing.
+        given["position"] = reads.position()
+    return Paged(
+        lambda source, last, rows: read(source)(**given | route.next_page(last), limit=rows), limit
+    )
 
 
-def valid_write_ids(reads: Reads, table: int, asked: Asked) -> ValidWriteIdList:
-    """Return the write ids valid under the list in the body, or else at a position or now."""
-    txns = asked.txns()
-    if txns is not None:
-        return reads.valid_write_ids(table, txns)
-    return reads.write_ids_at(table, asked.number_or_none("position"))
+def value_of(asked: Asked, name: str, parameter: Parameter) -> Any:
+    """Return the value of a parameter; raises BadRequestError for an invalid one."""
+    if name in BODIES:
+        return BODIES[name](asked)
+    if asked.text_or_none(name) is None and name == AFTER:
+        return 0
+    if asked.text_or_none(name) is None and not is_required(parameter):
+        return parameter.default
+    return VALUES[parameter.annotation](asked, name)
+
+
+def limit_of(route: Route, asked: Asked) -> int | None:
+    """Return the largest number of rows to return, None for all."""
+    return asked.limit_or_none() if route.may_list_all else asked.limit()
+
+
+def size_of(route: Route, asked: Asked) -> Size:
+    """Return the size of an answer, by its limit if it has one."""
+    limit = limit_of(route, asked) if LIMIT in route.parameters else None
+    if limit is not None and limit <= FEW:
+        return Size.FEW
+    return Size.PAGES if route.behind else Size.WHOLE if route.is_listing else Size.FEW
 
 
 QUESTIONS: Final[Sequence[Question[Reads]]] = (
-    Question("/identity", lambda reads, _: reads.identity()),
     Question("/reached", reached),
-    Question("/snapshot", lambda reads, asked: reads.valid_txns(asked.number_or_none("position"))),
-    Question("/metadata", metadata, ("GET", "POST")),
-    Question("/watermark", lambda reads, _: reads.watermark()),
-    Question("/counts", lambda reads, _: reads.counts()),
-    Question("/history", history, size=by_limit(Size.PAGES)),
-    Question("/conflicts", conflicts, size=by_limit(Size.PAGES)),
-    Question(
-        "/anomalies",
-        lambda reads, asked: reads.anomalies(
-            asked.number_or_none("table"), asked.limit(), after=asked.number_or_none("after") or 0
-        ),
-        size=by_limit(Size.WHOLE),
-    ),
-    Question(
-        "/txns/open",
-        lambda reads, asked: reads.open_txns(asked.limit()),
-        size=by_limit(Size.WHOLE),
-    ),
-    Question(
-        "/txns/aborted",
-        lambda reads, asked: reads.aborted_txns(asked.limit()),
-        size=by_limit(Size.WHOLE),
-    ),
-    Question(
-        "/progress",
-        lambda reads, asked: reads.progress(asked.text_or_none("app") or ""),
-        size=whole,
-    ),
-    Question("/txns/{txn}", lambda reads, asked: reads.txn(asked.number("txn"))),
-    Question("/txns/{txn}/conflict", lambda reads, asked: reads.conflict(asked.number("txn"))),
-    Question("/sessions/opened-with", lambda reads, asked: reads.session_of(asked.digits("nonce"))),
-    Question("/sessions/{session}", lambda reads, asked: reads.session(asked.number("session"))),
-    Question(
-        "/sessions/{session}/outcomes/{n}",
-        lambda reads, asked: reads.outcome(asked.number("session"), asked.number("n")),
-    ),
-    Question(
-        "/tables",
-        lambda reads, asked: reads.tables(include_dropped=asked.flag("include_dropped")),
-        size=whole,
-    ),
-    Question(
-        "/tables/named",
-        lambda reads, asked: reads.table_named(asked.text("catalog"), asked.text("name")),
-    ),
-    Question("/tables/{table}", of_table(lambda reads, table, _: reads.table(table))),
-    Question(
-        "/tables/{table}/definition",
-        of_table(
-            lambda reads, table, asked: reads.definition(table, asked.number_or_none("position"))
-        ),
-    ),
-    Question(
-        "/tables/{table}/mappings",
-        of_table(lambda reads, table, _: reads.mappings(table)),
-        size=whole,
-    ),
-    Question("/tables/{table}/valid-write-ids", of_table(valid_write_ids), ("GET", "POST")),
-    Question("/tables/{table}/files", of_table(files), ("GET", "POST"), of_listing),
-    Question("/tables/{table}/partitions", of_table(partitions), ("GET", "POST"), of_listing),
-    Question("/tables/{table}/changes", of_table(changes), size=by_limit(Size.PAGES)),
-    Question(
-        "/tables/{table}/paths",
-        of_table(lambda reads, table, asked: reads.file_paths(table, asked.digits("hash"))),
-    ),
-    Question("/tables/{table}/version", of_table(version)),
-    Question("/tables/{table}/versions", of_table(versions), size=by_limit(Size.PAGES)),
-    Question(
-        "/tables/{table}/apps", of_table(lambda reads, table, _: reads.apps(table)), size=whole
-    ),
-    Question(
-        "/tables/{table}/apps/named",
-        of_table(lambda reads, table, asked: reads.app(table, asked.text("name"))),
-    ),
-    Question("/tables/{table}/mark", of_table(lambda reads, table, _: reads.table_mark(table))),
-    Question(
-        "/tables/{table}/released-files",
-        of_table(
-            lambda reads, table, asked: reads.released_files(
-                table,
-                asked.limit(),
-                since=asked.number_or_none("since") or 0,
-                path=asked.text_or_none("path") or "",
-            )
-        ),
-        size=by_limit(Size.WHOLE),
-    ),
-    Question(
-        "/tables/{table}/aborted-write-ids",
-        of_table(lambda reads, table, asked: reads.aborted_write_ids(table, asked.limit())),
-        size=by_limit(Size.WHOLE),
-    ),
-    Question("/tables/{table}/protocol", of_table(lambda reads, table, _: reads.protocol(table))),
-    Question(
-        "/tables/{table}/domains",
-        of_table(lambda reads, table, _: reads.domains(table)),
-        size=whole,
-    ),
+    Question("/metadata", metadata, BOTH),
+    *(question_of(*routes) for _, routes in groupby(ROUTES, attrgetter("path"))),
 )

@@ -8,7 +8,7 @@ from tests.docs.make import DOCS, between, made_pages
 
 
 @pytest.mark.parametrize(
-    "name", ["events.md", "isolation.md", "messages.md", "sdk.md", "security.md"]
+    "name", ["events.md", "http.md", "isolation.md", "messages.md", "sdk.md", "security.md"]
 )
 def test_made(name: str) -> None:
     """The page is the one that `make docs` writes."""
