@@ -48,6 +48,7 @@ def register(app: typer.Typer) -> None:
         ("anomaly", "anomalies", "Look at anomalies in commits, and acknowledge them."),
         ("cache", "cache", "Look at a metadata cache, and read from it."),
         ("conflict", "conflicts", "Look at lost conflicts."),
+        ("stream", "streams", "Look at streams that write tables."),
         ("table", "tables", "Look at tables."),
         ("txn", "txns", "Look at txns, and end them."),
         ("watermark", "cleaning", "What may be cleaned, and what holds it back."),

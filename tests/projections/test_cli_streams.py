@@ -1,0 +1,46 @@
+"""The command about streams shows what their commits recorded."""
+
+import json
+from pathlib import Path
+
+from ledger.core.commands import AppVersion, TableWrite
+from ledger.log.file_list import AddFile, FileList, listed
+from ledger.sdk.app_notes import note_text, notes_text
+from ledger.sdk.streams import SourceOffset, StreamNote
+from tests.core.parts import footprint
+from tests.projections.followed import Followed
+from tests.projections.rows_of_a_host import command_line, told
+
+LATEST = {"clicks": {"0": 9, "1": 4}}
+
+
+def streaming() -> Followed:
+    """Return a domain with a table that a query and a loader have written, and a plain one."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "visits")
+    note = StreamNote(
+        "0bc1fd8e", "clicks", 7, (SourceOffset("Kafka", {"clicks": {"0": 5}}, LATEST),)
+    )
+    for app, info in (("0bc1fd8e", note.info), ("loader", {"offsets": [12]}), ("plain", None)):
+        notes = {} if info is None else {app: note_text(app, info)}
+        files = FileList([AddFile(f"{app}.parquet")], info=notes_text(notes))
+        said = listed(footprint(apps=[AppVersion(app, 7)]), files)
+        domain.commit(session, 0, TableWrite(table, domain.head.position, (), said))
+    return domain
+
+
+def test_stream_list(tmp_path: Path) -> None:
+    """A stream is shown with its tables, its offsets and its lag; progress alone is no stream."""
+    lakeledger = command_line(streaming(), tmp_path)
+    query, loader = told(lakeledger("stream", "list", "--output", "json"))
+    shown = lakeledger("stream", "list").stdout.splitlines()
+
+    assert (query["name"], query["query"], query["batch"]) == ("clicks", "0bc1fd8e", 7)
+    assert [each["name"] for each in query["tables"]] == ["visits"]
+    assert query["offsets"][0]["end"] == {"clicks": {"0": 5}}
+    assert query["lag"] == 8
+    assert (loader["application"], loader["offsets"], loader["lag"]) == ("loader", [12], None)
+    assert len(shown) == 3, shown
+    assert json.dumps({"clicks": {"0": 5}}) in shown[1]
+    assert shown[2].split()[:3] == ["loader", "loader", "visits"]

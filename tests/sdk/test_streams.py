@@ -1,0 +1,107 @@
+"""Streams are listed by what their commits recorded, and their lag by what their sources said."""
+
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.log.file_list import AddFile
+from ledger.sdk.app_notes import progress_in
+from ledger.sdk.streams import (
+    LEDGER_SOURCE,
+    SourceOffset,
+    StreamNote,
+    distance,
+    first_receipt,
+    notes_before,
+    streams_in,
+)
+
+KAFKA = "KafkaV2[Subscribe[clicks]]"
+
+
+def batch(ledger: Ledger, number: int, tables: list[int], end: Any, latest: Any = None) -> None:
+    """Commit a batch of the query q1 into tables."""
+    note = StreamNote("q1", "clicks", number, (SourceOffset(KAFKA, end, latest),))
+    with ledger.transaction() as txn:
+        txn.app("q1", number, info=note.info)
+        for table in tables:
+            txn.add_files(table, [AddFile(f"{number}.parquet")])
+
+
+@pytest.mark.parametrize(
+    ("end", "latest", "lag"),
+    [
+        (5, 9, 4),
+        (9, 5, 0),
+        (None, 9, 9),
+        ({"t": {"0": 3, "1": 4}}, {"t": {"0": 5, "1": 4, "2": 7}}, 9),
+        ({"t": {"0": 3}}, {"t": {"0": "x"}}, None),
+        ("a", "b", None),
+        (True, 4, None),
+        (3, {"t": 4}, None),
+    ],
+)
+def test_distance(end: Any, latest: Any, lag: int | None) -> None:
+    """Offsets that are counts have a distance, others do not."""
+    assert distance(end, latest) == lag
+
+
+def test_streams(ledger: Ledger) -> None:
+    """A stream is one row, whichever tables it wrote; its last batch counts."""
+    first, second = (ledger.create_table(name).table for name in ("db.a", "db.b"))
+    batch(ledger, 0, [first, second], {"t": {"0": 3}}, {"t": {"0": 10}})
+    batch(ledger, 1, [first], {"t": {"0": 6}}, {"t": {"0": 10}})
+    with ledger.transaction() as txn:
+        txn.app("loader", 18, tables=[second], info={"offsets": {"visits": 52}})
+        txn.app("plain", 1)
+    loader, query = streams_in(ledger.reads())
+    assert (loader.application, loader.query, loader.batch, loader.lag) == ("loader", "", 18, None)
+    assert loader.offsets == {"visits": 52}
+    assert (query.application, query.query, query.name, query.batch) == ("q1", "q1", "clicks", 1)
+    assert [each.name for each in query.tables] == ["db.a", "db.b"]
+    assert query.offsets == [{"source": KAFKA, "end": {"t": {"0": 6}}, "latest": {"t": {"0": 10}}}]
+    assert query.lag == 4
+    assert query.at > 0
+    assert streams_in(ledger.reads(), "q1") == [query]
+
+
+def test_lag_in_a_table_of_the_ledger(ledger: Ledger) -> None:
+    """A stream that reads a table is behind by the versions committed since."""
+    source, target = (ledger.create_table(name).table for name in ("db.a", "db.b"))
+    end = {LEDGER_SOURCE: source, "version": 0}
+    batch(ledger, 0, [target], end)
+    assert [each.lag for each in streams_in(ledger.reads())] == [0]
+    for number in range(3):
+        ledger.append(source, [f"{number}.parquet"])
+    assert [each.lag for each in streams_in(ledger.reads())] == [3]
+
+
+def test_earlier_batches(ledger: Ledger) -> None:
+    """The history of a table has the notes of all batches, and those of other programs between."""
+    table = ledger.create_table("db.a").table
+    for number in range(3):
+        batch(ledger, number, [table], number)
+        ledger.append(table, [f"other-{number}.parquet"], app=("other", number))
+    (progress,) = progress_in(ledger.reads(), "q1")
+    found = [
+        (note.batch, note.sources[0].end) for note, _ in notes_before(ledger.reads(), progress)
+    ]
+    assert found == [(2, 2), (1, 1), (0, 0)]
+
+
+def test_first_receipt(ledger: Ledger) -> None:
+    """The receipt of a skipped batch becomes the one that its first commit returned."""
+    table = ledger.create_table("db.a").table
+    receipts = []
+    for _ in range(2):
+        with ledger.transaction() as txn:
+            txn.app("q1", 0, info={"offsets": 1})
+            txn.add_files(table, [AddFile("a.parquet")])
+        receipts.append(txn.receipt)
+    first, again = receipts
+    assert first is not None
+    assert again is not None
+    found = first_receipt(ledger.reads(), again, [table])
+    assert (found.txn, found.position, found.tables) == (first.txn, first.position, first.tables)
+    assert (found.skipped, found.repeated) == (True, True)
