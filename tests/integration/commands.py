@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -55,9 +55,11 @@ class Command:
     In a `with` block it is killed at the end, should it still run.
     """
 
-    def __init__(self, home: Path, *arguments: str, **environ: str) -> None:
+    def __init__(
+        self, home: Path, *arguments: str, program: Sequence[str] = PROGRAM, **environ: str
+    ) -> None:
         self.process = subprocess.Popen(
-            [*PROGRAM, *arguments],
+            [*program, *arguments],
             env={**environment(home), **environ},
             stderr=subprocess.PIPE,
             text=True,
