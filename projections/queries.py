@@ -6,7 +6,6 @@ Every public call first catches up with the writer, so it answers from the newes
 from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
-from time import monotonic, sleep
 from typing import Final
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
@@ -46,7 +45,7 @@ from ledger.reads.port import (
     VersionRow,
     WatermarkRow,
 )
-from ledger.reads.turns import PAUSE_MIN_S, in_turn, wait_for
+from ledger.reads.turns import in_time, in_turn, wait_for
 from ledger.reads.whole_numbers import whole, whole_or_none
 from projections.cache.reads import MetadataCache
 from projections.reads import (
@@ -153,15 +152,7 @@ class StoreReads(Reads):
         check_reads(reads, bounds)
         plain = [plain_read(each) for each in reads]
         at_hand = bounds._replace(token=whole("token", bounds.token), max_wait_ms=0)
-        until_s = monotonic() + bounds.max_wait_ms / 1000
-        while True:
-            try:
-                return self._metadata_now(plain, at_hand)
-            except ReaderBehindError as behind:
-                if monotonic() >= until_s:
-                    positions = behind.applied, behind.wanted
-                    raise ReaderBehindError(*positions, bounds.max_wait_ms) from None
-            sleep(PAUSE_MIN_S)
+        return in_time(lambda _left_s: self._metadata_now(plain, at_hand), bounds.max_wait_ms)
 
     @in_turn
     def txn(self, txn: int) -> TxnRow | None:

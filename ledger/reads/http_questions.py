@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, connection_from_url
 from urllib3.exceptions import HTTPError
 
-from ledger.errors import ReaderBehindError, ReadsUnavailableError, SettingsError
+from ledger.errors import ReadsUnavailableError, SettingsError
 from ledger.reads.errors import check_reads, plain_read
 from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
 from ledger.reads.metadata import (
@@ -27,6 +27,7 @@ from ledger.reads.metadata import (
     Read,
     settled,
 )
+from ledger.reads.turns import in_time
 from ledger.reads.whole_numbers import whole
 
 VERSION_PATH: Final = "/v1"
@@ -156,15 +157,7 @@ def in_parts(ask: Callable[[int], Kind], wait_ms: int) -> Kind:
     One request may wait for `WAIT_MAX_MS` at most; `ask` gets the wait of each request. Raises
     ReaderBehindError after `wait_ms`.
     """
-    until_s = monotonic() + wait_ms / 1000
-    while True:
-        left_ms = max(0, round((until_s - monotonic()) * 1000))
-        part_ms = min(left_ms, WAIT_MAX_MS)
-        try:
-            return ask(part_ms)
-        except ReaderBehindError as behind:
-            if part_ms == left_ms:
-                raise ReaderBehindError(behind.applied, behind.wanted, wait_ms) from None
+    return in_time(lambda left_s: ask(min(round(left_s * 1000), WAIT_MAX_MS)), wait_ms)
 
 
 def busy_s(answer: BaseHTTPResponse) -> float:

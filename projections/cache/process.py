@@ -1,17 +1,16 @@
 """A cache that a process serves: the same questions in the process, over HTTP and in a terminal."""
 
 from collections.abc import Callable, Sequence
-from time import monotonic, sleep
+from time import monotonic
 from typing import TypeVar
 
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError, UnknownTableError
 from ledger.reads.cache import CacheReads, CacheStatus, MismatchRow, ReadCount, VerifiedCache
 from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt
+from ledger.reads.turns import in_time, wait_for
 from projections.cache.ports import Lists
 from projections.cache.reads import MetadataCache
-
-PAUSE_S = 0.02
 
 Known = TypeVar("Known")
 
@@ -52,13 +51,7 @@ class CacheProcess(CacheReads):
         return self.cache.entries.position()
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        until_s = monotonic() + timeout_ms / 1000
-        while (applied := self.position()) < position:
-            left_s = until_s - monotonic()
-            if left_s <= 0:
-                raise ReaderBehindError(applied, position, timeout_ms)
-            self.cache.entries.advance(min(left_s, PAUSE_S))
-        return applied
+        return wait_for(self.position, position, timeout_ms, self.cache.entries.advance)
 
     def status(self) -> CacheStatus:
         cache, tables = self.cache, self.cache.entries.tables
@@ -117,8 +110,8 @@ class CacheProcess(CacheReads):
         """Return a read with its list, as soon as the lists have reached token and position."""
         self.cache.check_store()
         least = max(bounds.token, read.position or 0)
-        until_s = monotonic() + bounds.max_wait_ms / 1000
-        while True:
+
+        def ask(_left_s: float) -> Read:
             applied = self._lists.position()
             try:
                 if applied >= bounds.token:
@@ -126,10 +119,9 @@ class CacheProcess(CacheReads):
             except (ReaderBehindError, UnknownTableError):
                 if applied >= least:
                     raise
-            left_s = until_s - monotonic()
-            if left_s <= 0:
-                raise ReaderBehindError(applied, least, bounds.max_wait_ms)
-            sleep(min(left_s, PAUSE_S))
+            raise ReaderBehindError(applied, least, bounds.max_wait_ms)
+
+        return in_time(ask, bounds.max_wait_ms)
 
 
 def known(question: Callable[[], Known]) -> Known | None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from time import monotonic, sleep
+from time import monotonic
 from typing import Final, Self
 
 from ledger.clock import Clock, SystemClock
@@ -35,6 +35,7 @@ from ledger.reads.metadata import (
     Reason,
     Source,
 )
+from ledger.reads.turns import in_time
 from ledger.reads.whole_numbers import whole
 from ledger.sdk.view import other_ledger
 from projections.cache.following import FollowedEntries
@@ -46,7 +47,6 @@ from projections.cache.store import RowMetadataStore
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
-PAUSE_S: Final = 0.002
 # A longer wait is split: no lock waits for an arbitrary time.
 ADVANCE_S: Final = 60.0
 # The reasons for which waiting may help: the entries are behind.
@@ -273,15 +273,16 @@ class MetadataCache(MetadataReads):
     ) -> Sequence[StoreAnswer]:
         """Return the store's answers to all reads, once it has come that far."""
         self.check_store()
-        answers = self._store.read_many(wanted)
-        while behind := [pair for pair in zip(wanted, answers, strict=True) if is_behind(*pair)]:
-            read, stored = behind[0]
-            if monotonic() >= until_s:
-                least = max(read.token, stored.position + 1)
-                raise ReaderBehindError(stored.position, least, max_wait_ms)
-            sleep(PAUSE_S)
+
+        def ask(_left_s: float) -> Sequence[StoreAnswer]:
             answers = self._store.read_many(wanted)
-        return answers
+            for read, stored in zip(wanted, answers, strict=True):
+                if is_behind(read, stored):
+                    least = max(read.token, stored.position + 1)
+                    raise ReaderBehindError(stored.position, least, max_wait_ms)
+            return answers
+
+        return in_time(ask, max_wait_ms, until_s=until_s)
 
 
 class Waits:
