@@ -29,8 +29,9 @@ from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import ShapeError, is_text
 from ledger.delta.live import LiveFiles, Unmatched
 from ledger.delta.log import Beginning, DeltaLog
-from ledger.delta.replay import REPLACED_ID, ImportedTable, replay
+from ledger.delta.replay import FOREIGN, REPLACED_ID, ImportedTable, replay
 from ledger.delta.report import DeltaVersions, Disagreement, ImportReport, versions_in
+from ledger.delta.schema import ADOPTED
 from ledger.errors import (
     CommandInvalidError,
     ConflictError,
@@ -261,6 +262,13 @@ class DeltaImport:
         if standing is None:
             return
         row, position, apps = standing
+        if ADOPTED in properties(row.definition):
+            raise ConflictError(
+                f"table {row.name} was adopted: the ledger commits to the Delta table at "
+                f"{self._path}, and its import has ended. To import it anew, use another name",
+                reason=FOREIGN,
+                subject=row.table,
+            )
         known = versions_in(apps, self._source)
         if known is None:
             other = versions_in(apps)

@@ -41,6 +41,9 @@ DESCRIPTION: Final = "lakeledger.delta.description"
 TABLE_NAME: Final = "lakeledger.delta.name"
 """Under this property a table keeps the name that it had as a Delta table."""
 
+ADOPTED: Final = "lakeledger.publish.adopted"
+"""Under this property an adopted table has `<Delta table id>@<Delta version of its version 0>`."""
+
 # Keys whose values count here, as Delta spells them.
 DEFINED: Final = frozenset({LEVEL_PROPERTY, ROW_TRACKING_PROPERTY, *RESOLVABLE})
 

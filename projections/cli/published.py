@@ -1,32 +1,56 @@
-"""The command that compares the published log of a table with the ledger."""
+"""Commands about the published log of a table: compare it, take over one, give one back."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Annotated, Any
 
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
-from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
+from ledger.cli.delta import fields_of
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, YesOption, confirm
+from ledger.client import Ledger
+from ledger.config.address import find_address
 from ledger.log.replay import Replay
 from ledger.machine.exit_codes import ExitCode
 from projections.cli.reading import known_table, reading
-from projections.delta.verify import LogReport, verify_log
+from projections.delta.adopting import LogOwner
+from projections.delta.log_folder import LogFolder
+from projections.delta.table_log import WrittenLog, write_table_log
+from projections.delta.table_state import folder_of
+from projections.delta.verify import LogReport, set_aside, verify_log
 
 
 def table_verify(
     name: str,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
+    *,
+    publish: Annotated[
+        bool,
+        typer.Option(
+            "--publish", help="Publish anew what is missing or differs; keep foreign files aside."
+        ),
+    ] = False,
+    yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Compare the published Delta log of a table with the ledger, version by version.
 
-    The command reads the events from the first on. It ends with an error if a version is missing or
-    differs, or if the table stopped.
+    The command reads the events from the first on. It ends with an error if a version is missing,
+    differs, or is not of this ledger, or if the table stopped.
     """
     with reading(ledger, output) as (address, reads):
         row = known_table(reads, catalog, name)
         with closing(address.log()) as kafka, progress_bar("reading", transient=True) as progress:
             found = verify_log(Replay(kafka, progress), row.table)
+            if publish and found.findings:
+                wrong = len(found.findings)
+                confirm(f"publish {wrong} versions of table {row.name} anew", yes=yes)
+                for kept in set_aside(found.findings, LogFolder(folder_of(row.definition))):
+                    say(f"a file that is not of this ledger is kept as {kept}")
+                write_table_log(Replay(kafka, progress), row.table)
+                found = verify_log(Replay(kafka, progress), row.table)
         tell(row.name, found, output)
     if not found.is_clean:
         raise typer.Exit(ExitCode.FAILED)
@@ -43,5 +67,62 @@ def tell(name: str, report: LogReport, output: Output) -> None:
     if report.stopped:
         typer.echo(f"stopped at {report.stopped}")
     if report.findings:
-        say("delete the files that differ; serve publisher writes them, and the missing ones, anew")
+        say(f"lakeledger table verify {name} --publish publishes these versions anew")
     say(f"{report.compared} versions compared, {len(report.findings)} are not right")
+
+
+def table_adopt(
+    name: str,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Take over the Delta table that a table was imported from: from now on the ledger commits.
+
+    The log goes on in its folder, with the next version. Other programs read on, and are refused
+    to write.
+    """
+    with owning(ledger, catalog) as owner:
+        found = owner.adopt(known_table(owner.ledger.reads(), catalog, name))
+    answer({**fields_of(found.imported), **log_fields(found.log)}, output)
+    end(found.log)
+
+
+def table_release(
+    name: str,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """End the publication of a table: its log is that of an ordinary Delta table again.
+
+    The table stays in the ledger, which does not see what other programs commit from then on.
+    """
+    with owning(ledger, catalog) as owner:
+        row = known_table(owner.ledger.reads(), catalog, name)
+        found = owner.release(row)
+    answer({"table": row.name, "folder": folder_of(row.definition), **log_fields(found)}, output)
+    end(found)
+
+
+@contextmanager
+def owning(ledger: str | None, catalog: str) -> Iterator[LogOwner]:
+    """Yield the owner of the logs of a ledger, with a bar while it reads events."""
+    with (
+        Ledger.connect(ledger=ledger, catalog=catalog) as connection,
+        closing(find_address(ledger=ledger).log()) as kafka,
+        progress_bar("reading", transient=True) as progress,
+    ):
+        yield LogOwner(connection, kafka, progress=progress)
+
+
+def log_fields(log: WrittenLog) -> dict[str, Any]:
+    """Return what a log has as fields."""
+    return {"newest": log.newest, "written": log.written, "stopped": log.stopped}
+
+
+def end(log: WrittenLog) -> None:
+    """End the command with an error if a log cannot go on."""
+    if log.stopped:
+        say(f"the log cannot go on at {log.stopped}")
+        raise typer.Exit(ExitCode.FAILED)

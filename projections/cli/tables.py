@@ -36,6 +36,12 @@ app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
 app.command("changes")(table_changes)
 later(
     app,
+    "adopt",
+    "projections.cli.published:table_adopt",
+    "Take over the Delta table that a table was imported from: from now on the ledger commits.",
+)
+later(
+    app,
     "optimize",
     "projections.cli.vacuum:table_optimize",
     "Put the rows of small files, and of files with deleted rows, into larger files.",
@@ -45,6 +51,12 @@ later(
     "partitions",
     "projections.cli.table_partitions:table_partitions",
     "List the partitions that have files in a table, or had some, with files, bytes and rows.",
+)
+later(
+    app,
+    "release",
+    "projections.cli.published:table_release",
+    "End the publication of a table: its log is that of an ordinary Delta table again.",
 )
 later(
     app,

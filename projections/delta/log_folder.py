@@ -16,6 +16,7 @@ from projections.delta.schema_json import UnpublishableError
 LOG_FOLDER: Final = "_delta_log"
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 ASIDE: Final = ".lakeledger-"
+FOREIGN: Final = ".foreign"
 
 
 def version_file(version: int) -> str:
@@ -71,6 +72,13 @@ class LogFolder:
             aside.unlink(missing_ok=True)
         self._flush_names()
         return True
+
+    def set_aside(self, name: str) -> str:
+        """Give a file a name that no reader of the log looks at, and return its path."""
+        kept = self.path / f".{name}{FOREIGN}"
+        self._rename(self.path / name, kept.name)
+        self._flush_names()
+        return str(kept)
 
     def replace(self, name: str, data: bytes) -> None:
         """Write a file in the place of the one that is there, if any."""

@@ -56,21 +56,19 @@ class DeltaLogWriter:
         assert version.state is not None, f"version {number} has no state for a checkpoint"
         data = checkpoint_bytes(version.state)
         self._folder.put(checkpoint_name(number), data)
-        if number > self._hinted():
+        if number > hinted(self._folder):
             hint = hint_bytes(number, len(version.state), len(data))
             self._folder.replace(LAST_CHECKPOINT, hint)
 
-    def _hinted(self) -> int:
-        """Return the version that `_last_checkpoint` names, -1 if it names none."""
-        found = self._folder.read(LAST_CHECKPOINT)
-        try:
-            return int(json.loads(found)["version"]) if found else -1
-        except (ValueError, KeyError, TypeError):
-            return -1
-
     def _check_beginning(self, version: DeltaVersion) -> None:
-        """Raise ForeignLogError if a log that begins here has versions of another writer."""
+        """Raise ForeignLogError if a log that begins here has versions of another writer.
+
+        Those below the version that an adopted table begins with are the Delta table's own.
+        """
+        if not version.begins:
+            return
         if version.state is None and version.version:
+            self._check_goes_on(version)
             return
         for name in self._folder.names():
             named = NAMED.fullmatch(name)
@@ -78,6 +76,17 @@ class DeltaLogWriter:
                 continue
             if not self._is_own(name, version):
                 raise self._foreign(name)
+
+    def _check_goes_on(self, version: DeltaVersion) -> None:
+        """Raise ForeignLogError unless the log ends right before a version."""
+        named = (NAMED.fullmatch(name) for name in self._folder.names())
+        newest = max((int(each[1]) for each in named if each is not None), default=-1)
+        if newest != version.version - 1:
+            raise ForeignLogError(
+                f"the log in {self._folder.path} ends with version {newest}, and adopted table "
+                f"{version.name} goes on with version {version.version}. Import the Delta table "
+                "under another name, and adopt that one"
+            )
 
     def _is_own(self, name: str, version: DeltaVersion) -> bool:
         """Return whether a file of another version is of the same table of this ledger."""
@@ -87,9 +96,10 @@ class DeltaLogWriter:
         return mine == other
 
     def _foreign(self, name: str) -> ForeignLogError:
+        writer = writer_of(self._folder.read(name) or b"")
         return ForeignLogError(
-            f"{self._folder.path / name} is not what this ledger publishes: another program writes "
-            "there, or another table had this folder. Publish into another folder "
+            f"{self._folder.path / name} is not what this ledger publishes{writer}: another "
+            "program writes there, or another table had this folder. Publish into another folder "
             "(lakeledger.publish.folder), or remove the log that is there"
         )
 
@@ -101,3 +111,24 @@ def marks_of(data: bytes) -> tuple[object, object]:
         return own["ledger"], own["table"]
     except (ValueError, KeyError, TypeError):
         return None, None
+
+
+def writer_of(data: bytes) -> str:
+    """Return in words what a version of a log says of its writer, "" if it says nothing."""
+    lines = data.decode(errors="replace").splitlines()
+    for line in lines:
+        try:
+            info = json.loads(line)["commitInfo"]
+            return f", but {info['operation']} by {info.get('engineInfo', 'an unknown engine')}"
+        except (ValueError, KeyError, TypeError):
+            continue
+    return ""
+
+
+def hinted(folder: LogFolder) -> int:
+    """Return the version that `_last_checkpoint` names, -1 if it names none."""
+    found = folder.read(LAST_CHECKPOINT)
+    try:
+        return int(json.loads(found)["version"]) if found else -1
+    except (ValueError, KeyError, TypeError):
+        return -1

@@ -1,14 +1,28 @@
 """The metaData action of a published table: what the import of a Delta table does, backwards."""
 
 import json
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
 from uuid import UUID, uuid5
 
 from ledger.core.commands import LEVEL_PROPERTY, TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
-from ledger.delta.schema import COMMENT, DESCRIPTION, OTHER_SPELLINGS, TABLE_NAME, UNKNOWN_LEVEL
+from ledger.delta.schema import (
+    ADOPTED,
+    COMMENT,
+    DESCRIPTION,
+    OTHER_SPELLINGS,
+    TABLE_NAME,
+    UNKNOWN_LEVEL,
+)
 from ledger.sdk.column_mapping import HIGHEST_ID, PUBLISH, highest_id, is_mapped
-from projections.delta.schema_json import TypeChanges, compact, ids_within, schema_of
+from projections.delta.schema_json import (
+    TypeChanges,
+    UnpublishableError,
+    compact,
+    ids_within,
+    schema_of,
+)
 
 FOLDER: Final = "lakeledger.publish.folder"
 """Under this property a table has the folder of its published log, if that is not its location."""
@@ -21,11 +35,39 @@ LEFT_OUT: Final = frozenset(
     each.lower()
     for each in (
         *(PUBLISH, FOLDER, OTHER_SPELLINGS, TABLE_NAME, DESCRIPTION, UNKNOWN_LEVEL),
-        *(TIMESTAMPS, ENABLED_VERSION, ENABLED_AT),
+        *(TIMESTAMPS, ENABLED_VERSION, ENABLED_AT, ADOPTED),
     )
 )
 LEDGERS: Final = UUID("6a1c1f0e-7f43-5b0c-9d3e-1a4c2b9f7e55")
 """The name space of the ids of published tables."""
+
+
+class Adopted(NamedTuple):
+    """The id of a Delta table, and its version that became version 0 of the table."""
+
+    id: str
+    first: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return what a property says; raises UnpublishableError for another text."""
+        number, at, first = text.rpartition("@")
+        if not at or not number or not first.isdecimal():
+            raise UnpublishableError(
+                f"the property {ADOPTED} must be <Delta table id>@<version>, as `lakeledger table "
+                f"adopt` sets it, got {text!r}"
+            )
+        return cls(number, int(first))
+
+    def text(self) -> str:
+        """Return the value of the property."""
+        return f"{self.id}@{self.first}"
+
+
+def adopted_as(definition: TableDefinition) -> Adopted | None:
+    """Return what was adopted, None for a table of the ledger alone; raises UnpublishableError."""
+    text = properties(definition).get(ADOPTED)
+    return None if text is None else Adopted.parse(text)
 
 
 def delta_id(ledger: str, table: int) -> str:
@@ -40,10 +82,12 @@ def metadata_action(
     id: str,  # noqa: A002 - Delta's name of the field
     created_at: int,
     first: tuple[int, int] | None,
+    is_adopted: bool = False,
 ) -> dict[str, Any]:
     """Return the metaData action of a definition; raises UnpublishableError.
 
-    `first` is the first published version and its time, None for a table that is released.
+    `first` is the first published version and its time, None for a table that is released. An
+    adopted table keeps its own beginning of timestamps, if it had them before.
     """
     found = properties(definition)
     kept = {key: each for key, each in found.items() if key.lower() not in LEFT_OUT}
@@ -52,11 +96,7 @@ def metadata_action(
     if OTHER_SPELLINGS in found:
         kept |= json.loads(found[OTHER_SPELLINGS])
     described = found.get(DESCRIPTION, "") or kept.pop(COMMENT, "")
-    if first is not None:
-        kept[TIMESTAMPS] = "true"
-        version, at = first
-        if version:
-            kept |= {ENABLED_VERSION: str(version), ENABLED_AT: str(at)}
+    kept |= (own_timestamps(found) if is_adopted else {}) or timestamps(first)
     schema = schema_of(definition, widened)
     if is_mapped(definition):
         kept[HIGHEST_ID] = str(max(highest_id(definition), *ids_within(schema)))
@@ -72,3 +112,19 @@ def metadata_action(
         "configuration": dict(sorted(kept.items())),
         "createdTime": created_at,
     }
+
+
+def own_timestamps(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties by which a Delta table had timestamps in its commits, if it had."""
+    keys = (TIMESTAMPS, ENABLED_VERSION, ENABLED_AT)
+    has_them = found.get(TIMESTAMPS, "").lower() == "true"
+    return {key: found[key] for key in keys if key in found} if has_them else {}
+
+
+def timestamps(first: tuple[int, int] | None) -> dict[str, str]:
+    """Return the properties of timestamps in commits from a first version and its time on."""
+    if first is None:
+        return {}
+    version, at = first
+    begun = {ENABLED_VERSION: str(version), ENABLED_AT: str(at)} if version else {}
+    return {TIMESTAMPS: "true", **begun}

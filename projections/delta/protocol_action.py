@@ -15,8 +15,9 @@ from projections.delta.schema_json import TYPE_CHANGES, UnpublishableError
 
 OWN_FEATURE: Final = "lakeledger"
 ALWAYS: Final = frozenset({"appendOnly", "invariants"})
-# Some writers know neither of these; a table that is released needs neither.
-KEEPING_OUT: Final = frozenset({"inCommitTimestamp", OWN_FEATURE})
+COMMIT_TIMES: Final = "inCommitTimestamp"
+# A published log has these while it needs them, whatever features the table had before.
+OF_THE_LOG: Final = frozenset({COMMIT_TIMES, OWN_FEATURE})
 # The ledger takes the part of the coordinator that these name.
 REPLACED: Final = frozenset({"catalogManaged", "coordinatedCommits-preview", OWN_FEATURE})
 MAPPING: Final = "columnMapping"
@@ -33,7 +34,8 @@ def protocol_action(
 ) -> dict[str, Any]:
     """Return the protocol action of a table with a protocol in the ledger and a definition.
 
-    `extra` are features that its commits need. Once `is_released`, other writers are let in.
+    `extra` are features that its commits and its log need. Once `is_released`, other writers are
+    let in.
     Raises UnpublishableError for a feature that is not known, if readers may need it.
     """
     kept = features_of(protocol) - REPLACED
@@ -41,8 +43,8 @@ def protocol_action(
         raise UnpublishableError(
             f"the table needs features that are not known here: {', '.join(odd)}"
         )
-    features = ALWAYS | kept | needed(definition) | set(extra)
-    features = features - KEEPING_OUT if is_released else features | KEEPING_OUT
+    features = ((ALWAYS | kept | needed(definition)) - OF_THE_LOG) | set(extra)
+    features |= set() if is_released else {OWN_FEATURE}
     reading = sorted(features & READER_FEATURES)
     action: dict[str, Any] = {
         "minReaderVersion": FEATURES_READER if reading else 1,

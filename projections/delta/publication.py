@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ledger import operations
+from ledger.core.commands import TableDefinition
 from ledger.core.events.events import (
     Control,
     Event,
@@ -23,8 +24,14 @@ from ledger.core.state.staged_progress import whole_domains
 from ledger.log.file_list import chunks_of, records_again
 from ledger.sdk.column_mapping import is_published
 from projections.delta.file_actions import LiveFile
-from projections.delta.metadata_action import delta_id, metadata_action
-from projections.delta.protocol_action import protocol_action
+from projections.delta.metadata_action import (
+    TIMESTAMPS,
+    Adopted,
+    adopted_as,
+    delta_id,
+    metadata_action,
+)
+from projections.delta.protocol_action import COMMIT_TIMES, protocol_action
 from projections.delta.schema_json import UnpublishableError, compact
 from projections.delta.table_state import (
     Action,
@@ -43,7 +50,9 @@ ENGINE: Final = "LakeLedger"
 class DeltaVersion(NamedTuple):
     """A version of a published log: its folder and bytes.
 
-    `state` are all actions of a checkpoint, if the log begins with this version and it is not 0.
+    With `begins` it is the first one that is published. Then `state` are all actions of a
+    checkpoint, unless the log needs none: it begins with version 0, or goes on behind the versions
+    of a Delta table that was adopted.
     """
 
     table: int
@@ -53,6 +62,7 @@ class DeltaVersion(NamedTuple):
     at: int
     position: int
     data: bytes
+    begins: bool
     state: Sequence[Action] | None = None
 
 
@@ -72,9 +82,9 @@ class PublishedLog:
     """The log of one table while its property publishes it."""
 
     def __init__(self, ledger: str, state: PublishedState) -> None:
-        self._id = delta_id(ledger, state.table)
         self._ledger = ledger
         self._state = state
+        self._adopted: Adopted | None = None
         self._first = (state.version, 0)
         self._protocol: Action = {}
         self._metadata: Action = {}
@@ -104,23 +114,34 @@ class PublishedLog:
             except UnpublishableError as error:
                 reason = str(error)
         self.is_stopped = True
-        return StoppedTable(version.table, name, version.version, reason)
+        return StoppedTable(version.table, name, self._number(version), reason)
+
+    def _number(self, version: CommittedVersion) -> int:
+        """Return the Delta version of a version: the same, unless an adopted log began later."""
+        return version.version + (self._adopted.first if self._adopted is not None else 0)
 
     def _written(
         self, name: str, version: CommittedVersion, actions: Sequence[Action], *, is_new: bool
     ) -> DeltaVersion:
         state = self._state
         if is_new:
-            self._first = version.version, version.at
-        protocol = protocol_action(
-            state.protocol, version.definition, extra=state.features, is_released=not self.is_on
-        )
+            self._adopted = adopted_as(version.definition)
+            self._first = self._number(version), version.at
+        adopted = self._adopted
         metadata = metadata_action(
             version.definition,
             state.widened,
-            id=self._id,
+            id=adopted.id if adopted is not None else delta_id(self._ledger, state.table),
             created_at=state.created_at,
             first=self._first if self.is_on else None,
+            is_adopted=adopted is not None,
+        )
+        has_times = TIMESTAMPS in metadata["configuration"]
+        protocol = protocol_action(
+            state.protocol,
+            version.definition,
+            extra=state.features | ({COMMIT_TIMES} if has_times else set()),
+            is_released=not self.is_on,
         )
         lines: list[Action] = [{"commitInfo": commit_info(self._ledger, version)}]
         if is_new or protocol != self._protocol:
@@ -130,15 +151,16 @@ class PublishedLog:
         self._protocol, self._metadata = protocol, metadata
         lines += actions
         data = "".join(f"{compact(each)}\n" for each in lines).encode()
-        has_past = is_new and version.version > 0
+        has_past = is_new and version.version > 0 and adopted is None
         return DeltaVersion(
             version.table,
             name,
             folder_of(version.definition),
-            version.version,
+            self._number(version),
             version.at,
             version.position,
             data,
+            is_new,
             list(self.state_actions()) if has_past else None,
         )
 
@@ -169,6 +191,20 @@ class Publication:
         self._tables: dict[int, PublishedState] = {}
         # Nothing looks up a row: the state here is of events alone.
         self._rows = MemoryStore()
+
+    def reason_against(self, table: int, definition: TableDefinition) -> str:
+        """Return why a table cannot be published from now on with a definition, "" if it can."""
+        state = self._tables.get(table)
+        if state is None:
+            return "it has no version"
+        if reason := reason_against(definition) or state.reason or state.reason_against_files():
+            return reason
+        try:
+            protocol_action(state.protocol, definition, extra=state.features)
+            metadata_action(definition, state.widened, id="", created_at=0, first=None)
+        except UnpublishableError as error:
+            return str(error)
+        return ""
 
     def take(self, event: Event) -> list[Outcome]:
         """Apply the next event, and return the versions that it makes in published logs."""

@@ -18,9 +18,9 @@ from ledger.log.batches import BatchAcceptor, check_beginning
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Topic
 from projections.delta.log_folder import LogFolder
-from projections.delta.log_writer import DeltaLogWriter, ForeignLogError
-from projections.delta.publication import DeltaVersion, Publication, StoppedTable
-from projections.delta.schema_json import UnpublishableError
+from projections.delta.log_writer import Folders
+from projections.delta.publication import Publication, StoppedTable
+from projections.delta.table_log import TableLogs
 
 RECORDS_PER_BATCH: Final = 500
 READ_WAIT_S: Final = 0.2
@@ -29,19 +29,17 @@ log_lines = structlog.get_logger("lakeledger.publisher")
 
 
 class DeltaPublisher:
-    """Writes the versions of published tables; `stopped` are the tables that ended, with why.
+    """Writes the versions of published tables; `stopped` are the tables that ended, with why."""
 
-    Attributes:
-        written: the number of versions that were not there before.
-    """
-
-    def __init__(self, log: Log, folders: Callable[[str], LogFolder] = LogFolder) -> None:
+    def __init__(self, log: Log, folders: Folders = LogFolder) -> None:
         self._log = log
-        self._folders = folders
         self._publication = Publication()
-        self._writers: dict[int, DeltaLogWriter] = {}
-        self._stopped: dict[int, StoppedTable] = {}
-        self.written = 0
+        self._logs = TableLogs(folders)
+
+    @property
+    def written(self) -> int:
+        """The number of versions that were not there before."""
+        return self._logs.written
 
     @property
     def position(self) -> int:
@@ -51,7 +49,7 @@ class DeltaPublisher:
     @property
     def stopped(self) -> Mapping[int, StoppedTable]:
         """The tables that stopped, by id."""
-        return self._stopped
+        return self._logs.stopped
 
     def run(self, stop: Signal, caught_up: Callable[[], None] = lambda: None) -> None:
         """Publish until `stop` is set; `caught_up` is called whenever no event waits.
@@ -76,31 +74,11 @@ class DeltaPublisher:
     def take(self, event: Event) -> None:
         """Write the versions that an event makes; a table that cannot go on stops alone."""
         for outcome in self._publication.take(event):
-            if isinstance(outcome, StoppedTable):
-                self._stop(outcome)
-            elif outcome.state is not None or not outcome.version:
-                # A log that begins anew may be elsewhere.
-                self._stopped.pop(outcome.table, None)
-                self._writers.pop(outcome.table, None)
-                self._write(outcome)
-            elif outcome.table not in self._stopped:
-                self._write(outcome)
-
-    def _write(self, version: DeltaVersion) -> None:
-        try:
-            writer = self._writers.get(version.table)
-            if writer is None:
-                writer = DeltaLogWriter(self._folders(version.folder))
-                self._writers[version.table] = writer
-            self.written += writer.write(version)
-        except (ForeignLogError, UnpublishableError, OSError) as error:
-            self._stop(StoppedTable(version.table, version.name, version.version, str(error)))
-
-    def _stop(self, stopped: StoppedTable) -> None:
-        self._stopped[stopped.table] = stopped
-        log_lines.error(
-            "a table is not published any further",
-            table=stopped.name,
-            version=stopped.version,
-            reason=stopped.reason,
-        )
+            stopped = self._logs.take(outcome)
+            if stopped is not None:
+                log_lines.error(
+                    "a table is not published any further",
+                    table=stopped.name,
+                    version=stopped.version,
+                    reason=stopped.reason,
+                )

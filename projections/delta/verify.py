@@ -1,17 +1,18 @@
 """Compares the log of a published table with the events of its ledger, version by version."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from ledger.core.events.events import Event
-from projections.delta.log_folder import LogFolder, version_file
-from projections.delta.publication import Publication, StoppedTable
+from projections.delta.log_folder import LAST_CHECKPOINT, LogFolder, version_file
+from projections.delta.log_writer import NAMED, Folders, hinted, marks_of
+from projections.delta.publication import DeltaVersion, Publication, StoppedTable
 
-Finding = Literal["missing", "differs"]
+Finding = Literal["missing", "differs", "foreign"]
 
 
 class LogFinding(NamedTuple):
-    """A version whose file is missing or differs from the events."""
+    """A version whose file is missing, differs from the events, or is above the newest version."""
 
     version: int
     finding: Finding
@@ -27,16 +28,15 @@ class LogReport(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Whether every version is there with the right bytes."""
+        """Whether every version is there with the right bytes, and no other one."""
         return not self.findings and not self.stopped
 
 
-def verify_log(
-    events: Iterable[Event], table: int, folders: Callable[[str], LogFolder] = LogFolder
-) -> LogReport:
+def verify_log(events: Iterable[Event], table: int, folders: Folders = LogFolder) -> LogReport:
     """Return how the log of a table compares with the events of a ledger, from the first on."""
     publication, compared, stopped = Publication(), 0, ""
     findings: list[LogFinding] = []
+    newest: DeltaVersion | None = None
     for event in events:
         for outcome in publication.take(event):
             if outcome.table != table:
@@ -44,12 +44,45 @@ def verify_log(
             if isinstance(outcome, StoppedTable):
                 stopped = f"version {outcome.version}: {outcome.reason}"
                 continue
-            if outcome.state is not None:
+            if outcome.begins:
                 stopped = ""
             compared += 1
+            newest = outcome
             folder, name = folders(outcome.folder), version_file(outcome.version)
             found = folder.read(name)
             if found != outcome.data:
                 kind: Finding = "missing" if found is None else "differs"
                 findings.append(LogFinding(outcome.version, kind, str(folder.path / name)))
+    log = publication.logs.get(table)
+    if newest is not None and log is not None and log.is_on:
+        findings += above(newest, folders(newest.folder))
     return LogReport(compared, tuple(findings), stopped)
+
+
+def above(newest: DeltaVersion, folder: LogFolder) -> Iterator[LogFinding]:
+    """Yield the versions above the newest one that no publisher of this ledger wrote."""
+    for name in folder.names():
+        named = NAMED.fullmatch(name)
+        if named is None or not name.endswith(".json") or int(named[1]) <= newest.version:
+            continue
+        # A publisher may have gone on since the events were read.
+        if marks_of(folder.read(name) or b"") != marks_of(newest.data):
+            yield LogFinding(int(named[1]), "foreign", str(folder.path / name))
+
+
+def set_aside(findings: Sequence[LogFinding], folder: LogFolder) -> list[str]:
+    """Take the files that are not of this ledger out of a log, and return where they are now.
+
+    Checkpoints from the first of them on may have what they say, so these go too.
+    """
+    wrong = [each.version for each in findings if each.finding != "missing"]
+    if not wrong:
+        return []
+    kept = [folder.set_aside(version_file(each)) for each in wrong]
+    for name in folder.names():
+        named = NAMED.fullmatch(name)
+        if named is not None and not name.endswith(".json") and int(named[1]) >= min(wrong):
+            kept.append(folder.set_aside(name))
+    if hinted(folder) >= min(wrong):
+        kept.append(folder.set_aside(LAST_CHECKPOINT))
+    return kept

@@ -59,3 +59,35 @@ def test_a_table_from_rows_to_vacuum(up: Running, tmp_path: Path) -> None:
     assert [each["why"] for each in cleaned["files"]] == ["released"] * 4
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
     assert run("sql", query) == [{"page": "a", "n": 2}, {"page": "b", "n": 1}]
+
+
+def test_a_delta_table_taken_over_and_given_back(up: Running, tmp_path: Path) -> None:
+    """A Delta table is imported, adopted, compared with its log, cured, and released."""
+    deltalake = pytest.importorskip("deltalake")
+    pa = pytest.importorskip("pyarrow")
+    assert up.address.store is not None
+    home = str(up.address.store.parent.parent)
+
+    def run(*arguments: str, code: ExitCode = ExitCode.DONE) -> Any:
+        done = invoked(*arguments, "--output", "json", LAKELEDGER_HOME=home)
+        assert done.exit_code == code, done.output
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    deltalake.write_deltalake(tmp_path, pa.table({"id": [1, 2]}))
+    run("import", "delta", str(tmp_path), "--table", "db.old")
+    (adopted,) = run("table", "adopt", "db.old")
+    assert (adopted["delta_version"], adopted["newest"], adopted["stopped"]) == (0, 1, "")
+    run("table", "adopt", "db.old", code=ExitCode.FAILED)
+
+    foreign = tmp_path / "_delta_log" / f"{2:020}.json"
+    foreign.write_text('{"commitInfo":{"operation":"WRITE"}}\n')
+    (found,) = run("table", "verify", "db.old", code=ExitCode.FAILED)
+    assert [(each["version"], each["finding"]) for each in found["findings"]] == [(2, "foreign")]
+    run("table", "verify", "db.old", "--publish", code=ExitCode.USAGE)
+    (found,) = run("table", "verify", "db.old", "--publish", "--yes")
+    assert (found["compared"], found["findings"]) == (1, [])
+
+    (released,) = run("table", "release", "db.old")
+    assert (released["newest"], released["written"]) == (2, 1)
+    deltalake.write_deltalake(tmp_path, pa.table({"id": [3]}), mode="append")
+    assert deltalake.DeltaTable(tmp_path).version() == 3

@@ -13,8 +13,10 @@ from ledger.tables.data_files import write_rows
 from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
 from projections.cli.published import tell
+from projections.delta.log_folder import LogFolder, checkpoint_name, version_file
 from projections.delta.publisher import DeltaPublisher
-from projections.delta.verify import LogFinding, LogReport, verify_log
+from projections.delta.table_log import write_table_log
+from projections.delta.verify import LogFinding, LogReport, set_aside, verify_log
 from tests.core.parts import footprint
 from tests.projections.filing import commit
 from tests.projections.test_delta_log_writer import content
@@ -127,6 +129,39 @@ def test_verify(tmp_path: Path) -> None:
     assert kinds == [(0, "missing"), (1, "differs")]
     assert not found.is_clean
     assert verify_log(lake.events, lake.table + 1).is_clean
+
+
+def test_published_anew(tmp_path: Path) -> None:
+    """What is missing or foreign is published anew; foreign files are kept, checkpoints too."""
+    lake = two_tables(tmp_path)
+    run(lake)
+    before = content(tmp_path / "a")
+    folder = tmp_path / "a" / "_delta_log"
+    (folder / version_file(0)).unlink()
+    for name in (version_file(1), version_file(2), checkpoint_name(2)):
+        (folder / name).write_text("{}\n")
+    (folder / "_last_checkpoint").write_text('{"version":2,"size":1}')
+    found = verify_log(lake.events, lake.table)
+    kinds = [(each.version, each.finding) for each in found.findings]
+    assert kinds == [(0, "missing"), (1, "differs"), (2, "foreign")]
+
+    kept = set_aside(found.findings, LogFolder(str(tmp_path / "a")))
+    assert [Path(each).read_text() for each in kept[:3]] == ["{}\n"] * 3
+    assert len(kept) == 4
+    assert write_table_log(lake.events, lake.table).written == 2
+    assert verify_log(lake.events, lake.table) == LogReport(2, (), "")
+    assert {key: each for key, each in content(tmp_path / "a").items() if key in before} == before
+    visible = [each for each in folder.iterdir() if each.name[0] != "."]
+    assert len(visible) == len(before)
+
+
+def test_versions_of_a_faster_publisher(tmp_path: Path) -> None:
+    """A version that a publisher wrote after the events were read is not foreign."""
+    lake = two_tables(tmp_path)
+    events = list(lake.events)
+    commit(lake, lake.session, lake.table, ["y"])
+    run(lake)
+    assert verify_log(events, lake.table) == LogReport(2, (), "")
 
 
 @pytest.mark.parametrize("output", list(Output))

@@ -1,0 +1,150 @@
+"""Adopting and releasing: the ledger takes over the log of a Delta table, and gives it back.
+
+An adopted table is an imported one whose log the publisher goes on with, at the next Delta version.
+A released table is one whose last published version lets other writers in again.
+"""
+
+import json
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ledger.client import Ledger
+from ledger.clock import SystemClock
+from ledger.core.commands import Property, TableDefinition
+from ledger.core.conflicts.footprints import IMPORT_APPS
+from ledger.core.conflicts.metadata_diff import properties
+from ledger.delta.importer import import_delta
+from ledger.delta.replay import REPLACED_ID
+from ledger.delta.report import ImportReport, versions_in
+from ledger.delta.schema import ADOPTED
+from ledger.errors import LedgerError
+from ledger.log.port import Log
+from ledger.log.replay import Progress, Replay
+from ledger.reads.port import TableRow
+from ledger.sdk.column_mapping import PUBLISH, is_published
+from projections.delta.log_folder import LogFolder, local_folder
+from projections.delta.log_writer import Folders
+from projections.delta.metadata_action import FOLDER, Adopted
+from projections.delta.publication import Publication
+from projections.delta.table_log import WrittenLog, write_table_log
+
+DELTA: Final = "delta"
+
+
+class NotAdoptableError(LedgerError):
+    """A table cannot be adopted, or released; nothing was changed."""
+
+
+class AdoptedTable(NamedTuple):
+    """An adopted table: what its import did last, and the log that was written."""
+
+    imported: ImportReport
+    log: WrittenLog
+
+
+def nothing(_done: int, _end: int) -> None:
+    """Show no progress."""
+
+
+class LogOwner(NamedTuple):
+    """Takes over and gives back logs of one ledger; `progress` is called while events are read."""
+
+    ledger: Ledger
+    log: Log
+    folders: Folders = LogFolder
+    progress: Progress = nothing
+
+    def adopt(self, row: TableRow) -> AdoptedTable:
+        """Import what is new in the Delta table of an imported table, and go on with its log.
+
+        Raises NotAdoptableError, UnpublishableError if the folder is not on a local disk, and as
+        `import_delta` does.
+        """
+        path = self._adoptable(row)
+        report = import_delta(self.ledger, path, row.name)
+        row = self._again(row)
+        if row.version != report.version:
+            raise NotAdoptableError(
+                f"table {row.name} has version {row.version}, and the newest one imported is "
+                f"{report.version}: it was written here too, so the versions of its Delta table "
+                "are not its own. Import the Delta table under another name, and adopt that one"
+            )
+        self._check_times(row)
+        given = {PUBLISH: DELTA, ADOPTED: adopted_from(report, row.definition).text()}
+        self._check_publishable(row, with_properties(row.definition, given))
+        self.ledger.alter_table(row, properties=given)
+        return AdoptedTable(report, self._written(row))
+
+    def release(self, row: TableRow) -> WrittenLog:
+        """End the publication of a table with a version that lets other writers in.
+
+        Raises NotAdoptableError if the table is not published, or its publication stopped before.
+        """
+        if not is_published(row.definition):
+            raise NotAdoptableError(
+                f"table {row.name} is not published: its property {PUBLISH} is not delta, so its "
+                "folder has no log of this ledger to release"
+            )
+        before = self._written(row)
+        if before.stopped:
+            raise NotAdoptableError(
+                f"table {row.name} was not released, since its log cannot be written any further: "
+                f"{before.stopped}"
+            )
+        self.ledger.alter_table(row, unset=[PUBLISH, ADOPTED])
+        return self._written(row)
+
+    def _adoptable(self, row: TableRow) -> Path:
+        """Return the folder of an imported table that is not published."""
+        if is_published(row.definition) or FOLDER in properties(row.definition):
+            raise NotAdoptableError(
+                f"table {row.name} is published already. `lakeledger table release` ends that, if "
+                "its log lies in another folder; then adopt it"
+            )
+        if versions_in(self.ledger.reads().apps(row.table)) is None:
+            raise NotAdoptableError(
+                f"table {row.name} was not imported from a Delta table, so there is no log to go "
+                f"on with. To publish it, set its property {PUBLISH} to {DELTA}"
+            )
+        return local_folder(row.definition.location)
+
+    def _check_times(self, row: TableRow) -> None:
+        """Raise NotAdoptableError if the newest imported version has a time that is yet to come."""
+        newest = self.ledger.reads().version_row(row.table)
+        noted = json.loads(newest.info) if newest is not None and newest.info else {}
+        times = [noted.get(each) for each in ("inCommitTimestamp", "timestamp")]
+        latest = max((each for each in times if isinstance(each, int)), default=0)
+        if latest > SystemClock().now_ms():
+            raise NotAdoptableError(
+                f"the newest version of the Delta table of {row.name} has a time that is yet to "
+                f"come, {latest} ms; times of versions must rise. Adopt it after that time"
+            )
+
+    def _check_publishable(self, row: TableRow, definition: TableDefinition) -> None:
+        publication = Publication()
+        for event in Replay(self.log, self.progress):
+            publication.take(event)
+        if reason := publication.reason_against(row.table, definition):
+            raise NotAdoptableError(f"table {row.name} cannot be published as Delta: {reason}")
+
+    def _written(self, row: TableRow) -> WrittenLog:
+        return write_table_log(Replay(self.log, self.progress), row.table, self.folders)
+
+    def _again(self, row: TableRow) -> TableRow:
+        found = self.ledger.reads().table(row.table)
+        assert found is not None, f"table {row.table} is not in the rows any more"
+        return found
+
+
+def adopted_from(report: ImportReport, definition: TableDefinition) -> Adopted:
+    """Return what an imported table is adopted as; a replaced Delta table has another id."""
+    source, _, first = report.app.removeprefix(IMPORT_APPS).rpartition("@")
+    return Adopted(properties(definition).get(REPLACED_ID, source), int(first))
+
+
+def with_properties(definition: TableDefinition, given: dict[str, str]) -> TableDefinition:
+    """Return a definition with more properties."""
+    kept = [each for each in definition.properties if each.key not in given]
+    return definition._replace(
+        properties=sorted([*kept, *(Property(*each) for each in given.items())])
+    )

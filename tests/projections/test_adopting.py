@@ -1,0 +1,298 @@
+"""Delta tables that the ledger takes over and gives back, as `deltalake` finds them."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Event as Signal
+from typing import Any
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.delta.importer import import_delta
+from ledger.delta.schema import ADOPTED
+from ledger.errors import ConflictError
+from ledger.log.replay import Replay
+from ledger.reads.port import TableRow
+from ledger.sdk.column_mapping import PUBLISH
+from ledger.testing import InMemoryLedger
+from projections.delta.adopting import LogOwner, NotAdoptableError
+from projections.delta.publisher import DeltaPublisher
+from projections.delta.verify import verify_log
+
+pa = pytest.importorskip("pyarrow")
+deltalake = pytest.importorskip("deltalake")
+
+NAME = "db.trips"
+
+
+class Taking:
+    """A ledger in memory with the import of a Delta table, which is taken over or given back."""
+
+    def __init__(self, memory: InMemoryLedger, path: Path) -> None:
+        self.memory = memory
+        self.path = path
+        self.ledger: Ledger = memory.connect()
+        self.owner = LogOwner(self.ledger, memory.log)
+
+    @property
+    def row(self) -> TableRow:
+        """The table as it is now."""
+        found = self.ledger.reads().table_named(self.ledger.catalog, NAME)
+        assert found is not None
+        return found
+
+    def make(self) -> None:
+        """Make a Delta table of four versions, with a partition that holds NULL."""
+        deltalake.write_deltalake(self.path, rows(1, 2, None), partition_by=["day"])
+        self.append(3)
+        deltalake.DeltaTable(self.path).delete("id = 2")
+        self.append(4)
+
+    def append(self, *days: int | None) -> None:
+        """Append to the Delta table as an old writer does."""
+        deltalake.write_deltalake(self.path, rows(*days), mode="append")
+
+    def take(self) -> None:
+        """Import the Delta table and read it."""
+        import_delta(self.ledger, self.path, NAME)
+
+    def insert(self, number: int) -> None:
+        """Insert a row through the ledger."""
+        with self.ledger.transaction() as txn:
+            txn.insert(NAME, [{"id": number, "day": number}])
+
+    def publish(self) -> DeltaPublisher:
+        """Publish up to the end of the log."""
+        publisher, stop = DeltaPublisher(self.memory.log), Signal()
+        publisher.run(stop, stop.set)
+        return publisher
+
+    def read(self, version: int | None = None) -> list[int]:
+        """Return the rows that the old reader finds."""
+        table = deltalake.DeltaTable(self.path, version=version)
+        found: list[int] = table.to_pyarrow_table()["id"].to_pylist()
+        return sorted(found)
+
+    def scan(self) -> list[int]:
+        """Return the rows that the ledger finds."""
+        found: list[int] = self.ledger.scan(NAME).to_arrow()["id"].to_pylist()
+        return sorted(found)
+
+    def log_file(self, version: int) -> Path:
+        """Return the file of a version."""
+        return self.path / "_delta_log" / f"{version:020}.json"
+
+    def actions(self, version: int) -> dict[str, Any]:
+        """Return the last action of each kind in a version."""
+        lines = self.log_file(version).read_text().splitlines()
+        return {key: each for line in lines for key, each in json.loads(line).items()}
+
+
+def rows(*days: int | None) -> Any:
+    """Return a row for each of some days; the id is the day, or 9."""
+    return pa.table(
+        {"id": pa.array([9 if day is None else day for day in days]), "day": pa.array(days)}
+    )
+
+
+@pytest.fixture
+def taking(tmp_path: Path) -> Iterator[Taking]:
+    """Return an imported table that is not adopted yet."""
+    with InMemoryLedger() as memory:
+        taking = Taking(memory, tmp_path / "trips of a year")
+        taking.make()
+        taking.take()
+        yield taking
+
+
+def test_version_numbers_go_on(taking: Taking) -> None:
+    """An old reader reads on, across the adoption, at every version."""
+    before = deltalake.DeltaTable(taking.path)
+    found = taking.owner.adopt(taking.row)
+
+    assert (found.imported.delta_version, found.log) == (3, (4, 1, ""))
+    assert before.version() == 3
+    before.update_incremental()
+    assert before.version() == 4
+    assert before.metadata().id == deltalake.DeltaTable(taking.path, version=0).metadata().id
+    taking.insert(5)
+    taking.ledger.run(lambda txn: txn.delete(NAME, "id = 9"))
+    publisher = taking.publish()
+    assert (publisher.written, dict(publisher.stopped)) == (2, {})
+    assert [taking.read(each) for each in range(7)] == [
+        [1, 2, 9],
+        [1, 2, 3, 9],
+        [1, 3, 9],
+        *[[1, 3, 4, 9]] * 2,
+        [1, 3, 4, 5, 9],
+        [1, 3, 4, 5],
+    ]
+    assert taking.read() == taking.scan()
+    assert verify_log(Replay(taking.memory.log), taking.row.table).is_clean
+    assert taking.publish().written == 0
+
+
+def test_old_writer_is_refused_until_release(taking: Taking) -> None:
+    """An old writer is refused after the adoption, and served again after the release."""
+    taking.append(5)
+    assert taking.owner.adopt(taking.row).imported.delta_version == 4
+    table = deltalake.DeltaTable(taking.path)
+    for write in (partial(taking.append, 6), partial(table.delete, "id = 1")):
+        with pytest.raises(deltalake.exceptions.DeltaError, match="lakeledger"):
+            write()
+    taking.insert(7)
+    released = taking.owner.release(taking.row)
+
+    assert (released.newest, released.stopped) == (7, "")
+    assert set(taking.actions(7)["protocol"]["writerFeatures"]) == {"appendOnly", "invariants"}
+    assert "delta.enableInCommitTimestamps" not in taking.actions(7)["metaData"]["configuration"]
+    taking.append(8)
+    deltalake.DeltaTable(taking.path).delete("id = 1")
+    assert taking.read() == [3, 4, 5, 7, 8, 9]
+    assert taking.publish().written == 0
+
+
+def test_log_whose_beginning_is_gone(taking: Taking) -> None:
+    """A Delta table without its early versions keeps its numbers: version 0 here is another one."""
+    folder = taking.path.parent / "later"
+    taking.path.rename(folder)
+    taking.path = folder
+    deltalake.DeltaTable(folder).create_checkpoint()
+    for version in range(3):
+        taking.log_file(version).unlink()
+    import_delta(taking.ledger, folder, "db.later")
+    row = taking.ledger.reads().table_named(taking.ledger.catalog, "db.later")
+    assert row is not None
+    found = taking.owner.adopt(row)
+
+    assert (row.version, found.log.newest) == (0, 4)
+    metadata = taking.actions(4)["metaData"]
+    assert metadata["configuration"]["delta.inCommitTimestampEnablementVersion"] == "4"
+    assert taking.read() == [1, 3, 4, 9]
+
+
+def test_commit_between_import_and_adoption(taking: Taking) -> None:
+    """A foreign commit in the last moment is named, and nothing is written over it."""
+
+    def late(done: int, end: int) -> None:
+        # The events are read once before the table is altered, and once behind that.
+        if done == end and not taking.log_file(4).exists():
+            taking.append(5)
+
+    found = taking.owner._replace(progress=late).adopt(taking.row)
+
+    assert (found.log.newest, found.log.written) == (-1, 0)
+    assert f"{4:020}.json" in found.log.stopped
+    assert "WRITE by delta-rs" in found.log.stopped
+    assert taking.read() == [1, 3, 4, 5, 9]
+
+
+def test_foreign_commit_after_adoption(taking: Taking) -> None:
+    """A writer that ignores the protocol is found and named; the table stops there."""
+    taking.owner.adopt(taking.row)
+    foreign = {"commitInfo": {"operation": "DELETE", "engineInfo": "old one"}}
+    taking.log_file(5).write_text(json.dumps(foreign) + "\n")
+    taking.insert(5)
+    (stopped,) = taking.publish().stopped.values()
+
+    assert (stopped.name, stopped.version) == (NAME, 5)
+    assert "DELETE by old one" in stopped.reason
+
+
+def test_import_has_ended(taking: Taking) -> None:
+    """An import, following or not, ends once its table is adopted."""
+    stop, done = Signal(), []
+
+    def progress(version: int, _newest: int) -> None:
+        done.append(version)
+        if len(done) == 1:
+            taking.owner.adopt(taking.row)
+
+    taking.append(5)
+    with pytest.raises(ConflictError, match="adopted"):
+        import_delta(
+            taking.ledger, taking.path, NAME, follow=True, stop=stop, poll_s=0, progress=progress
+        )
+    with pytest.raises(ConflictError, match="adopted"):
+        taking.take()
+    assert taking.read() == taking.scan() == [1, 3, 4, 5, 9]
+
+
+def test_own_times_go_on(taking: Taking) -> None:
+    """A Delta table with timestamps in its commits keeps where they began, also when released."""
+    first = taking.log_file(4)
+    metadata = {**taking.actions(0)["metaData"]}
+    begun = {
+        "delta.enableInCommitTimestamps": "true",
+        "delta.inCommitTimestampEnablementVersion": "4",
+        "delta.inCommitTimestampEnablementTimestamp": "1700000000000",
+    }
+    features = ["appendOnly", "inCommitTimestamp", "invariants"]
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}
+    said = [
+        {"commitInfo": {"inCommitTimestamp": 1700000000000, "timestamp": 1700000000000}},
+        {"protocol": protocol},
+        {"metaData": {**metadata, "configuration": begun}},
+    ]
+    first.write_text("".join(f"{json.dumps(each)}\n" for each in said))
+    taking.owner.adopt(taking.row)
+    taking.owner.release(taking.row)
+
+    assert taking.actions(5)["metaData"]["configuration"] == begun
+    assert "metaData" not in taking.actions(6)
+    assert taking.actions(6)["protocol"]["writerFeatures"] == features
+
+
+def test_refused(taking: Taking, tmp_path: Path) -> None:
+    """A table that no log can go on for is refused by name, and stays as it is."""
+    ledger, owner = taking.ledger, taking.owner
+    with pytest.raises(NotAdoptableError, match="not published"):
+        owner.release(taking.row)
+    taking.insert(5)
+    before = taking.row
+    with pytest.raises(NotAdoptableError, match="written here too"):
+        owner.adopt(before)
+    assert taking.row == before
+
+    location = str(tmp_path / "own")
+    ledger.create_table("own", [("id", "bigint")], location=location)
+    own = ledger.reads().table_named(ledger.catalog, "own")
+    assert own is not None
+    with pytest.raises(NotAdoptableError, match="not imported"):
+        owner.adopt(own)
+    ledger.alter_table("own", properties={PUBLISH: "delta"})
+    own = ledger.reads().table(own.table)
+    assert own is not None
+    with pytest.raises(NotAdoptableError, match="published already"):
+        owner.adopt(own)
+    owner.release(own)
+    assert deltalake.DeltaTable(location).version() == 2
+
+
+def test_future_times_are_refused(taking: Taking) -> None:
+    """Times of versions rise, so a version from the future must pass first."""
+    taking.log_file(4).write_text('{"commitInfo":{"timestamp":99999999999999}}\n')
+    with pytest.raises(NotAdoptableError, match="99999999999999"):
+        taking.owner.adopt(taking.row)
+
+
+def test_table_that_no_log_can_have(taking: Taking) -> None:
+    """A table that cannot be published is refused before anything is changed."""
+    metadata = taking.actions(0)["metaData"]
+    fields = json.loads(metadata["schemaString"])["fields"]
+    odd = {"name": "odd", "type": "interval day", "nullable": True, "metadata": {}}
+    schema = json.dumps({"type": "struct", "fields": [*fields, odd]})
+    said = {"metaData": {**metadata, "schemaString": schema}}
+    taking.log_file(4).write_text(f"{json.dumps(said)}\n")
+    with pytest.raises(NotAdoptableError, match="interval day"):
+        taking.owner.adopt(taking.row)
+    assert taking.row.version == 4
+
+
+def test_odd_property(taking: Taking) -> None:
+    """A value that no adoption has set stops the table by name."""
+    taking.ledger.alter_table(NAME, properties={PUBLISH: "delta", ADOPTED: "odd"})
+    (stopped,) = taking.publish().stopped.values()
+    assert ADOPTED in stopped.reason
