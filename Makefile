@@ -10,6 +10,7 @@ RUN := $(BIN)/python -m
 
 setup: .venv/installed
 	@$(RUN) ledger.machine.kafka.jars
+	@$(RUN) spark_sink.catalog.compiled
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

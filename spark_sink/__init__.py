@@ -1,4 +1,9 @@
-"""Spark as a client of the ledger: the feeder, and tables of the ledger as DataFrames.
+"""Spark as a client of the ledger: its tables in SQL and as DataFrames, and the feeder.
+
+    from spark_sink import attach
+
+    lake = attach(spark)
+    spark.sql("SELECT * FROM ledger.db.sales")
 
 Names are loaded at their first use: the command line imports this package without Spark.
 """
@@ -8,19 +13,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ledger.errors import UnreadableTableError
+    from spark_sink.catalog.attaching import Lake, attach, snapshot, transaction
+    from spark_sink.catalog.attaching import run_in_txn as run
     from spark_sink.frames import cached_table
     from spark_sink.host_tables import HostTables
 
-__all__ = ["HostTables", "UnreadableTableError", "cached_table"]
+__all__ = [
+    "HostTables",
+    "Lake",
+    "UnreadableTableError",
+    "attach",
+    "cached_table",
+    "run",
+    "snapshot",
+    "transaction",
+]
 
+_CATALOG = "spark_sink.catalog.attaching"
 _HOMES = {
-    "HostTables": "spark_sink.host_tables",
-    "UnreadableTableError": "ledger.errors.reading",
-    "cached_table": "spark_sink.frames",
+    "HostTables": ("spark_sink.host_tables", "HostTables"),
+    "Lake": (_CATALOG, "Lake"),
+    "UnreadableTableError": ("ledger.errors.reading", "UnreadableTableError"),
+    "attach": (_CATALOG, "attach"),
+    "cached_table": ("spark_sink.frames", "cached_table"),
+    "run": (_CATALOG, "run_in_txn"),
+    "snapshot": (_CATALOG, "snapshot"),
+    "transaction": (_CATALOG, "transaction"),
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__} has no attribute {name}")
-    return getattr(import_module(_HOMES[name]), name)
+    module, inner = _HOMES[name]
+    return getattr(import_module(module), inner)

@@ -65,6 +65,7 @@ LIBRARIES: Final = {
     "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
     "pyspark": ("spark_sink",),
+    "py4j": ("spark_sink.catalog",),
     "pyarrow": (
         *("ledger.backup.s3", "ledger.delta.parquet", "ledger.tables"),
         *("projections.delta", "spark_sink"),

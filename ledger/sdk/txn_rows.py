@@ -94,7 +94,7 @@ class TxnRows(TxnTables):
         """
         from ledger.tables.statements import inserting  # noqa: PLC0415 - loads Arrow
 
-        return inserting.insert(self._statement(table, "insert"), rows, evolve=evolve)
+        return inserting.insert(self.statement(table, "insert"), rows, evolve=evolve)
 
     def overwrite(
         self,
@@ -110,7 +110,7 @@ class TxnRows(TxnTables):
         """
         from ledger.tables.statements import inserting  # noqa: PLC0415 - loads Arrow
 
-        made = self._statement(table, "overwrite")
+        made = self.statement(table, "overwrite")
         return inserting.overwrite(made, rows, where, evolve=evolve)
 
     def delete(self, table: TableLike, where: "str | Expression | None" = None) -> "ChangedRows":
@@ -121,7 +121,7 @@ class TxnRows(TxnTables):
         """
         from ledger.tables.statements import deleting  # noqa: PLC0415 - loads Arrow
 
-        return deleting.delete(self._statement(table, "delete"), where)
+        return deleting.delete(self.statement(table, "delete"), where)
 
     def update(
         self,
@@ -136,7 +136,7 @@ class TxnRows(TxnTables):
         """
         from ledger.tables.statements import updating  # noqa: PLC0415 - loads Arrow
 
-        return updating.update(self._statement(table, "update"), changes, where)
+        return updating.update(self.statement(table, "update"), changes, where)
 
     def merge(
         self,
@@ -169,7 +169,7 @@ class TxnRows(TxnTables):
             when_not_matched_by_source_delete,
             clauses,
         )
-        return merging.merge(self._statement(table, "merge"), source, on, found)
+        return merging.merge(self.statement(table, "merge"), source, on, found)
 
     def optimize(
         self,
@@ -185,14 +185,26 @@ class TxnRows(TxnTables):
         """
         from ledger.tables.statements import optimizing  # noqa: PLC0415 - loads Arrow
 
-        return optimizing.optimize(self._statement(table, "optimize"), where, target_bytes)
+        return optimizing.optimize(self.statement(table, "optimize"), where, target_bytes)
 
-    def _statement(self, table: TableLike, verb: str) -> "StatementTable":
-        """Return a table for one statement; raises SettingsError without the extra `arrow`."""
+    def statement(
+        self,
+        table: TableLike,
+        verb: str,
+        *,
+        time_zone: ZoneLike | None = None,
+        is_read: bool = False,
+    ) -> "StatementTable":
+        """Return a table for one statement that another engine plans and runs.
+
+        The engine asks it for files, and tells it the files that it wrote. `verb` is the statement,
+        for errors. `is_read` accepts a table whose writers compute or check values. Raises
+        SettingsError without the extra `arrow`.
+        """
         hand = self._hand()
         from ledger.tables.statements.target import StatementTable  # noqa: PLC0415 - loads Arrow
 
-        return StatementTable(hand, table, verb)
+        return StatementTable(hand, table, verb, time_zone=time_zone, is_read=is_read)
 
     def _hand(self) -> "TxnHand":
         """Return what work on rows needs of this txn; raises SettingsError without `arrow`."""

@@ -37,7 +37,7 @@ class Leaf:
 
     def __init__(self, path: Path, places: Sequence[int], kind: Any) -> None:
         self.path = path
-        self.nulls = 0
+        self.nulls: int | None = 0
         self.low: Any = None
         self.high: Any = None
         self.has_nan = False
@@ -50,7 +50,7 @@ class Leaf:
         values = table.column(self._places[0])
         if self._places[1:]:
             values = pc.struct_field(values, list(self._places[1:]))
-        self.nulls += values.null_count
+        self.nulls = (self.nulls or 0) + values.null_count
         if self._form is None or values.null_count == len(values):
             return
         if kinds.is_floating(self._kind):
@@ -65,6 +65,33 @@ class Leaf:
             return
         self.low = low if self.low is None else min(self.low, low)
         self.high = high if self.high is None else max(self.high, high)
+
+    def take(self, groups: Sequence[Any]) -> None:
+        """Take what the footer of a whole file says of the column, group by group.
+
+        A writer leaves out the bounds of a column with NaN. Without a number of NULLs, or for a
+        type whose bounds are not understood, there are none.
+        """
+        known = [each for each in groups if each is not None and each.has_null_count]
+        self.nulls = sum(each.null_count for each in known) if len(known) == len(groups) else None
+        bounded = [each for each in known if each.has_min_max]
+        is_whole = all(each.has_min_max or not each.num_values for each in known)
+        if self._form is None or self.nulls is None or not bounded or not is_whole:
+            return
+        ends = [end for each in bounded for end in self._ends(each)]
+        if all(end is not None for end in ends):
+            self.low, self.high = min(ends), max(ends)
+
+    def _ends(self, group: Any) -> tuple[Any, Any]:
+        """Return minimum and maximum of a group in the form of comparison, None if unknown."""
+        if self._form is None:
+            return None, None
+        if self._form.number is not None:
+            is_whole = group.physical_type in WHOLE_TYPES
+            return (group.min_raw, group.max_raw) if is_whole else (None, None)
+        ends = group.min, group.max
+        wanted: Any = next((each for fits, each in PYTHON_TYPES if fits(self._kind)), ())
+        return ends if all(isinstance(end, wanted) for end in ends) else (None, None)
 
     def bounds(self) -> tuple[Any, Any]:
         """Return minimum and maximum as Delta spells them, None for a bound that is not known."""
@@ -86,6 +113,18 @@ class FileStatistics:
         self.rows += len(table)
         for each in self._leaves:
             each.add(table)
+
+    def take(self, footer: Any) -> None:
+        """Take the counts and bounds of a whole file from its Parquet footer."""
+        self.rows = footer.num_rows
+        places: dict[str, int] = {}
+        for at in range(footer.num_columns):
+            places[footer.schema.column(at).path] = at
+        groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+        for each in self._leaves:
+            at_place = places.get(".".join(each.path))
+            found = [] if at_place is None else [each.column(at_place) for each in groups]
+            each.take([column.statistics for column in found] or [None])
 
     @property
     def text(self) -> str:
@@ -193,6 +232,14 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+# The physical types of Parquet in which days and microseconds are whole numbers.
+WHOLE_TYPES: Final = frozenset({"INT32", "INT64"})
+PYTHON_TYPES: Final = (
+    (kinds.is_integer, int),
+    (kinds.is_floating, float),
+    (kinds.is_decimal, Decimal),
+    (kinds.is_string, str),
+)
 # The first fitting row counts.
 FORMS: Final[tuple[tuple[Callable[[Any], Any], BoundForm], ...]] = (
     (kinds.is_integer, BoundForm(int)),

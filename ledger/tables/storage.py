@@ -114,6 +114,17 @@ class Storage:
             return False
         return True
 
+    def place(self, path: str) -> str:
+        """Return the absolute place of a file as a plain path or as a URI without escapes.
+
+        Raises UnreadableTableError if the path may mean two files, or none of several is there.
+        """
+        places = spellings("" if is_absolute(path) else self.location, path)
+        if len(places) == 1:
+            return places[0]
+        inner = self._found(path)[1]
+        return next(each for each in places if inside(each) == inner)
+
     def _place(self, path: str) -> str:
         """Return the absolute place of a path that is plain text."""
         return path if is_absolute(path) else f"{self.location}/{path}"

@@ -160,7 +160,7 @@ def test_own_writes_are_seen(ledger: Ledger, sales: TableRow) -> None:
 
 def ids_in(txn: Transaction, table: TableRow) -> set[int]:
     """Return the ids of the rows that a txn sees."""
-    made = txn._statement(table, "test")  # noqa: SLF001 - the rows of the txn, file by file
+    made = txn.statement(table, "test")
     found: Sequence[Any] = [made.rows(each) for each in made.read(None, record=False)]
     return {row["id"] for each in found for row in each.to_pylist()}
 

@@ -1,6 +1,7 @@
 """The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.sdk.names import TableLike
 from ledger.sdk.reading import TableFiles, is_in_folders, read_table, tree_of
-from ledger.sdk.time_zones import meant_in
+from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
@@ -25,6 +26,7 @@ from ledger.tables.partition_rows import partition_scalar
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.storage import storage_at
+from ledger.tables.types import UTC
 
 
 class TxnHand(NamedTuple):
@@ -56,12 +58,21 @@ class ChangedRows(NamedTuple):
 class StatementTable:
     """A table in one txn; `verb` is the statement, for its errors."""
 
-    def __init__(self, hand: TxnHand, table: TableLike, verb: str) -> None:
+    def __init__(
+        self,
+        hand: TxnHand,
+        table: TableLike,
+        verb: str,
+        *,
+        time_zone: ZoneLike | None = None,
+        is_read: bool = False,
+    ) -> None:
         self.hand, self.verb = hand, verb
         hand.check()
         self.number, _ = hand.names.find(table)
         self.row = self._row()
-        self.zone = hand.view.zone
+        self.zone = hand.view.zone if time_zone is None else zone_named(time_zone)
+        self._is_read = is_read
         self.set_definition(self.row.definition)
 
     @property
@@ -74,7 +85,8 @@ class StatementTable:
         self.definition = definition
         self.row = self.row._replace(definition=definition)
         self.schema = TableSchema.of(definition, self.row.name, self.number)
-        check_writable(self.row.name, definition)
+        if not self._is_read:
+            check_writable(self.row.name, definition)
 
     def check_listed(self) -> None:
         """Raise ValueError for a table whose files the ledger does not list."""
@@ -102,22 +114,34 @@ class StatementTable:
 
     def read(self, where: Any, *, record: bool = True) -> Sequence[FileRow]:
         """Return the files that may hold rows of a condition, and note the read."""
+        return self.find(where, record=record).files
+
+    def find(self, where: Any, *, record: bool = True) -> TableFiles:
+        """Return a read of the table with the txn's own changes; the rest is as for `read`."""
         own = self.hand.names.own(self.number)
         if self.is_new:
-            found = TableFiles(self.row, self.hand.opened, meant_in(tree_of(where), self.zone), ())
-            return own_files(found, self.hand.writes.noted(self.number), self.row)
-        found = read_table(self.hand.view, self.number, where, position=self.hand.opened, own=own)
-        self.hand.check()
-        if record:
-            self.hand.writes.read(found)
-        return own_files(found, self.hand.writes.noted(self.number), own)
+            tree = meant_in(tree_of(where), self.zone)
+            found, own = TableFiles(self.row, self.hand.opened, tree, ()), self.row
+        else:
+            found = read_table(
+                self.hand.view,
+                self.number,
+                where,
+                position=self.hand.opened,
+                own=own,
+                time_zone=self.zone or UTC,
+            )
+            self.hand.check()
+            if record:
+                self.hand.writes.read(found)
+        return replace(found, files=own_files(found, self.hand.writes.noted(self.number), own))
 
     def rows(self, file: FileRow, columns: Sequence[str] | None = None) -> Any:
         """Return the rows of a file, with all columns of the table or the named ones."""
         storage = storage_at(self.definition.location)
-        return read_file(storage, file, self.schema, columns, written=self._written(file))
+        return read_file(storage, file, self.schema, columns, written=self.written(file))
 
-    def _written(self, file: FileRow) -> TableSchema:
+    def written(self, file: FileRow) -> TableSchema:
         """Return the schema of the table when a file was added."""
         if file.added > max(self.row.changed, self.hand.opened):
             found = self.hand.data.definition(self.definition.location, file.path)

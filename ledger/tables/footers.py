@@ -1,0 +1,75 @@
+"""Data files that another engine has written, as a commit adds them: by their Parquet footers."""
+
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ledger.core.partitions.names import Values, unescaped
+from ledger.core.partitions.values import HIVE_NULL
+from ledger.log.file_list import AddFile
+from ledger.sdk.partition_texts import PartitionColumn, text_of
+from ledger.sdk.written_files import discard
+from ledger.tables.schema import TableSchema
+from ledger.tables.statistics import FileStatistics
+from ledger.tables.storage import Storage
+
+AT_ONCE: Final = 16
+"""Footers are read by so many threads: on an object store each is a round trip."""
+
+INSTANT: Final = "timestamp"
+
+
+class FoundFiles(NamedTuple):
+    """Files with rows, and how many rows they have."""
+
+    files: Sequence[AddFile]
+    rows: int
+
+
+def added_by_footers(storage: Storage, schema: TableSchema, paths: Iterable[str]) -> FoundFiles:
+    """Return new files with the partition of their folder; a file without rows is deleted.
+
+    Paths are relative to the location. Raises ValueError for a value of a folder that its column
+    cannot hold.
+    """
+    inside = [each for each in schema.data_columns if not pa.types.is_null(each.type)]
+    stored = pa.schema([each.stored for each in inside])
+    columns = [schema.find(name) for name in schema.partition_columns]
+    named = [PartitionColumn(each.name, each.declared) for each in columns if each is not None]
+
+    def found(path: str) -> tuple[AddFile, int]:
+        with storage.open(path) as stream:
+            size = stream.size()
+            footer = pq.read_metadata(stream)
+        statistics = FileStatistics(stored)
+        statistics.take(footer)
+        now_ms = time.time_ns() // 1_000_000
+        values = partition_in(path, named)
+        return AddFile(path, values, size, now_ms, stats=statistics.text), statistics.rows
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        all_files = list(pool.map(found, paths))
+    discard(storage, [file.path for file, rows in all_files if not rows])
+    return FoundFiles([file for file, rows in all_files if rows], sum(n for _, n in all_files))
+
+
+def partition_in(path: str, columns: Sequence[PartitionColumn]) -> Values:
+    """Return the values in the names of the folders of a file; times there are in UTC."""
+    folders = path.split("/")[: len(columns)]
+    texts = [unescaped(each.partition("=")[2]) for each in folders]
+    return tuple(
+        text_of(spelled(text, column.type), column)
+        for text, column in zip(texts, columns, strict=True)
+    )
+
+
+def spelled(text: str, type_: str) -> str | None:
+    """Return the value in the name of a folder, with a mark of UTC where a zone matters."""
+    if text == HIVE_NULL:
+        return None
+    is_instant = type_.strip().lower() in (INSTANT, f"{INSTANT}_ltz")
+    return f"{text}Z" if is_instant and not text.endswith("Z") else text

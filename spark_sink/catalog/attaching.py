@@ -1,0 +1,174 @@
+"""Attaches a ledger to a Spark session as a catalog of SQL.
+
+from spark_sink import attach
+
+attach(spark)
+spark.sql("SELECT * FROM ledger.db.sales")
+"""
+
+import logging
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import SparkSession
+
+from ledger.client import Ledger
+from ledger.errors import SettingsError
+from ledger.sdk.transaction import Transaction
+from spark_sink.catalog.compiled import CATALOG_CLASS, compiled
+from spark_sink.catalog.questions import CATALOGS
+from spark_sink.catalog.state import CatalogState, Refusal
+from spark_sink.catalog.transactions import joining, run
+
+CATALOG: Final = "ledger"
+PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LOCAL: Final = "local"
+
+Result = TypeVar("Result")
+
+
+def attach(spark: SparkSession, ledger: Ledger | None = None, name: str = CATALOG) -> "Lake":
+    """Make a ledger a catalog of a Spark session, under a name.
+
+    Without a `ledger` the one of this host is connected. Sessions that come from this one have the
+    catalog too; a session by `newSession` needs `attach` as well. Raises SettingsError if the
+    catalog does not fit the installed PySpark, or the session has no driver in this process.
+    """
+    if not PLAIN_NAME.fullmatch(name):
+        raise ValueError(f"the name of a catalog must be letters, digits and _, got {name!r}")
+    context = context_of(spark)
+    gateway: Any = context._gateway  # noqa: SLF001 - PySpark has no public way to the JVM
+    load(context)
+    # Py4J shows each refusal with its trace, though Spark raises it.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    state = CATALOGS.attach(name, ledger or Ledger.connect(application=application_of(context)))
+    gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
+    spark.conf.set(f"spark.sql.catalog.{name}", CATALOG_CLASS)
+    return Lake(spark, state)
+
+
+def context_of(spark: SparkSession) -> SparkContext:
+    """Return the context of this process; raises SettingsError if the driver is elsewhere."""
+    context: SparkContext | None = SparkContext._active_spark_context  # noqa: SLF001 - as above
+    if context is None:
+        raise SettingsError(
+            f"the driver of {spark} is in another process, and no Python of this process can "
+            "answer for it there: attach the ledger in the process of the driver"
+        )
+    return context
+
+
+def application_of(context: SparkContext) -> str:
+    """Return the name under which the ledger knows a Spark application."""
+    return str(context.appName)
+
+
+def load(context: SparkContext) -> None:
+    """Load the classes of the catalog into the JVM of a context."""
+    gateway: Any = context._gateway  # noqa: SLF001 - as above
+    jvm = gateway.jvm
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    try:
+        loader.loadClass(CATALOG_CLASS)
+    except Py4JJavaError:
+        jar = compiled(gateway)
+        loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+        if not str(context.master).startswith(LOCAL):
+            jsc: Any = context._jsc  # noqa: SLF001 - as above
+            jsc.addJar(str(jar))
+
+
+class Lake:
+    """A ledger as a catalog of a session.
+
+    Attributes:
+        spark: the session.
+        ledger: the client of the ledger.
+    """
+
+    def __init__(self, spark: SparkSession, state: CatalogState) -> None:
+        self.spark = spark
+        self.ledger = state.ledger
+        self._state = state
+
+    def transaction(
+        self, *, level: str | None = None, deadline_s: float | None = None
+    ) -> AbstractContextManager[Transaction]:
+        """Make the statements of a `with` block one txn over any number of tables.
+
+        They see their own writes; others see all of them after the block, or nothing. It holds for
+        statements of this thread, and of Spark's `InheritableThread`. `level` and `deadline_s` are
+        as for `Ledger.begin`. Raises one of the six conflict errors of Delta if an earlier commit
+        wins, and ValueError within another such block.
+        """
+        make = partial(self.ledger.begin, level=level, deadline_s=deadline_s)
+        return joining(self.spark, self._state, make)
+
+    def snapshot(self) -> AbstractContextManager[Transaction]:
+        """Let all queries of a `with` block see one position; a statement that writes fails."""
+        return joining(self.spark, self._state, partial(self.ledger.begin, "read_only"))
+
+    def run(
+        self,
+        work: Callable[[SparkSession], Result],
+        *,
+        attempts: int = 10,
+        deadline_s: float = 30.0,
+        level: str | None = None,
+    ) -> Result:
+        """Do the statements of a function as one txn, again while an earlier commit wins.
+
+        The function gets the session, and its last result is returned. The rest is as for
+        `Ledger.run`.
+        """
+        return run(
+            self.spark, self._state, work, attempts=attempts, deadline_s=deadline_s, level=level
+        )
+
+    def __repr__(self) -> str:
+        return f"<Lake {self._state.name} of {self.ledger!r}>"
+
+
+def lake_of(spark: SparkSession, name: str = CATALOG) -> Lake:
+    """Return the catalog of a session; raises SettingsError if no ledger was attached as such."""
+    try:
+        return Lake(spark, CATALOGS.state(name))
+    except Refusal as refusal:
+        raise SettingsError(str(refusal)) from None
+
+
+def transaction(
+    spark: SparkSession,
+    name: str = CATALOG,
+    *,
+    level: str | None = None,
+    deadline_s: float | None = None,
+) -> AbstractContextManager[Transaction]:
+    """Make the statements of a `with` block one txn; see `Lake.transaction`."""
+    return lake_of(spark, name).transaction(level=level, deadline_s=deadline_s)
+
+
+def snapshot(spark: SparkSession, name: str = CATALOG) -> AbstractContextManager[Transaction]:
+    """Let all queries of a `with` block see one position; see `Lake.snapshot`."""
+    return lake_of(spark, name).snapshot()
+
+
+def run_in_txn(
+    spark: SparkSession,
+    work: Callable[[SparkSession], Result],
+    name: str = CATALOG,
+    *,
+    attempts: int = 10,
+    deadline_s: float = 30.0,
+    level: str | None = None,
+) -> Result:
+    """Do the statements of a function as one txn, again while it loses; see `Lake.run`."""
+    lake = lake_of(spark, name)
+    return lake.run(work, attempts=attempts, deadline_s=deadline_s, level=level)

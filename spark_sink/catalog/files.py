@@ -1,0 +1,248 @@
+"""Which files Spark reads, and under which names the columns lie in them.
+
+Within a txn the read is noted by its condition, as `Transaction.scan` does. A file that cannot have
+a matching row, by its partition or by its statistics, is left out.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of
+from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.errors import UnknownColumnError, UnreadableTableError
+from ledger.reads.rows import FileRow
+from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.sdk.reading import TableFiles, known_row, tree_of
+from ledger.tables.data_files import writer_txn
+from ledger.tables.file_columns import has_names, name_then
+from ledger.tables.scan_planning import SchemasThen, TableState, state_of
+from ledger.tables.scanning import in_write_folders
+from ledger.tables.schema import TableSchema
+from ledger.tables.skipping import may_hold, stats_bounds
+from ledger.tables.statements.target import StatementTable
+from ledger.tables.storage import Storage, is_absolute, storage_at
+from spark_sink.catalog.state import CatalogState, Question, StatementsTxn
+
+# Hadoop's names of the schemes that have several.
+HADOOP_SCHEMES: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
+# A conjunction that the ledger does not understand reads everything.
+UNREADABLE: Final = (PredicateSyntaxError, UnknownColumnError, ValueError, TypeError)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFiles:
+    """Files of a read; `written` returns the schema that a file was written with."""
+
+    files: Sequence[FileRow]
+    tree: str
+    schema: TableSchema
+    location: str
+    written: Callable[[FileRow], TableSchema]
+
+
+def files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
+    """Answer which files a scan reads."""
+    txn, table = state.find(asked), int(asked["id"])
+    found = found_files(state, txn, table, asked)
+    kept = [each for each in found.files if may_matter(each, found)]
+    storage = storage_at(found.location)
+    paths = [hadoop_path(storage, each) for each in kept]
+    if txn is not None:
+        txn.note(table, dict(zip(paths, kept, strict=True)))
+    return in_groups(kept, paths, found, storage)
+
+
+def found_files(
+    state: CatalogState, txn: StatementsTxn | None, table: int, asked: Question
+) -> ReadFiles:
+    """Return the files of a read, noted in its txn."""
+    where, zone = condition(asked), str(asked.get("zone") or "UTC")
+    position = int(asked["position"])
+    if txn is not None and position == txn.txn.opened:
+        return seen_by(txn, table, where, zone)
+    found = read_at(state, txn, table, where=where, zone=zone, at=position)
+    table_state = state_of(state.ledger.reads(), found.table, position)
+    return of_state(table_state, found)
+
+
+def seen_by(txn: StatementsTxn, table: int, where: str | None, zone: str) -> ReadFiles:
+    """Return the files of a table with the changes of a txn."""
+    statement = txn.txn.statement(table, "read", time_zone=zone, is_read=True)
+    if in_write_folders(statement.row):
+        txn.txn.depends_on(table, where, time_zone=zone)
+        found = txn.txn.scan(table, record=False).files
+    else:
+        read = statement.find(where)
+        return ReadFiles(
+            read.files,
+            read.where,
+            statement.schema,
+            statement.definition.location,
+            Remembered(statement).written,
+        )
+    return ReadFiles(
+        found, TRUE_PREDICATE, statement.schema, statement.definition.location, statement.written
+    )
+
+
+def read_at(
+    state: CatalogState,
+    txn: StatementsTxn | None,
+    table: int,
+    *,
+    where: str | None,
+    zone: str,
+    at: int,
+) -> TableFiles:
+    """Return the files of a table at a position; a read within a txn is noted."""
+    ledger = state.ledger
+    row = known_row(ledger.reads(), table)
+    if in_write_folders(row):
+        if txn is not None:
+            txn.txn.read_whole(table)
+        found = ledger.scan(table, position=at).files
+        return TableFiles(row, at, TRUE_PREDICATE, found)
+    if txn is not None:
+        return txn.txn.read(table, where, position=at, time_zone=zone)
+    return ledger.read(table, where, position=at, time_zone=zone)
+
+
+def of_state(state: TableState, found: TableFiles) -> ReadFiles:
+    """Return files of a read as of a position."""
+    schema = state.schema
+    written = SchemasThen(state, schema).of
+    return ReadFiles(found.files, found.where, schema, state.definition.location, written)
+
+
+class Remembered:
+    """The schemas of files of a statement's table; each is read once."""
+
+    def __init__(self, statement: StatementTable) -> None:
+        self._statement = statement
+        self._known: dict[int, TableSchema] = {}
+
+    def written(self, file: FileRow) -> TableSchema:
+        """Return the schema that a file was written with."""
+        statement = self._statement
+        if file.added > statement.hand.opened or file.added >= statement.row.changed:
+            return statement.written(file)
+        found = self._known.get(file.added)
+        if found is None:
+            found = self._known[file.added] = statement.written(file)
+        return found
+
+
+def condition(asked: Question) -> str | None:
+    """Return the condition of a question, None for none and for what is not understood."""
+    where = str(asked.get("where") or "")
+    if not where:
+        return None
+    try:
+        tree_of(where)
+    except UNREADABLE:
+        return None
+    return where
+
+
+def may_matter(file: FileRow, found: ReadFiles) -> bool:
+    """Return whether a file may have a row of the condition, by its statistics."""
+    if not file.stats or found.tree == TRUE_PREDICATE:
+        return True
+    return may_hold(found.tree, stats_bounds(file.stats, found.schema, found.written(file)))
+
+
+def in_groups(
+    kept: Sequence[FileRow], paths: Sequence[str], found: ReadFiles, storage: Storage
+) -> Mapping[str, Any]:
+    """Return files as an answer: those with the same names for the columns make a group."""
+    values: dict[tuple[str | None, ...], int] = {}
+    groups: dict[tuple[str | None, ...], int] = {}
+    value_of, group_of, sizes = [], [], []
+    for each in kept:
+        written = found.written(each)
+        check_plain(each, found.schema, written)
+        value_of.append(values.setdefault(tuple(each.partition), len(values)))
+        group_of.append(groups.setdefault(names_in(found.schema, written), len(groups)))
+        sizes.append(each.size or storage.size(each.path))
+    return {
+        "paths": paths,
+        "sizes": sizes,
+        "values": [list(each) for each in values],
+        "value_of": value_of,
+        "groups": [list(each) for each in groups],
+        "group_of": group_of,
+    }
+
+
+def names_in(schema: TableSchema, written: TableSchema) -> tuple[str | None, ...]:
+    """Return the names of a table's data columns in files of another schema."""
+    return tuple(name_then(each, schema, written) for each in schema.data_columns)
+
+
+def check_plain(file: FileRow, schema: TableSchema, written: TableSchema) -> None:
+    """Raise UnreadableTableError for a file that Spark's reader would read as others."""
+    if file.vector:
+        raise UnreadableTableError(
+            f"file {file.path} of table {schema.name} has a deletion vector, which Spark's Parquet "
+            "reader does not apply: Transaction.optimize writes such files anew. Ledger.scan reads "
+            "them as they are"
+        )
+    check_names(schema)
+    then = [ids_of(each) for each in (written, schema)]
+    if then[0] != then[1]:
+        raise UnreadableTableError(
+            f"file {file.path} of table {schema.name} was written when the table had other "
+            "partition columns, which Spark's Parquet reader cannot place. Ledger.scan reads it"
+        )
+
+
+def check_names(schema: TableSchema) -> None:
+    """Raise UnreadableTableError for a table whose columns Spark's reader would not find."""
+    if schema.mapping == "id":
+        raise UnreadableTableError(
+            f"table {schema.name} finds its columns by id alone (delta.columnMapping.mode = id), "
+            "and Spark's catalog finds them by name. Ledger.scan reads the table"
+        )
+    nested = [each.name for each in schema.data_columns if has_names(each.type)]
+    if nested:
+        raise UnreadableTableError(
+            f"column {nested[0]} of table {schema.name} has fields with other names in files "
+            "(column mapping), which Spark's catalog does not find. Ledger.scan reads the table"
+        )
+
+
+def ids_of(schema: TableSchema) -> Sequence[tuple[int, str]]:
+    """Return the ids of partition columns; a column without an id goes by its name."""
+    found = [schema.find(name) for name in schema.partition_columns]
+    return [(each.id, "" if each.id else each.name.lower()) for each in found if each is not None]
+
+
+def hadoop_path(storage: Storage, file: FileRow) -> str:
+    """Return the path of a file as Hadoop takes it, which has no escapes."""
+    if writer_txn(file.path) is not None and not is_absolute(file.path):
+        return hadoop(f"{storage.location}/{file.path}")  # The ledger's writers escape nothing.
+    return hadoop(storage.place(file.path))
+
+
+def hadoop(place: str) -> str:
+    """Return an absolute place as Hadoop takes it."""
+    scheme, authority, path = parts_of(place)
+    if scheme in ("", FILE):
+        return f"{FILE}:{path}"
+    rest = SCHEME.sub("", place, count=1)
+    return f"{HADOOP_SCHEMES.get(scheme, scheme)}:{rest}" if authority else place
+
+
+def partitions(state: CatalogState, asked: Question) -> Sequence[Sequence[str | None]]:
+    """Answer which partitions a table has."""
+    found = found_files(state, state.find(asked), int(asked["id"]), {**asked, "where": ""})
+    return [list(each) for each in distinct(found.files)]
+
+
+def distinct(rows: Iterable[FileRow]) -> Iterable[tuple[str | None, ...]]:
+    """Return the partitions of files, each once."""
+    return dict.fromkeys(tuple(each.partition) for each in rows)
+
+
+ANSWERS: Final[Mapping[str, Any]] = {"files": files, "partitions": partitions}

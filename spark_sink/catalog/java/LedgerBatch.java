@@ -1,0 +1,201 @@
+package lakeledger;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.MergeSummary;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteSummary;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
+import org.apache.spark.sql.execution.datasources.WriteJobDescription;
+import org.apache.spark.sql.execution.datasources.WriteTaskResult;
+import org.apache.spark.sql.execution.datasources.v2.FileBatchWrite;
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetWrite;
+import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.util.SerializableConfiguration;
+import scala.Option;
+
+/**
+ * One write by Spark's own Parquet job. It differs from Spark's FileWrite in two points: it has
+ * the partition columns, and files are written where they stay.
+ */
+class LedgerBatch implements BatchWrite {
+    /** The answer to "stage", and what is said of the write when it is over. */
+    final ObjectNode told;
+    private final LedgerWriteBuilder what;
+    private final JsonNode staged;
+    private FileBatchWrite inner;
+    private Attribute[] all;
+    private boolean hasTextPartition;
+
+    LedgerBatch(LedgerWriteBuilder what) {
+        this.what = what;
+        told = what.table.about();
+        told.put("mode", what.mode);
+        told.put("query", what.info.queryId());
+        told.set("where", Conditions.trees(what.where));
+        staged = what.table.catalog.ask("stage", told);
+        told.put("write", Questions.text(staged, "write"));
+        try {
+            inner = job();
+        } catch (Throwable problem) {
+            Platform.throwException(problem);
+        }
+    }
+
+    private FileBatchWrite job() throws Throwable {
+        org.apache.spark.sql.classic.SparkSession spark = Questions.spark();
+        scala.collection.immutable.Map options =
+            Questions.scalaMap(new HashMap(what.info.options().asCaseSensitiveMap()));
+        String folder = Questions.text(staged, "folder");
+        Configuration configuration = spark.sessionState().newHadoopConfWithOptions(options);
+        Job job = Job.getInstance(configuration);
+        job.setOutputKeyClass(Void.class);
+        job.setOutputValueClass(InternalRow.class);
+        FileOutputFormat.setOutputPath(job, new Path(folder));
+        StructType given =
+            (StructType) CharVarcharUtils.replaceCharVarcharWithStringInSchema(what.info.schema());
+        List inside = Arrays.asList(what.table.partitionColumns);
+        List attributes = Questions.list(DataTypeUtils.toAttributes(nullable(given, inside)));
+        all = (Attribute[]) attributes.toArray(new Attribute[0]);
+        List dataColumns = new java.util.ArrayList();
+        Attribute[] partitionColumns = new Attribute[inside.size()];
+        StructType stored = new StructType();
+        for (int i = 0; i < all.length; i++) {
+            int place = inside.indexOf(all[i].name());
+            if (place >= 0) {
+                partitionColumns[place] = all[i];
+                hasTextPartition = hasTextPartition || all[i].dataType() instanceof StringType;
+            } else {
+                dataColumns.add(all[i]);
+                stored = stored.add(stored(given.fields()[i]));
+            }
+        }
+        OutputWriterFactory writers =
+            new ParquetWrite(
+                Questions.seq(Collections.singletonList(folder)), "parquet", null, what.info)
+                .prepareWrite(spark.sessionState().conf(), job, options, stored);
+        Configuration parquet = job.getConfiguration();
+        // Forms that every reader of the ledger's tables knows, whatever the session prefers.
+        parquet.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
+        parquet.set("spark.sql.parquet.writeLegacyFormat", "false");
+        parquet.set("spark.sql.parquet.fieldId.write.enabled", "true");
+        parquet.set("parquet.summary.metadata.level", "NONE");
+        String id = UUID.randomUUID().toString();
+        long rowsMax = spark.sessionState().conf().maxRecordsPerFile();
+        if (what.info.options().containsKey("maxRecordsPerFile")) {
+            rowsMax = Long.parseLong(what.info.options().get("maxRecordsPerFile"));
+        }
+        WriteJobDescription description =
+            new WriteJobDescription(
+                id,
+                new SerializableConfiguration(parquet),
+                writers,
+                Questions.seq(attributes),
+                Questions.seq(dataColumns),
+                Questions.seq(Arrays.asList(partitionColumns)),
+                Option.apply(null),
+                folder,
+                Questions.scalaMap(new HashMap()),
+                rowsMax,
+                "UTC",
+                Questions.seq(new java.util.ArrayList()));
+        DirectCommit commit =
+            new DirectCommit(
+                folder, Questions.text(staged, "below"), Questions.text(staged, "writer"));
+        commit.setupJob(job);
+        return new FileBatchWrite(job, description, commit);
+    }
+
+    /** The writer of partitions trusts "not null", though an empty text becomes NULL. */
+    private static StructType nullable(StructType given, List inside) {
+        StructType made = new StructType();
+        for (int i = 0; i < given.length(); i++) {
+            StructField field = given.fields()[i];
+            boolean may = field.nullable() || inside.contains(field.name());
+            made = made.add(field.name(), field.dataType(), may, field.metadata());
+        }
+        return made;
+    }
+
+    /** A column with the name and the id that it has in data files. */
+    private StructField stored(StructField field) {
+        JsonNode known = Questions.at(Questions.at(staged, "stored"), field.name());
+        MetadataBuilder metadata = new MetadataBuilder();
+        long id = Questions.at(known, "id").asLong();
+        if (id > 0) metadata.putLong("parquet.field.id", id);
+        return new StructField(
+            Questions.text(known, "name"),
+            field.dataType(),
+            Questions.at(known, "nullable").asBoolean(),
+            metadata.build());
+    }
+
+    public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+        DataWriterFactory factory = inner.createBatchWriterFactory(info);
+        return hasTextPartition
+            ? new EmptyAsNull(factory, all, what.table.partitionColumns)
+            : factory;
+    }
+
+    /** Of two attempts of a task one may commit: files are written where they stay. */
+    public boolean useCommitCoordinator() {
+        return true;
+    }
+
+    public void commit(WriterCommitMessage[] messages) {
+        commit(messages, null);
+    }
+
+    public void commit(WriterCommitMessage[] messages, WriteSummary summary) {
+        inner.commit(messages);
+        tellFiles(messages);
+        if (what.operation != null && what.operation.scan != null) {
+            List planned = what.operation.scan.planned;
+            if (planned != null) told.set("removed", (JsonNode) Questions.JSON.valueToTree(planned));
+        }
+        if (summary instanceof MergeSummary) {
+            MergeSummary counts = (MergeSummary) summary;
+            ObjectNode rows = told.putObject("rows");
+            rows.put("inserted", counts.numTargetRowsInserted());
+            rows.put("updated", counts.numTargetRowsUpdated());
+            rows.put("deleted", counts.numTargetRowsDeleted());
+        }
+        what.table.catalog.ask("wrote", told);
+    }
+
+    public void abort(WriterCommitMessage[] messages) {
+        tellFiles(messages);
+        what.table.catalog.ask("unstage", told);
+    }
+
+    private void tellFiles(WriterCommitMessage[] messages) {
+        ArrayNode files = told.putArray("files");
+        for (int i = 0; i < messages.length; i++) {
+            if (!(messages[i] instanceof WriteTaskResult)) continue;
+            List made = (List) ((WriteTaskResult) messages[i]).commitMsg().obj();
+            for (Iterator k = made.iterator(); k.hasNext();) files.add((String) k.next());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+package lakeledger;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A scan by Spark's vectorised Parquet reader.
+ *
+ * Files from before a column was renamed, dropped or added have other names for the columns. Their
+ * group gets a reader of its own, with those names, and no filter by name.
+ */
+class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
+    final LedgerTable table;
+    /** The files that a row-level operation read; null before it was planned. */
+    List planned;
+    private final RowOperation operation;
+    private ParquetScan inner;
+    private PlannedFiles files;
+
+    LedgerScan(LedgerTable table, ParquetScan inner, PlannedFiles files, RowOperation operation) {
+        this.table = table;
+        this.inner = inner;
+        this.files = files;
+        this.operation = operation;
+    }
+
+    public StructType readSchema() {
+        return inner.readSchema();
+    }
+
+    public String description() {
+        return "ledger " + table.key() + " " + inner.description();
+    }
+
+    public Batch toBatch() {
+        return this;
+    }
+
+    public Statistics estimateStatistics() {
+        return inner.estimateStatistics();
+    }
+
+    public InputPartition[] planInputPartitions() {
+        if (operation != null) planned = files.paths(inner.partitionFilters(), inner.dataFilters());
+        return partitions(files);
+    }
+
+    /** The partitions of a read of some files of this table. */
+    InputPartition[] partitions(PlannedFiles files) {
+        List all = new ArrayList();
+        for (int group = 0; group < files.groups(); group++) {
+            InputPartition[] found = over(files, group).planInputPartitions();
+            for (int i = 0; i < found.length; i++) all.add(new GroupPartition(group, found[i]));
+        }
+        return (InputPartition[]) all.toArray(new InputPartition[0]);
+    }
+
+    public PartitionReaderFactory createReaderFactory() {
+        return readers(files);
+    }
+
+    PartitionReaderFactory readers(PlannedFiles files) {
+        PartitionReaderFactory[] all = new PartitionReaderFactory[files.groups()];
+        for (int group = 0; group < all.length; group++) {
+            all[group] = over(files, group).createReaderFactory();
+        }
+        return new GroupReaders(all);
+    }
+
+    /** The scan of one group of files, with the names that its columns have there. */
+    private ParquetScan over(PlannedFiles files, int group) {
+        String[] names = files.names(group);
+        boolean same = Arrays.equals(names, table.data.fieldNames());
+        return new ParquetScan(
+            inner.sparkSession(),
+            new Configuration(inner.hadoopConf()),  // The reader keeps its columns in there.
+            files.of(group),
+            same ? inner.dataSchema() : renamed(inner.dataSchema(), names),
+            same ? inner.readDataSchema() : renamed(inner.readDataSchema(), names),
+            inner.readPartitionSchema(),
+            same ? inner.pushedFilters() : new Filter[0],
+            inner.options(),
+            inner.pushedAggregate(),
+            inner.partitionFilters(),
+            inner.dataFilters(),
+            inner.pushedVariantExtractions());
+    }
+
+    private StructType renamed(StructType schema, String[] names) {
+        StructType made = new StructType();
+        for (int i = 0; i < schema.length(); i++) {
+            StructField field = schema.fields()[i];
+            String name = names[table.data.fieldIndex(field.name())];
+            // No file has a column of this name, so its values are NULL.
+            if (name == null) name = "\u0001absent " + field.name();
+            made = made.add(name, field.dataType(), field.nullable(), field.metadata());
+        }
+        return made;
+    }
+
+    public NamedReference[] filterAttributes() {
+        if (operation != null) return new NamedReference[] {Questions.column(LedgerTable.FILE)};
+        List read = Arrays.asList(inner.readSchema().fieldNames());
+        List found = new ArrayList();
+        for (int i = 0; i < table.partitionColumns.length; i++) {
+            String name = table.partitionColumns[i];
+            if (read.contains(name)) found.add(Questions.column(name));
+        }
+        return (NamedReference[]) found.toArray(new NamedReference[0]);
+    }
+
+    /** Keeps the files whose constant is among the values that Spark found while it ran. */
+    public void filter(Predicate[] predicates) {
+        Set kept = null;
+        for (int i = 0; i < predicates.length; i++) {
+            if (!predicates[i].name().equals("IN")) continue;
+            if (!(predicates[i].children()[0] instanceof NamedReference)) continue;
+            String[] names = ((NamedReference) predicates[i].children()[0]).fieldNames();
+            Set values = new HashSet();
+            for (int k = 1; k < predicates[i].children().length; k++) {
+                values.add(((Literal) predicates[i].children()[k]).value());
+            }
+            Set having = files.having(names[0], values);
+            if (kept == null) kept = having;
+            else kept.retainAll(having);
+        }
+        if (kept != null) files = files.keeping(kept);
+    }
+
+    public boolean equals(Object other) {
+        if (!(other instanceof LedgerScan)) return false;
+        LedgerScan that = (LedgerScan) other;
+        return operation == null
+            && that.operation == null
+            && that.files.equals(files)
+            && that.inner.equals(inner);
+    }
+
+    public int hashCode() {
+        return inner.hashCode();
+    }
+}

@@ -1,0 +1,105 @@
+package lakeledger;
+
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.distributions.Distribution;
+import org.apache.spark.sql.connector.distributions.Distributions;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
+import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
+import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+
+/** What is to be written: rows that are added, or put in the place of others. */
+class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
+    final LedgerTable table;
+    final LogicalWriteInfo info;
+    final RowOperation operation;
+    /** append, truncate, overwrite, dynamic, update, delete or merge. */
+    String mode;
+    Predicate[] where = new Predicate[0];
+
+    LedgerWriteBuilder(
+        LedgerTable table, LogicalWriteInfo info, String mode, RowOperation operation) {
+        this.table = table;
+        this.info = info;
+        this.mode = mode;
+        this.operation = operation;
+    }
+
+    public boolean canOverwrite(Predicate[] where) {
+        com.fasterxml.jackson.databind.node.ObjectNode asked = table.about();
+        asked.set("where", Conditions.trees(where));
+        return table.catalog.ask("can_overwrite", asked).asBoolean();
+    }
+
+    public WriteBuilder overwrite(Predicate[] where) {
+        mode = "overwrite";
+        this.where = where;
+        return this;
+    }
+
+    public WriteBuilder truncate() {
+        mode = "truncate";
+        return this;
+    }
+
+    public WriteBuilder overwriteDynamicPartitions() {
+        mode = "dynamic";
+        return this;
+    }
+
+    public Write build() {
+        return new LedgerWrite(this);
+    }
+
+    /** Rows of one partition come together, so that a task has one file open at a time. */
+    static class LedgerWrite implements RequiresDistributionAndOrdering {
+        private final LedgerWriteBuilder what;
+
+        LedgerWrite(LedgerWriteBuilder what) {
+            this.what = what;
+        }
+
+        public String description() {
+            return what.mode + " " + what.table.name();
+        }
+
+        private NamedReference[] columns() {
+            NamedReference[] all = new NamedReference[what.table.partitionColumns.length];
+            for (int i = 0; i < all.length; i++) {
+                all[i] = Questions.column(what.table.partitionColumns[i]);
+            }
+            return all;
+        }
+
+        public Distribution requiredDistribution() {
+            NamedReference[] columns = columns();
+            if (columns.length == 0) return (Distribution) Distributions.unspecified();
+            return (Distribution) Distributions.clustered(columns);
+        }
+
+        public boolean distributionStrictlyRequired() {
+            return false;
+        }
+
+        public SortOrder[] requiredOrdering() {
+            NamedReference[] columns = columns();
+            SortOrder[] all = new SortOrder[columns.length];
+            for (int i = 0; i < all.length; i++) {
+                all[i] = Expressions.sort(columns[i], SortDirection.ASCENDING);
+            }
+            return all;
+        }
+
+        public BatchWrite toBatch() {
+            return new LedgerBatch(what);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+package lakeledger;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.execution.datasources.NoopCache$;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionPath;
+import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Option;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+import scala.collection.mutable.LinkedHashMap;
+
+/**
+ * The files that Python names, asked for at their first use; nothing is listed. Each file is a
+ * partition of its own: its values, and its path, are constants of its rows.
+ *
+ * Files of one group have the same names for the columns of the table.
+ */
+class PlannedFiles extends PartitioningAwareFileIndex {
+    private static final long BLOCK = 134217728L;
+
+    final LedgerTable table;
+    private String word = "files";
+    private ObjectNode asked;
+    private JsonNode files;
+    private Set kept;
+    private int group = -1;
+    private PartitionSpec spec;
+    private LinkedHashMap leaves;
+    private Map folders;
+    private long bytes;
+
+    PlannedFiles(LedgerTable table) {
+        super(
+            Questions.spark(),
+            Questions.scalaMap(new HashMap()),
+            Option.apply(table.constants),
+            NoopCache$.MODULE$);
+        this.table = table;
+        this.asked = table.about();
+        where("");
+    }
+
+    /** Says which rows are read: SQL in the session's time zone, "" for all rows. */
+    void where(String sql) {
+        asked.put("where", sql);
+        asked.put("zone", Questions.zone());
+    }
+
+    /** Another question in the place of "files"; its answer has the same form. */
+    PlannedFiles asking(String word, ObjectNode asked) {
+        PlannedFiles other = new PlannedFiles(table);
+        other.word = word;
+        other.asked = asked;
+        return other;
+    }
+
+    PlannedFiles keeping(Set paths) {
+        PlannedFiles other = copy();
+        other.kept = paths;
+        return other;
+    }
+
+    PlannedFiles of(int group) {
+        PlannedFiles other = copy();
+        other.group = group;
+        return other;
+    }
+
+    private PlannedFiles copy() {
+        answer();
+        PlannedFiles other = asking(word, asked);
+        other.files = files;
+        other.kept = kept;
+        other.group = group;
+        return other;
+    }
+
+    private synchronized JsonNode answer() {
+        if (files == null) files = table.catalog.ask(word, asked);
+        return files;
+    }
+
+    /** How many groups of files there are. */
+    int groups() {
+        return Questions.at(answer(), "groups").size();
+    }
+
+    /** The names of the table's data columns in files of a group, null for a column they lack. */
+    String[] names(int group) {
+        JsonNode said = Questions.item(Questions.at(answer(), "groups"), group);
+        String[] names = new String[said.size()];
+        for (int i = 0; i < names.length; i++) {
+            names[i] = Questions.item(said, i).isNull() ? null : Questions.item(said, i).asText();
+        }
+        return names;
+    }
+
+    private synchronized void load() {
+        if (spec != null) return;
+        JsonNode found = answer();
+        JsonNode paths = Questions.at(found, "paths");
+        JsonNode sizes = Questions.at(found, "sizes");
+        JsonNode values = Questions.at(found, "values");
+        JsonNode inValues = Questions.at(found, "value_of");
+        JsonNode inGroups = Questions.at(found, "group_of");
+        Object[][] constants = new Object[values.size()][];
+        for (int i = 0; i < constants.length; i++) constants[i] = typed(Questions.item(values, i));
+        List partitions = new ArrayList();
+        HashMap byFolder = new HashMap();
+        leaves = new LinkedHashMap();
+        for (int i = 0; i < paths.size(); i++) {
+            String path = Questions.item(paths, i).asText();
+            if (kept != null && !kept.contains(path)) continue;
+            if (group >= 0 && Questions.item(inGroups, i).asInt() != group) continue;
+            Path place = new Path(path);
+            FileStatus status =
+                new FileStatus(Questions.item(sizes, i).asLong(), false, 1, BLOCK, 0L, place);
+            Object[] row = (Object[]) constants[Questions.item(inValues, i).asInt()].clone();
+            row[row.length - 1] = UTF8String.fromString(path);
+            Path folder = new Path(path + "#" + i);
+            partitions.add(new PartitionPath(new GenericInternalRow(row), folder));
+            byFolder.put(folder, new FileStatus[] {status});
+            leaves.put(place, status);
+            bytes += status.getLen();
+        }
+        folders = Questions.scalaMap(byFolder);
+        spec = new PartitionSpec(table.constants, Questions.seq(partitions));
+    }
+
+    /** The values of partition columns, with a free place for the path. */
+    private Object[] typed(JsonNode texts) {
+        Object[] row = new Object[table.constants.length()];
+        for (int i = 0; i < row.length - 1; i++) {
+            DataType type = table.constants.fields()[i].dataType();
+            row[i] = Questions.value(Questions.item(texts, i), type);
+        }
+        return row;
+    }
+
+    /** The paths of files whose constant has one of some values. */
+    Set having(String column, Set values) {
+        load();
+        int at = table.constants.fieldIndex(column);
+        DataType type = table.constants.fields()[at].dataType();
+        Set found = new HashSet();
+        for (Iterator i = Questions.list(spec.partitions()).iterator(); i.hasNext();) {
+            InternalRow row = ((PartitionPath) i.next()).values();
+            if (values.contains(row.get(at, type))) found.add(path(row));
+        }
+        return found;
+    }
+
+    /** The paths of files in partitions that some filters keep. */
+    List paths(Seq partitionFilters, Seq dataFilters) {
+        List found = new ArrayList();
+        Seq directories = listFiles(partitionFilters, dataFilters);
+        for (Iterator i = Questions.list(directories).iterator(); i.hasNext();) {
+            found.add(path(((PartitionDirectory) i.next()).values()));
+        }
+        return found;
+    }
+
+    private String path(InternalRow row) {
+        return row.getUTF8String(table.constants.length() - 1).toString();
+    }
+
+    public StructType partitionSchema() {
+        return table.constants;
+    }
+
+    public PartitionSpec partitionSpec() {
+        load();
+        return spec;
+    }
+
+    public LinkedHashMap leafFiles() {
+        load();
+        return leaves;
+    }
+
+    public Map leafDirToChildrenFiles() {
+        load();
+        return folders;
+    }
+
+    public Seq rootPaths() {
+        return Questions.seq(new ArrayList());
+    }
+
+    public void refresh() {}
+
+    public long sizeInBytes() {
+        load();
+        return bytes;
+    }
+
+    public boolean equals(Object other) {
+        if (!(other instanceof PlannedFiles)) return false;
+        PlannedFiles that = (PlannedFiles) other;
+        return that.table.equals(table)
+            && that.word.equals(word)
+            && that.asked.equals(asked)
+            && that.group == group
+            && Objects.equals(that.kept, kept);
+    }
+
+    public int hashCode() {
+        return table.hashCode();
+    }
+}

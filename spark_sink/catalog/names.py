@@ -1,0 +1,73 @@
+"""Schemas: the parts of the names of tables before the last dot.
+
+The ledger has no objects for schemas. One exists while a table is in it, or after it was created in
+this process.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from spark_sink.catalog.state import CatalogState, Question, Refusal
+
+
+def all_names(state: CatalogState, asked: Question) -> Sequence[str]:
+    """Return the names of tables that a question may see."""
+    ledger = state.ledger
+    found = [each.name for each in ledger.tables() if each.catalog == ledger.catalog]
+    txn = state.find(asked)
+    return sorted(found if txn is None else (set(found) - txn.dropped) | txn.created)
+
+
+def spaces(state: CatalogState, asked: Question) -> Sequence[str]:
+    """Return the schemas directly within a schema, or the outermost ones."""
+    parts = [each.rpartition(".")[0] for each in all_names(state, asked)]
+    found = {each for each in (*parts, *state.spaces) if each}
+    outer = {
+        ".".join(each.split(".")[: n + 1]) for each in found for n in range(each.count(".") + 1)
+    }
+    within = str(asked["name"])
+    return sorted(each for each in outer if each.rpartition(".")[0] == within)
+
+
+def exists(state: CatalogState, asked: Question) -> bool:
+    """Return whether a schema exists."""
+    name = str(asked["name"])
+    known = (each.rpartition(".")[0] for each in all_names(state, asked))
+    return any(f"{each}.".startswith(f"{name}.") for each in (*known, *state.spaces) if each)
+
+
+def create(state: CatalogState, asked: Question) -> None:
+    """Note a schema."""
+    state.spaces.add(str(asked["name"]))
+
+
+def drop(state: CatalogState, asked: Question) -> bool:
+    """Forget a schema; raises Refusal if a table is in it."""
+    name = str(asked["name"])
+    inside = [each for each in all_names(state, asked) if each.startswith(f"{name}.")]
+    if inside and not asked.get("cascade"):
+        raise Refusal(
+            "SCHEMA_NOT_EMPTY",
+            f"schema {name} has {len(inside)} tables, such as {inside[0]}: drop them first, or use "
+            "CASCADE",
+        )
+    for each in inside:
+        state.ledger.drop_table(each)
+    was_there = bool(inside) or name in state.spaces
+    state.spaces -= {each for each in state.spaces if f"{each}.".startswith(f"{name}.")}
+    return was_there
+
+
+def tables(state: CatalogState, asked: Question) -> Sequence[str]:
+    """Return the tables of a schema, without its name."""
+    parts = [each.rpartition(".") for each in all_names(state, asked)]
+    return [last for space, _, last in parts if space == asked["name"]]
+
+
+ANSWERS: Final[dict[str, Any]] = {
+    "namespaces": spaces,
+    "namespace_exists": exists,
+    "create_namespace": create,
+    "drop_namespace": drop,
+    "tables": tables,
+}

@@ -1,0 +1,162 @@
+"""The protocol between Spark's side of the catalog and Python's.
+
+A question is a word and a JSON object; the answer is {"answer": ...} or {"error": kind, "message":
+text}. Every question has `catalog`, `txn` (the key of the statement's txn, "" = none) and, within
+`transaction` or `snapshot`, `joined` (the key of that txn). Questions come from several threads at
+once.
+
+| Word | Asks | Answer |
+| --- | --- | --- |
+| namespaces | `name` of the schema around them | names |
+| namespace_exists, create_namespace, drop_namespace | `name`, `cascade` | truth |
+| tables | `name` of a schema | the names of its tables |
+| table | `table`, or also `version` or `micros` | a table, or rows |
+| exists | `table` | truth |
+| create | `table`, `columns`, `partition`, `properties`, `constraints` | a table |
+| alter | `table`, `columns`, `changes`, `position` | a table |
+| drop, rename | `table`, `to` | truth |
+| partitions | `id`, `position` | lists of values |
+| begin | | the key of a new txn, or of the joined one |
+| commit, abort, close | | nothing; a joined txn goes on |
+| files | `id`, `position`, `where`, `zone` | files, see below |
+| can_delete, can_overwrite | `id`, `position`, `where` | truth |
+| delete | `id`, `position`, `where` | nothing |
+| stage | `id`, `position`, `mode` | `write`, `folder`, `below`, `writer`, `stored` |
+| wrote, unstage | the same, `write`, `files`, `removed`, `rows` | nothing |
+| procedures, procedure, call | `name`, `values` | names, parameters, rows |
+
+A column is {name, type, nullable, metadata}; its type is SQL, its metadata the text of JSON.
+
+A table is {name, id, position, seen, pinned, columns, partition, properties}: `position` is where
+it is read, `seen` changes with the writes of a txn, `pinned` says that no later version is meant.
+Rows are {name, columns, rows}; each value is a text that is cast to its column, or null.
+
+Files are {paths, sizes, values, value_of, groups, group_of}. `values` lists the partitions,
+`value_of` has for each file its place there. `groups` lists the names that the data columns of the
+table have in files, null for a column that files of the group lack; `group_of` is as `value_of`.
+
+`where` of files is SQL in the time zone `zone`. Elsewhere it is a list of trees: {column: [names]},
+{type, value} or {op, args}. `stage` says where files go: `folder` is the table's location, `below`
+a folder within each partition, `writer` begins their names, and `stored` has the name and the id of
+each column in files. `wrote` ends the write: `files` are paths below the location, `removed` those
+that the rows were read from.
+
+A kind of error is a condition of Spark, such as LEDGER_CONFLICT.CONCURRENT_APPEND, or NoSuchTable,
+NoSuchNamespace or TableExists with the name as the message.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any, Final
+
+from ledger.client import Ledger
+from ledger.errors import (
+    ConflictError,
+    LedgerError,
+    OutcomeUnknownError,
+    TableExistsError,
+    UnknownTableError,
+)
+from spark_sink.catalog import alter, files, names, procedures, tables, txns, writing
+from spark_sink.catalog.state import CatalogState, Question, Refusal
+
+Answer = Callable[[CatalogState, Question], Any]
+
+ANSWERS: Final[Mapping[str, Answer]] = {
+    **names.ANSWERS,
+    **tables.ANSWERS,
+    **alter.ANSWERS,
+    **txns.ANSWERS,
+    **files.ANSWERS,
+    **writing.ANSWERS,
+    **procedures.ANSWERS,
+}
+
+WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class Catalogs:
+    """The catalogs of this process, by their names in Spark; the JVM calls `apply`."""
+
+    class Java:
+        """The Java interface of this object, for Py4J."""
+
+        implements: Final = ["java.util.function.BiFunction"]
+
+    def __init__(self) -> None:
+        self._states: dict[str, CatalogState] = {}
+        self._turn = Lock()
+
+    def attach(self, name: str, ledger: Ledger) -> CatalogState:
+        """Answer for a catalog from a ledger from now on; its open txns end with their session."""
+        with self._turn:
+            known = self._states.get(name)
+            if known is None or known.ledger is not ledger:
+                known = self._states[name] = CatalogState(name, ledger)
+            return known
+
+    def state(self, name: str) -> CatalogState:
+        """Return the state of a catalog; raises Refusal for a name that was not attached."""
+        found = self._states.get(name)
+        if found is None:
+            raise Refusal(
+                "LEDGER_NOT_ATTACHED",
+                f"no ledger is attached as catalog {name}: call spark_sink.attach(spark, "
+                f"name={name!r}) first",
+            )
+        return found
+
+    def apply(self, word: str, text: str) -> str:
+        """Answer a question; whatever fails becomes the error of the statement."""
+        try:
+            asked = json.loads(text)
+            state = self.state(asked["catalog"])
+            return json.dumps({"answer": answered(state, word, asked)})
+        except Exception as error:  # noqa: BLE001 - an error must not end in Py4J
+            return json.dumps(told(error))
+
+
+CATALOGS: Final = Catalogs()
+
+
+def answered(state: CatalogState, word: str, asked: Question) -> Any:
+    """Answer a question; an error of the ledger is kept for the txn that it came from."""
+    try:
+        return ANSWERS[word](state, asked)
+    except LedgerError as error:
+        txn = state.of_key(state.joined(asked) or str(asked.get("txn") or ""))
+        if txn is not None:
+            txn.error = error
+        raise
+
+
+def told(error: Exception) -> Mapping[str, str]:  # noqa: PLR0911 - a case for each
+    """Return an error as the answer to a question."""
+    match error:
+        case Refusal():
+            return {"error": error.kind, "message": str(error)}
+        case ConflictError():
+            return {"error": f"LEDGER_CONFLICT.{condition(error)}", "message": said(error)}
+        case TableExistsError():
+            return {"error": "LEDGER_TABLE_EXISTS", "message": said(error)}
+        case UnknownTableError():
+            return {"error": "LEDGER_UNKNOWN_TABLE", "message": said(error)}
+        case OutcomeUnknownError() | LedgerError():
+            return {"error": f"LEDGER_{condition(error)}", "message": said(error)}
+        case ValueError():
+            return {"error": "LEDGER_UNSUPPORTED", "message": str(error)}
+    return {"error": "LEDGER_INTERNAL", "message": f"{type(error).__name__}: {error}"}
+
+
+def condition(error: Exception) -> str:
+    """Return the name of an error in Spark's spelling, such as CONCURRENT_APPEND."""
+    name = type(error).__name__
+    return WORDS.sub("_", name.removesuffix("Exception").removesuffix("Error")).upper()
+
+
+def said(error: LedgerError) -> str:
+    """Return the text of an error; a conflict is explained."""
+    explanation = getattr(error, "explanation", None)
+    return f"{error}\n{explanation}" if explanation is not None else str(error)

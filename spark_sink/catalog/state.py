@@ -1,0 +1,157 @@
+"""What a catalog keeps between questions: its ledger, and the txns of running statements."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+from ledger.client import Ledger
+from ledger.errors import LedgerError
+from ledger.reads.rows import FileRow
+from ledger.sdk.transaction import Transaction
+from ledger.tables.statements.target import StatementTable
+
+Question = Mapping[str, Any]
+"""The JSON object of a question."""
+
+ENDED: Final = frozenset({"committed", "aborted"})
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer
+    """A question that is answered with no.
+
+    `kind` is a condition of Spark's errors, or the name of an exception that Spark's own catalogs
+    raise: NoSuchTable, NoSuchNamespace, TableExists. For these the message is the name.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def unsupported(message: str) -> Refusal:
+    """Return the refusal of something that the catalog does not do."""
+    return Refusal("LEDGER_UNSUPPORTED", message)
+
+
+@dataclass(slots=True)
+class StagedWrite:
+    """A write that Spark has begun: its table, and the position at which that was looked up."""
+
+    table: StatementTable
+    position: int
+    is_alone: bool
+
+
+@dataclass(slots=True)
+class StatementsTxn:
+    """A txn of the ledger behind one statement, or behind several.
+
+    Attributes:
+        txn: the txn.
+        is_shared: whether `transaction` ends it, and not a statement.
+        changes: how often its statements changed something.
+        error: the error of the ledger that a statement failed with last.
+        created: the names that it gave to tables.
+        dropped: the names that it took away.
+    """
+
+    txn: Transaction
+    is_shared: bool = False
+    changes: int = 0
+    error: LedgerError | None = None
+    created: set[str] = field(default_factory=set)
+    dropped: set[str] = field(default_factory=set)
+    _files: dict[tuple[int, str], FileRow] = field(default_factory=dict)
+
+    def note(self, table: int, paths: Mapping[str, FileRow]) -> None:
+        """Note the files that an answer named, by the paths given to Spark."""
+        self._files.update(((table, path), file) for path, file in paths.items())
+
+    def rename(self, before: str, after: str) -> None:
+        """Note a change of names: "" before for a new table, "" after for a dropped one."""
+        self.created.discard(before)
+        self.dropped |= {before} - {""}
+        self.created |= {after} - {""}
+        self.dropped.discard(after)
+        self.changes += 1
+
+    def file(self, table: int, path: str) -> FileRow:
+        """Return a file that an answer named."""
+        return self._files[table, path]
+
+    def abort(self, reason: str) -> None:
+        """End the txn without effect, if it has not ended; what fails here hides nothing."""
+        if self.txn.status not in ENDED:
+            with suppress(LedgerError, ValueError):
+                self.txn.abort(reason)
+
+
+class CatalogState:
+    """The state of one catalog; threads may share it.
+
+    Attributes:
+        name: the name of the catalog in Spark.
+        ledger: the client of its ledger.
+        spaces: the schemas that were created here and may have no table yet.
+    """
+
+    def __init__(self, name: str, ledger: Ledger) -> None:
+        self.name = name
+        self.ledger = ledger
+        self.spaces: set[str] = set()
+        self._txns: dict[str, StatementsTxn] = {}
+        self._writes: dict[str, tuple[StatementsTxn, StagedWrite]] = {}
+        self._turn = Lock()
+
+    def begin(self, make: Callable[[], Transaction], *, is_shared: bool = False) -> str:
+        """Open a txn and return its key."""
+        txn = make()
+        key = f"{self.name}/{txn.id}"
+        with self._turn:
+            self._txns[key] = StatementsTxn(txn, is_shared)
+        return key
+
+    def joined(self, asked: Question) -> str:
+        """Return the key of the shared txn of this catalog that a question comes from, or ""."""
+        key = str(asked.get("joined") or "")
+        return key if key.startswith(f"{self.name}/") else ""
+
+    def find(self, asked: Question) -> StatementsTxn | None:
+        """Return the txn that a question comes from, None for a question outside a txn.
+
+        Raises Refusal for a txn that has ended.
+        """
+        key = self.joined(asked) or str(asked.get("txn") or "")
+        if not key:
+            return None
+        found = self._txns.get(key)
+        if found is None:
+            raise Refusal(
+                "LEDGER_TXN_NOT_OPEN",
+                f"the txn {key} of this statement is not open: it has ended, or belongs to another "
+                "process. Begin another one",
+            )
+        return found
+
+    def leave(self, key: str) -> StatementsTxn | None:
+        """Forget a txn and return it, None if it is not known."""
+        with self._turn:
+            return self._txns.pop(key, None)
+
+    def of_key(self, key: str) -> StatementsTxn | None:
+        """Return a txn by its key."""
+        return self._txns.get(key)
+
+    def stage(self, txn: StatementsTxn, write: StagedWrite) -> str:
+        """Note a write that begins, and return its key."""
+        with self._turn:
+            key = f"{txn.txn.id}-{len(self._writes)}-{id(write)}"
+            self._writes[key] = txn, write
+        return key
+
+    def unstage(self, key: str) -> tuple[StatementsTxn, StagedWrite] | None:
+        """Forget a write that is over and return it, None if that was done before."""
+        with self._turn:
+            return self._writes.pop(key, None)

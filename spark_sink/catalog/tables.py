@@ -1,0 +1,244 @@
+"""Tables as Spark sees them: looked up, created, dropped and renamed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ledger.core.commands import Column, TableDefinition
+from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.errors import TableExistsError, UnknownTableError
+from ledger.reads.port import Reads, TableRow
+from ledger.sdk.names import unknown_table
+from ledger.sdk.reading import position_of_version
+from ledger.sdk.transaction import Transaction
+from ledger.tables.scan_planning import position_at, state_of
+from ledger.tables.schema import TableSchema
+from spark_sink.catalog import metadata_tables
+from spark_sink.catalog.state import CatalogState, Question, Refusal, StatementsTxn, unsupported
+
+# What Spark keeps for a column as metadata, and what the ledger keeps of it.
+COMMENT: Final = "comment"
+DEFAULT: Final = "CURRENT_DEFAULT"
+KEPT: Final = (COMMENT, DEFAULT)
+LAYOUT: Final = "layout"
+LOCATION: Final = "location"
+PROVIDER: Final = "provider"
+PROVIDERS: Final = frozenset({"", "parquet", "ledger", "lakeledger"})
+# Properties with which Spark says other things than properties.
+SPARKS_OWN: Final = frozenset(
+    {"owner", PROVIDER, LOCATION, LAYOUT, "external", "is_managed_location"}
+)
+
+
+def table(state: CatalogState, asked: Question) -> Mapping[str, Any]:
+    """Answer what a table is, as of now, of a version or of a time; or return rows about it."""
+    name, txn = str(asked["table"]), state.find(asked)
+    try:
+        if "version" in asked or "micros" in asked:
+            return pinned(state, name, asked)
+        return current(state, name) if txn is None else in_txn(name, txn)
+    except UnknownTableError:
+        found = metadata_tables.rows_about(state, name)
+        if found is None:
+            raise Refusal("NoSuchTable", name) from None
+        return found
+
+
+def current(state: CatalogState, name: str) -> Mapping[str, Any]:
+    """Return a table as it is now."""
+    reads = state.ledger.reads()
+    while True:
+        position = reads.position()
+        row = named(reads, state, name)
+        if row.changed <= position:
+            return said(row, state_of(reads, row, position).definition, position)
+
+
+def named(reads: Reads, state: CatalogState, name: str) -> TableRow:
+    """Return the table that has a name now; raises UnknownTableError."""
+    row = reads.table_named(state.ledger.catalog, name)
+    if row is None or row.creator:
+        raise unknown_table(f"catalog {state.ledger.catalog} has no table {name}")
+    return row
+
+
+def in_txn(name: str, txn: StatementsTxn) -> Mapping[str, Any]:
+    """Return a table as a txn sees it."""
+    found = txn.txn.statement(name, "read", is_read=True)
+    seen = f"/{txn.txn.id}.{txn.changes}"
+    return said(found.row, found.definition, txn.txn.opened, seen=seen)
+
+
+def pinned(state: CatalogState, name: str, asked: Question) -> Mapping[str, Any]:
+    """Return a table as it was."""
+    reads = state.ledger.reads()
+    row = named(reads, state, name)
+    if "version" in asked:
+        try:
+            version = int(asked["version"])
+        except ValueError:
+            raise unsupported(
+                f"VERSION AS OF must be a whole number, got {asked['version']!r}"
+            ) from None
+        position = position_of_version(reads, row.table, version)
+    else:
+        position = position_at(reads, row, datetime.fromtimestamp(asked["micros"] / 1e6, UTC))
+    return said(row, state_of(reads, row, position).definition, position, is_pinned=True)
+
+
+def said(
+    row: TableRow,
+    definition: TableDefinition,
+    position: int,
+    *,
+    seen: str = "",
+    is_pinned: bool = False,
+) -> Mapping[str, Any]:
+    """Return a table as an answer."""
+    if not definition.columns:
+        raise unsupported(
+            f"table {row.name} does not say what its columns are: alter it with Ledger.alter_table"
+        )
+    schema = TableSchema.of(definition, row.name, row.table)
+    declared = {each.name: each for each in definition.columns}
+    properties = {each.key: each.value for each in definition.properties}
+    return {
+        "name": row.name,
+        "id": str(row.table),
+        "position": position,
+        "seen": seen,
+        "pinned": is_pinned,
+        "columns": [
+            {
+                "name": each.name,
+                "type": each.declared,
+                "nullable": each.nullable,
+                "metadata": json.dumps(spark_metadata(declared.get(each.name))),
+            }
+            for each in schema.columns
+        ],
+        "partition": list(schema.partition_columns),
+        "properties": {**properties, LOCATION: definition.location, LAYOUT: definition.layout},
+    }
+
+
+def spark_metadata(column: Column | None) -> Mapping[str, Any]:
+    """Return the metadata of a column that Spark understands."""
+    known = {} if column is None else column_metadata(column)
+    return {key: known[key] for key in KEPT if key in known}
+
+
+def column_of(asked: Mapping[str, Any], number: int, before: Column | None = None) -> Column:
+    """Return a column that Spark names, with the rest of the metadata that it had before."""
+    metadata = {} if before is None else dict(column_metadata(before))
+    given = json.loads(asked["metadata"])
+    metadata = {key: value for key, value in metadata.items() if key not in KEPT}
+    metadata.update({key: given[key] for key in KEPT if key in given})
+    kind = str(asked["type"]) if before is None or asked["type"] != before.type else before.type
+    text = json.dumps(metadata, sort_keys=True) if metadata else ""
+    return Column(str(asked["name"]), kind, bool(asked["nullable"]), number, text)
+
+
+def exists(state: CatalogState, asked: Question) -> bool:
+    """Return whether there is a table of a name."""
+    try:
+        table(state, asked)
+    except Refusal as refusal:
+        if refusal.kind != "NoSuchTable":
+            raise
+        return False
+    return True
+
+
+def create(state: CatalogState, asked: Question) -> Mapping[str, Any]:
+    """Create a table: at once, or in the txn of the statement."""
+    name, txn = str(asked["table"]), state.find(asked)
+    columns = [column_of(each, number) for number, each in enumerate(asked["columns"], 1)]
+    options = options_of(name, asked)
+    check_definition(name, columns, options["partition_columns"])
+    try:
+        if txn is None:
+            state.ledger.create_table(name, columns, **options)
+            return current(state, name)
+        txn.txn.create_table(name, columns, **options)
+    except TableExistsError:
+        raise Refusal("TableExists", name) from None
+    txn.rename("", name)
+    return in_txn(name, txn)
+
+
+def options_of(name: str, asked: Question) -> dict[str, Any]:
+    """Return the options of a new table; raises Refusal for what no table of the ledger has."""
+    given = {
+        key: value
+        for key, value in asked["properties"].items()
+        if not key.startswith("option.") and value is not None
+    }
+    if given.get(PROVIDER, "").lower() not in PROVIDERS:
+        raise unsupported(
+            f"table {name} must be made of Parquet files, got USING {given[PROVIDER]}"
+        )
+    if asked.get("constraints"):
+        raise unsupported(
+            f"table {name} cannot have constraints other than NOT NULL: check rows before the write"
+        )
+    if given.get(LAYOUT, "listed") not in ("listed", "directories"):
+        raise unsupported(
+            f"the layout of table {name} must be listed or directories, got {given[LAYOUT]}"
+        )
+    options: dict[str, Any] = {
+        "partition_columns": asked["partition"],
+        "properties": {key: text for key, text in given.items() if key not in SPARKS_OWN},
+    }
+    options.update({key: given[key] for key in (LAYOUT, LOCATION) if given.get(key)})
+    return options
+
+
+def check_definition(name: str, columns: Sequence[Column], partition: Sequence[str]) -> None:
+    """Raise an error for columns that the rows of no table can have."""
+    definition = TableDefinition("managed", "listed", "", columns, partition, ())
+    schema = TableSchema.of(definition, name)
+    nested = [
+        each.name
+        for each in schema.columns
+        if each.name in schema.partition_columns and "<" in each.declared
+    ]
+    if nested:
+        raise unsupported(f"column {nested[0]} of type {schema.find(nested[0])} cannot partition")
+
+
+def drop(state: CatalogState, asked: Question) -> bool:
+    """Drop a table; return whether there was one."""
+    name, txn = str(asked["table"]), state.find(asked)
+    with suppress(UnknownTableError):
+        owner: Transaction | Any = state.ledger if txn is None else txn.txn
+        owner.drop_table(name)
+        if txn is not None:
+            txn.rename(name, "")
+        return True
+    return False
+
+
+def rename(state: CatalogState, asked: Question) -> None:
+    """Give a table another name."""
+    name, to, txn = str(asked["table"]), str(asked["to"]), state.find(asked)
+    owner: Transaction | Any = state.ledger if txn is None else txn.txn
+    try:
+        owner.rename_table(name, to)
+    except UnknownTableError:
+        raise Refusal("NoSuchTable", name) from None
+    except TableExistsError:
+        raise Refusal("TableExists", to) from None
+    if txn is not None:
+        txn.rename(name, to)
+
+
+ANSWERS: Final[Mapping[str, Any]] = {
+    "table": table,
+    "exists": exists,
+    "create": create,
+    "drop": drop,
+    "rename": rename,
+}

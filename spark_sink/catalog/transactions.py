@@ -1,0 +1,122 @@
+"""Several statements as one txn of the ledger, and several queries at one position.
+
+A property of the thread says which txn its statements join. It belongs to the thread in the JVM:
+answers come in any thread of Python. A Connect session has no such property, and says it by a
+setting of the session.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeVar
+
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ledger.sdk.transaction import Transaction
+from spark_sink.catalog.questions import said
+from spark_sink.catalog.state import CatalogState, StatementsTxn
+
+TXN: Final = "lakeledger.txn"
+SETTING: Final = f"spark.{TXN}"
+
+Result = TypeVar("Result")
+
+
+@contextmanager
+def joining(
+    spark: SparkSession, state: CatalogState, make: Callable[[], Transaction]
+) -> Iterator[Transaction]:
+    """Make the statements of a block one txn; it commits at the end, or aborts on an error.
+
+    Raises ValueError within another such block, and the error of the ledger itself in the place of
+    the error that Spark makes of it.
+    """
+    if joined(spark):
+        raise ValueError("this thread is in a transaction or a snapshot already: end it first")
+    key = state.begin(make, is_shared=True)
+    found = state.of_key(key)
+    assert found is not None
+    try:
+        with found.txn:
+            with own_errors(found), said_to(spark, key):
+                yield found.txn
+            if found.txn.status == "open":
+                found.txn.commit()
+    finally:
+        state.leave(key)
+
+
+@contextmanager
+def own_errors(txn: StatementsTxn) -> Iterator[None]:
+    """Raise the error of the ledger in the place of the one that Spark made of it."""
+    try:
+        yield
+    except PySparkException as error:
+        own = txn.error
+        if own is not None and said(own) in str(error):
+            raise own from error
+        raise
+
+
+@contextmanager
+def said_to(spark: SparkSession, key: str) -> Iterator[None]:
+    """Let the statements of a block join a txn."""
+    say(spark, key)
+    try:
+        yield
+    finally:
+        say(spark, "")
+
+
+def say(spark: SparkSession, key: str) -> None:
+    """Say which txn the statements of this thread join, "" for none."""
+    context = context_of_thread(spark)
+    if context is not None:
+        context.setLocalProperty(TXN, key or None)  # type: ignore[arg-type]
+    elif key:
+        spark.conf.set(SETTING, key)
+    else:
+        spark.conf.unset(SETTING)
+
+
+def joined(spark: SparkSession) -> str:
+    """Return which txn the statements of this thread join, "" for none."""
+    context = context_of_thread(spark)
+    if context is not None:
+        return str(context.getLocalProperty(TXN) or "")
+    return str(spark.conf.get(SETTING, "") or "")
+
+
+def context_of_thread(spark: SparkSession) -> SparkContext | None:
+    """Return the context of a session, None for a Connect session, which has none."""
+    with suppress(Exception):
+        found: Any = spark.sparkContext
+        return found if isinstance(found, SparkContext) else None
+    return None
+
+
+def run(
+    spark: SparkSession,
+    state: CatalogState,
+    work: Callable[[SparkSession], Result],
+    *,
+    attempts: int,
+    deadline_s: float,
+    level: str | None,
+) -> Result:
+    """Do the statements of a function as one txn, again while an earlier commit wins."""
+
+    def once(txn: Transaction) -> Result:
+        key = state.begin(lambda: txn, is_shared=True)
+        found = state.of_key(key)
+        assert found is not None
+        try:
+            with own_errors(found), said_to(spark, key):
+                return work(spark)
+        finally:
+            state.leave(key)
+
+    if joined(spark):
+        raise ValueError("this thread is in a transaction or a snapshot already: end it first")
+    return state.ledger.run(once, attempts, deadline_s, level)

@@ -1,0 +1,230 @@
+"""What Spark's writes do to a table: rows added, replaced, or files written again.
+
+The files are noted in the statement's txn exactly as the verbs of `Transaction` note them. A write
+without a txn, such as `df.write.insertInto`, gets one here. What its query read is not known then:
+the whole table counts as read.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ledger.core.partitions.keys import reader
+from ledger.log.file_list import AddFile
+from ledger.sdk.reading import is_in_folders
+from ledger.sdk.writes import coarse_write
+from ledger.sdk.written_files import discard
+from ledger.tables.footers import added_by_footers
+from ledger.tables.overlay import file_row
+from ledger.tables.statements.deleting import Deletion, delete, wholly_fulfilled
+from ledger.tables.statements.inserting import fulfilling
+from ledger.tables.statements.target import StatementTable
+from ledger.tables.storage import storage_at
+from spark_sink.catalog.conditions import literal, quoted, sql_of
+from spark_sink.catalog.files import check_names, hadoop
+from spark_sink.catalog.state import CatalogState, Question, StagedWrite, StatementsTxn, unsupported
+
+APPEND: Final = "append"
+DYNAMIC: Final = "dynamic"
+OVERWRITE: Final = "overwrite"
+TRUNCATE: Final = "truncate"
+WRITE: Final = "WRITE"
+# Names of operations in the log, as the verbs give them.
+REWRITES: Final = {"update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
+# With more partitions than this a dynamic overwrite reads the whole table.
+PARTITIONS_MAX: Final = 50
+
+
+def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
+    """Begin a write, and answer where its files go."""
+    joined, mode = state.find(asked), str(asked["mode"])
+    txn = StatementsTxn(state.ledger.begin()) if joined is None else joined
+    try:
+        table = txn.txn.statement(int(asked["id"]), mode)
+        check_names(table.schema)
+        below = ""
+        if is_in_folders(table.row):
+            if mode != APPEND or table.definition.kind == "external":
+                table.check_listed()
+            below = f"delta_{table.hand.write_id(table.number)}/"
+    except BaseException:
+        if joined is None:
+            txn.abort("the write of Spark could not begin")
+        raise
+    write = StagedWrite(table, int(asked["position"]), joined is None)
+    location = storage_at(table.definition.location).location
+    return {
+        "write": state.stage(txn, write),
+        "folder": hadoop(location),
+        "below": below,
+        "writer": str(txn.txn.id),
+        "stored": {
+            each.name: {"name": each.physical, "id": each.id} for each in table.schema.data_columns
+        },
+    }
+
+
+def wrote(state: CatalogState, asked: Question) -> None:
+    """End a write: note its files; a write without a txn commits here."""
+    found = state.unstage(str(asked["write"]))
+    if found is None:
+        raise unsupported(f"the write {asked['write']} is over, or belongs to another process")
+    txn, write = found
+    try:
+        note(txn, write, asked)
+        txn.changes += 1
+        if write.is_alone:
+            txn.txn.commit()
+    except BaseException:
+        if write.is_alone:
+            txn.abort("the write of Spark failed")
+        raise
+
+
+def unstage(state: CatalogState, asked: Question) -> None:
+    """Delete the files of a write that failed."""
+    found = state.unstage(str(asked["write"]))
+    if found is None:
+        return
+    txn, write = found
+    discard(storage_at(write.table.definition.location), asked.get("files", ()))
+    if write.is_alone:
+        txn.abort("the write of Spark failed")
+
+
+def note(txn: StatementsTxn, write: StagedWrite, asked: Question) -> None:
+    """Note the files of a write in its txn."""
+    table, paths = write.table, list(asked["files"])
+    table.hand.check()
+    storage = storage_at(table.definition.location)
+    table.hand.data.note(table.definition.location, storage, paths, table.definition)
+    adds = added_by_footers(storage, table.schema, paths).files
+    if write.is_alone and not is_in_folders(table.row) and not table.is_new:
+        txn.txn.read(table.number, position=write.position, whole=True)
+    mode = str(asked["mode"])
+    if is_in_folders(table.row):
+        add_to_folders(table, adds)
+    elif mode == APPEND:
+        if adds:
+            table.add(adds, WRITE)
+    elif mode in REWRITES:
+        removed = [txn.file(table.number, path) for path in asked.get("removed", ())]
+        table.replace(removed, adds, REWRITES[mode])
+    else:
+        replace(table, mode, asked["where"], adds)
+
+
+def add_to_folders(table: StatementTable, adds: Sequence[AddFile]) -> None:
+    """Declare rows in the folders of the txn's write id, partition by partition."""
+    folder = f"delta_{table.hand.write_id(table.number)}/"
+    for partition in dict.fromkeys(each.path.rpartition(folder)[0].rstrip("/") for each in adds):
+        write = coarse_write("insert", table.row, partition=partition or None)
+        table.hand.writes.add(table.number, write, 0)
+
+
+def replace(
+    table: StatementTable, mode: str, where: Sequence[Any], adds: Sequence[AddFile]
+) -> None:
+    """Put files in the place of all rows, of those of a condition, or of whole partitions."""
+    if mode == DYNAMIC and table.schema.partition_columns:
+        table.replace(in_partitions(table, adds), adds, WRITE)
+        return
+    sql = sql_of(where) if mode == OVERWRITE else None
+    if mode == OVERWRITE and sql is None:
+        raise unsupported("the condition of this overwrite cannot be judged exactly")
+    with table.judge() as judge:
+        gone = Deletion(table, judge, sql or None)
+        kept = table.write(gone.kept())
+        if sql:
+            check_fulfilled(table, judge, sql, adds)
+    table.replace(gone.files, [*kept, *adds], WRITE)
+
+
+def check_fulfilled(table: StatementTable, judge: Any, sql: str, adds: Sequence[AddFile]) -> None:
+    """Raise ValueError for new rows outside the condition that they replace."""
+    condition, read = table.condition(sql), table.find(sql, record=False)
+    rows = [file_row(each, read) for each in adds]
+    whole = wholly_fulfilled(table, judge, condition, rows)
+    if whole is not None and all(whole.values()):
+        return
+    for each in rows:
+        batches = table.rows(each).to_batches()
+        for _ in fulfilling(table, judge, condition, batches):
+            pass
+
+
+def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[Any]:
+    """Return the files in the partitions of new files; only these count as read."""
+    columns = [table.schema.find(name) for name in table.schema.partition_columns]
+    types = [each.declared for each in columns if each is not None]
+    keys = [reader(kind) for kind in types]
+
+    def key(values: Sequence[str | None]) -> tuple[Any, ...]:
+        return tuple(read(value) for read, value in zip(keys, values, strict=True))
+
+    wanted = {key(each.partition): each.partition for each in adds}
+    if not wanted:
+        return []
+    found = table.read(partitions_sql(table, list(wanted.values())))
+    return [each for each in found if key(each.partition) in wanted]
+
+
+def partitions_sql(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> str | None:
+    """Return the condition of some partitions, None for so many that the whole table is meant."""
+    if len(partitions) > PARTITIONS_MAX:
+        return None
+    columns = [table.schema.find(name) for name in table.schema.partition_columns]
+    each_said = []
+    for values in partitions:
+        parts = [
+            f"{quoted(column.name)} <=> CAST({literal('STRING', value)} AS {column.declared})"
+            for column, value in zip(columns, values, strict=True)
+            if column is not None
+        ]
+        each_said.append(f"({' AND '.join(parts)})")
+    return " OR ".join(each_said)
+
+
+def can_delete(state: CatalogState, asked: Question) -> bool:
+    """Answer whether a condition takes whole files, by their partitions alone."""
+    sql = sql_of(asked["where"])
+    table = known(state, asked)
+    if sql is None or table is None or is_in_folders(table.row):
+        return False
+    return set(table.condition(sql or None).columns) <= set(table.schema.partition_columns)
+
+
+def can_overwrite(_: CatalogState, asked: Question) -> bool:
+    """Answer whether the rows of a condition can be replaced."""
+    return sql_of(asked["where"]) is not None
+
+
+def known(state: CatalogState, asked: Question) -> StatementTable | None:
+    """Return the table of a question for a look at it; raises as a statement would."""
+    txn = state.find(asked)
+    if txn is not None:
+        return txn.txn.statement(int(asked["id"]), "delete")
+    with state.ledger.transaction("read_only") as look:
+        return look.statement(int(asked["id"]), "delete")
+
+
+def delete_files(state: CatalogState, asked: Question) -> None:
+    """Delete the rows of a condition by whole files."""
+    joined = state.find(asked)
+    sql = sql_of(asked["where"]) or None
+    if joined is not None:
+        delete(joined.txn.statement(int(asked["id"]), "delete"), sql)
+        joined.changes += 1
+        return
+    # TRUNCATE has no txn in Spark.
+    with state.ledger.transaction() as txn:
+        delete(txn.statement(int(asked["id"]), "delete"), sql)
+
+
+ANSWERS: Final[Mapping[str, Any]] = {
+    "stage": stage,
+    "wrote": wrote,
+    "unstage": unstage,
+    "can_delete": can_delete,
+    "can_overwrite": can_overwrite,
+    "delete": delete_files,
+}

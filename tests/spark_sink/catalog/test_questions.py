@@ -1,0 +1,154 @@
+"""The protocol of the catalog from Python's side: no Spark is needed to ask and to be answered."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ledger.client import Ledger
+from ledger.testing import InMemoryLedger
+from spark_sink.catalog import questions
+from spark_sink.catalog.questions import ANSWERS, Catalogs
+
+SALES = "db.sales"
+
+
+class Asker:
+    """Spark's side of the protocol."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.catalogs = Catalogs()
+        self.catalogs.attach("ledger", ledger)
+
+    def said(self, word: str, **asked: Any) -> dict[str, Any]:
+        """Return the whole answer to a question."""
+        asked = {"catalog": "ledger", "txn": "", **asked}
+        found: dict[str, Any] = json.loads(self.catalogs.apply(word, json.dumps(asked)))
+        return found
+
+    def ask(self, word: str, **asked: Any) -> Any:
+        """Return the answer to a question that is not refused."""
+        return self.said(word, **asked)["answer"]
+
+    def write(self, txn: str, mode: str, rows: dict[str, list[Any]], **more: Any) -> None:
+        """Write rows into partition x as Spark does, and say so."""
+        table = self.ask("table", table=SALES, txn=txn)
+        about = {"id": table["id"], "position": table["position"], "txn": txn, "mode": mode}
+        staged = self.ask("stage", **about)
+        path = f"p=x/{staged['writer']}-0123456789abcdef-0.parquet"
+        place = Path(staged["folder"].removeprefix("file:"), path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(rows), place)
+        self.ask("wrote", **about, write=staged["write"], files=[path], where=[], **more)
+
+
+@pytest.fixture
+def asker(memory: InMemoryLedger, tmp_path: Path) -> Asker:
+    """Return Spark's side, with a table."""
+    asker = Asker(memory.connect(warehouse=str(tmp_path)))
+    columns = [
+        {"name": "id", "type": "int", "nullable": True, "metadata": "{}"},
+        {"name": "p", "type": "string", "nullable": True, "metadata": '{"comment": "where"}'},
+    ]
+    asker.ask("create", table=SALES, columns=columns, partition=["p"], properties={})
+    return asker
+
+
+def files(asker: Asker, txn: str = "", where: str = "") -> Any:
+    """Return the files that a scan of the table gets."""
+    table = asker.ask("table", table=SALES, txn=txn)
+    return asker.ask("files", id=table["id"], position=table["position"], where=where, txn=txn)
+
+
+def test_every_word_is_described() -> None:
+    """The table of questions names every word that is answered."""
+    assert questions.__doc__ is not None
+    words = {
+        word.strip("` ")
+        for line in questions.__doc__.splitlines()
+        if line.startswith("| ")
+        for word in line.split("|")[1].split(",")
+    }
+    assert words - {"Word", "---"} == set(ANSWERS)
+
+
+def test_a_table(asker: Asker) -> None:
+    """A table is answered with its columns, as SQL and JSON."""
+    found = asker.ask("table", table=SALES)
+    assert (found["name"], found["partition"], found["pinned"]) == (SALES, ["p"], False)
+    assert [(each["name"], each["type"]) for each in found["columns"]] == [
+        ("id", "int"),
+        ("p", "string"),
+    ]
+    assert json.loads(found["columns"][1]["metadata"]) == {"comment": "where"}
+    assert asker.ask("tables", name="db") == ["sales"]
+    assert asker.ask("namespaces", name="") == ["db"]
+
+
+def test_a_write_in_a_txn(asker: Asker) -> None:
+    """A txn sees its files before the commit, others after it; statistics leave files out."""
+    txn = asker.ask("begin")
+    asker.write(txn, "append", {"id": [1, 2]})
+    assert files(asker)["paths"] == []
+    assert files(asker, txn)["values"] == [["x"]]
+    asker.ask("commit", txn=txn)
+    asker.ask("close", txn=txn)
+    found = files(asker)
+    assert (found["groups"], found["group_of"], found["value_of"]) == ([["id"]], [0], [0])
+    assert files(asker, where="(p = 'y')")["paths"] == []
+    assert files(asker, where="(id > 7)")["paths"] == []
+    assert files(asker, where="(id > 1)")["paths"] == found["paths"]
+
+
+def test_an_empty_file_is_dropped(asker: Asker, tmp_path: Path) -> None:
+    """A task without rows leaves no file behind."""
+    txn = asker.ask("begin")
+    asker.write(txn, "append", {"id": pa.array([], pa.int32())})
+    asker.ask("commit", txn=txn)
+    assert files(asker)["paths"] == []
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_abort_after_close_never_fails(asker: Asker, tmp_path: Path) -> None:
+    """Spark aborts after it closed, and twice; the files of the txn are gone then."""
+    txn = asker.ask("begin")
+    asker.write(txn, "append", {"id": [1]})
+    for word in ("close", "abort", "close", "abort"):
+        assert asker.said(word, txn=txn) == {"answer": None}
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "asked", "kind"),
+    [
+        ("table", {"table": "db.nope"}, "NoSuchTable"),
+        ("rename", {"table": "db.nope", "to": "db.other"}, "NoSuchTable"),
+        ("table", {"table": SALES, "version": "9"}, "LEDGER_UNKNOWN_VERSION"),
+        ("table", {"table": SALES, "txn": "ledger/99"}, "LEDGER_TXN_NOT_OPEN"),
+        ("table", {"table": SALES, "catalog": "other"}, "LEDGER_NOT_ATTACHED"),
+        ("procedure", {"name": "system.nope"}, "LEDGER_UNSUPPORTED"),
+        ("drop_namespace", {"name": "db", "cascade": False}, "SCHEMA_NOT_EMPTY"),
+        ("wrote", {"write": "1"}, "LEDGER_UNSUPPORTED"),
+    ],
+)
+def test_refusals(asker: Asker, word: str, asked: dict[str, Any], kind: str) -> None:
+    """Each refusal has a kind that Spark's side knows."""
+    assert asker.said(word, **asked)["error"] == kind
+
+
+def test_a_conflict_is_explained(asker: Asker) -> None:
+    """A commit that lost is refused by Delta's name, with the winner in its text."""
+    txn = asker.ask("begin")
+    asker.write(txn, "append", {"id": [1]})
+    asker.ask("commit", txn=txn)
+    first, second = asker.ask("begin"), asker.ask("begin")
+    for each in (first, second):
+        asker.write(each, "update", {"id": [2]}, removed=files(asker, each, "(id = 1)")["paths"])
+    asker.ask("commit", txn=first)
+    found = asker.said("commit", txn=second)
+    assert found["error"].startswith("LEDGER_CONFLICT.CONCURRENT_")
+    assert "UPDATE" in found["message"]
+    assert "p=x" in found["message"] or "partition" in found["message"]
