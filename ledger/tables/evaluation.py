@@ -1,7 +1,9 @@
 """The DuckDB that judges conditions on rows: in memory, in this process, without extensions."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Final
 
 import duckdb
@@ -25,10 +27,28 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
     It reads no variables of Python: register each table of Arrow by name.
     """
-    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+    # A connection of its own has settings and tables of its own.
+    with database().cursor() as connection:
         for each in SETTINGS:
             connection.execute(each)
         yield connection
+
+
+@cache
+def database() -> duckdb.DuckDBPyConnection:
+    """Return the database of this process: to make one takes longer than to read a small file."""
+    return duckdb.connect(config={"python_enable_replacements": "false"})
+
+
+def close_database() -> None:
+    """Close the database; the next condition makes another one."""
+    if database.cache_info().currsize:
+        database().close()
+        database.cache_clear()
+
+
+# In a forked process the threads of the database are gone, with the locks that they held.
+os.register_at_fork(before=close_database)
 
 
 class RowValueError(LedgerError, ValueError):

@@ -1,16 +1,22 @@
 """T6 and T7: which files a read of one partition needs, out of a table of many files.
 
 The rows are those of a follower, on the disk and read as by any process of the host. Each round
-plans a read of one partition and a read of the whole table, in turn.
+plans a read of one partition and a read of the whole table, in turn. For T7 deltalake opens a table
+of as many files from a checkpoint and lists them.
 """
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sized
 from contextlib import closing, contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Final, NamedTuple
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake import Schema as DeltaSchema
+from deltalake.transaction import AddAction
 
 from ledger.core.commands import TableWrite
 from ledger.log.file_list import AddFile, FileList, listed
@@ -28,6 +34,7 @@ FILES: Final = 500_000
 FEW: Final = 12
 MANY: Final = 100_000
 FILES_PER_COMMIT: Final = 1_000
+FILES_PER_DELTA_COMMIT: Final = 50_000
 RECORDS_PER_BATCH: Final = 20
 ROUNDS: Final = 5
 MS: Final = 1_000
@@ -76,6 +83,61 @@ def measure(_: Broker) -> list[Figure]:
             rate = round(files / table.seconds)
             figures.append(Figure(f"{name}-rows", rate, "files/s", note="adds made to rows"))
     return figures
+
+
+def measure_listing(_: Broker) -> list[Figure]:
+    """Return T7: all files of a table, with a list of deltalake in turn."""
+    with tempfile.TemporaryDirectory() as folder, planned(FILES, FEW) as table:
+        place = delta_table(Path(folder), FILES)
+
+        def listed_ms(files: Callable[[DeltaTable], Sized]) -> float:
+            began_s = perf_counter()
+            found = files(DeltaTable(place))
+            taken_s = perf_counter() - began_s
+            assert len(found) == FILES, f"{len(found)} files, not {FILES}"
+            return MS * taken_s
+
+        rounds = [
+            (
+                MS * table.plan_s(None, FILES),
+                listed_ms(lambda each: each.file_uris()),
+                listed_ms(lambda each: pa.table(each.get_add_actions(flatten=True))),
+            )
+            for _ in range(ROUNDS + 1)
+        ][1:]
+    what = f"{FILES} files listed, against deltalake's load from a checkpoint and"
+    return [
+        against("T7", "ms", [(ours, paths) for ours, paths, _ in rounds], f"{what} paths"),
+        against(
+            "T7-actions",
+            "ms",
+            [(ours, actions) for ours, _, actions in rounds],
+            f"{what} add actions with statistics",
+        ),
+    ]
+
+
+def delta_table(folder: Path, files: int) -> str:
+    """Return a Delta table whose checkpoint holds the same files; no file of data is there."""
+    columns = pa.schema([("day", pa.int32()), ("id", pa.int64()), ("city", pa.string())])
+    table = DeltaTable.create(str(folder), DeltaSchema.from_arrow(columns), partition_by=["day"])
+    for first in range(0, files, FILES_PER_DELTA_COMMIT):
+        some = [added(n, FEW) for n in range(first, min(files, first + FILES_PER_DELTA_COMMIT))]
+        actions = [
+            AddAction(
+                each.path,
+                each.size,
+                {"day": each.partition[0] or ""},
+                each.modified,
+                data_change=True,
+                stats=each.stats,
+            )
+            for each in some
+        ]
+        table.create_write_transaction(actions, "append", table.schema(), ["day"])
+        table.update_incremental()
+    table.create_checkpoint()
+    return str(folder)
 
 
 @contextmanager

@@ -1,0 +1,70 @@
+"""The DuckDB that judges rows: connections share a database, and nothing else."""
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from ledger.tables.evaluation import close_database, database, duck
+
+PATIENCE_S = 60
+
+
+def judged(number: int) -> list[bool]:
+    """Return which of two rows hold a number, by a table of this call."""
+    with duck() as connection:
+        connection.register("rows", pa.table({"a": [number, -1]}))
+        found = connection.execute(f"SELECT a = {number} FROM rows").to_arrow_table()  # noqa: S608
+        return [bool(each) for each in found.column(0).to_pylist()]
+
+
+def test_connections_have_tables_of_their_own() -> None:
+    """A table that one connection registers is unknown to others, also after its end."""
+    with duck() as one, duck() as other:
+        one.register("rows", pa.table({"a": [1]}))
+        with pytest.raises(duckdb.CatalogException):
+            other.execute("SELECT * FROM rows")
+    with duck() as later, pytest.raises(duckdb.CatalogException):
+        later.execute("SELECT * FROM rows")
+
+
+def test_each_connection_is_set_up() -> None:
+    """Every connection reads times in UTC, and no file."""
+    for _ in range(2):
+        with duck() as connection:
+            (zone,) = connection.execute("SELECT current_setting('TimeZone')").fetchone() or ("",)
+            assert zone == "UTC"
+            with pytest.raises(duckdb.PermissionException):
+                connection.execute("SELECT * FROM read_csv('/etc/hosts')")
+            connection.execute("SET TimeZone = 'Europe/Oslo'")
+
+
+def test_threads_judge_at_once() -> None:
+    """Threads judge tables of the same name, each its own."""
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(judged, range(64))) == [[True, False]] * 64
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_judges() -> None:
+    """A process that is forked behind a condition judges others and ends, as its parent does."""
+    rows = pa.table({"a": pa.array(range(500_000))})
+    query = "SELECT a % 7 = 0 AS b, count(*) FROM rows GROUP BY 1 ORDER BY 1"
+    with duck() as connection:
+        connection.register("rows", rows)
+        connection.execute(query).fetchall()
+    former = database()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(PATIENCE_S)
+        is_shared = database() is former
+        with duck() as connection:
+            connection.register("rows", pa.table({"a": [1, 7]}))
+            found = connection.execute(query).fetchall()
+        close_database()  # As at the end of Python: it waits for the threads of the database.
+        os._exit(is_shared or found != [(False, 1), (True, 1)])
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert judged(1) == [True, False]
