@@ -37,9 +37,9 @@ table have in files, null for a column that files of the group lack; `group_of` 
 
 `where` of files is SQL in the time zone `zone`. Elsewhere it is a list of trees: {column: [names]},
 {type, value} or {op, args}. `stage` says where files go: `folder` is the table's location, `below`
-a folder within each partition, `writer` begins their names, and `stored` has the name and the id of
-each column in files. `wrote` ends the write: `files` are paths below the location, `removed` those
-that the rows were read from.
+a folder within each partition, `writer` begins their names, and `stored` has for each column its
+name and id in files, and whether it may be NULL. `wrote` ends the write: `files` are paths below
+the location, `removed` those that the rows were read from.
 
 A kind of error is a condition of Spark, such as LEDGER_CONFLICT.CONCURRENT_APPEND, or NoSuchTable,
 NoSuchNamespace or TableExists with the name as the message.

@@ -58,7 +58,8 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         "below": below,
         "writer": str(txn.txn.id),
         "stored": {
-            each.name: {"name": each.physical, "id": each.id} for each in table.schema.data_columns
+            each.name: {"name": each.physical, "id": each.id, "nullable": each.nullable}
+            for each in table.schema.data_columns
         },
     }
 

@@ -44,6 +44,20 @@ def test_insert_and_select(table: Lake) -> None:
     assert "ColumnarToRow" in plan
 
 
+def test_null_in_data_columns(lake: Lake) -> None:
+    """A column that may be NULL is stored so, and every reader finds the NULL."""
+    done(
+        lake,
+        "CREATE TABLE ledger.db.n (id INT NOT NULL, name STRING, at TIMESTAMP)",
+        "INSERT INTO ledger.db.n VALUES (1, NULL, NULL), (2, 'b', TIMESTAMP'2024-01-01 00:00:00')",
+        "UPDATE ledger.db.n SET name = NULL WHERE id = 2",
+    )
+    assert rows(lake, "SELECT id, name FROM ledger.db.n") == [(1, None), (2, None)]
+    scanned = lake.ledger.scan("db.n").to_arrow().sort_by("id")
+    assert scanned.column("name").to_pylist() == [None, None]
+    assert scanned.column("at").null_count == 1
+
+
 def test_changes_of_rows(table: Lake) -> None:
     """UPDATE, DELETE and MERGE rewrite the files with matching rows only."""
     done(
