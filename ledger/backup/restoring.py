@@ -20,8 +20,8 @@ from ledger.core.acceptance import LogHead
 from ledger.errors import LogError, SettingsError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.port import Log, Topic
-from ledger.log.replay import READ_MAX, read_batch
+from ledger.log.port import READ_MAX, Log, Topic
+from ledger.log.replay import read_batch
 from ledger.log.restored import Restored, read_restored, write_restored
 from ledger.sdk.tail import read_genesis
 

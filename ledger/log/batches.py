@@ -15,8 +15,8 @@ from ledger.core.events.events import Control, Event, LedgerCreated
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.codec import record_kind
-from ledger.log.passed_over import READ_MAX, cut_in, is_passed_over
-from ledger.log.port import Log, LogReader, Record, Topic
+from ledger.log.passed_over import cut_in, is_passed_over
+from ledger.log.port import READ_MAX, Log, LogReader, Record, Topic
 from ledger.log.restored import read_restored, unfinished
 
 # The time that a broker may take to come back.

@@ -12,7 +12,7 @@ taken for a loss.
 """
 
 from collections.abc import Collection, Iterable
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from ledger.core.acceptance import RecordKind
@@ -22,19 +22,17 @@ from ledger.errors import (
     AccessDeniedError,
     EventsLostError,
     LogDamagedError,
-    LogUnavailableError,
     TopicMissingError,
 )
 from ledger.log.batches import check_topic
 from ledger.log.codec import decode_command, record_kind
-from ledger.log.port import REQUIRED, Log, LogReader, Topic
+from ledger.log.port import REQUIRED, Log, LogReader, Topic, records_between
 from ledger.log.restored import check_finished
 
 TRACES: Final = tuple(topic for topic in Topic if topic is not Topic.EVENTS)
 """The topics whose records are traces of a ledger whose events are gone."""
 
 ANSWER_S: Final = 5.0
-READ_MAX: Final = 500
 READ_S: Final = 2.0
 
 
@@ -63,17 +61,10 @@ def find_traces(log: Log, timeout_s: float = ANSWER_S) -> list[Trace]:
 def only_opens_sessions(log: Log, timeout_s: float) -> bool:
     """Tell whether all commands are still there, and all of them open a session."""
     start, end = log.ends(Topic.COMMANDS, timeout_s)
-    with closing(log.reader(Topic.COMMANDS, start)) as commands:
-        while not start and commands.next_offset() < end:
-            records = commands.read(READ_MAX, READ_S)
-            if not records and commands.next_offset() < end:
-                raise LogUnavailableError(
-                    f"the commands could not be read from offset {commands.next_offset()}, their "
-                    f"end is {end}; see whether the broker runs"
-                )
-            if not all(isinstance(decode_command(each.value), OpenSession) for each in records):
-                return False
-    return not start
+    commands = records_between(log, Topic.COMMANDS, start, end, READ_S)
+    return not start and all(
+        isinstance(decode_command(each.value), OpenSession) for each in commands
+    )
 
 
 def end_of(log: Log, topic: Topic, timeout_s: float = ANSWER_S) -> int:

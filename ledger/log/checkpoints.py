@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -22,16 +22,15 @@ from ledger.core.evolve.form import head_form, head_from, state_form, state_from
 from ledger.core.limits import CHECKPOINT_CHUNK_BYTES
 from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError
-from ledger.log.port import Log, LogWriter, Topic
+from ledger.log.port import Log, LogWriter, Topic, records_between
 from ledger.version import READER_VERSION
 
+READ_S = 5.0
 FORMAT = 3
 # Format 2 holds only the position of the change that named a table.
 FORMATS_READ = frozenset({2, FORMAT})
 # A manifest comes after its chunks, and before the tombstones of the checkpoint it replaces.
 LAST_RECORDS = 16
-READ_MAX = 100
-READ_S = 5.0
 CHUNK_KEY = re.compile(rb"([0-9]+)/([0-9]+)/([0-9]+)")
 # The fields of every manifest, with their types.
 MANIFEST: Final = {
@@ -277,12 +276,5 @@ def read_values(log: Log, begin: int, end: int) -> dict[bytes, bytes]:
 
     Raises LogUnavailableError if the broker becomes unreachable.
     """
-    values: dict[bytes, bytes] = {}
-    with closing(log.reader(Topic.CHECKPOINTS, begin)) as reader:
-        while reader.next_offset() < end:
-            records = reader.read(READ_MAX, READ_S)
-            values.update((record.key, record.value) for record in records)
-            if not records:
-                # A reader cannot tell an unreachable broker from an empty topic; `ends` raises.
-                end = min(end, log.ends(Topic.CHECKPOINTS)[1])
-    return values
+    records = records_between(log, Topic.CHECKPOINTS, begin, end, READ_S, may_be_late=True)
+    return {record.key: record.value for record in records}

@@ -5,16 +5,12 @@ that names the record, so a sound log costs nothing.
 """
 
 from collections.abc import Iterator
-from contextlib import closing
 
 from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import LogCut
-from ledger.errors import IncompatibleError, LogUnavailableError
+from ledger.errors import IncompatibleError
 from ledger.log.codec import UnreadableError, decode_event, record_kind
-from ledger.log.port import Log, Topic
-
-READ_MAX = 5_000
-PATIENCE_S = 10.0
+from ledger.log.port import Log, Topic, records_between
 
 
 def is_passed_over(log: Log, offset: int) -> bool:
@@ -32,17 +28,9 @@ def is_passed_over(log: Log, offset: int) -> bool:
 def cuts_behind(log: Log, offset: int) -> Iterator[LogCut]:
     """Yield the cuts in the records after an offset, whether they count or not."""
     end = log.ends(Topic.EVENTS)[1]
-    with closing(log.reader(Topic.EVENTS, offset + 1)) as reader:
-        while reader.next_offset() < end:
-            records = reader.read(READ_MAX, PATIENCE_S)
-            if not records:
-                raise LogUnavailableError(
-                    f"the record at offset {reader.next_offset()} did not come within "
-                    f"{PATIENCE_S:.0f} s; see whether the broker runs"
-                )
-            for record in records:
-                if record_kind(record.value) is RecordKind.LOG_CUT:
-                    yield from cut_in(record.value)
+    for record in records_between(log, Topic.EVENTS, offset + 1, end):
+        if record_kind(record.value) is RecordKind.LOG_CUT:
+            yield from cut_in(record.value)
 
 
 def cut_in(framed: bytes) -> Iterator[LogCut]:

@@ -6,9 +6,15 @@ offsets are missing, and readers skip them. Both adapters, Kafka and memory, pas
 tests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
+
+from ledger.errors import LogUnavailableError
+
+READ_MAX: Final = 5_000
+PATIENCE_S: Final = 10.0
 
 
 class Topic(StrEnum):
@@ -112,3 +118,31 @@ class Log(Protocol):
     def close(self) -> None:
         """Close the shared client, after all readers and writers were closed."""
         ...
+
+
+def records_between(
+    log: Log,
+    topic: Topic,
+    first: int,
+    end: int,
+    wait_s: float = PATIENCE_S,
+    *,
+    may_be_late: bool = False,
+) -> Iterator[Record]:
+    """Yield the records of a topic from an offset to before another, and perhaps some behind them.
+
+    A topic that has lost its end ends there. Raises LogUnavailableError if the broker does not
+    answer, or does not deliver a record within `wait_s`; `may_be_late` waits on for such a record.
+    """
+    with closing(log.reader(topic, first)) as reader:
+        while reader.next_offset() < end:
+            records = reader.read(READ_MAX, wait_s)
+            yield from records
+            if not records and (offset := reader.next_offset()) < end:
+                # A reader cannot tell an unreachable broker from an empty topic; `ends` raises.
+                end = min(end, log.ends(topic)[1])
+                if offset < end and not may_be_late:
+                    raise LogUnavailableError(
+                        f"the record at offset {offset} of the {topic} topic did not come within "
+                        f"{wait_s:g} s, its end is {end}; see whether the broker runs"
+                    )

@@ -8,7 +8,7 @@ another isolation level. Readers of the present state follow the log from a chec
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.commands import IsolationLevel
@@ -21,10 +21,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor, check_beginning
 from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import digest, read_newest_head
-from ledger.log.port import Log, LogReader, Record, Topic
-
-READ_MAX: Final = 5_000
-PATIENCE_S: Final = 10.0
+from ledger.log.port import PATIENCE_S, READ_MAX, Log, LogReader, Record, Topic
 
 Progress = Callable[[int, int], None]
 

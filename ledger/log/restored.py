@@ -10,11 +10,9 @@ import json
 from contextlib import closing
 from typing import Any, Final, NamedTuple
 
-from ledger.errors import LogUnavailableError, RestoreUnfinishedError
-from ledger.log.port import Log, Topic
+from ledger.errors import RestoreUnfinishedError
+from ledger.log.port import Log, Topic, records_between
 
-READ_MAX: Final = 1_000
-READ_S: Final = 5.0
 WRITE_S: Final = 35.0
 
 
@@ -49,19 +47,9 @@ def read_restored(log: Log, domain: int) -> Restored | None:
     """Return the newest mark of a domain, or None; raises LogUnavailableError."""
     start, end = log.ends(Topic.CATALOGS)
     newest: Restored | None = None
-    if start == end:
-        return None
-    with closing(log.reader(Topic.CATALOGS, start)) as reader:
-        while reader.next_offset() < end:
-            records = reader.read(READ_MAX, READ_S)
-            for record in records:
-                if record.key == key_of(domain):
-                    newest = restored_in(record.value) or newest
-            if not records and reader.next_offset() < end:
-                raise LogUnavailableError(
-                    f"the catalogs topic could not be read from offset {reader.next_offset()}, its "
-                    f"end is {end}; see whether the broker runs"
-                )
+    for record in records_between(log, Topic.CATALOGS, start, end) if start < end else ():
+        if record.key == key_of(domain):
+            newest = restored_in(record.value) or newest
     return newest
 
 

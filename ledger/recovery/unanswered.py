@@ -5,18 +5,13 @@ ids go further than positions.
 """
 
 from collections.abc import Iterator
-from contextlib import closing
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import AllocateWriteIds, Command, OpenTxn
 from ledger.core.state.domain import DomainState
-from ledger.errors import LogUnavailableError
 from ledger.log.codec import decode_command
-from ledger.log.port import Log, Topic
-
-READ_MAX: Final = 5_000
-READ_S: Final = 10.0
+from ledger.log.port import Log, Topic, records_between
 
 
 class Unanswered(NamedTuple):
@@ -41,15 +36,8 @@ def unanswered_in(log: Log, state: DomainState, head: LogHead) -> Unanswered:
 
 def commands(log: Log, first: int, end: int) -> Iterator[Command]:
     """Return the commands between two offsets."""
-    with closing(log.reader(Topic.COMMANDS, first)) as reader:
-        while reader.next_offset() < end:
-            records = reader.read(READ_MAX, READ_S)
-            if not records:
-                raise LogUnavailableError(
-                    f"the command at offset {reader.next_offset()} did not come within "
-                    f"{READ_S:.0f} s; check that the broker runs"
-                )
-            yield from (decode_command(each.value) for each in records)
+    for record in records_between(log, Topic.COMMANDS, first, end):
+        yield decode_command(record.value)
 
 
 def asked_for(command: Command, most: int) -> int:

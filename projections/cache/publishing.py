@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from ledger.log.port import Log, Topic
+from ledger.log.port import Log, Topic, records_between
 from projections.cache.topic import (
     MARKER,
     Changes,
@@ -29,7 +29,6 @@ from projections.rows.keys import LOG, read_value
 from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, RowStore
 
 READ_S: Final = 1.0
-READ_TOGETHER: Final = 10_000
 FLUSH_S: Final = 60.0
 
 log_lines = structlog.get_logger("lakeledger.publisher")
@@ -111,14 +110,8 @@ class Publisher:
     def _gathered(self, first: int, end: int) -> Gathered:
         """Return the content of the topic from one offset to before another."""
         held = Gathered()
-        with closing(self._log.reader(Topic.CACHE, first)) as reader:
-            while reader.next_offset() < end:
-                records = reader.read(READ_TOGETHER, READ_S)
-                if not records:
-                    # Raises if no record came because the broker does not answer.
-                    self._log.ends(Topic.CACHE)
-                for record in records:
-                    held.take(record)
+        for record in records_between(self._log, Topic.CACHE, first, end, READ_S, may_be_late=True):
+            held.take(record)
         return held
 
     def _send(self, changes: Changes) -> None:

@@ -6,9 +6,8 @@ the accept rule.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import (
@@ -25,12 +24,8 @@ from ledger.core.events.events import (
     TxnsExpired,
     WriteIdsAllocated,
 )
-from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
-from ledger.log.port import Log, Record, Topic
-
-READ_MAX: Final = 5_000
-PATIENCE_S: Final = 10.0
+from ledger.log.port import Log, Record, Topic, records_between
 
 Asker = tuple[int, int]
 """A session and its number of a command."""
@@ -157,13 +152,7 @@ def read_audit(log: Log) -> Audit:
 
 def records(log: Log, topic: Topic) -> Iterator[Record]:
     """Return the records of a topic, from the first to its present end."""
-    start, end = log.ends(topic)
-    with closing(log.reader(topic, start)) as reader:
-        while reader.next_offset() < end:
-            found = reader.read(READ_MAX, PATIENCE_S)
-            if not found:
-                raise LogUnavailableError(f"{topic} cannot be read up to offset {end}")
-            yield from found
+    return records_between(log, topic, *log.ends(topic))
 
 
 def is_dense(ids: list[int]) -> bool:
