@@ -185,7 +185,7 @@ def check_plain(file: FileRow, schema: TableSchema, written: TableSchema) -> Non
     if file.vector:
         raise UnreadableTableError(
             f"file {file.path} of table {schema.name} has a deletion vector, which Spark's Parquet "
-            "reader does not apply: Transaction.optimize writes such files anew. Ledger.scan reads "
+            "reader does not apply: CALL system.optimize writes such files anew. Ledger.scan reads "
             "them as they are"
         )
     check_names(schema)

@@ -3,40 +3,62 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ledger.reads.port import TableRow
-from ledger.sdk.reading import known_row
-from spark_sink.catalog import metadata_tables as about
+from spark_sink.catalog import maintenance, reports
+from spark_sink.catalog.metadata_tables import CONFLICTS, HISTORY, Columns, Rows, answer
 from spark_sink.catalog.state import CatalogState, Question, unsupported
 
 SYSTEM: Final = "system"
-Arguments = Mapping[str, str | None]
+TABLE: Final = ("table", "string", False)
 
 
 class Procedure(NamedTuple):
-    """A procedure: its parameters as (name, type, whether NULL is taken), and what it does."""
+    """A procedure: its parameters as (name, type, whether it may be left out), and what it does.
+
+    Without `columns` the rows come with theirs.
+    """
 
     description: str
     parameters: Sequence[tuple[str, str, bool]]
-    columns: about.Columns
-    run: Callable[[CatalogState, Arguments], about.Rows]
-
-
-def row_of(state: CatalogState, given: Arguments) -> TableRow:
-    """Return the table that a call names."""
-    return known_row(state.ledger.reads(), state.ledger.table(str(given["table"])).table)
-
-
-def history(state: CatalogState, given: Arguments) -> about.Rows:
-    """Return the versions of a table, newest first."""
-    return about.history(state.ledger.reads(), row_of(state, given))
+    columns: Columns | None
+    run: Callable[..., Any]
 
 
 PROCEDURES: Final[Mapping[str, Procedure]] = {
     "history": Procedure(
-        "The versions of a table, newest first",
-        [("table", "string", False)],
-        about.HISTORY,
-        history,
+        "The versions of a table, newest first.", [TABLE], HISTORY, reports.history
+    ),
+    "conflicts": Procedure(
+        "The commits that lost to an earlier commit, of a table or of all tables.",
+        [("table", "string", True)],
+        CONFLICTS,
+        reports.conflicts,
+    ),
+    "explain_conflict": Procedure(
+        "Why a txn lost.", [("txn", "bigint", False)], reports.EXPLAINED, reports.explain_conflict
+    ),
+    "changes": Procedure(
+        "The rows that the commits after a version have changed.",
+        [TABLE, ("after", "bigint", True), ("until", "bigint", True)],
+        None,
+        reports.changes,
+    ),
+    "optimize": Procedure(
+        "Puts the rows of small files into larger ones.",
+        [TABLE, ("where", "string", True), ("target_bytes", "bigint", True)],
+        (("files_removed", "bigint"), ("files_added", "bigint")),
+        maintenance.optimize,
+    ),
+    "vacuum": Procedure(
+        "Deletes the files that no reader needs.",
+        [TABLE, ("older_than_h", "double", True), ("dry_run", "boolean", True)],
+        (("path", "string"), ("size", "bigint")),
+        maintenance.vacuum,
+    ),
+    "rollback_to_version": Procedure(
+        "Gives a table the rows that it had at a version, by a new version.",
+        [TABLE, ("version", "bigint", False)],
+        (("files_removed", "bigint"), ("files_added", "bigint")),
+        maintenance.rollback_to_version,
     ),
 }
 
@@ -75,7 +97,11 @@ def call(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     """Run a procedure and answer its rows."""
     name, found = find(asked)
     given = dict(zip((each[0] for each in found.parameters), asked["values"], strict=True))
-    return about.answer(name, found.columns, found.run(state, given))
+    made = found.run(state, state.find(asked), given)
+    columns: Columns
+    rows: Rows
+    columns, rows = made if found.columns is None else (found.columns, made)
+    return answer(name, columns, rows)
 
 
 ANSWERS: Final[Mapping[str, Any]] = {"procedures": names, "procedure": describe, "call": call}

@@ -21,7 +21,7 @@ once.
 | files | `id`, `position`, `where`, `zone` | files, see below |
 | can_delete, can_overwrite | `id`, `position`, `where` | truth |
 | delete | `id`, `position`, `where` | nothing |
-| stage | `id`, `position`, `mode` | `write`, `folder`, `below`, `writer`, `stored` |
+| stage | `id`, `position`, `mode`, `execution` | `write`, `folder`, `below`, `writer`, `stored` |
 | wrote, unstage | the same, `write`, `files`, `removed`, `rows` | nothing |
 | procedures, procedure, call | `name`, `values` | names, parameters, rows |
 

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.reads.rows import FileRow
+from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
 from ledger.tables.statements.target import StatementTable
 
@@ -37,11 +38,23 @@ def unsupported(message: str) -> Refusal:
 
 @dataclass(slots=True)
 class StagedWrite:
-    """A write that Spark has begun: its table, and the position at which that was looked up."""
+    """A write that Spark has begun: its table, and the position at which that was looked up.
+
+    `is_alone` says that Spark gave it no txn; `execution` is the statement that it is a part of.
+    """
 
     table: StatementTable
     position: int
     is_alone: bool
+    execution: str = ""
+
+
+class LastAlone(NamedTuple):
+    """The last commit of a statement whose writes have no txn, and the look-up before all."""
+
+    table: int
+    looked_up: int
+    position: int
 
 
 @dataclass(slots=True)
@@ -103,6 +116,7 @@ class CatalogState:
         self.spaces: set[str] = set()
         self._txns: dict[str, StatementsTxn] = {}
         self._writes: dict[str, tuple[StatementsTxn, StagedWrite]] = {}
+        self._last_alone: dict[str, LastAlone] = {}
         self._turn = Lock()
 
     def begin(self, make: Callable[[], Transaction], *, is_shared: bool = False) -> str:
@@ -155,3 +169,26 @@ class CatalogState:
         """Forget a write that is over and return it, None if that was done before."""
         with self._turn:
             return self._writes.pop(key, None)
+
+    def seen_position(self, write: StagedWrite) -> int:
+        """Return the position up to which a write without a txn knows its table.
+
+        A statement with several inserts commits one after the other. They all read the table as it
+        was before the statement, so its own earlier commits are no winners over the later ones.
+        """
+        table = write.table.number
+        last = self._last_alone.get(write.execution)
+        if last is None or (last.table, last.looked_up) != (table, write.position):
+            return write.position
+        return last.position
+
+    def note_alone(self, write: StagedWrite, receipt: Receipt) -> None:
+        """Note the commit of a write without a txn, if it directly follows what it knew."""
+        table, seen = write.table.number, self.seen_position(write)
+        if not write.execution or table not in receipt.versions:
+            return
+        before = self.ledger.reads().version_row(table, position=seen)
+        if before is not None and before.version + 1 == receipt.versions[table]:
+            last = LastAlone(table, write.position, receipt.position)
+            with self._turn:
+                self._last_alone = {write.execution: last}

@@ -50,7 +50,8 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         if joined is None:
             txn.abort("the write of Spark could not begin")
         raise
-    write = StagedWrite(table, int(asked["position"]), joined is None)
+    execution = str(asked.get("execution") or "")
+    write = StagedWrite(table, int(asked["position"]), joined is None, execution)
     location = storage_at(table.definition.location).location
     return {
         "write": state.stage(txn, write),
@@ -71,10 +72,10 @@ def wrote(state: CatalogState, asked: Question) -> None:
         raise unsupported(f"the write {asked['write']} is over, or belongs to another process")
     txn, write = found
     try:
-        note(txn, write, asked)
+        note(txn, write, asked, state.seen_position(write))
         txn.changes += 1
         if write.is_alone:
-            txn.txn.commit()
+            state.note_alone(write, txn.txn.commit())
     except BaseException:
         if write.is_alone:
             txn.abort("the write of Spark failed")
@@ -92,15 +93,18 @@ def unstage(state: CatalogState, asked: Question) -> None:
         txn.abort("the write of Spark failed")
 
 
-def note(txn: StatementsTxn, write: StagedWrite, asked: Question) -> None:
-    """Note the files of a write in its txn."""
+def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> None:
+    """Note the files of a write in its txn.
+
+    What a write without a txn has read is not known: the whole table, as of the position `seen`.
+    """
     table, paths = write.table, list(asked["files"])
     table.hand.check()
     storage = storage_at(table.definition.location)
     table.hand.data.note(table.definition.location, storage, paths, table.definition)
     adds = added_by_footers(storage, table.schema, paths).files
     if write.is_alone and not is_in_folders(table.row) and not table.is_new:
-        txn.txn.read(table.number, position=write.position, whole=True)
+        txn.txn.read(table.number, position=seen, whole=True)
     mode = str(asked["mode"])
     if is_in_folders(table.row):
         add_to_folders(table, adds)

@@ -119,6 +119,14 @@ public final class Questions {
         return asked;
     }
 
+    /** The id of the running statement, "" for none; its parts have the same. */
+    static String execution() {
+        Option context = SparkContext$.MODULE$.getActive();
+        if (!context.isDefined()) return "";
+        String id = ((SparkContext) context.get()).getLocalProperty("spark.sql.execution.root.id");
+        return id == null ? "" : id;
+    }
+
     /** The txn that statements of this thread join, else of this session; null for none. */
     static String joined() {
         Option context = SparkContext$.MODULE$.getActive();

@@ -33,12 +33,12 @@ class Asker:
         """Return the answer to a question that is not refused."""
         return self.said(word, **asked)["answer"]
 
-    def write(self, txn: str, mode: str, rows: dict[str, list[Any]], **more: Any) -> None:
+    def write(self, txn: str, mode: str, rows: Any, name: str = "0", **more: Any) -> None:
         """Write rows into partition x as Spark does, and say so."""
         table = self.ask("table", table=SALES, txn=txn)
         about = {"id": table["id"], "position": table["position"], "txn": txn, "mode": mode}
         staged = self.ask("stage", **about)
-        path = f"p=x/{staged['writer']}-0123456789abcdef-0.parquet"
+        path = f"p=x/{staged['writer']}-0123456789abcdef-{name}.parquet"
         place = Path(staged["folder"].removeprefix("file:"), path)
         place.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table(rows), place)
@@ -152,3 +152,28 @@ def test_a_conflict_is_explained(asker: Asker) -> None:
     assert found["error"].startswith("LEDGER_CONFLICT.CONCURRENT_")
     assert "UPDATE" in found["message"]
     assert "p=x" in found["message"] or "partition" in found["message"]
+
+
+def call(asker: Asker, name: str, *values: str | None) -> list[list[str | None]]:
+    """Return the rows of a procedure."""
+    asker.ask("procedure", name=f"system.{name}")
+    found: list[list[str | None]] = asker.ask("call", name=name, values=list(values))["rows"]
+    return found
+
+
+def test_procedures(asker: Asker) -> None:
+    """Each procedure does its work on files, or reports it."""
+    for rows in ([1], [2], [3]):
+        txn = asker.ask("begin")
+        asker.write(txn, "append", {"id": rows}, name=str(rows[0]))
+        asker.ask("commit", txn=txn)
+    assert [row[2] for row in call(asker, "history", SALES)] == ["WRITE"] * 3 + ["CREATE TABLE"]
+    assert call(asker, "optimize", SALES, "p = 'x'", None) == [["3", "1"]]
+    assert call(asker, "rollback_to_version", SALES, "2") == [["1", "2"]]
+    assert [row[0] for row in call(asker, "changes", SALES, "1", "2")] == ["2"]
+    assert len(call(asker, "vacuum", SALES, "0", "true")) == 2
+    assert call(asker, "conflicts", None) == []
+    refused = asker.said("call", name="explain_conflict", values=["1"])
+    assert "lost no conflict" in refused["message"]
+    lost = asker.said("call", name="rollback_to_version", values=[SALES, "77"])
+    assert "no version 77" in lost["message"]

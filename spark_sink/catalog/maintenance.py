@@ -1,0 +1,121 @@
+"""Procedures that work on files: optimize, vacuum, and the way back to a version."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from ledger.core.partitions.file_paths import path_key
+from ledger.errors import UnreadableTableError
+from ledger.log.file_list import AddFile
+from ledger.reads.rows import FileRow
+from ledger.sdk.transaction import Transaction
+from ledger.tables.storage import storage_at
+from spark_sink.catalog.metadata_tables import Rows
+from spark_sink.catalog.reports import row_of
+from spark_sink.catalog.state import CatalogState, StatementsTxn, unsupported
+
+Arguments = Mapping[str, str | None]
+
+RESTORE: Final = "RESTORE"
+
+
+@contextmanager
+def txn_of(state: CatalogState, joined: StatementsTxn | None) -> Iterator[Transaction]:
+    """Lend the txn that a call joins, or a txn of its own."""
+    if joined is not None:
+        yield joined.txn
+        joined.changes += 1
+        return
+    with state.ledger.transaction() as txn:
+        yield txn
+
+
+def optimize(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
+    """Put the rows of small files into larger ones."""
+    table, where = row_of(state, given).table, given["where"]
+    size = given["target_bytes"]
+    options: dict[str, Any] = {} if size is None else {"target_bytes": int(size)}
+    with txn_of(state, joined) as txn:
+        done = txn.optimize(table, where, **options)
+    return [[done.removed, done.added]]
+
+
+def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
+    """Delete the files that no reader needs, and return them."""
+    if joined is not None:
+        raise unsupported("vacuum deletes files at once: call it outside a transaction")
+    hours = given["older_than_h"]
+    options: dict[str, Any] = {} if hours is None else {"older_than_h": float(hours)}
+    is_dry = given["dry_run"] == "true"
+    report = state.ledger.vacuum(row_of(state, given), dry_run=is_dry, **options)
+    return [[each.path, each.size] for each in report.files]
+
+
+def rollback_to_version(
+    state: CatalogState, joined: StatementsTxn | None, given: Arguments
+) -> Rows:
+    """Give a table the files that it had at a version.
+
+    Raises UnreadableTableError if a file of that version was deleted since.
+    """
+    row, version = row_of(state, given), int(str(given["version"]))
+    check_same_columns(state, row.table, version)
+    key = key_of(row.definition.location)
+    then = {key(each): each for each in state.ledger.read(row.table, version=version)}
+    with txn_of(state, joined) as txn:
+        statement = txn.statement(row.table, "rollback")
+        now = {key(each): each for each in statement.read(None)}
+        gone = [each for name, each in now.items() if name not in then]
+        back = [each for name, each in then.items() if name not in now]
+        check_there(row.definition.location, back)
+        statement.replace(gone, [again(each) for each in back], RESTORE)
+    return [[len(gone), len(back)]]
+
+
+def key_of(location: str) -> Callable[[FileRow], tuple[str, str]]:
+    """Return a function that returns what identifies a file of a table."""
+    return lambda file: (path_key(file.path, location), file.vector)
+
+
+def check_same_columns(state: CatalogState, table: int, version: int) -> None:
+    """Raise Refusal if a table had other columns at a version."""
+    reads = state.ledger.reads()
+    row = reads.table(table)
+    then = reads.version_row(table, version=version)
+    assert row is not None
+    if then is None:
+        raise unsupported(f"table {row.name} has no version {version}")
+    before = reads.definition(table, then.position)
+    if before is None or (before.columns, before.partition_columns) != (
+        row.definition.columns,
+        row.definition.partition_columns,
+    ):
+        raise unsupported(
+            f"table {row.name} had other columns at version {version}: read that version, and "
+            "overwrite the table with its rows"
+        )
+
+
+def check_there(location: str, files: list[FileRow]) -> None:
+    """Raise UnreadableTableError for a file that was deleted."""
+    storage = storage_at(location)
+    lost = [each.path for each in files if not storage.exists(each.path)]
+    if lost:
+        raise UnreadableTableError(
+            f"{len(lost)} files of that version were deleted since, such as {lost[0]}: choose a "
+            "later version"
+        )
+
+
+def again(file: FileRow) -> AddFile:
+    """Return a file of an earlier version as a commit adds it."""
+    return AddFile(
+        path=file.path,
+        partition=tuple(file.partition),
+        size=file.size,
+        modified=file.modified,
+        stats=file.stats,
+        vector=file.vector,
+        deletion_vector=file.deletion_vector,
+        tags=file.tags,
+    )

@@ -1,0 +1,160 @@
+"""Columns keep their values through every ALTER, and tables of other writers are read right."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ledger.log.file_list import AddFile
+from spark_sink import Lake
+from tests.spark_sink.catalog.sql import done, refusal, rows
+
+pytestmark = pytest.mark.spark
+
+ALL = "SELECT * FROM ledger.db.t"
+
+
+def both(lake: Lake, query: str = ALL) -> list[tuple[object, ...]]:
+    """Return the rows of the table by Spark, which must be those that the SDK finds."""
+    found = rows(lake, query)
+    if query == ALL:
+        own = [tuple(each.values()) for each in lake.ledger.scan("db.t").to_arrow().to_pylist()]
+        assert found == sorted(own, key=repr)
+    return found
+
+
+def test_renamed_dropped_and_added_again(lake: Lake) -> None:
+    """A name that came back is another column; conditions find the right rows."""
+    done(
+        lake,
+        "CREATE TABLE ledger.db.t (id INT, a INT)",
+        "INSERT INTO ledger.db.t VALUES (1, 10)",
+        "ALTER TABLE ledger.db.t RENAME COLUMN a TO b",
+        "INSERT INTO ledger.db.t VALUES (2, 20)",
+        "ALTER TABLE ledger.db.t ADD COLUMN a INT",
+        "INSERT INTO ledger.db.t VALUES (3, 30, 300)",
+    )
+    assert both(lake) == [(1, 10, None), (2, 20, None), (3, 30, 300)]
+    assert both(lake, "SELECT id FROM ledger.db.t WHERE a IS NULL") == [(1,), (2,)]
+    assert both(lake, "SELECT id FROM ledger.db.t WHERE b = 10") == [(1,)]
+    done(
+        lake,
+        "ALTER TABLE ledger.db.t DROP COLUMN b",
+        "ALTER TABLE ledger.db.t ADD COLUMN b STRING FIRST",
+        "UPDATE ledger.db.t SET b = 'x' WHERE a IS NULL AND id = 1",
+    )
+    assert both(lake) == [("x", 1, None), (None, 2, None), (None, 3, 300)]
+
+
+def test_wider_types_and_defaults(lake: Lake) -> None:
+    """Old files are read in the wider type; a default holds for later rows; bounds are checked."""
+    done(
+        lake,
+        "CREATE TABLE ledger.db.t (id INT NOT NULL, c VARCHAR(3), d INT DEFAULT 7)",
+        "INSERT INTO ledger.db.t (id, c) VALUES (1, 'abc')",
+        "ALTER TABLE ledger.db.t ALTER COLUMN id TYPE BIGINT",
+        "ALTER TABLE ledger.db.t ALTER COLUMN d SET DEFAULT 8",
+        "INSERT INTO ledger.db.t (id) VALUES (3000000000)",
+    )
+    assert both(lake) == [(1, "abc", 7), (3000000000, None, 8)]
+    assert "NOT_NULL" in refusal(lake, "INSERT INTO ledger.db.t VALUES (NULL, 'a', 1)")
+    assert "LIMIT" in refusal(lake, "INSERT INTO ledger.db.t VALUES (1, 'abcd', 1)")
+
+
+def test_all_types(lake: Lake) -> None:
+    """Values of every type are the same for Spark and for the SDK, NULLs and old days included."""
+    columns = (
+        "b BOOLEAN, y TINYINT, i BIGINT, f FLOAT, g DOUBLE, m DECIMAL(10,2), s STRING, x BINARY, "
+        "d DATE, t TIMESTAMP, n TIMESTAMP_NTZ, l ARRAY<INT>, o STRUCT<p: INT, q: STRING>"
+    )
+    done(
+        lake,
+        f"CREATE TABLE ledger.db.t ({columns})",
+        "INSERT INTO ledger.db.t VALUES (true, 1Y, 2, 1.5, double('NaN'), 3.25, 'é', X'00FF', "
+        "DATE'1500-01-01', TIMESTAMP'2024-06-01 12:00:00.000001Z', "
+        "TIMESTAMP_NTZ'2024-06-01 12:00:00', array(1, NULL), struct(1, 'q'))",
+        "INSERT INTO ledger.db.t (i) VALUES (NULL)",
+    )
+    spark = next(tuple(each) for each in lake.spark.sql(f"{ALL} WHERE b").collect())
+    own = lake.ledger.scan("db.t", "b").to_arrow().to_pylist()[0]
+    assert spark[5] == own["m"]
+    assert (spark[8], spark[10], spark[6]) == (own["d"], own["n"], own["s"])
+    assert spark[9].isoformat() == own["t"].replace(tzinfo=None).isoformat()
+    assert bytes(spark[7]) == own["x"]
+    assert (spark[11], tuple(spark[12])) == (own["l"], tuple(own["o"].values()))
+    assert rows(lake, "SELECT count(*) FROM ledger.db.t WHERE d < DATE'1600-01-01'") == [(1,)]
+    assert rows(lake, "SELECT s, o FROM ledger.db.t WHERE i IS NULL") == [(None, None)]
+
+
+def test_time_zones(lake: Lake) -> None:
+    """A condition means the session's time zone, wherever partitions and files are judged."""
+    lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        done(
+            lake,
+            "CREATE TABLE ledger.db.t (id INT, t TIMESTAMP) PARTITIONED BY (t)",
+            "INSERT INTO ledger.db.t VALUES (1, TIMESTAMP'2024-06-01 12:00:00')",
+            "INSERT INTO ledger.db.t VALUES (2, TIMESTAMP'2024-12-01 12:00:00.5')",
+        )
+        hit = "SELECT id FROM ledger.db.t WHERE t = TIMESTAMP'2024-06-01 12:00:00'"
+        assert rows(lake, hit) == [(1,)]
+        assert rows(lake, "SELECT id FROM ledger.db.t WHERE hour(t) = 12 AND month(t) = 12") == [
+            (2,)
+        ]
+        done(lake, "DELETE FROM ledger.db.t WHERE t = TIMESTAMP'2024-06-01 12:00:00'")
+        assert rows(lake, "SELECT id FROM ledger.db.t") == [(2,)]
+    finally:
+        lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    found = rows(lake, "SELECT id, t FROM ledger.db.t")
+    assert found[0][1].isoformat(" ") == "2024-12-01 17:00:00.500000"
+
+
+def test_files_of_other_writers(lake: Lake, tmp_path: Path) -> None:
+    """Files without ids are read by name, with partitions from the log; vectors are refused."""
+    place = tmp_path / "given"
+    place.mkdir()
+    pq.write_table(pa.table({"B": [1], "extra": ["x"]}), place / "one%20file.parquet")
+    pq.write_table(pa.table({"a": [2], "b": [2]}), place / "two.parquet")
+    columns = [("a", "bigint"), ("b", "bigint"), ("p", "string")]
+    lake.ledger.create_table("db.t", columns, partition_columns=["p"], location=str(place))
+    names = ("one%20file.parquet", "two.parquet")
+    lake.ledger.append("db.t", [AddFile(name, ("p=/",)) for name in names])
+    assert both(lake) == [(2, 2, "p=/"), (None, 1, "p=/")]
+    done(lake, "UPDATE ledger.db.t SET a = 1 WHERE b = 1")
+    assert both(lake) == [(1, 1, "p=/"), (2, 2, "p=/")]
+    lake.ledger.append("db.t", [AddFile("three.parquet", ("q",), vector="v")])
+    assert "deletion vector" in refusal(lake, ALL)
+    assert both(lake, "SELECT a FROM ledger.db.t WHERE p = 'p=/'") == [(1,), (2,)]
+
+
+def test_mapped_columns(lake: Lake, tmp_path: Path) -> None:
+    """A table whose files have other names for its columns is read and written with them."""
+    mapped = {"delta.columnMapping.mode": "name"}
+    lake.ledger.create_table("db.t", [("a", "bigint")], location=str(tmp_path), properties=mapped)
+    definition = lake.ledger.table("db.t").definition
+    key = "delta.columnMapping.physicalName"
+    column = definition.columns[0]._replace(metadata=f'{{"{key}": "col-1"}}')
+    lake.ledger.alter_table("db.t", definition._replace(columns=[column]))
+    pq.write_table(pa.table({"col-1": [1], "a": [99]}), tmp_path / "x.parquet")
+    lake.ledger.append("db.t", [AddFile("x.parquet", ())])
+    done(lake, "INSERT INTO ledger.db.t VALUES (2)")
+    assert both(lake) == [(1,), (2,)]
+    new = next(path for path in tmp_path.glob("*.parquet") if path.name != "x.parquet")
+    assert pq.read_schema(new).names == ["col-1"]
+
+
+def test_folders(lake: Lake) -> None:
+    """A table of layout directories takes rows into the folder of the txn's write id."""
+    done(
+        lake,
+        "CREATE TABLE ledger.db.t (a INT, p STRING) PARTITIONED BY (p) "
+        "TBLPROPERTIES ('layout' = 'directories')",
+        "INSERT INTO ledger.db.t VALUES (1, 'x'), (2, NULL)",
+        "INSERT INTO ledger.db.t VALUES (3, 'x')",
+    )
+    assert both(lake) == [(1, "x"), (2, None), (3, "x")]
+    assert rows(lake, "SELECT a FROM ledger.db.t WHERE p = 'x'") == [(1,), (3,)]
+    place = Path(lake.ledger.table("db.t").definition.location)
+    assert len(list(place.glob("p=x/delta_*/*.parquet"))) == 2
+    assert "lie in folders" in refusal(lake, "UPDATE ledger.db.t SET a = 0")
