@@ -20,7 +20,7 @@ from ledger.reads.port import TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.answers import differences
 from spark_sink.demo.flights import NOTHING, Day, Totals, read_days, rows_of, totals_of
-from spark_sink.demo.listed_table import delete, month_totals, update, write_month
+from spark_sink.demo.listed_table import delete, month_totals, update
 from spark_sink.demo.report import Report
 from spark_sink.demo.spark_job import spark_totals
 from spark_sink.demo.stage import CATCH_UP_MS, Stage
@@ -100,7 +100,7 @@ class Acts:
             views.wait_look()
             for day in days:
                 with self._one.transaction() as txn:
-                    load(txn, self.tables, day.month, self._days[day])
+                    load(txn, self.tables, self._days[day])
                 self._expect(day.month, totals_of(self._days[day]))
             views.wait_look()
         self._report.check(
@@ -137,7 +137,7 @@ class Acts:
         rows = self._days[Day(month, APPENDED_DAY)]
         deleting = self._one.begin(level="serializable" if asks == "the txn" else None)
         delete(deleting, self._flights, month)
-        receipt = self._two.append(self._flights, [write_month(self._flights, month, rows)])
+        receipt = self._two.append(self._flights, rows)
         lost = lost_by(deleting)
         if lost is None:
             self.wanted[month] = NOTHING

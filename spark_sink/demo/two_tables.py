@@ -19,7 +19,7 @@ from ledger.reads.port import FileRow, TableRow
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.flights import NOTHING, Totals, columns, totals_of
-from spark_sink.demo.listed_table import FILES_KEPT, file_totals, path_of, write_file, write_month
+from spark_sink.demo.listed_table import FILES_KEPT, file_totals, path_of
 from spark_sink.demo.report import wait_until
 
 FLIGHTS: Final = "listed_flights"
@@ -47,14 +47,13 @@ def create_tables(ledger: Ledger, warehouse: Path, schema: pa.Schema) -> TwoTabl
     return TwoTables(flights, sums)
 
 
-def load(txn: Transaction, tables: TwoTables, month: int, rows: pa.Table) -> None:
-    """Add rows of a month, and replace the sums by the new ones."""
-    before = txn.read(tables.sums)
-    after = recorded_sums(tables.sums, before).plus(totals_of(rows))
-    row = pa.table({name: [value] for name, value in after._asdict().items()})
-    txn.add_files(tables.flights, [write_month(tables.flights, month, rows)])
-    txn.remove_files(tables.sums, before)
-    txn.add_files(tables.sums, [write_file(tables.sums, "sums", row)])
+def load(txn: Transaction, tables: TwoTables, rows: pa.Table) -> None:
+    """Add rows, and replace the sums by the new ones."""
+    before = NOTHING
+    for row in txn.scan(tables.sums).to_arrow().to_pylist():
+        before = before.plus(Totals(**row))
+    txn.insert(tables.flights, rows)
+    txn.overwrite(tables.sums, [before.plus(totals_of(rows))._asdict()])
 
 
 def recorded_sums(sums: TableRow, files: Iterable[FileRow]) -> Totals:
