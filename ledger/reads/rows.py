@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from ledger.core.commands import TableDefinition, TableWrite, TxnType
 from ledger.core.events.parts import Evidence
 from ledger.log.file_extras import DeletionVector, Tags
-from ledger.reads.html import of_table
+from ledger.reads.html import of_files, of_table
 
 EndStatus = Literal["open", "committed", "aborted"]
 
@@ -113,6 +113,10 @@ class TableRow(NamedTuple):
     partitioned: int
     dropped: int
     creator: int
+
+    def __repr__(self) -> str:
+        name = f"{self.catalog}.{self.name} ({self.table})"
+        return f"<Table {name}, version {self.version}, {len(self.definition.columns)} columns>"
 
     def _repr_html_(self) -> str:
         return of_table(self)
@@ -225,6 +229,13 @@ class FileRow(NamedTuple):
     tags: Tags = Tags()
     base_row_id: int | None = None
     row_version: int | None = None
+
+    def __repr__(self) -> str:
+        removed = f", removed at {self.removed}" if self.removed else ""
+        return f"<File {self.path} of table {self.table}, {self.size} bytes{removed}>"
+
+    def _repr_html_(self) -> str:
+        return of_files(f"File of table {self.table}", [self])
 
 
 class FileChange(NamedTuple):

@@ -52,10 +52,16 @@ class TableFiles:
     def __len__(self) -> int:
         return len(self.files)
 
+    def __repr__(self) -> str:
+        return f"<TableFiles: {self._said()}>"
+
     def _repr_html_(self) -> str:
+        return of_files(self._said(), self.files)
+
+    def _said(self) -> str:
         count = len(self.files)
-        title = f"{count} file{'' if count == 1 else 's'} of {self.table.name}"
-        return of_files(f"{title}, at position {self.position}", self.files)
+        some = f"{count} file{'' if count == 1 else 's'}"
+        return f"{some} of {self.table.name}, at position {self.position}"
 
 
 def found_at(files: object, table: int) -> int:

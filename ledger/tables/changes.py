@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ledger.core.commands import TableDefinition
 from ledger.errors import FileListError, ReaderBehindError
 from ledger.reads.errors import unknown_version
+from ledger.reads.html import table_of
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import whole
 from ledger.sdk.given import check_arrow
@@ -108,6 +109,19 @@ class CommitChanges:
 
         found = CommitRows(self._reads, known_row(self._reads, self.row.table))
         return pa.Table.from_batches(found.batches(self.row, self), found.schema)
+
+    def __repr__(self) -> str:
+        return f"<CommitChanges: {self._said()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("added" if each.added else "removed", each.file.path, each.file.size) for each in self
+        ]
+        return table_of(self._said(), ("what", "path", "bytes"), rows)
+
+    def _said(self) -> str:
+        row = self.row
+        return f"version {row.version} of table {row.table}, {row.operation}, at {row.position}"
 
     def __iter__(self) -> Iterator[FileChange]:
         if self._known is not None:

@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.partitions.file_paths import normal
 from ledger.errors import FileListError, FilesUnknownError
+from ledger.reads.html import table_of
 from ledger.reads.port import FileRow, Reads, TableRow, TxnRow
 from ledger.sdk.reading import check_listed, is_in_folders
 from ledger.tables.changes import unreadable
@@ -67,6 +68,18 @@ class VacuumReport:
 
     def __len__(self) -> int:
         return len(self.files)
+
+    def __repr__(self) -> str:
+        return f"<VacuumReport: {self._said()}>"
+
+    def _repr_html_(self) -> str:
+        title = ". ".join(filter(None, (self._said(), self.note)))
+        return table_of(title, VacuumedFile._fields, self.files)
+
+    def _said(self) -> str:
+        count = f"{len(self.files)} file{'' if len(self.files) == 1 else 's'}"
+        done = "would go from" if self.dry_run else "gone from"
+        return f"{count} of {self.size} bytes {done} {self.table.name}"
 
 
 class Vacuum:

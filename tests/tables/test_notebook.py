@@ -1,0 +1,73 @@
+"""What a notebook shows: one short line for each result, and a table in HTML."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ledger.client import Ledger
+
+SHORT: Final = 100
+TABLE: Final = "db.sales"
+
+SHOWN: Final[dict[str, tuple[Callable[[Ledger], Any], str, str]]] = {
+    "table": (
+        lambda ledger: ledger.table(TABLE),
+        "<Table main.db.sales (1), version 1, 2 columns>",
+        "<td>bigint</td>",
+    ),
+    "read": (
+        lambda ledger: ledger.read(TABLE),
+        "<TableFiles: 2 files of db.sales, at position {at}>",
+        "2 files of db.sales, at position {at}",
+    ),
+    "scan": (
+        lambda ledger: ledger.scan(TABLE, "id = 1"),
+        "<Scan of db.sales where id = 1: 2 files, 2 columns, at position {at}>",
+        "<td>int64</td>",
+    ),
+    "commit": (
+        lambda ledger: next(iter(ledger.changes(TABLE, after=0))),
+        "<CommitChanges: version 1 of table 1, WRITE, at {at}>",
+        "<td>added</td>",
+    ),
+    "vacuum": (
+        lambda ledger: ledger.vacuum(TABLE, dry_run=True),
+        "<VacuumReport: 0 files of 0 bytes would go from db.sales>",
+        "<th>why</th>",
+    ),
+    "sql": (
+        lambda ledger: ledger.sql("SELECT id FROM db.sales"),
+        "<SqlResult of 2 rows at position {at}: id>",
+        "<th>id</th>",
+    ),
+}
+
+
+@pytest.fixture
+def sales(ledger: Ledger, tmp_path: Path) -> Ledger:
+    """Return a ledger with a table of two files."""
+    ledger.create_table(TABLE, [{"id": 1, "day": "<b>"}], location=tmp_path)
+    ledger.append(TABLE, [{"id": 2, "day": "x"}])
+    return ledger
+
+
+@pytest.mark.parametrize(("make", "text", "html"), SHOWN.values(), ids=SHOWN)
+def test_results_are_short(
+    sales: Ledger, make: Callable[[Ledger], Any], text: str, html: str
+) -> None:
+    """A result prints as one line that names what it is, and has a table in HTML."""
+    at = sales.read(TABLE).position
+    found = make(sales)
+    assert repr(found) == text.format(at=at)
+    assert len(text) <= SHORT
+    assert html.format(at=at) in found._repr_html_()
+
+
+def test_a_file_is_short(sales: Ledger) -> None:
+    """A file prints its path and size, and in HTML its partition and version."""
+    file = sales.read(TABLE).files[0]
+    assert repr(file) == f"<File {file.path} of table 1, {file.size} bytes>"
+    assert f"<td>{file.path}</td>" in file._repr_html_()
+    assert repr(file._replace(removed=9)).endswith("removed at 9>")
