@@ -56,14 +56,17 @@ class Answers:
         self.rows_checked += rows_of(wanted) * (count - 1)
 
     def check_not_visible(self, gone: list[ManifestEntry]) -> None:
-        """Check that files of aborted txns are on disk and that no list shows them."""
-        on_disk = {folder.write_id for folder in delta_folders(self._stage.home.location)}
+        """Check that no list shows the data of aborted txns, and that a killed one left files."""
+        files = {each.write_id: each.files for each in delta_folders(self._stage.home.location)}
         reads = self._stage.ledger.reads()
         valid = reads.write_ids_at(self._table.table)
         for entry in gone:
+            is_killed = entry.step == "wrote"
+            left = "left files on disk" if is_killed else "took its files back"
             self._report.check(
-                f"write id {entry.write_id} of txn {entry.txn} lies on disk and is not visible",
-                holds=entry.write_id in on_disk and not valid.is_valid(entry.write_id),
+                f"txn {entry.txn} {left}, and its write id {entry.write_id} is not visible",
+                holds=bool(files[entry.write_id]) == is_killed
+                and not valid.is_valid(entry.write_id),
                 found=f"{entry.producer}, {entry.date}",
             )
 

@@ -1,7 +1,8 @@
 """Delta folders: the rows of a table of layout `directories`, and which of them a reader opens.
 
-The rows of a txn are at `<location>/month=<month>/delta_<write id>/`, also if it aborts. A reader
-opens only the folders whose write id is valid in its list: that is all the isolation on disk.
+The rows of a txn are at `<location>/month=<month>/delta_<write id>/`. If it aborts, the SDK deletes
+them; if its process was killed, they stay. A reader opens only the folders whose write id is valid
+in its list: that is all the isolation on disk.
 """
 
 import shutil
@@ -11,13 +12,11 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from spark_sink.demo.flights import MEASURES, Totals, totals_of
 
 PARTITION: Final = "month"
-PART: Final = "part-00000.parquet"
 
 
 class DeltaFolder(NamedTuple):
@@ -27,16 +26,10 @@ class DeltaFolder(NamedTuple):
     month: int
     write_id: int
 
-
-def delta_path(location: Path, month: int, write_id: int) -> Path:
-    """Return the folder of the rows of a write id in a month."""
-    return location / f"{PARTITION}={month}" / f"delta_{write_id:07d}"
-
-
-def write_delta(folder: Path, rows: pa.Table) -> None:
-    """Write rows; only the path holds the partition column."""
-    folder.mkdir(parents=True)
-    pq.write_table(rows.drop_columns([PARTITION]), folder / PART)
+    @property
+    def files(self) -> Sequence[Path]:
+        """The data files in the folder."""
+        return sorted(self.path.glob("*.parquet"))
 
 
 def delta_folders(location: Path) -> Iterator[DeltaFolder]:
@@ -56,7 +49,7 @@ def totals_in(folders: Iterable[DeltaFolder]) -> dict[int, Totals]:
     """Read Parquet files and return the sums of their rows by month."""
     by_month: dict[int, list[Path]] = {}
     for folder in folders:
-        by_month.setdefault(folder.month, []).extend(sorted(folder.path.glob("*.parquet")))
+        by_month.setdefault(folder.month, []).extend(folder.files)
     return {month: totals_of(read(files)) for month, files in by_month.items()}
 
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Self
 
 from ledger.client import Ledger
 from ledger.sdk.transaction import Transaction
-from spark_sink.demo.delta_folders import delta_path, write_delta
+from projections.queries import open_reads
 from spark_sink.demo.flights import Day, read_days
 from spark_sink.demo.manifest import DatasetManifest, ManifestEntry, Step
 
@@ -35,9 +35,9 @@ class Job(NamedTuple):
     name: str
     bootstrap: str
     ledger: str
+    store: str
     table: int
     flights: str
-    location: str
     manifests: str
     days: Sequence[Sequence[int]]
     abort_at: int | None = None
@@ -92,11 +92,9 @@ class Producer:
         self._note("aborted", txn, write_id, day, receipt.position)
 
     def _write(self, txn: Transaction, day: Day) -> int:
-        """Write the rows of a day under the txn's write id, and return that."""
+        """Insert the rows of a day under the txn's write id, and return that."""
+        txn.insert(self._job.table, self._flights[day])
         write_id = txn.write_id(self._job.table)
-        folder = delta_path(Path(self._job.location), day.month, write_id)
-        write_delta(folder, self._flights[day])
-        txn.wrote(self._job.table, "insert", f"month={day.month}")
         self._note("wrote", txn, write_id, day)
         return write_id
 
@@ -118,7 +116,8 @@ def main() -> None:
     ended = Signal()
     Thread(target=wait_for_end, args=(ended,), daemon=True).start()
     with (
-        Ledger.connect(bootstrap=job.bootstrap, ledger=job.ledger) as ledger,
+        closing(open_reads(Path(job.store))) as reads,
+        Ledger.connect(job.bootstrap, job.ledger, reads=reads) as ledger,
         closing(DatasetManifest(Path(job.manifests), job.name)) as manifest,
     ):
         Producer(ledger, job, manifest, ended).run()

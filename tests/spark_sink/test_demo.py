@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -16,11 +17,9 @@ from spark_sink.demo.answers import differences
 from spark_sink.demo.audit import Audit, is_dense, read_audit
 from spark_sink.demo.delta_folders import (
     delta_folders,
-    delta_path,
     remove_folders,
     totals_in,
     valid_folders,
-    write_delta,
 )
 from spark_sink.demo.figures import longest_gap_s
 from spark_sink.demo.flights import (
@@ -57,6 +56,13 @@ TOTALS = {
     Day(2, 1): Totals(1, 800, 0),
 }
 YEAR = [Day(month, day) for month in range(1, 13) for day in range(1, 29)]
+
+
+def write_delta(location: Path, month: int, write_id: int) -> None:
+    """Write the flights as the rows of a write id in a month."""
+    folder = location / f"month={month}" / f"delta_{write_id}"
+    folder.mkdir(parents=True)
+    pq.write_table(FLIGHTS.drop_columns(["month"]), folder / "1-0.parquet")
 
 
 def entry(txn: int, step: str, at_ns: int) -> ManifestEntry:
@@ -108,7 +114,7 @@ def test_shares_deal_out_every_day_once(producers: int) -> None:
 
 def test_folder_says_month_and_write_id(tmp_path: Path) -> None:
     """What a folder is for can be told from its path."""
-    write_delta(delta_path(tmp_path, 12, 34), FLIGHTS)
+    write_delta(tmp_path, 12, 34)
 
     assert [(found.month, found.write_id) for found in delta_folders(tmp_path)] == [(12, 34)]
 
@@ -116,7 +122,7 @@ def test_folder_says_month_and_write_id(tmp_path: Path) -> None:
 def test_readers_open_valid_folders_only(tmp_path: Path) -> None:
     """Rows under write ids above the list or among its exceptions are not read."""
     for write_id in range(1, 6):
-        write_delta(delta_path(tmp_path, 1 + write_id % 2, write_id), FLIGHTS)
+        write_delta(tmp_path, 1 + write_id % 2, write_id)
     valid = ValidWriteIdList("main.flights", 4, (2,), (3,), 2)
 
     folders = valid_folders(tmp_path, valid)
@@ -128,7 +134,7 @@ def test_readers_open_valid_folders_only(tmp_path: Path) -> None:
 def test_removed_folders_are_those_of_the_write_ids(tmp_path: Path) -> None:
     """Cleaning removes what lies under the named ids and leaves the rest."""
     for write_id in (1, 2, 3):
-        write_delta(delta_path(tmp_path, 1, write_id), FLIGHTS)
+        write_delta(tmp_path, 1, write_id)
 
     removed = remove_folders(tmp_path, [1, 3])
 
@@ -161,7 +167,7 @@ def test_line_cut_off_by_a_kill_is_passed_over(tmp_path: Path) -> None:
 
 def test_job_survives_the_pipe() -> None:
     """A producer reads the job it was given."""
-    job = Job("p", "host:1", "demo", 7, "f", "l", "m", [[1, 2]], abort_at=3)
+    job = Job("p", "host:1", "demo", "s", 7, "f", "m", [[1, 2]], abort_at=3)
 
     assert Job.read(job.line()) == job
 
