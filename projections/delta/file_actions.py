@@ -1,13 +1,14 @@
 """The add and remove actions of a published table, and its live files."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
 
-from ledger.core.partitions.file_paths import SCHEME
+from ledger.core.partitions.file_paths import FILE, LOCAL, SCHEME, parts_of
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.tables.data_files import writer_txn
+from ledger.tables.deletion_vectors import path_of
 from projections.delta.schema_json import UnpublishableError
 
 # What Java leaves as it is in the path of a URI.
@@ -18,7 +19,7 @@ FileKey = tuple[str, str]
 
 
 class LiveFile(NamedTuple):
-    """A live file: the fields of its add, and the version that added it."""
+    """A live file: the fields of its add beside its data, and the version that added it."""
 
     version: int
     fields: Mapping[str, Any]
@@ -27,7 +28,7 @@ class LiveFile(NamedTuple):
 class FilePlaces(NamedTuple):
     """How a table names its files in its log.
 
-    `prefix` comes before relative paths: the log lies elsewhere unless it is "". With `are_uris`
+    `prefix` is a URI before relative paths: the log lies elsewhere unless it is "". With `are_uris`
     the paths in the ledger are URIs, as those of imported files; else they are plain text.
     """
 
@@ -38,24 +39,48 @@ class FilePlaces(NamedTuple):
         """Return the path of a file as Delta has it: a URI."""
         # The ledger names its own files as plain text, also in an imported table.
         is_uri = self.are_uris and writer_txn(path) is None
-        found = path if is_uri else quote(path, safe=UNQUOTED)
-        return f"{self.prefix}{found}" if not is_absolute(path) else found
+        return path if is_uri else quote(path, safe=UNQUOTED)
 
-    def vector(self, vector: DeletionVector) -> dict[str, Any]:
-        """Return a deletion vector; raises UnpublishableError if a log elsewhere cannot name it."""
-        if self.prefix and vector.storage == "u":
-            raise UnpublishableError(
-                f"deletion vector {vector.id} lies beside the table's data, which a log in another "
-                "folder cannot name"
-            )
-        found: dict[str, Any] = {
-            "storageType": vector.storage,
-            "pathOrInlineDv": vector.place,
-            "offset": vector.offset,
-            "sizeInBytes": vector.size,
-            "cardinality": vector.cardinality,
-        }
-        return {key: each for key, each in found.items() if each is not None}
+    @classmethod
+    def of(cls, location: str, folder: str, *, are_uris: bool) -> Self:
+        """Return how the log in a folder names the files below a location."""
+        if folder == location:
+            return cls("", are_uris)
+        scheme, authority, path = parts_of(location)
+        if scheme == FILE and authority in LOCAL:
+            uri = path  # Some readers look for file: below the folder of the log.
+        else:
+            uri = location if scheme else quote(location, safe=UNQUOTED)
+        return cls(f"{uri}/", are_uris)
+
+    def placed(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the fields of an add or remove for the folder of the log.
+
+        A log in another folder names files and deletion vectors by absolute paths.
+        """
+        if not self.prefix:
+            return fields
+        path = fields["path"]
+        found = {**fields, "path": path if is_absolute(path) else f"{self.prefix}{path}"}
+        vector = fields.get("deletionVector")
+        if vector is not None and vector["storageType"] == "u":
+            place = path_of(DeletionVector("u", vector["pathOrInlineDv"], None, 0, 0))
+            uri = self.prefix if SCHEME.match(self.prefix) else f"file://{self.prefix}"
+            named = {"storageType": "p", "pathOrInlineDv": f"{uri}{place}"}
+            found["deletionVector"] = {**vector, **named}
+        return found
+
+
+def vector_fields(vector: DeletionVector) -> dict[str, Any]:
+    """Return the fields of a deletion vector."""
+    found: dict[str, Any] = {
+        "storageType": vector.storage,
+        "pathOrInlineDv": vector.place,
+        "offset": vector.offset,
+        "sizeInBytes": vector.size,
+        "cardinality": vector.cardinality,
+    }
+    return {key: each for key, each in found.items() if each is not None}
 
 
 def is_absolute(path: str) -> bool:
@@ -79,14 +104,14 @@ def added_fields(file: AddFile, keys: Sequence[str], places: FilePlaces) -> dict
         fields["stats"] = file.stats
     if file.tags:
         fields["tags"] = dict(sorted(file.tags.items()))
-    return fields | extras(file, places)
+    return fields | extras(file)
 
 
-def extras(file: AddFile | RemoveFile, places: FilePlaces) -> dict[str, Any]:
+def extras(file: AddFile | RemoveFile) -> dict[str, Any]:
     """Return the fields of deletion vector and row ids; raises UnpublishableError."""
     fields: dict[str, Any] = {}
     if file.deletion_vector is not None:
-        fields["deletionVector"] = places.vector(file.deletion_vector)
+        fields["deletionVector"] = vector_fields(file.deletion_vector)
     elif file.vector:
         raise UnpublishableError(
             f"the ledger has the id of the deletion vector of {file.path} and not its place; "
@@ -118,7 +143,7 @@ def removed_fields(
         fields["dataChange"] = file.data_change
         if file.partition is not None and len(file.partition) == len(keys):
             fields["partitionValues"] = partition_values(file.partition, keys)
-        return fields | extras(file, places)
+        return fields | extras(file)
     known = dict(live.fields)
     return {
         "path": known.pop("path"),

@@ -23,7 +23,6 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import whole_domains
 from ledger.log.file_list import chunks_of, records_again
 from ledger.sdk.column_mapping import is_published
-from projections.delta.file_actions import LiveFile
 from projections.delta.metadata_action import (
     TIMESTAMPS,
     Adopted,
@@ -38,7 +37,6 @@ from projections.delta.table_state import (
     CommittedVersion,
     PublishedState,
     app_fields,
-    folder_of,
     reason_against,
 )
 from projections.rows.applied import Applied, apply
@@ -88,6 +86,7 @@ class PublishedLog:
         self._first = (state.version, 0)
         self._protocol: Action = {}
         self._metadata: Action = {}
+        self._folder = ""
         self.is_on = False
         self.is_stopped = False
 
@@ -96,21 +95,25 @@ class PublishedLog:
     ) -> Outcome | None:
         """Return the next version of the log, or why there is none; None if it is not published.
 
-        The version that ends the publication lets other writers in.
+        The version that ends the publication lets other writers in. A table that gets another
+        folder begins a log there.
         """
         is_on, was_on = is_published(version.definition), self.is_on
-        self.is_on = is_on
+        is_moved = is_on and self._state.folder != self._folder
+        self.is_on, self._folder = is_on, self._state.folder
         if not is_on and not was_on:
             self.is_stopped = False
             return None
-        if self.is_stopped:
+        if self.is_stopped and not is_moved:
             self.is_stopped = is_on
             return None
+        self.is_stopped = False
         reason = reason_against(version.definition) if is_on else ""
         reason = reason or self._state.reason or self._state.reason_against_files()
         if not reason:
             try:
-                return self._written(name, version, actions, is_new=not was_on)
+                is_again = was_on and is_moved
+                return self._written(name, version, actions, is_new=not was_on, is_moved=is_again)
             except UnpublishableError as error:
                 reason = str(error)
         self.is_stopped = True
@@ -121,9 +124,16 @@ class PublishedLog:
         return version.version + (self._adopted.first if self._adopted is not None else 0)
 
     def _written(
-        self, name: str, version: CommittedVersion, actions: Sequence[Action], *, is_new: bool
+        self,
+        name: str,
+        version: CommittedVersion,
+        actions: Sequence[Action],
+        *,
+        is_new: bool,
+        is_moved: bool,
     ) -> DeltaVersion:
         state = self._state
+        is_new = is_new or is_moved
         if is_new:
             self._adopted = adopted_as(version.definition)
             self._first = self._number(version), version.at
@@ -151,11 +161,12 @@ class PublishedLog:
         self._protocol, self._metadata = protocol, metadata
         lines += actions
         data = "".join(f"{compact(each)}\n" for each in lines).encode()
-        has_past = is_new and version.version > 0 and adopted is None
+        # The versions below are in the folder of an adopted table, but in no other folder.
+        has_past = is_new and version.version > 0 and (adopted is None or is_moved)
         return DeltaVersion(
             version.table,
             name,
-            folder_of(version.definition),
+            self._folder,
             self._number(version),
             version.at,
             version.position,
@@ -173,13 +184,10 @@ class PublishedLog:
             yield {"txn": app_fields(app, number, at)}
         for domain, said in sorted(state.domains.items()):
             yield {"domainMetadata": {"domain": domain, "configuration": said, "removed": False}}
+        places = state.places()
         for file in state.live.values():
-            yield {"add": as_of_checkpoint(file)}
-
-
-def as_of_checkpoint(file: LiveFile) -> Action:
-    """Return the fields of a live file in a checkpoint, which changes no data."""
-    return {**file.fields, "dataChange": False}
+            # A checkpoint changes no data.
+            yield {"add": {**places.placed(file.fields), "dataChange": False}}
 
 
 class Publication:

@@ -57,7 +57,8 @@ class CommittedVersion(NamedTuple):
 class PublishedState:
     """A table up to its newest version, published or not.
 
-    `reason` says why its versions cannot be published from now on, "" if they can.
+    `reason` says why its versions cannot be published from now on, "" if they can. `folder` is the
+    one in which it was last published, "" for none.
     """
 
     def __init__(self, table: int) -> None:
@@ -72,6 +73,7 @@ class PublishedState:
         self.widened: dict[int, list[Mapping[str, str]]] = {}
         self.features: set[str] = set()
         self.reason = ""
+        self.folder = ""
         self._unreadable_before = 0
         self._is_imported = False
 
@@ -105,6 +107,8 @@ class PublishedState:
     def _define(self, version: CommittedVersion) -> None:
         before, after = self.definition, version.definition
         self.definition = after
+        if is_published(after):
+            self.folder = folder_of(after)
         if version.protocol is not None:
             self.protocol = version.protocol
         if before is None or before is after:
@@ -142,13 +146,13 @@ class PublishedState:
             )
         if version.files is None:
             raise UnpublishableError(f"the file list of version {version.version} is damaged")
-        places, keys = self._places(), partition_names(version.definition)
+        places, keys = self.places(), partition_names(version.definition)
         gone: dict[FileKey, Action] = {}
         for removed in version.files.removes:
             key = removed.path, removed.vector
             live = self.live.pop(key, None)
             fields = removed_fields(removed, live, version.at, keys, places)
-            gone[key] = {"remove": fields}
+            gone[key] = {"remove": places.placed(fields)}
             if "deletionVector" in fields:
                 self.features.add("deletionVectors")
         added: dict[FileKey, Action] = {}
@@ -159,17 +163,16 @@ class PublishedState:
             fields = added_fields(file, keys, places)
             self.live[key] = LiveFile(version.version, fields)
             gone.pop(key, None)
-            added[key] = {"add": fields}
+            added[key] = {"add": places.placed(fields)}
             if file.deletion_vector is not None:
                 self.features.add("deletionVectors")
         return [*gone.values(), *added.values()]
 
-    def _places(self) -> FilePlaces:
+    def places(self) -> FilePlaces:
+        """Return how the log of the newest version names files."""
         assert self.definition is not None
-        folder = folder_of(self.definition)
         location = self.definition.location.rstrip("/")
-        prefix = "" if folder == location else f"{location}/"
-        return FilePlaces(prefix, are_uris=self._is_imported)
+        return FilePlaces.of(location, self.folder or location, are_uris=self._is_imported)
 
 
 def folder_of(definition: TableDefinition) -> str:

@@ -313,7 +313,8 @@ def test_switched_off() -> None:
 def test_paths(path: str, said: str) -> None:
     """A path is plain text in the ledger and a URI in the log."""
     assert FilePlaces().path(path) == said
-    assert FilePlaces("/lake/t/").path(path) == (said if ":" in said else f"/lake/t/{said}")
+    elsewhere = FilePlaces.of("/a lake/t", "/log", are_uris=False).placed({"path": said})
+    assert elsewhere["path"] == (said if ":" in said else f"/a%20lake/t/{said}")
 
 
 @given(filings())

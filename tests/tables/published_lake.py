@@ -32,14 +32,13 @@ class Shown(NamedTuple):
 def passed_over(definition: TableDefinition) -> frozenset[str]:
     """Return the readers that cannot read a table rightly.
 
-    Polars refuses column mapping by name. DuckDB 1.5.5 shows NULL in a partition column that comes
-    after a renamed column of the files.
+    Polars refuses column mapping by name, and misses files with absolute paths. DuckDB 1.5.5 shows
+    NULL in a partition column that comes after a renamed column of the files.
     """
-    if not is_mapped(definition):
-        return frozenset()
-    found, by = {"polars"}, set(definition.partition_columns)
-    is_renamed = False
-    for each in definition.columns:
+    found, by, is_renamed = set(), set(definition.partition_columns), False
+    if is_mapped(definition) or folder_of(definition) != definition.location:
+        found.add("polars")
+    for each in definition.columns if is_mapped(definition) else ():
         if each.name in by and is_renamed:
             found.add("duckdb")
         is_renamed = is_renamed or (each.name not in by and physical_name(each) != each.name)

@@ -10,6 +10,7 @@ from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.testing import InMemoryLedger
 from tests.tables.delta_readers import by_polars
+from tests.tables.published_history import PublishedHistory
 from tests.tables.published_lake import PUBLISHED, PublishedLake
 
 NESTED = "struct<a:bigint,b:struct<c:string>>"
@@ -76,3 +77,30 @@ def test_dropped_columns(lake: PublishedLake) -> None:
     lake.publish()
     assert lake.publisher.stopped == {}
     assert lake.check() == 5
+
+
+def played(folder: Path, seed: int) -> PublishedHistory:
+    """Return the history of a seed, published and compared with all readers at every version."""
+    with InMemoryLedger() as memory:
+        lake = PublishedHistory(memory, memory.connect(), folder, seed)
+        lake.play()
+        lake.publish()
+    assert lake.publisher.stopped == {}, f"{lake.did}: {lake.publisher.stopped}"
+    try:
+        lake.check()
+    except AssertionError as problem:
+        raise AssertionError(f"{problem} after {lake.did}") from problem
+    return lake
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_histories(tmp_path: Path, seed: int) -> None:
+    """At every version of a random history each reader shows what the ledger's scan showed."""
+    assert played(tmp_path, seed).shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 103))
+def test_many_histories(tmp_path: Path, seed: int) -> None:
+    """The same for a hundred histories."""
+    assert played(tmp_path, seed).shown
