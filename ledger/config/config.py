@@ -24,6 +24,7 @@ from ledger.config.settings import (
     CacheSettings,
     FeederSettings,
     FollowerSettings,
+    PublisherSettings,
     SequencerSettings,
 )
 from ledger.errors import SettingsError
@@ -36,6 +37,7 @@ LEAST: Final = {
     "sequencer.gather_s": 0,
     "cache.max_wait_ms": 0,
     "feeder.trigger_ms": 0,
+    "publisher.retention_h": 0,
 }
 LEAST_OF: Final = {int: 1, float: 0.001}
 MOST: Final = {"lease_s": LEASE_MAX_S}
@@ -73,6 +75,7 @@ class Settings(BaseModel):
     follower: FollowerSettings = FollowerSettings()
     feeder: FeederSettings = FeederSettings()
     cache: CacheSettings = CacheSettings()
+    publisher: PublisherSettings = PublisherSettings()
 
     @field_validator("store", "home", mode="before")
     @classmethod

@@ -171,6 +171,16 @@ class FeederSettings:
     client_config: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PublisherSettings:
+    """How long a published log keeps its versions: `retention_h` 0 = for ever.
+
+    What is older goes when a checkpoint is written, so that readers can begin at an older one.
+    """
+
+    retention_h: float = 0.0
+
+
 def check_lease(lease_s: float) -> None:
     """Raise TypeError or ValueError for a lease that no session can have."""
     if isinstance(lease_s, bool) or not isinstance(lease_s, int | float):

@@ -68,6 +68,8 @@ def tell(name: str, report: LogReport, output: Output) -> None:
         typer.echo(f"stopped at {report.stopped}")
     if report.findings:
         say(f"lakeledger table verify {name} --publish publishes these versions anew")
+    if report.cleaned:
+        say(f"{report.cleaned} versions below the oldest checkpoint are not there")
     say(f"{report.compared} versions compared, {len(report.findings)} are not right")
 
 

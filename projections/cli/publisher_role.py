@@ -34,7 +34,7 @@ def serve_publisher(
         with closing(KafkaLog(kafka, found.ledger, client=client)) as log:
             with interruptible():
                 log.topic_id(Topic.EVENTS)  # Before the broker answers there is no role to stop.
-            publisher, told = DeltaPublisher(log), Signal()
+            publisher, told = DeltaPublisher(log, retention_h=found.publisher.retention_h), Signal()
 
             def caught_up() -> None:
                 if not told.is_set():

@@ -61,6 +61,14 @@ class LogFolder:
         except FileNotFoundError:
             return None
 
+    def has(self, name: str) -> bool:
+        """Return whether a file is there."""
+        return (self.path / name).exists()
+
+    def delete(self, name: str) -> None:
+        """Delete a file, if it is there."""
+        (self.path / name).unlink(missing_ok=True)
+
     def put(self, name: str, data: bytes) -> bool:
         """Write a new file; return False if one of that name is there."""
         aside = self._aside(data)

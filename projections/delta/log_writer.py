@@ -25,10 +25,17 @@ class ForeignLogError(LedgerError):
 
 
 class DeltaLogWriter:
-    """The log of one table; `written` counts the versions that were not there before."""
+    """The log of one table; `written` counts the versions that were not there before.
 
-    def __init__(self, folder: LogFolder) -> None:
+    With `kept_ms` a version that is older than that, seen from the newest checkpoint, is deleted
+    once readers need it no longer.
+    """
+
+    def __init__(self, folder: LogFolder, kept_ms: int = 0) -> None:
         self._folder = folder
+        self._kept_ms = kept_ms
+        self._checkpoints: list[tuple[int, int]] = []
+        self._oldest: int | None = None
         self.written = 0
 
     def write(self, version: DeltaVersion) -> bool:
@@ -38,27 +45,58 @@ class DeltaLogWriter:
         """
         name = version_file(version.version)
         found = self._folder.read(name)
+        if found is None and self._is_cleaned(version):
+            return False
         if found is None:
             self._check_beginning(version)
-            if version.state is not None:
+            if version.begins:
                 # Without it no reader could begin: the versions below are not in the log.
-                self.write_checkpoint(version.version, version)
+                self._write_checkpoint(version)
             if self._folder.put(name, version.data):
+                found = version.data
                 self.written += 1
+                self._write_checkpoint(version)
                 return True
             found = self._folder.read(name)
         if found != version.data:
             raise self._foreign(name)
+        self._write_checkpoint(version)
         return False
 
-    def write_checkpoint(self, number: int, version: DeltaVersion) -> None:
+    def _write_checkpoint(self, version: DeltaVersion) -> None:
         """Write the checkpoint of a version unless it is there, and then name it to readers."""
-        assert version.state is not None, f"version {number} has no state for a checkpoint"
-        data = checkpoint_bytes(version.state)
-        self._folder.put(checkpoint_name(number), data)
-        if number > hinted(self._folder):
-            hint = hint_bytes(number, len(version.state), len(data))
-            self._folder.replace(LAST_CHECKPOINT, hint)
+        number, newest = version.version, hinted(self._folder)
+        if version.state is None:
+            return
+        name = checkpoint_name(number)
+        if number > newest or not self._folder.has(name):
+            actions = list(version.state.actions())
+            data = checkpoint_bytes(actions)
+            self._folder.put(name, data)
+            if number > newest:
+                self._folder.replace(LAST_CHECKPOINT, hint_bytes(number, len(actions), len(data)))
+        self._checkpoints.append((number, version.at))
+        if self._kept_ms:
+            self._clean(version.at - self._kept_ms)
+
+    def _clean(self, horizon: int) -> None:
+        """Delete what is below the newest checkpoint of a time or before."""
+        oldest = max((number for number, at in self._checkpoints if at <= horizon), default=0)
+        self._checkpoints = [each for each in self._checkpoints if each[0] >= oldest]
+        if not oldest:
+            return
+        for name in self._folder.names():
+            named = NAMED.fullmatch(name)
+            if named is not None and int(named[1]) < oldest:
+                self._folder.delete(name)
+
+    def _is_cleaned(self, version: DeltaVersion) -> bool:
+        """Return whether a version is missing because it was deleted as too old."""
+        if not self._kept_ms:
+            return False
+        if self._oldest is None:
+            self._oldest = oldest_kept(self._folder, version)
+        return version.version < self._oldest
 
     def _check_beginning(self, version: DeltaVersion) -> None:
         """Raise ForeignLogError if a log that begins here has versions of another writer.
@@ -123,6 +161,16 @@ def writer_of(data: bytes) -> str:
         except (ValueError, KeyError, TypeError):
             continue
     return ""
+
+
+def oldest_kept(folder: LogFolder, version: DeltaVersion) -> int:
+    """Return the oldest version in the log of a table if readers begin there, else 0."""
+    names = folder.names()
+    oldest = min((int(each[:20]) for each in names if each.endswith(".json")), default=0)
+    if not oldest or checkpoint_name(oldest) not in names:
+        return 0
+    found = folder.read(version_file(oldest)) or b""
+    return oldest if marks_of(found) == marks_of(version.data) else 0
 
 
 def hinted(folder: LogFolder) -> int:

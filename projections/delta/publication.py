@@ -23,6 +23,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import whole_domains
 from ledger.log.file_list import chunks_of, records_again
 from ledger.sdk.column_mapping import is_published
+from projections.delta.log_state import LogState, checkpoint_interval
 from projections.delta.metadata_action import (
     TIMESTAMPS,
     Adopted,
@@ -36,7 +37,6 @@ from projections.delta.table_state import (
     Action,
     CommittedVersion,
     PublishedState,
-    app_fields,
     reason_against,
 )
 from projections.rows.applied import Applied, apply
@@ -48,9 +48,9 @@ ENGINE: Final = "LakeLedger"
 class DeltaVersion(NamedTuple):
     """A version of a published log: its folder and bytes.
 
-    With `begins` it is the first one that is published. Then `state` are all actions of a
-    checkpoint, unless the log needs none: it begins with version 0, or goes on behind the versions
-    of a Delta table that was adopted.
+    With `begins` it is the first one that is published. `state` is what its checkpoint holds, None
+    for a version without a checkpoint. A log that begins late has a checkpoint at once, unless it
+    goes on behind the versions of a Delta table that was adopted.
     """
 
     table: int
@@ -61,7 +61,7 @@ class DeltaVersion(NamedTuple):
     position: int
     data: bytes
     begins: bool
-    state: Sequence[Action] | None = None
+    state: LogState | None = None
 
 
 class StoppedTable(NamedTuple):
@@ -163,31 +163,30 @@ class PublishedLog:
         data = "".join(f"{compact(each)}\n" for each in lines).encode()
         # The versions below are in the folder of an adopted table, but in no other folder.
         has_past = is_new and version.version > 0 and (adopted is None or is_moved)
+        number = self._number(version)
+        has_checkpoint = has_past if is_new else number % checkpoint_interval(metadata) == 0
         return DeltaVersion(
             version.table,
             name,
             self._folder,
-            self._number(version),
+            number,
             version.at,
             version.position,
             data,
             is_new,
-            list(self.state_actions()) if has_past else None,
+            self._whole() if has_checkpoint else None,
         )
 
-    def state_actions(self) -> Iterator[Action]:
-        """Yield all actions of a checkpoint at the newest version."""
+    def _whole(self) -> LogState:
         state = self._state
-        yield {"protocol": self._protocol}
-        yield {"metaData": self._metadata}
-        for app, (number, at) in sorted(state.apps.items()):
-            yield {"txn": app_fields(app, number, at)}
-        for domain, said in sorted(state.domains.items()):
-            yield {"domainMetadata": {"domain": domain, "configuration": said, "removed": False}}
-        places = state.places()
-        for file in state.live.values():
-            # A checkpoint changes no data.
-            yield {"add": {**places.placed(file.fields), "dataChange": False}}
+        return LogState(
+            self._protocol,
+            self._metadata,
+            sorted(state.apps.items()),
+            sorted(state.domains.items()),
+            list(state.live.values()),
+            state.places(),
+        )
 
 
 class Publication:

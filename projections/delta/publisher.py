@@ -24,17 +24,21 @@ from projections.delta.table_log import TableLogs
 
 RECORDS_PER_BATCH: Final = 500
 READ_WAIT_S: Final = 0.2
+MS_PER_HOUR: Final = 3_600_000
 
 log_lines = structlog.get_logger("lakeledger.publisher")
 
 
 class DeltaPublisher:
-    """Writes the versions of published tables; `stopped` are the tables that ended, with why."""
+    """Writes the versions of published tables; `stopped` are the tables that ended, with why.
 
-    def __init__(self, log: Log, folders: Folders = LogFolder) -> None:
+    Versions older than `retention_h` hours are deleted, with 0 none.
+    """
+
+    def __init__(self, log: Log, folders: Folders = LogFolder, *, retention_h: float = 0.0) -> None:
         self._log = log
         self._publication = Publication()
-        self._logs = TableLogs(folders)
+        self._logs = TableLogs(folders, round(retention_h * MS_PER_HOUR))
 
     @property
     def written(self) -> int:

@@ -11,7 +11,7 @@ from projections.delta.schema_json import UnpublishableError
 
 
 class TableLogs:
-    """Writes the versions of published tables.
+    """Writes the versions of published tables; `kept_ms` is as for `DeltaLogWriter`.
 
     Attributes:
         stopped: the tables that ended, with why, by id.
@@ -19,8 +19,8 @@ class TableLogs:
         written: the number of versions that were not there before.
     """
 
-    def __init__(self, folders: Folders = LogFolder) -> None:
-        self._folders = folders
+    def __init__(self, folders: Folders = LogFolder, kept_ms: int = 0) -> None:
+        self._folders, self._kept_ms = folders, kept_ms
         self._writers: dict[int, DeltaLogWriter] = {}
         self.stopped: dict[int, StoppedTable] = {}
         self.newest: dict[int, int] = {}
@@ -47,7 +47,7 @@ class TableLogs:
     def _write(self, version: DeltaVersion) -> None:
         writer = self._writers.get(version.table)
         if writer is None:
-            writer = DeltaLogWriter(self._folders(version.folder))
+            writer = DeltaLogWriter(self._folders(version.folder), self._kept_ms)
             self._writers[version.table] = writer
         self.written += writer.write(version)
         self.newest[version.table] = version.version

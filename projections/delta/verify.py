@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from ledger.core.events.events import Event
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFolder, version_file
-from projections.delta.log_writer import NAMED, Folders, hinted, marks_of
+from projections.delta.log_writer import NAMED, Folders, hinted, marks_of, oldest_kept
 from projections.delta.publication import DeltaVersion, Publication, StoppedTable
 
 Finding = Literal["missing", "differs", "foreign"]
@@ -20,11 +20,15 @@ class LogFinding(NamedTuple):
 
 
 class LogReport(NamedTuple):
-    """The versions that were compared, those that are not right, and why the table stopped."""
+    """The versions that were compared, those that are not right, and why the table stopped.
+
+    `cleaned` versions are below the oldest checkpoint, from which readers begin, and not there.
+    """
 
     compared: int
     findings: tuple[LogFinding, ...]
     stopped: str
+    cleaned: int = 0
 
     @property
     def is_clean(self) -> bool:
@@ -34,7 +38,7 @@ class LogReport(NamedTuple):
 
 def verify_log(events: Iterable[Event], table: int, folders: Folders = LogFolder) -> LogReport:
     """Return how the log of a table compares with the events of a ledger, from the first on."""
-    publication, compared, stopped = Publication(), 0, ""
+    publication, compared, stopped, cleaned = Publication(), 0, "", 0
     findings: list[LogFinding] = []
     newest: DeltaVersion | None = None
     for event in events:
@@ -50,13 +54,15 @@ def verify_log(events: Iterable[Event], table: int, folders: Folders = LogFolder
             newest = outcome
             folder, name = folders(outcome.folder), version_file(outcome.version)
             found = folder.read(name)
-            if found != outcome.data:
+            if found is None and outcome.version < oldest_kept(folder, outcome):
+                cleaned += 1
+            elif found != outcome.data:
                 kind: Finding = "missing" if found is None else "differs"
                 findings.append(LogFinding(outcome.version, kind, str(folder.path / name)))
     log = publication.logs.get(table)
     if newest is not None and log is not None and log.is_on:
         findings += above(newest, folders(newest.folder))
-    return LogReport(compared, tuple(findings), stopped)
+    return LogReport(compared, tuple(findings), stopped, cleaned)
 
 
 def above(newest: DeltaVersion, folder: LogFolder) -> Iterator[LogFinding]:

@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from projections.delta.log_folder import LogFolder
-from projections.delta.log_writer import DeltaLogWriter, ForeignLogError
+from projections.delta.log_folder import (
+    LAST_CHECKPOINT,
+    LogFolder,
+    checkpoint_name,
+    version_file,
+)
+from projections.delta.log_state import INTERVAL, checkpoint_interval
+from projections.delta.log_writer import DeltaLogWriter, ForeignLogError, hinted
 from projections.delta.publication import DeltaVersion
+from tests.projections.published import published
 from tests.projections.test_delta_publication import BY_DAY, Lake
 
 CRASHES = 200
@@ -49,14 +56,24 @@ class CutFolder(LogFolder):
         self.step()
 
 
+@pytest.fixture
+def deltalake() -> Any:
+    """The package of another reader and writer."""
+    return pytest.importorskip("deltalake", reason="deltalake is not installed")
+
+
 def late_log() -> list[DeltaVersion]:
     """Return a log that begins late, with a checkpoint, and goes on for some versions."""
     lake = Lake(BY_DAY._replace(properties=[]))
     lake.files("abc")
-    lake.alter(BY_DAY)
+    lake.alter(published(BY_DAY, **{INTERVAL: "3"}))
     for name in "defgh":
         lake.files(name)
     return lake.found
+
+
+CHECKPOINTS = (2, 3, 6)
+"""The versions of the late log that have a checkpoint: its first one, and every third."""
 
 
 def content(table: Path) -> dict[str, bytes]:
@@ -75,19 +92,23 @@ def write_until_cut(folder: LogFolder, versions: list[DeltaVersion]) -> None:
         return
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in range(1, 8))]
+)
 def test_cuts_at_any_step(tmp_path: Path, seed: int) -> None:
     """After many cuts, at random steps, the files are those of a run without any."""
     versions, draw = late_log(), Random(seed)  # noqa: S311
     write_until_cut(LogFolder(str(tmp_path / "whole")), versions)
     whole = content(tmp_path / "whole")
-    assert len(whole) == len(versions) + 2
+    assert len(whole) == len(versions) + len(CHECKPOINTS) + 1
 
     for number in range(CRASHES // 8):
         table = tmp_path / f"cut{number}"
         for _ in range(draw.randrange(1, 4)):
             write_until_cut(CutFolder(str(table), draw.randrange(40)), versions)
-            assert content(table).items() <= whole.items()
+            partly = content(table)
+            partly.pop(LAST_CHECKPOINT, None)  # It names one checkpoint after the other.
+            assert partly.items() <= whole.items()
         write_until_cut(LogFolder(str(table)), versions)
         assert content(table) == whole
 
@@ -139,10 +160,48 @@ def test_any_suffix_deleted(tmp_path: Path) -> None:
     write_until_cut(LogFolder(str(tmp_path)), versions)
     whole = content(tmp_path)
     for start in range(len(versions)):
-        for each in versions[start:]:
-            (tmp_path / "_delta_log" / f"{each.version:020}.json").unlink()
-        write_until_cut(LogFolder(str(tmp_path)), versions)
-        assert content(tmp_path) == whole
+        for with_hint in (True, False):
+            first = version_file(versions[start].version)
+            for name in whole:
+                if name >= first and (name != LAST_CHECKPOINT or with_hint):
+                    (tmp_path / "_delta_log" / name).unlink()
+            write_until_cut(LogFolder(str(tmp_path)), versions)
+            assert content(tmp_path) == whole
+
+
+def test_checkpoints(tmp_path: Path) -> None:
+    """A checkpoint is written as often as the table says, and the newest one is named."""
+    versions = late_log()
+    write_until_cut(LogFolder(str(tmp_path)), versions)
+    written = [name for name in content(tmp_path) if ".checkpoint." in name]
+    assert written == [checkpoint_name(each) for each in CHECKPOINTS]
+    assert hinted(LogFolder(str(tmp_path))) == CHECKPOINTS[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "interval"),
+    [("3", 3), ("", 100), ("0", 100), ("many", 100), ("9" * 30, 100)],
+)
+def test_checkpoint_interval(text: str, interval: int) -> None:
+    """A text that is no interval counts as the usual one."""
+    assert checkpoint_interval({"configuration": {INTERVAL: text}}) == interval
+
+
+def test_old_versions_are_deleted(tmp_path: Path, deltalake: Any) -> None:
+    """With a retention the versions below an old checkpoint go, and do not come back."""
+    versions = late_log()
+    for _ in range(2):
+        writer = DeltaLogWriter(LogFolder(str(tmp_path)), kept_ms=1)
+        for each in versions:
+            writer.write(each)
+        oldest = CHECKPOINTS[-2]
+        kept = [each for each in versions if each.version >= oldest]
+        checkpoints = [checkpoint_name(each) for each in CHECKPOINTS if each >= oldest]
+        names = [version_file(each.version) for each in kept]
+        assert sorted(content(tmp_path)) == sorted([*names, *checkpoints, LAST_CHECKPOINT])
+    assert writer.written == 0
+    for each in kept:
+        assert deltalake.DeltaTable(tmp_path, version=each.version).version() == each.version
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 7])
@@ -154,12 +213,6 @@ def test_foreign_log(tmp_path: Path, number: int) -> None:
     with pytest.raises(ForeignLogError, match=name):
         DeltaLogWriter(LogFolder(str(tmp_path))).write(late_log()[0])
     assert list(content(tmp_path)) == [name]
-
-
-@pytest.fixture
-def deltalake() -> Any:
-    """The package of another reader and writer."""
-    return pytest.importorskip("deltalake", reason="deltalake is not installed")
 
 
 def test_read_by_deltalake(tmp_path: Path, deltalake: Any) -> None:

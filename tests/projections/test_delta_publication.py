@@ -283,7 +283,7 @@ def test_switched_on_late() -> None:
 
     assert (first.version, second.version, second.state) == (3, 4, None)
     assert first.state is not None
-    names = [next(iter(each)) for each in first.state]
+    names = [next(iter(each)) for each in first.state.actions()]
     assert names == ["protocol", "metaData", "txn", "add", "add"]
     metadata = action(first, "metaData")
     assert metadata is not None
@@ -354,7 +354,7 @@ def runs_of(found: list[DeltaVersion]) -> list[list[DeltaVersion]]:
     """Return the versions of a log from one beginning to the next."""
     runs: list[list[DeltaVersion]] = []
     for each in found:
-        if each.state is not None or not each.version:
+        if each.begins:
             runs.append([])
         runs[-1].append(each)
     return runs

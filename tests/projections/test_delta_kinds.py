@@ -1,0 +1,201 @@
+"""Every kind of commit, and the actions that it has in a published log."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.core.commands import (
+    AppVersion,
+    Domain,
+    Protocol,
+    RenameTable,
+    TableWrite,
+)
+from ledger.log.file_extras import DeletionVector
+from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
+from projections.delta.log_folder import LogFolder
+from projections.delta.metadata_action import FOLDER
+from tests.core.parts import footprint
+from tests.projections.filing import commit
+from tests.projections.published import action, actions, published, stops
+from tests.projections.test_delta_log_writer import content, write_until_cut
+from tests.projections.test_delta_publication import BY_DAY, PLAIN, Lake, typed
+
+BESIDE = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 1, 40, 2)
+HERE = BY_DAY._replace(location="/t")
+ELSEWHERE = published(HERE, **{FOLDER: "/log"})
+
+
+def part(lake: Lake, files: FileList, **said: Any) -> None:
+    """Commit a list of files."""
+    made = TableWrite(lake.table, lake.head.position, (), listed(footprint(**said), files))
+    lake.commit(lake.session, 0, made)
+
+
+def file(path: str, **more: Any) -> AddFile:
+    """Return an added file of the partition 1."""
+    return AddFile(path, ("1",), 10, 5, stats='{"numRecords":3}', **more)
+
+
+def overwrite(lake: Lake) -> None:
+    """Remove all files and add another one."""
+    part(lake, FileList([file("z")], [RemoveFile("a", ("1",))]))
+
+
+def vectors(lake: Lake) -> None:
+    """Put a deletion vector before the rows of a file."""
+    added = file("a", vector=BESIDE.id, deletion_vector=BESIDE)
+    part(lake, FileList([added], [RemoveFile("a", ("1",))]))
+
+
+def numbered_rows(lake: Lake) -> None:
+    """Add a file with row ids and tags."""
+    part(lake, FileList([file("n", base_row_id=7, row_version=2, tags={"k": "v"})]))
+
+
+KINDS: list[tuple[Callable[[Lake], None], list[str]]] = [
+    (lambda lake: lake.files("b"), ["add"]),
+    (lambda lake: lake.files(removes="a"), ["remove"]),
+    (overwrite, ["remove", "add"]),
+    (vectors, ["protocol", "remove", "add"]),
+    (numbered_rows, ["add"]),
+    (lambda lake: lake.files(apps=[AppVersion("etl", 7)]), ["txn"]),
+    (
+        lambda lake: lake.files(domains=[Domain("d", "{}", removed=False)]),
+        ["protocol", "domainMetadata"],
+    ),
+    (
+        lambda lake: lake.files(protocol=Protocol(1, 7, ["changeDataFeed"])),
+        ["protocol"],
+    ),
+    (lambda lake: lake.files(), []),
+    (lambda lake: lake.alter(published(HERE, owner="ada")), ["metaData"]),
+    (lambda lake: lake.alter(ELSEWHERE), ["protocol", "metaData"]),
+    (lambda lake: lake.alter(HERE._replace(properties=[])), ["protocol", "metaData"]),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), KINDS)
+def test_kind(change: Callable[[Lake], None], expected: list[str]) -> None:
+    """A commit has commitInfo and what it changed, and nothing else."""
+    lake = Lake(HERE)
+    lake.files("a")
+    change(lake)
+    (last,) = lake.found[2:]
+    assert [next(iter(each)) for each in actions(last)] == ["commitInfo", *expected]
+    assert stops(lake.events) == []
+
+
+def test_row_ids_and_tags() -> None:
+    """What the ledger has of row ids and tags is published, and repeated by the remove."""
+    lake = Lake()
+    numbered_rows(lake)
+    lake.files(removes="n")
+    added, removed = (action(lake.found[at], name) for at, name in ((1, "add"), (2, "remove")))
+    assert added is not None
+    assert removed is not None
+    kept = {"baseRowId": 7, "defaultRowCommitVersion": 2, "tags": {"k": "v"}}
+    assert {key: added[key] for key in kept} == kept
+    assert {key: removed[key] for key in kept} == kept
+
+
+def test_vector_beside_the_data() -> None:
+    """A log in another folder names a vector beside the data by its absolute path."""
+    here, there = (
+        Lake(BY_DAY._replace(location="/my t")),
+        Lake(ELSEWHERE._replace(location="/my t")),
+    )
+    for lake in (here, there):
+        lake.files("a")
+        vectors(lake)
+    near, far = (action(lake.found[2], "add") for lake in (here, there))
+    assert near is not None
+    assert far is not None
+    assert near["path"] == "a"
+    assert near["deletionVector"]["pathOrInlineDv"] == BESIDE.place
+    assert far["path"] == "/my%20t/a"
+    place = far["deletionVector"].pop("pathOrInlineDv")
+    assert place.startswith("file:///my%20t/ab/deletion_vector_")
+    assert far["deletionVector"]["storageType"] == "p"
+    removed = action(there.found[2], "remove")
+    assert removed is not None
+    assert removed["path"] == "/my%20t/a"
+
+
+def test_another_folder() -> None:
+    """A table that gets another folder begins a log there, with its live files."""
+    lake = Lake(HERE)
+    lake.files("ab")
+    lake.alter(ELSEWHERE)
+    lake.files("c", "a")
+    before, moved, after = lake.found[1:]
+    assert [each.folder for each in (before, moved, after)] == ["/t", "/log", "/log"]
+    assert moved.begins
+    assert moved.state is not None
+    paths = [each["add"]["path"] for each in moved.state.actions() if "add" in each]
+    assert paths == ["/t/a", "/t/b"]
+    removed, added = action(after, "remove"), action(after, "add")
+    assert removed is not None
+    assert added is not None
+    assert (removed["path"], added["path"]) == ("/t/a", "/t/c")
+
+
+def test_two_tables_in_one_commit() -> None:
+    """Both tables get a version with the position of the commit."""
+    lake = Lake()
+    other = lake.create_table(lake.session, "u", made=BY_DAY._replace(location="/u"))
+    parts = [
+        TableWrite(table, lake.head.position, (), listed(footprint(), FileList([file("x")])))
+        for table in (lake.table, other)
+    ]
+    lake.commit(lake.session, 0, *parts)
+    first, second = lake.found[-2:]
+    assert (first.name, second.name, first.position) == ("t", "u", second.position)
+    infos = [action(each, "commitInfo") for each in (first, second)]
+    assert [each and each["lakeledger"]["position"] for each in infos] == [first.position] * 2
+
+
+def test_other_tables_make_no_version() -> None:
+    """A commit to another table, and a rename of this one, leave the log as it is."""
+    lake = Lake()
+    other = lake.create_table(lake.session, "u", made=PLAIN._replace(properties=[]))
+    commit(lake, lake.session, other, ["x"])
+    lake.ask(RenameTable(*lake.asks(lake.session), 0, lake.head.position, lake.table, "renamed"))
+    lake.files("a")
+    assert [(each.name, each.version) for each in lake.found] == [("t", 0), ("renamed", 1)]
+
+
+def test_dropped_and_made_again(tmp_path: Path) -> None:
+    """The log of a dropped table stays; a new table of its name has a log in its own folder."""
+    lake = Lake(BY_DAY._replace(location=str(tmp_path / "a")))
+    lake.files("a")
+    write_logs(lake, tmp_path)
+    before = content(tmp_path / "a")
+    lake.drop_table(lake.session, lake.table)
+    lake.create_table(lake.session, "t", made=BY_DAY._replace(location=str(tmp_path / "b")))
+    write_logs(lake, tmp_path)
+    assert content(tmp_path / "a") == before
+    assert list(content(tmp_path / "b")) == [f"{0:020}.json"]
+
+
+def write_logs(lake: Lake, folder: Path) -> None:
+    """Write the versions of each folder."""
+    for name in ("a", "b"):
+        found = [each for each in lake.found if each.folder == str(folder / name)]
+        write_until_cut(LogFolder(str(folder / name)), found)
+
+
+def test_wider_again() -> None:
+    """A table notes every widening of a column, oldest first."""
+    lake = Lake(typed("smallint"))
+    for kind in ("int", "bigint"):
+        lake.alter(typed(kind))
+    metadata = action(lake.found[-1], "metaData")
+    assert metadata is not None
+    changes = (
+        '"delta.typeChanges":[{"fromType":"short","toType":"integer"},'
+        '{"fromType":"integer","toType":"long"}]'
+    )
+    assert changes in metadata["schemaString"]
