@@ -60,6 +60,7 @@ LIBRARIES: Final = {
     ),
     "fastavro": ("ledger.log.codec", "ledger.log.file_list_avro", "ledger.backup.container"),
     "duckdb": ("ledger.tables",),
+    "obstore": ("projections.delta.object_log",),
     "polars": ("ledger.tables",),
     "pyroaring": ("ledger.core.state.id_set", "ledger.tables.deletion_vectors"),
     "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),

@@ -15,7 +15,7 @@ from ledger.log.replay import Replay
 from ledger.machine.exit_codes import ExitCode
 from projections.cli.reading import known_table, reading
 from projections.delta.adopting import LogOwner
-from projections.delta.log_folder import LogFolder
+from projections.delta.object_log import log_at
 from projections.delta.table_log import WrittenLog, write_table_log
 from projections.delta.table_state import folder_of
 from projections.delta.verify import LogReport, set_aside, verify_log
@@ -47,7 +47,7 @@ def table_verify(
             if publish and found.findings:
                 wrong = len(found.findings)
                 confirm(f"publish {wrong} versions of table {row.name} anew", yes=yes)
-                for kept in set_aside(found.findings, LogFolder(folder_of(row.definition))):
+                for kept in set_aside(found.findings, log_at(folder_of(row.definition))):
                     say(f"a file that is not of this ledger is kept as {kept}")
                 write_table_log(Replay(kafka, progress), row.table)
                 found = verify_log(Replay(kafka, progress), row.table)

@@ -22,9 +22,10 @@ from ledger.log.port import Log
 from ledger.log.replay import Progress, Replay
 from ledger.reads.port import TableRow
 from ledger.sdk.column_mapping import PUBLISH, is_published
-from projections.delta.log_folder import LogFolder, local_folder
+from projections.delta.log_folder import local_folder
 from projections.delta.log_writer import Folders
 from projections.delta.metadata_action import FOLDER, Adopted
+from projections.delta.object_log import log_at
 from projections.delta.publication import Publication
 from projections.delta.table_log import WrittenLog, write_table_log
 
@@ -51,7 +52,7 @@ class LogOwner(NamedTuple):
 
     ledger: Ledger
     log: Log
-    folders: Folders = LogFolder
+    folders: Folders = log_at
     progress: Progress = nothing
 
     def adopt(self, row: TableRow) -> AdoptedTable:

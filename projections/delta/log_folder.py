@@ -8,7 +8,7 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from ledger.core.partitions.file_paths import FILE, LOCAL, decoded, parts_of
 from projections.delta.schema_json import UnpublishableError
@@ -34,7 +34,7 @@ def local_folder(folder: str) -> Path:
     scheme, authority, path = parts_of(folder)
     if scheme not in ("", FILE) or authority not in LOCAL:
         raise UnpublishableError(
-            f"the folder of a published log must be on a local disk, got {folder}"
+            f"the folder of a published log must be on a local disk or in S3, got {folder}"
         )
     if not path.startswith("/"):
         raise UnpublishableError(f"the folder of a published log must be absolute, got {folder}")
@@ -42,11 +42,51 @@ def local_folder(folder: str) -> Path:
     return plain if "%" not in path or plain.is_dir() or not scheme else Path(decoded(path))
 
 
+class LogFiles(Protocol):
+    """The files of one log, wherever they lie."""
+
+    def place(self, name: str) -> str:
+        """Return where a file is, for messages."""
+        ...
+
+    def names(self) -> list[str]:
+        """Return the names of the files in order, without those written or set aside."""
+        ...
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file, None if it is absent."""
+        ...
+
+    def has(self, name: str) -> bool:
+        """Return whether a file is there."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a file, if it is there."""
+        ...
+
+    def put(self, name: str, data: bytes) -> bool:
+        """Write a new file, whole or not at all; return False if one of that name is there."""
+        ...
+
+    def set_aside(self, name: str) -> str:
+        """Give a file a name that no reader of the log looks at, and return its place."""
+        ...
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a file in the place of the one that is there, if any."""
+        ...
+
+
 class LogFolder:
     """The folder of a log; `path` is `_delta_log` of the table."""
 
     def __init__(self, table: str) -> None:
         self.path = local_folder(table) / LOG_FOLDER
+
+    def place(self, name: str) -> str:
+        """Return where a file is, for messages."""
+        return str(self.path / name)
 
     def names(self) -> list[str]:
         """Return the names of the files in order, without those written aside."""

@@ -11,12 +11,12 @@ from typing import Final
 
 from ledger.errors import LedgerError
 from projections.delta.checkpoint_file import checkpoint_bytes, hint_bytes
-from projections.delta.log_folder import LAST_CHECKPOINT, LogFolder, checkpoint_name, version_file
+from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, checkpoint_name, version_file
 from projections.delta.publication import DeltaVersion
 
 NAMED: Final = re.compile(r"(\d{20})\.(?:json|checkpoint\..*)")
 
-Folders = Callable[[str], LogFolder]
+Folders = Callable[[str], LogFiles]
 """Returns the folder of the log of the table at a place; raises UnpublishableError."""
 
 
@@ -31,7 +31,7 @@ class DeltaLogWriter:
     once readers need it no longer.
     """
 
-    def __init__(self, folder: LogFolder, kept_ms: int = 0) -> None:
+    def __init__(self, folder: LogFiles, kept_ms: int = 0) -> None:
         self._folder = folder
         self._kept_ms = kept_ms
         self._checkpoints: list[tuple[int, int]] = []
@@ -65,9 +65,9 @@ class DeltaLogWriter:
 
     def _write_checkpoint(self, version: DeltaVersion) -> None:
         """Write the checkpoint of a version unless it is there, and then name it to readers."""
-        number, newest = version.version, hinted(self._folder)
         if version.state is None:
             return
+        number, newest = version.version, hinted(self._folder)
         name = checkpoint_name(number)
         if number > newest or not self._folder.has(name):
             actions = list(version.state.actions())
@@ -121,9 +121,9 @@ class DeltaLogWriter:
         newest = max((int(each[1]) for each in named if each is not None), default=-1)
         if newest != version.version - 1:
             raise ForeignLogError(
-                f"the log in {self._folder.path} ends with version {newest}, and adopted table "
-                f"{version.name} goes on with version {version.version}. Import the Delta table "
-                "under another name, and adopt that one"
+                f"the log in {self._folder.place('')} ends with version {newest}, and adopted "
+                f"table {version.name} goes on with version {version.version}. Import the Delta "
+                "table under another name, and adopt that one"
             )
 
     def _is_own(self, name: str, version: DeltaVersion) -> bool:
@@ -136,7 +136,7 @@ class DeltaLogWriter:
     def _foreign(self, name: str) -> ForeignLogError:
         writer = writer_of(self._folder.read(name) or b"")
         return ForeignLogError(
-            f"{self._folder.path / name} is not what this ledger publishes{writer}: another "
+            f"{self._folder.place(name)} is not what this ledger publishes{writer}: another "
             "program writes there, or another table had this folder. Publish into another folder "
             "(lakeledger.publish.folder), or remove the log that is there"
         )
@@ -163,7 +163,7 @@ def writer_of(data: bytes) -> str:
     return ""
 
 
-def oldest_kept(folder: LogFolder, version: DeltaVersion) -> int:
+def oldest_kept(folder: LogFiles, version: DeltaVersion) -> int:
     """Return the oldest version in the log of a table if readers begin there, else 0."""
     names = folder.names()
     oldest = min((int(each[:20]) for each in names if each.endswith(".json")), default=0)
@@ -173,7 +173,7 @@ def oldest_kept(folder: LogFolder, version: DeltaVersion) -> int:
     return oldest if marks_of(found) == marks_of(version.data) else 0
 
 
-def hinted(folder: LogFolder) -> int:
+def hinted(folder: LogFiles) -> int:
     """Return the version that `_last_checkpoint` names, -1 if it names none."""
     found = folder.read(LAST_CHECKPOINT)
     try:

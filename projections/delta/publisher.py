@@ -17,8 +17,8 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor, check_beginning
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Topic
-from projections.delta.log_folder import LogFolder
 from projections.delta.log_writer import Folders
+from projections.delta.object_log import log_at
 from projections.delta.publication import Publication, StoppedTable
 from projections.delta.table_log import TableLogs
 
@@ -35,7 +35,7 @@ class DeltaPublisher:
     Versions older than `retention_h` hours are deleted, with 0 none.
     """
 
-    def __init__(self, log: Log, folders: Folders = LogFolder, *, retention_h: float = 0.0) -> None:
+    def __init__(self, log: Log, folders: Folders = log_at, *, retention_h: float = 0.0) -> None:
         self._log = log
         self._publication = Publication()
         self._logs = TableLogs(folders, round(retention_h * MS_PER_HOUR))

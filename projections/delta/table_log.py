@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ledger.core.events.events import Event
-from projections.delta.log_folder import LogFolder
 from projections.delta.log_writer import DeltaLogWriter, Folders, ForeignLogError
+from projections.delta.object_log import log_at
 from projections.delta.publication import DeltaVersion, Outcome, Publication, StoppedTable
 from projections.delta.schema_json import UnpublishableError
 
@@ -19,7 +19,7 @@ class TableLogs:
         written: the number of versions that were not there before.
     """
 
-    def __init__(self, folders: Folders = LogFolder, kept_ms: int = 0) -> None:
+    def __init__(self, folders: Folders = log_at, kept_ms: int = 0) -> None:
         self._folders, self._kept_ms = folders, kept_ms
         self._writers: dict[int, DeltaLogWriter] = {}
         self.stopped: dict[int, StoppedTable] = {}
@@ -68,9 +68,7 @@ class WrittenLog(NamedTuple):
     stopped: str
 
 
-def write_table_log(
-    events: Iterable[Event], table: int, folders: Folders = LogFolder
-) -> WrittenLog:
+def write_table_log(events: Iterable[Event], table: int, folders: Folders = log_at) -> WrittenLog:
     """Write every version of one table's log that is missing; the events are those of a ledger."""
     publication, logs = Publication(), TableLogs(folders)
     for event in events:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from ledger.core.events.events import Event
-from projections.delta.log_folder import LAST_CHECKPOINT, LogFolder, version_file
+from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, version_file
 from projections.delta.log_writer import NAMED, Folders, hinted, marks_of, oldest_kept
+from projections.delta.object_log import log_at
 from projections.delta.publication import DeltaVersion, Publication, StoppedTable
 
 Finding = Literal["missing", "differs", "foreign"]
@@ -36,7 +37,7 @@ class LogReport(NamedTuple):
         return not self.findings and not self.stopped
 
 
-def verify_log(events: Iterable[Event], table: int, folders: Folders = LogFolder) -> LogReport:
+def verify_log(events: Iterable[Event], table: int, folders: Folders = log_at) -> LogReport:
     """Return how the log of a table compares with the events of a ledger, from the first on."""
     publication, compared, stopped, cleaned = Publication(), 0, "", 0
     findings: list[LogFinding] = []
@@ -58,14 +59,14 @@ def verify_log(events: Iterable[Event], table: int, folders: Folders = LogFolder
                 cleaned += 1
             elif found != outcome.data:
                 kind: Finding = "missing" if found is None else "differs"
-                findings.append(LogFinding(outcome.version, kind, str(folder.path / name)))
+                findings.append(LogFinding(outcome.version, kind, folder.place(name)))
     log = publication.logs.get(table)
     if newest is not None and log is not None and log.is_on:
         findings += above(newest, folders(newest.folder))
     return LogReport(compared, tuple(findings), stopped, cleaned)
 
 
-def above(newest: DeltaVersion, folder: LogFolder) -> Iterator[LogFinding]:
+def above(newest: DeltaVersion, folder: LogFiles) -> Iterator[LogFinding]:
     """Yield the versions above the newest one that no publisher of this ledger wrote."""
     for name in folder.names():
         named = NAMED.fullmatch(name)
@@ -73,10 +74,10 @@ def above(newest: DeltaVersion, folder: LogFolder) -> Iterator[LogFinding]:
             continue
         # A publisher may have gone on since the events were read.
         if marks_of(folder.read(name) or b"") != marks_of(newest.data):
-            yield LogFinding(int(named[1]), "foreign", str(folder.path / name))
+            yield LogFinding(int(named[1]), "foreign", folder.place(name))
 
 
-def set_aside(findings: Sequence[LogFinding], folder: LogFolder) -> list[str]:
+def set_aside(findings: Sequence[LogFinding], folder: LogFiles) -> list[str]:
     """Take the files that are not of this ledger out of a log, and return where they are now.
 
     Checkpoints from the first of them on may have what they say, so these go too.

@@ -66,7 +66,7 @@ def test_foreign_file_stops_its_table_alone(tmp_path: Path) -> None:
     assert len(content(tmp_path / "b")) == 2
 
 
-@pytest.mark.parametrize("location", ["s3://bucket/t", "relative/t"])
+@pytest.mark.parametrize("location", ["gs://bucket/t", "relative/t"])
 def test_place_that_cannot_be_written(location: str) -> None:
     """A place that is no local folder stops its table by name."""
     (stopped,) = run(Lake(BY_DAY._replace(location=location))).stopped.values()

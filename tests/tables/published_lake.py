@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
+from ledger.log.port import Log
 from ledger.sdk.column_mapping import PUBLISH, is_mapped, is_published, physical_name
 from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher
@@ -45,6 +46,13 @@ def passed_over(definition: TableDefinition) -> frozenset[str]:
     return frozenset(found)
 
 
+def publish(log: Log) -> DeltaPublisher:
+    """Return a publisher that has published up to the end of a log."""
+    publisher, stop = DeltaPublisher(log), Signal()
+    publisher.run(stop, stop.set)
+    return publisher
+
+
 class PublishedLake:
     """A ledger in memory, its publisher, and what scans showed of each published version."""
 
@@ -55,9 +63,7 @@ class PublishedLake:
 
     def publish(self) -> None:
         """Publish up to the end of the log by a new publisher."""
-        self.publisher = DeltaPublisher(self.memory.log)
-        stop = Signal()
-        self.publisher.run(stop, stop.set)
+        self.publisher = publish(self.memory.log)
 
     def note(self) -> None:
         """Note what scans show of the newest version of each published table."""

@@ -1,0 +1,138 @@
+"""The files of one published log in S3: an object is written once, whole or not at all.
+
+S3 itself refuses a new object under a name that is taken, so two publishers need no lock.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ledger.core.partitions.file_paths import parts_of
+from projections.delta.log_folder import FOREIGN, LOG_FOLDER, LogFiles, LogFolder
+from projections.delta.schema_json import UnpublishableError
+
+S3 = frozenset({"s3", "s3a", "s3n"})
+
+
+def log_at(table: str) -> LogFiles:
+    """Return the log of the table at a place; raises UnpublishableError for an unknown place."""
+    scheme, authority, path = parts_of(table)
+    return ObjectLog(authority, path) if scheme in S3 else LogFolder(table)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raise OSError if the storage refuses an access for another reason than absence."""
+    from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - as below
+
+    try:
+        yield
+    except (FileNotFoundError, AlreadyExistsError):
+        raise
+    except BaseError as problem:
+        raise OSError(
+            f"S3 refused an access: {problem}. Check rights, login, region and endpoint"
+        ) from problem
+
+
+class ObjectLog:
+    """The objects of a log, below `_delta_log` of the table at a path of a bucket."""
+
+    def __init__(self, bucket: str, path: str) -> None:
+        self._folder = f"{path.strip('/')}/{LOG_FOLDER}".lstrip("/")
+        self._bucket = bucket
+        self._store = s3_store(bucket, self._folder)
+
+    def place(self, name: str) -> str:
+        """Return where a file is, for messages."""
+        return f"s3://{self._bucket}/{self._folder}/{name}".rstrip("/")
+
+    def names(self) -> list[str]:
+        """Return the names of the objects in order, without those set aside."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        with refusals():
+            found = [each["path"] for page in obstore.list(self._store) for each in page]
+        return sorted(each for each in found if "/" not in each and not each.startswith("."))
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of an object, None if it is absent."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        try:
+            with refusals():
+                return bytes(obstore.get(self._store, name).bytes())
+        except FileNotFoundError:
+            return None
+
+    def has(self, name: str) -> bool:
+        """Return whether an object is there."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        try:
+            with refusals():
+                obstore.head(self._store, name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def delete(self, name: str) -> None:
+        """Delete an object, if it is there."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        with refusals():
+            obstore.delete(self._store, name)
+
+    def put(self, name: str, data: bytes) -> bool:
+        """Write a new object; return False if one of that name is there."""
+        import obstore  # noqa: PLC0415 - an extra
+        from obstore.exceptions import AlreadyExistsError  # noqa: PLC0415 - an extra
+
+        try:
+            with refusals():
+                obstore.put(self._store, name, data, mode="create")
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def set_aside(self, name: str) -> str:
+        """Give an object a name that no reader of the log looks at, and return its place."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        kept = f".{name}{FOREIGN}"
+        with refusals():
+            obstore.rename(self._store, name, kept)
+        return self.place(kept)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write an object in the place of the one that is there, if any."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        with refusals():
+            obstore.put(self._store, name, data)
+
+
+def s3_store(bucket: str, prefix: str) -> Any:
+    """Return the objects of a bucket below a prefix, with the settings of AWS' own tools.
+
+    Raises UnpublishableError without the extra.
+    """
+    try:
+        from obstore.store import S3Store  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise UnpublishableError(
+            "a published log in S3 needs pip install 'lakeledger[s3]' where the publisher runs"
+        ) from error
+    variables = os.environ
+    endpoint = variables.get("AWS_ENDPOINT_URL_S3") or variables.get("AWS_ENDPOINT_URL") or ""
+    region = variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION") or "us-east-1"
+    if not endpoint:
+        return S3Store(bucket, prefix=prefix, region=region)
+    return S3Store(
+        bucket,
+        prefix=prefix,
+        region=region,
+        endpoint=endpoint,
+        client_options={"allow_http": endpoint.startswith("http://")},
+    )
