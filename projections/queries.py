@@ -6,7 +6,7 @@ Every public call first catches up with the writer, so it answers from the newes
 from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
@@ -47,7 +47,6 @@ from ledger.reads.port import (
 )
 from ledger.reads.turns import in_time, in_turn, wait_for
 from ledger.reads.whole_numbers import whole, whole_or_none
-from projections.cache.reads import MetadataCache
 from projections.reads import (
     conflict_lookups,
     file_changes,
@@ -59,6 +58,9 @@ from projections.reads import (
 )
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
+
+if TYPE_CHECKING:
+    from projections.cache.reads import MetadataCache
 
 # A server has several readers, each with entries of its own.
 METADATA_BYTES_MAX: Final = 32 << 20
@@ -318,6 +320,8 @@ class StoreReads(Reads):
     @in_turn
     def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[MetadataAnswer]:
         if self._metadata is None:
+            from projections.cache.reads import MetadataCache  # noqa: PLC0415 - for metadata only
+
             self._metadata = MetadataCache.over(self._rows, bytes_max=METADATA_BYTES_MAX)
         try:
             return self._metadata.metadata(reads, bounds)

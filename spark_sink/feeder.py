@@ -15,13 +15,13 @@ from pathlib import Path
 from threading import Condition
 from threading import Event as Signal
 
-import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ledger.config.settings import CHECKPOINT_S
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.port import Record, Topic
+from ledger.log_lines import LogLines
 from projections.fold.aging import AgingCheckpoint
 from projections.fold.fold import Fed, Fold
 from spark_sink.session import needing_jvm
@@ -39,7 +39,7 @@ GROUP = "lakeledger-feeder"
 # ms, with 1 ms 110 (load 3).
 FETCH_WAIT_MS = "1"
 
-log_lines = structlog.get_logger("lakeledger.feeder")
+log_lines = LogLines("lakeledger.feeder")
 
 
 class Feeder:

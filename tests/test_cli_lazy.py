@@ -1,5 +1,6 @@
 """Commands that are loaded when they are run: help knows all, and a start loads none."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,15 +14,50 @@ from ledger.cli.lazy import Later
 from ledger.cli.root import whole_app
 from ledger.errors import SettingsError
 from projections.cli import tables
+from projections.store.rocks_store import RocksStore
+from tests.command_line import ROOT
+from tests.projections.followed import Followed
 
 # What takes most of the time in which a command starts.
 HEAVY = ("structlog", "pydantic", "fastavro", "confluent_kafka", "rocksdict", "rich", "msgspec")
+# What these commands need for no answer, and what took most of their time.
+UNUSED = (
+    "structlog",
+    "fastavro",
+    "urllib3",
+    "starlette",
+    "prometheus_client",
+    "rich.console",
+    "duckdb",
+)
+UNUSED_OF_US = ("ledger.client", "ledger.log.replay", "ledger.core.decide.decide")
 START = """
 import sys
 from ledger.cli.root import whole_app
 whole_app()
 print(*sorted(set(sys.argv[1:]) & set(sys.modules)))
 """
+RUN = """
+import sys
+from ledger.cli.root import main
+command, unused = sys.argv[1].split(), sys.argv[2:]
+sys.argv[1:] = command
+try:
+    main()
+except SystemExit:
+    print("loaded:", *sorted(set(unused) & set(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the rows of a ledger with a table."""
+    folder = tmp_path_factory.mktemp("rows") / "store"
+    with RocksStore.open(folder) as store:
+        followed = Followed(store)
+        followed.create_table(followed.open_session(), "flights")
+        followed.follow()
+    return folder
 
 
 def later_ones(group: Any) -> Iterator[Later]:
@@ -72,3 +108,31 @@ def test_nothing_is_loaded_at_the_start() -> None:
         [sys.executable, "-c", START, *HEAVY], capture_output=True, text=True, check=True
     )
     assert done.stdout == "\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "unused"),
+    [
+        ("--help", tuple(each for each in HEAVY if each != "rich")),
+        ("status", (*UNUSED, *UNUSED_OF_US, "confluent_kafka", "rocksdict")),
+        ("table list", (*UNUSED, *UNUSED_OF_US, "confluent_kafka")),
+    ],
+)
+def test_a_command_loads_what_it_uses(
+    rows: Path, tmp_path: Path, command: str, unused: tuple[str, ...]
+) -> None:
+    """A command that looks at rows loads no client, and no command loads what it does not use."""
+    nowhere = {"LAKELEDGER_HOME": str(tmp_path / "nothing")}
+    near = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:1", "LAKELEDGER_LEDGER": "demo"}
+    near["LAKELEDGER_STORE"] = str(rows)
+    where = near if command == "table list" else nowhere
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, command, *unused],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **where},
+    )
+    assert done.stderr.splitlines()[-1] == "loaded:"
+    assert "Traceback" not in done.stderr
+    assert ("flights" in done.stdout) == (command == "table list")

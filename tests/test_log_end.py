@@ -1,7 +1,7 @@
 """The end of a log is told in positions, also where records do not count."""
 
+from ledger.log.log_end import last_position
 from ledger.log.memory import MemoryLog
-from ledger.log.replay import last_position
 from tests.driver import Driver
 
 

@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from ledger.backup.errors import BackupDamagedError
 from ledger.backup.place import BackupPlace
-from ledger.core.acceptance import LogHead
-from ledger.core.evolve.form import head_form, head_from
+from ledger.core.acceptance import LogHead, head_form, head_from
 from ledger.errors import IncompatibleError
 
 NAME: Final = "backup.json"

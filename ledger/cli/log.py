@@ -8,7 +8,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
 from ledger.cli.failures import Stopped
-from ledger.cli.options import NameOption, number_option
+from ledger.cli.options import AWAY_S, NameOption, number_option
 from ledger.cli.streams import is_read
 from ledger.cli.watch import condition, line_of, shown_line, watch
 from ledger.clock import time_text
@@ -17,13 +17,13 @@ from ledger.core.commands import LEVELS, IsolationLevel
 from ledger.core.decide.whatif import Redecided
 from ledger.core.state.traits import LEVEL_OF
 from ledger.errors import LogUnavailableError, SettingsError
+from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic
-from ledger.log.replay import last_position, verify, what_if
+from ledger.log.replay import verify, what_if
 from ledger.machine.exit_codes import ExitCode
 from ledger.sdk.tail import read_genesis
 
 GENESIS_WAIT_S = 10.0
-AWAY_S = 2.0
 
 log = typer.Typer(no_args_is_help=True)
 

@@ -9,6 +9,8 @@ from ledger.cli.failures import Stopped
 from ledger.core.limits import NUMBER_MAX
 from ledger.machine.exit_codes import ExitCode
 
+AWAY_S: Final = 2.0
+"""How soon a broker that does not answer counts as away."""
 CONFIGURED: Final = ""
 """The default of an option whose value comes from the settings."""
 

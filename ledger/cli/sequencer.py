@@ -5,7 +5,6 @@ import socket
 from threading import Event as Signal
 from typing import Annotated
 
-import structlog
 import typer
 
 from ledger.cli.answers import FailureOption, Output, OutputOption, answer, say
@@ -19,11 +18,12 @@ from ledger.cli.options import (
     WithParentOption,
 )
 from ledger.cli.roles import run_role
+from ledger.log_lines import LogLines
 from ledger.machine.exit_codes import is_debugged
 from ledger.machine.process import freeze_recovered, interruptible
 
 COPIES_MAX = 2**15 - 1  # Kafka's own bound.
-log_lines = structlog.get_logger("lakeledger.cli")
+log_lines = LogLines("lakeledger.cli")
 
 
 def init(

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import structlog
-
 from ledger.config.layers import path_of
 from ledger.config.private import is_read_by_others
 from ledger.errors import SettingsError
+from ledger.log_lines import LogLines, is_set_up
 
 COMMENTS = ("#", "!")
 
@@ -46,8 +45,8 @@ def client_settings(path: Path | None, setting: str = "client_config") -> Mappin
 def warn_of(file: str, setting: str) -> None:
     """Warn once that other users may read a file with a password."""
     said = f"{setting} is {file}, which users other than its owner can read; do: chmod 600 {file}"
-    if structlog.is_configured():
-        structlog.get_logger("lakeledger.config").warning("a secret may be read", why=said)
+    if is_set_up():
+        LogLines("lakeledger.config").warning("a secret may be read", why=said)
     else:
         warnings.warn(said, stacklevel=2)
 

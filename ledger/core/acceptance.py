@@ -16,9 +16,11 @@ Two cases cannot come about in this way: the right position with a wrong chain, 
 the current one without its `Fenced`. Both mean damaged or rewritten bytes, and the reader stops.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
+from typing import Any
 
 from ledger.core.events.events import Control
 from ledger.errors import LogDamagedError
@@ -141,3 +143,14 @@ def placed(head: LogHead, control: Control) -> Control:
     if (control.position, control.chain, control.cmd) == place:
         return control
     return control._replace(position=head.position, chain=head.chain, cmd=head.last_cmd)
+
+
+def head_form(head: LogHead) -> list[int | str]:
+    """Return the form of a log head."""
+    return [head.epoch, head.position, head.chain.hex(), head.last_cmd, head.before.hex()]
+
+
+def head_from(form: Sequence[Any]) -> LogHead:
+    """Return the log head of a form."""
+    epoch, position, chain, last_cmd, before = form
+    return LogHead(epoch, position, bytes.fromhex(chain), last_cmd, bytes.fromhex(before))

@@ -13,17 +13,16 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
-from ledger.core.acceptance import LogHead
-from ledger.core.evolve.form import head_form, head_from, state_form, state_from
+from ledger.core.acceptance import LogHead, head_form, head_from
 from ledger.core.limits import CHECKPOINT_CHUNK_BYTES
-from ledger.core.state.domain import DomainState
 from ledger.errors import IncompatibleError
 from ledger.log.port import Log, LogWriter, Topic, records_between
 from ledger.version import READER_VERSION
+
+if TYPE_CHECKING:
+    from ledger.core.state.domain import DomainState
 
 READ_S = 5.0
 FORMAT = 3
@@ -50,7 +49,7 @@ KEPT = 2
 class Checkpoint(NamedTuple):
     """A state, its log head, and the offset of the next record in events."""
 
-    state: DomainState
+    state: "DomainState"
     head: LogHead
     offset: int
 
@@ -62,8 +61,12 @@ class Written(NamedTuple):
     chunks: int
 
 
-def dump(state: DomainState, head: LogHead, offset: int) -> bytes:
+def dump(state: "DomainState", head: LogHead, offset: int) -> bytes:
     """Return the canonical bytes of a checkpoint."""
+    import msgspec  # noqa: PLC0415 - most programs read only the head of a checkpoint
+
+    from ledger.core.evolve.form import state_form  # noqa: PLC0415
+
     form = {
         "format": FORMAT,
         "reader": READER_VERSION,
@@ -78,6 +81,10 @@ def load(data: bytes) -> Checkpoint:
 
     Raises IncompatibleError for another format, and for the state of a later reader version.
     """
+    import msgspec  # noqa: PLC0415 - most programs read only the head of a checkpoint
+
+    from ledger.core.evolve.form import state_from  # noqa: PLC0415
+
     with uncollected():
         form = msgspec.json.decode(data)
         if form.get("format") not in FORMATS_READ:
@@ -105,7 +112,7 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def digest(state: DomainState, head: LogHead) -> str:
+def digest(state: "DomainState", head: LogHead) -> str:
     """Return a digest that is equal iff state and head are."""
     return sha256(dump(state, head, 0)).hexdigest()
 

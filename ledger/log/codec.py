@@ -9,9 +9,8 @@ which can be read without the rest.
 import struct
 from collections.abc import Callable
 from io import BytesIO
+from types import ModuleType
 from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_hints
-
-from fastavro import parse_schema, schemaless_reader
 
 from ledger.core import commands
 from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, NO_CHAIN, RecordKind, next_chain
@@ -33,7 +32,6 @@ Row = tuple[Any, ...]
 
 # fastavro's type says "any message"; a record is returned as the dict of its fields.
 ReadFields = Callable[[BytesIO, Any, None], dict[str, Any]]
-read_fields: Final = cast("ReadFields", schemaless_reader)
 
 
 class UnreadableError(Exception):
@@ -43,12 +41,13 @@ class UnreadableError(Exception):
 class Shape(NamedTuple):
     """The encoding of one type: its header, its Avro schema, and the fields with nested records.
 
-    `schema` reads everything after the header. `write` encodes the type's own fields. The control
-    fields of an event come before them: the chain, and then longs.
+    `read` reads everything after the header by `schema`. `write` encodes the type's own fields. The
+    control fields of an event come before them: the chain, and then longs.
     """
 
     header: bytes
     schema: Any
+    read: ReadFields
     write: Write
     make: Callable[..., Any]
     inward: tuple[tuple[int, Convert], ...]
@@ -112,8 +111,10 @@ def optional(convert: Convert) -> Convert:
     return lambda row: None if row is None else convert(row)
 
 
-def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) -> Shape:
+def shape_of(name: str, header: bytes, kind: type, leading: tuple[str, ...]) -> Shape:
     """Return the shape of a type; `leading` names the control fields before its own."""
+    from fastavro import parse_schema, schemaless_reader  # noqa: PLC0415 - loaded with the first schema
+
     whole = coding_schema(name)
     names = leading + cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
     assert [field["name"] for field in whole["fields"]] == list(names), f"{name}.avsc differs"
@@ -121,8 +122,9 @@ def shape_of(name: str, schema_id: int, kind: type, leading: tuple[str, ...]) ->
     schema = cast("dict[str, Any]", parse_schema(whole))
     write = row_writer({**schema, "fields": schema["fields"][len(leading) :]})
     return Shape(
-        HEADER.pack(MAGIC, schema_id),
+        header,
         schema,
+        cast("ReadFields", schemaless_reader),
         packing(write) if DEFINITION in names else write,
         kind,
         tuple((len(leading) + at, convert) for at, convert in conversions(kind)),
@@ -134,29 +136,41 @@ def packing(write: Write) -> Write:
     return lambda row: write(row._replace(definition=packed(row.definition)))
 
 
-def load_shapes() -> tuple[dict[type, Shape], dict[bytes, Shape], dict[bytes, Shape]]:
-    """Return the shapes by type, the shapes of events by header, and the same for commands."""
-    by_type: dict[type, Shape] = {}
-    of_events: dict[bytes, Shape] = {}
-    of_commands: dict[bytes, Shape] = {}
-    for name, schema_id in schema_ids().items():
-        is_event = schema_id in EVENT_IDS
-        if not is_event and schema_id not in COMMAND_IDS:
-            continue
-        kind = getattr(events if is_event else commands, name)
-        shape = shape_of(name, schema_id, kind, Control._fields if is_event else ())
-        by_type[kind] = shape
-        (of_events if is_event else of_commands)[shape.header] = shape
-    return by_type, of_events, of_commands
+def kinds_by_header(module: ModuleType, ids: range) -> dict[bytes, type]:
+    """Return the types of a module whose schema ids are in a range, by their header."""
+    return {
+        HEADER.pack(MAGIC, schema_id): getattr(module, name)
+        for name, schema_id in schema_ids().items()
+        if schema_id in ids
+    }
 
 
-SHAPES, EVENTS, COMMANDS = load_shapes()
+EVENTS: Final = kinds_by_header(events, EVENT_IDS)
+COMMANDS: Final = kinds_by_header(commands, COMMAND_IDS)
+HEADER_OF: Final = {kind: header for header, kind in (EVENTS | COMMANDS).items()}
+"""The header of each type of event and command."""
+
+
+class Shapes(dict[type, Shape]):
+    """The shapes by type; a schema is parsed at the first use of its type.
+
+    Parsing all of them takes longer than most commands run.
+    """
+
+    def __missing__(self, kind: type) -> Shape:
+        header = HEADER_OF[kind]
+        leading = Control._fields if header in EVENTS else ()
+        shape = self[kind] = shape_of(kind.__name__, header, kind, leading)
+        return shape
+
+
+SHAPES: Final = Shapes()
 KINDS: Final = {
     events.Fenced: RecordKind.FENCED,
     events.CommandsMoved: RecordKind.COMMANDS_MOVED,
     events.LogCut: RecordKind.LOG_CUT,
 }
-SPECIAL: Final = {SHAPES[kind].header: role for kind, role in KINDS.items()}
+SPECIAL: Final = {HEADER_OF[kind]: role for kind, role in KINDS.items()}
 
 
 def read_framed(shape: Shape, framed: bytes) -> list[Any]:
@@ -164,7 +178,7 @@ def read_framed(shape: Shape, framed: bytes) -> list[Any]:
     body = BytesIO(framed)
     body.seek(HEADER.size)
     try:
-        values = [*read_fields(body, shape.schema, None).values()]
+        values = [*shape.read(body, shape.schema, None).values()]
     except Exception as error:
         name = shape.make.__name__
         raise UnreadableError(f"{len(framed)} bytes are no {name}: {error!r}") from error
@@ -194,11 +208,11 @@ def encode_command(command: Command) -> bytes:
 
 def decode_command(framed: bytes) -> Command:
     """Return the command, or `Unreadable` for bytes that cannot be decoded; never raises."""
-    shape = COMMANDS.get(framed[: HEADER.size])
+    kind = COMMANDS.get(framed[: HEADER.size])
     try:
-        if shape is None:
+        if kind is None:
             return unreadable(framed, f"schema {schema_id_of(framed)} is no known command")
-        command: Command = shape.make(*read_framed(shape, framed))
+        command: Command = kind(*read_framed(SHAPES[kind], framed))
     except UnreadableError as error:
         return unreadable(framed, str(error))
     return command
@@ -250,15 +264,15 @@ def decode_event(framed: bytes) -> Event:
 
     Raises UnreadableError for damaged bytes, IncompatibleError for a type of a later version.
     """
-    shape = EVENTS.get(framed[: HEADER.size])
-    if shape is None:
+    kind = EVENTS.get(framed[: HEADER.size])
+    if kind is None:
         control, _ = read_control(framed)
         raise IncompatibleError(
             f"the event at position {control.position} has schema {schema_id_of(framed)}, which "
             "this version does not know; update this reader"
         )
-    values = read_framed(shape, framed)
-    return Event(Control(*values[:CONTROL_FIELDS]), shape.make(*values[CONTROL_FIELDS:]))
+    values = read_framed(SHAPES[kind], framed)
+    return Event(Control(*values[:CONTROL_FIELDS]), kind(*values[CONTROL_FIELDS:]))
 
 
 def record_kind(framed: bytes) -> RecordKind:

@@ -12,8 +12,6 @@ from io import BytesIO
 from operator import call
 from typing import Any, Final, NamedTuple, cast
 
-from fastavro import parse_schema, schemaless_reader
-
 from ledger.core.limits import LIST_BYTES_MAX
 from ledger.core.partitions.names import Values
 from ledger.log.avro_rows import Write, field_writers, long_bytes, string_bytes
@@ -27,17 +25,11 @@ DEFLATED: Final = HEADER.pack(1, SCHEMA_ID)
 DEFLATE_FROM_BYTES: Final = 512
 RAW: Final = -zlib.MAX_WBITS
 
-SCHEMA: Final = cast("dict[str, Any]", parse_schema(coding_schema("FileList")))
 # fastavro's type says "any message"; a record is returned as the dict of its fields.
 ReadFields = Callable[[BytesIO, Any, None], dict[str, Any]]
-read_fields: Final = cast("ReadFields", schemaless_reader)
 
 Row = tuple[Any, ...]
 NO_VECTOR: Final = ("", *NO_EXTRAS)
-NAMED: Final[dict[str, Write]] = {}
-LISTS: Final = SCHEMA["fields"]
-ADD_WRITERS: Final = field_writers(LISTS[0]["type"]["items"], NAMED)
-REMOVE_WRITERS: Final = field_writers(LISTS[1]["type"]["items"], NAMED)
 PARTITION: Final = 1
 
 
@@ -49,10 +41,30 @@ class ListedRows(NamedTuple):
     info: str
 
 
+class ListCoders(NamedTuple):
+    """What writes and reads the form of a list, made at the first use."""
+
+    schema: dict[str, Any]
+    read: ReadFields
+    adds: tuple[Write, ...]
+    removes: tuple[Write, ...]
+
+
+@cache
+def coders() -> ListCoders:
+    """Return what writes and reads lists."""
+    from fastavro import parse_schema, schemaless_reader  # noqa: PLC0415 - slow to load
+
+    schema = cast("dict[str, Any]", parse_schema(coding_schema("FileList")))
+    named: dict[str, Write] = {}
+    adds, removes = (field_writers(each["type"]["items"], named) for each in schema["fields"][:2])
+    return ListCoders(schema, cast("ReadFields", schemaless_reader), adds, removes)
+
+
 def encode(adds: Sequence[Row], removes: Sequence[Row], info: str) -> bytes:
     """Return the form of a list; raises ValueError or TypeError for what no reader takes."""
-    added = array_bytes(ADD_WRITERS, adds)
-    removed = array_bytes(REMOVE_WRITERS, removes)
+    added = array_bytes(coders().adds, adds)
+    removed = array_bytes(coders().removes, removes)
     body = added + removed + string_bytes(info)
     if len(body) >= LIST_BYTES_MAX:
         raise ValueError(
@@ -87,7 +99,7 @@ def decode(data: bytes) -> ListedRows:
     body = body_of(data)
     stream = BytesIO(body)
     try:
-        fields = read_fields(stream, SCHEMA, None)
+        fields = coders().read(stream, coders().schema, None)
     except Exception as error:
         raise ValueError(f"they do not fit the schema: {error!r}") from error
     if stream.tell() != len(body):

@@ -1,13 +1,11 @@
 """Replay: the accepted events of a log from its beginning to its present end.
 
 `verify` checks accept rule, chain and fold of every record. `what_if` judges each commit again at
-another isolation level. Readers of the present state follow the log from a checkpoint instead;
-`last_position` returns the position of its end.
+another isolation level. Readers of the present state follow the log from a checkpoint instead.
 """
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import closing
 from typing import NamedTuple
 
 from ledger.core.acceptance import LogHead, Verdict
@@ -16,11 +14,11 @@ from ledger.core.decide.whatif import Redecided, redecide
 from ledger.core.events.events import Event
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
-from ledger.errors import LogDamagedError, LogUnavailableError
+from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor, check_beginning
 from ledger.log.beginning import check_not_lost
-from ledger.log.checkpoints import digest, read_newest_head
+from ledger.log.checkpoints import digest
 from ledger.log.port import PATIENCE_S, READ_MAX, Log, LogReader, Record, Topic
 
 Progress = Callable[[int, int], None]
@@ -92,29 +90,6 @@ def read_batch(
             f"no record can be read from offset {reader.next_offset()} on, the end is {end}",
         )
     return records
-
-
-def last_position(log: Log, domain: int) -> int:
-    """Return the position of the last event in the log at the time of the call, 0 without events.
-
-    The end offset is not enough, since some records may not count, so the log is read from the
-    newest checkpoint on. Raises as every reader does, and LogUnavailableError if the broker is
-    unreachable.
-    """
-    head, offset = read_newest_head(log, domain) or (LogHead(), 0)
-    end = log.ends(Topic.EVENTS)[1]
-    batches = BatchAcceptor(log, Acceptor(head), offset)
-    with closing(batches.open()) as reader:
-        while (next_offset := reader.next_offset()) < end:
-            records = reader.read(READ_MAX, PATIENCE_S)
-            for _ in batches.controls(records):
-                pass
-            if reader.next_offset() == next_offset:
-                raise LogUnavailableError(
-                    f"the record at offset {next_offset} did not come within {PATIENCE_S:.0f} s; "
-                    "see whether the broker runs"
-                )
-    return head.position
 
 
 class VerifiedLog(NamedTuple):

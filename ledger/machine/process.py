@@ -15,11 +15,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Event as Signal
 
-import structlog
-
 from ledger.errors import LedgerError, RoleEndedError
+from ledger.log_lines import LogLines, set_up_at_first
 from ledger.machine.exit_codes import FINAL, ExitCode, exit_code
 
 __all__ = [
@@ -45,11 +45,17 @@ ORPHAN_S = 5.0
 STOPPING = frozenset({signal.SIGTERM, signal.SIGINT})
 TELL_STACKS = signal.SIGUSR1
 
-log_lines = structlog.get_logger("lakeledger.process")
+log_lines = LogLines("lakeledger.process")
 
 
 def set_up_logging(*, debug: bool = False) -> None:
     """Log one line per event to stderr: for people on a terminal, as JSON elsewhere."""
+    set_up_at_first(partial(_set_up_logging, debug=debug))
+
+
+def _set_up_logging(*, debug: bool) -> None:
+    import structlog  # noqa: PLC0415 - loaded at the first line
+
     renderers: list[structlog.typing.Processor] = (
         [structlog.dev.ConsoleRenderer()]
         if sys.stderr.isatty()

@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event as Signal
 
-import structlog
-
+from ledger.log_lines import LogLines
 from ledger.machine.exit_codes import FINAL, ExitCode
 from ledger.machine.process import TELL_STACKS
 
@@ -26,7 +25,7 @@ STOP_S = 20.0
 TELLS_S = 2.0
 LEDGER = (sys.executable, "-m", "ledger")
 
-log_lines = structlog.get_logger("lakeledger.supervisor")
+log_lines = LogLines("lakeledger.supervisor")
 
 
 @dataclass(slots=True)

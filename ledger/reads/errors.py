@@ -21,11 +21,6 @@ PLAIN: Final = (int, str)
 SHOWN_CHARS: Final = 80
 
 
-def is_number(number: int) -> bool:
-    """Return whether this can be a position, version or id; 0 is before the first, or no id."""
-    return 0 <= number <= NUMBER_MAX
-
-
 def check_number(name: str, number: int) -> None:
     """Raise ValueError for an impossible position, version or id, TypeError for no number."""
     plain = number if type(number) is int else whole(name, number)

@@ -37,8 +37,6 @@ CONNECTIONS: Final = 32
 CONNECT_S: Final = 5.0
 # urllib3 does not take less for a time-out.
 LEAST_S: Final = 0.001
-# The most rows of one question; a longer listing is requested in pages.
-ROWS_MAX: Final = 100_000
 # The longest wait of one question at the server; a longer wait is requested in parts.
 WAIT_MAX_MS: Final = 10_000
 # Pauses before a question is repeated; the first is 0, as a kept connection may have been closed.

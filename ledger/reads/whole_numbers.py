@@ -3,6 +3,7 @@
 The entry points of read models and the SDK turn them into ints, so no later code checks types.
 """
 
+import re
 from operator import index
 from typing import Final, SupportsIndex
 
@@ -10,6 +11,16 @@ from ledger.core.limits import NUMBER_MAX
 
 # The name of the most rows wanted: below 0 some readers would return all rows.
 LIMIT: Final = "limit"
+# The most rows of one question; a longer listing is requested in pages.
+ROWS_MAX: Final = 100_000
+DIGITS: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
+
+
+def number_of(text: str) -> int | None:
+    """Return the position, version or id in a text, None if the text is not one."""
+    # Checked first: Python refuses to convert thousands of digits.
+    found = int(text) if DIGITS.fullmatch(text) is not None else None
+    return found if found is not None and found <= NUMBER_MAX else None
 
 
 def whole(name: str, number: SupportsIndex) -> int:

@@ -7,9 +7,9 @@ with the reason, instead of work that no reader will ever see.
 from typing import Final
 
 from ledger.core.events.events import Event, SessionClosed, TxnAborted, TxnsExpired
-from ledger.log.codec import SHAPES
+from ledger.log.codec import HEADER_OF
 
-HEADERS: Final = {SHAPES[kind].header for kind in (TxnAborted, TxnsExpired, SessionClosed)}
+HEADERS: Final = {HEADER_OF[kind] for kind in (TxnAborted, TxnsExpired, SessionClosed)}
 """The beginnings of records that may end a txn."""
 
 
@@ -35,7 +35,7 @@ class Endings:
         """Return whether a record with this header, about `txn` or several, may end one."""
         if header not in HEADERS or not self._watched:
             return False
-        return txn in self._watched or header != SHAPES[TxnAborted].header
+        return txn in self._watched or header != HEADER_OF[TxnAborted]
 
     def take(self, event: Event) -> None:
         """Note the txns that an event ended."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from ledger.core.events.events import (
     CommandRepeated,
@@ -18,11 +18,12 @@ from ledger.core.events.events import (
     TxnAborted,
     TxnCommitted,
 )
-from ledger.core.evolve.evolve import answered
 from ledger.reads.errors import check_number
 from ledger.reads.html import table_of
 from ledger.reads.port import OutcomeRow, Reached
-from ledger.sdk.session import CommandAnswer
+
+if TYPE_CHECKING:
+    from ledger.sdk.session import CommandAnswer
 
 TOKEN: Final = re.compile(r"([^:]+):([0-9]+):([0-9]+)(?::([0-9a-f]{16}))?", re.ASCII)
 ALREADY_APPLIED: Final = "already_applied"
@@ -128,7 +129,7 @@ class Receipt:
         return table_of(f"{title}{state}{end}", ("table", "write id", "version"), rows)
 
 
-def receipt_of(answer: CommandAnswer, origin: Token) -> Receipt:
+def receipt_of(answer: "CommandAnswer", origin: Token) -> Receipt:
     """Return the receipt of an answer; `origin` is any token of the same domain."""
     control, body, is_repeat = answer
     txn, position, is_skipped = control.txn, control.position, False
@@ -180,6 +181,8 @@ class Outcome:
     @classmethod
     def of_event(cls, event: Event) -> Self:
         """Return the outcome of an answer seen in the log."""
+        from ledger.core.evolve.evolve import answered  # noqa: PLC0415 - loads the whole state
+
         control, body = event
         position, answer, first, size = answered(control, body)
         return cls(control.session, control.n, control.position, answer, position, first, size)

@@ -21,11 +21,14 @@ from ledger.core.events.events import Body, CommandRefused, CommandRepeated, Con
 from ledger.core.limits import WINDOW
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
+from ledger.log_lines import LogLines
 from ledger.sdk.channel import Channel
 from ledger.sdk.endings import Endings
 from ledger.sdk.exchange import Times, exchange
 from ledger.sdk.silence import Silence
 from ledger.sdk.tail import Asker, Awaited
+
+log_lines = LogLines("lakeledger.session")
 
 UNNUMBERED: Final = (0, 0, 0)
 """Session, number and last time of a command before `Session.ask` fills them in."""
@@ -291,7 +294,4 @@ class ClientSession:
 
 def tell(session: int, error: Exception) -> None:
     """Write a line of log about a beat that could not be sent."""
-    import structlog  # noqa: PLC0415 - seldom needed, and a client is to load little
-
-    log_lines = structlog.get_logger("lakeledger.session")
     log_lines.warning("no beat", session=session, error=type(error).__name__, why=str(error))

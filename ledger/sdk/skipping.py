@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 from ledger.core.commands import AppVersion
 from ledger.errors import LedgerError
+from ledger.log_lines import LogLines
 from ledger.reads.port import Reads
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.view import View
+
+log_lines = LogLines("lakeledger.apps")
 
 AHEAD_MIN = 2
 """A batch this many versions below the recorded one was not the application's last."""
@@ -77,10 +80,8 @@ def recorded_by(view: View, app: AppVersion, tables: Iterable[int]) -> Recorded:
 
 def warn(receipt: Receipt, found: Sequence[Recorded], note: str) -> None:
     """Log a batch that was skipped."""
-    import structlog  # noqa: PLC0415 - seldom needed, and a client is to load little
-
     first = found[0]
-    structlog.get_logger("lakeledger.apps").warning(
+    log_lines.warning(
         "batch skipped",
         application=first.app.app,
         version=first.app.version,

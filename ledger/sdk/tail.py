@@ -37,7 +37,7 @@ from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor, check_beginning, check_topic
 from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import read_newest_head
-from ledger.log.codec import SHAPES
+from ledger.log.codec import HEADER_OF
 from ledger.log.port import Log, LogReader, Topic
 from ledger.sdk.endings import Endings
 
@@ -47,8 +47,8 @@ AWAY_PAUSE_S = 0.2
 HEAR_WAIT_S: Final = 1.0
 HEAR_PAUSE_S: Final = 0.001
 # The schema id before the chain gives the type of a record without decoding it.
-OPENINGS: Final = {SHAPES[kind].header for kind in (SessionOpened, CommandRepeated, CommandRefused)}
-REDEFINITIONS: Final = {SHAPES[kind].header for kind in (TableAltered, TableRenamed, TableDropped)}
+OPENINGS: Final = {HEADER_OF[kind] for kind in (SessionOpened, CommandRepeated, CommandRefused)}
+REDEFINITIONS: Final = {HEADER_OF[kind] for kind in (TableAltered, TableRenamed, TableDropped)}
 
 Asker = tuple[int, int]
 """The session and its number of the command, (0, 0) = not a command of a session."""

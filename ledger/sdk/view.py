@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from operator import index, xor
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ledger.config.address import Address
 from ledger.core.events.events import Control, TxnOpened
@@ -22,8 +22,10 @@ from ledger.log.port import Log
 from ledger.reads.errors import check_number, unknown_object
 from ledger.reads.metadata import Bounds, Metadata, Read
 from ledger.reads.port import Identity, Reached, Reads
-from ledger.sdk.channel import Channel
 from ledger.sdk.receipt import Token
+
+if TYPE_CHECKING:
+    from ledger.sdk.channel import Channel
 
 READS_GROUP: Final = "lakeledger.reads"
 LOG_READS_GROUP: Final = "lakeledger.log_reads"
@@ -41,7 +43,7 @@ class View:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: "Channel",
         origin: Token,
         open_reads: Callable[[], Reads],
         timeout_s: float,

@@ -9,8 +9,6 @@ long, the leader pauses for it.
 from collections.abc import Mapping
 from typing import Final
 
-import structlog
-
 from ledger.clock import Clock
 from ledger.config.settings import SequencerSettings
 from ledger.core.invariants import assert_invariants
@@ -18,6 +16,7 @@ from ledger.core.limits import CHECKPOINT_CHUNK_BYTES
 from ledger.errors import LogUnavailableError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, Written, positions_after, written
 from ledger.log.port import Log, LogWriter, Topic
+from ledger.log_lines import LogLines
 
 # A standby reads and writes a checkpoint of usual size in less time. A larger state takes longer,
 # and its checkpoints are due more rarely by the same factor.
@@ -30,7 +29,7 @@ STANDBY_WAIT_S: Final = 30.0
 # The usual ratio between the size of a checkpoint and its compressed size, at least.
 PACKED: Final = 6
 
-log_lines = structlog.get_logger("lakeledger.sequencer")
+log_lines = LogLines("lakeledger.sequencer")
 
 
 class Checkpointing:

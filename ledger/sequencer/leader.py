@@ -13,8 +13,6 @@ next leader refuses it without a decision.
 
 from collections.abc import Callable, Sequence
 
-import structlog
-
 from ledger.clock import Clock
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import LogHead
@@ -33,6 +31,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import Checkpoint
 from ledger.log.codec import decode_command, frame_event
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
+from ledger.log_lines import LogLines
 from ledger.sequencer.in_flight import Flight
 from ledger.sequencer.leases import Leases
 
@@ -50,7 +49,7 @@ LEADERS_PER_COMMAND = 6
 
 Decide = Callable[[DomainState, Command, int], Body]
 
-log_lines = structlog.get_logger("lakeledger.sequencer")
+log_lines = LogLines("lakeledger.sequencer")
 
 
 class Leader:

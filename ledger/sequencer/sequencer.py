@@ -19,8 +19,6 @@ from contextlib import closing
 from threading import Event as Signal
 from typing import Literal
 
-import structlog
-
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.acceptance import NO_CHAIN, LogHead, accept
@@ -46,6 +44,7 @@ from ledger.log.other_topics import (
 )
 from ledger.log.port import Log, LogReader, LogWriter, Topic
 from ledger.log.restored import check_finished
+from ledger.log_lines import LogLines
 from ledger.sequencer.checkpointing import Checkpointing
 from ledger.sequencer.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
 from ledger.version import CODE_VERSION, READER_VERSION
@@ -56,7 +55,7 @@ DOUBLED_MAX = 3
 # Long enough for a new reader to connect.
 WAITING_S = 2.0
 
-log_lines = structlog.get_logger("lakeledger.sequencer")
+log_lines = LogLines("lakeledger.sequencer")
 
 
 class Sequencer:

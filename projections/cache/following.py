@@ -12,8 +12,6 @@ from threading import Condition, Thread
 from threading import Event as Signal
 from typing import Final, Self
 
-import structlog
-
 from ledger.clock import SystemClock
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event, LedgerCreated, LogCut
@@ -29,6 +27,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, read_newest
 from ledger.log.port import Log, Record, Topic
+from ledger.log_lines import LogLines
 from ledger.reads.lineage import Gap, gaps_of
 from ledger.reads.metadata import MetadataAnswer, Reason
 from ledger.reads.port import Identity
@@ -44,7 +43,7 @@ READ_MAX: Final = 2_000
 READ_WAIT_S: Final = 0.05
 AWAY_PAUSE_S: Final = 0.2
 
-log_lines: Final = structlog.get_logger("lakeledger.cache")
+log_lines: Final = LogLines("lakeledger.cache")
 
 
 class FollowedEntries(Entries):

@@ -15,8 +15,6 @@ from copy import copy
 from threading import RLock
 from typing import Final, Self
 
-import structlog
-
 from ledger.clock import Clock, SystemClock
 from ledger.errors import (
     LedgerError,
@@ -27,6 +25,7 @@ from ledger.errors import (
 )
 from ledger.log.kafka.topic_settings import SETTINGS
 from ledger.log.port import Log, LogReader, Record, Topic
+from ledger.log_lines import LogLines
 from ledger.reads.lineage import Gap
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import BYTES_MAX, RowEntries
@@ -49,8 +48,8 @@ FIRST_READ_S: Final = 5.0
 FIRST_READ_MAX_MS: Final = int(SETTINGS[Topic.CACHE]["delete.retention.ms"]) // 2
 AGAIN_S: Final = 10.0
 
-log_lines = structlog.get_logger("lakeledger.published")
-process_lines = structlog.get_logger("lakeledger.cache")
+log_lines = LogLines("lakeledger.published")
+process_lines = LogLines("lakeledger.cache")
 
 
 def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> MetadataCache:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Final
 
-import structlog
-
 from ledger.log.port import Log, Topic, records_between
+from ledger.log_lines import LogLines
 from projections.cache.topic import (
     MARKER,
     Changes,
@@ -31,7 +30,7 @@ from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, Ro
 READ_S: Final = 1.0
 FLUSH_S: Final = 60.0
 
-log_lines = structlog.get_logger("lakeledger.publisher")
+log_lines = LogLines("lakeledger.publisher")
 
 
 class Publisher:

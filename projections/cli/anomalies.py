@@ -8,17 +8,19 @@ log: every host reads it, and rebuilt rows hold it too.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
-from ledger.client import Ledger
 from ledger.errors import TableExistsError
 from ledger.reads.port import AnomalyRow, Reads, TableRow
+from ledger.reads.whole_numbers import ROWS_MAX
 from projections.cli.reading import LIST_MAX, LimitOption, known_table, name_of, reading
-from projections.web.asked import LIMIT_MAX
+
+if TYPE_CHECKING:
+    from ledger.client import Ledger
 
 ACKNOWLEDGED: Final = "lakeledger.acknowledged"
 """The table whose progress of applications records the acknowledgements."""
@@ -85,6 +87,8 @@ def anomaly_acknowledge(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Acknowledge anomalies: lakeledger status no longer counts them, on any host."""
+    from ledger.client import Ledger  # noqa: PLC0415 - a list of anomalies needs no client
+
     with Ledger.connect(ledger=ledger, catalog=catalog) as connection:
         rows = acknowledge(connection, table, position)
     answer_rows(rows, output)
@@ -93,7 +97,7 @@ def anomaly_acknowledge(
 
 
 def acknowledge(
-    connection: Ledger, table: str | None, position: int | None
+    connection: "Ledger", table: str | None, position: int | None
 ) -> list[dict[str, Any]]:
     """Acknowledge anomalies of one table or all, up to a position; return a row for each table."""
     reads, catalog = connection.reads(), connection.catalog
@@ -133,7 +137,7 @@ def app_of(table: int) -> str:
     return f"anomalies of table {table}"
 
 
-def acknowledgements(connection: Ledger) -> TableRow:
+def acknowledgements(connection: "Ledger") -> TableRow:
     """Return the table of acknowledgements, which the first call creates."""
     with suppress(TableExistsError):
         return connection.create_table(ACKNOWLEDGED)
@@ -163,7 +167,7 @@ def counted(reads: Reads, catalog: str, table: int | None = None) -> AnomalyCoun
 
 
 def pages(
-    reads: Reads, table: int | None, after: int = 0, size: int = LIMIT_MAX
+    reads: Reads, table: int | None, after: int = 0, size: int = ROWS_MAX
 ) -> Iterator[tuple[Sequence[AnomalyRow], bool]]:
     """Yield pages of the anomalies behind a position, and whether a page is complete up to its end.
 

@@ -30,13 +30,13 @@ from ledger.reads.metadata import (
     ReadAt,
     TableMetadata,
 )
+from ledger.reads.whole_numbers import number_of
 from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_ledger_name, open_rows
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
-from projections.cli.reading import number_of
 
 NOW = "now"
 TABLES = 10

@@ -12,7 +12,6 @@ from threading import Event as Signal
 from time import monotonic
 from typing import Annotated
 
-import structlog
 import typer
 
 from ledger.cli.answers import FailureOption, Output
@@ -23,6 +22,7 @@ from ledger.config.settings import CacheSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Log
+from ledger.log_lines import LogLines
 from ledger.machine.process import freeze_recovered
 from ledger.reads.port import Reads
 from projections.cache.following import FollowedEntries
@@ -41,7 +41,7 @@ from projections.queries import open_reads
 
 LOOK_S = 0.1
 
-log_lines = structlog.get_logger("lakeledger.cache")
+log_lines = LogLines("lakeledger.cache")
 
 
 def serve_cache(

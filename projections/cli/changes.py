@@ -11,9 +11,10 @@ from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
 from ledger.cli.streams import is_read
 from ledger.clock import time_text
 from ledger.reads.port import FileChange, Reads, TableRow
+from ledger.reads.whole_numbers import number_of
 from ledger.sdk.receipt import Token
 from ledger.tables.changes import CHANGE_COLUMNS, ChangeFeed, CommitChanges, version_after
-from projections.cli.reading import known_table, number_of, reading
+from projections.cli.reading import known_table, reading
 from projections.cli.row_values import cell, json_rows
 
 REACH_MS = 10_000

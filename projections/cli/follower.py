@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Annotated
 
-import structlog
 import typer
 
 from ledger.cli.answers import FailureOption, Output, progress_bar
@@ -21,12 +20,13 @@ from ledger.config.settings import OFF, FollowerSettings
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.log_lines import LogLines
 from ledger.machine.exit_codes import is_debugged
 from ledger.machine.process import final, interruptible
 from projections.errors import StoreDamagedError
 from projections.fold.follower import Follower, follow
 
-log_lines = structlog.get_logger("lakeledger.follower")
+log_lines = LogLines("lakeledger.follower")
 
 
 def serve_follower(

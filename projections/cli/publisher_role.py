@@ -3,18 +3,17 @@
 from contextlib import closing
 from threading import Event as Signal
 
-import structlog
-
 from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
 from ledger.config.config import load
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.log_lines import LogLines
 from ledger.machine.process import interruptible
 from projections.delta.publisher import DeltaPublisher
 
-log_lines = structlog.get_logger("lakeledger.publisher")
+log_lines = LogLines("lakeledger.publisher")
 
 
 def serve_publisher(

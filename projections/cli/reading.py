@@ -2,29 +2,30 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ledger.cli.answers import Output, say
 from ledger.cli.failures import Stopped
-from ledger.client import Ledger
 from ledger.clock import time_text
 from ledger.config.address import Address, find_address
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads.errors import is_number
 from ledger.reads.port import AnomalyRow, Reads, TableRow
+from ledger.reads.whole_numbers import ROWS_MAX, number_of
 from ledger.sdk.view import check_ledger_name, open_rows
-from projections.web.asked import LIMIT_MAX, NUMBER
+
+if TYPE_CHECKING:
+    from ledger.client import Ledger
 
 LIST_MAX = 50
 # The last millisecond of the year 9999.
 CALENDAR_END_MS = 253_402_300_799_999
 
 # Over HTTP an answer has no more rows, and answers from a store must be the same.
-LimitOption = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="At most so many rows.")]
+LimitOption = Annotated[int, typer.Option(min=1, max=ROWS_MAX, help="At most so many rows.")]
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def reading_at(address: Address) -> Iterator[Reads]:
 
 
 @contextmanager
-def known_txns(connection: Ledger) -> Iterator[None]:
+def known_txns(connection: "Ledger") -> Iterator[None]:
     """End the command as not found if it is refused over a txn that is not in the rows.
 
     If the rows cannot be read, or are not new enough, the refusal itself is raised.
@@ -94,13 +95,6 @@ def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
             reason=Reason.UNKNOWN_TABLE.value,
         )
     return found
-
-
-def number_of(text: str) -> int | None:
-    """Return the id or position in a text, None if the text is not one."""
-    # Checked first: Python refuses to convert thousands of digits.
-    is_one = NUMBER.fullmatch(text) is not None and is_number(int(text))
-    return int(text) if is_one else None
 
 
 def name_of(reads: Reads, table: int) -> str:

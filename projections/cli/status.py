@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.cli.answers import Output, OutputOption, answer
 from ledger.cli.failures import Stopped
-from ledger.cli.log import AWAY_S
-from ledger.cli.options import CONFIGURED, NameOption, catalog_of
+from ledger.cli.options import AWAY_S, CONFIGURED, NameOption, catalog_of
 from ledger.config.address import Address, find_address
 from ledger.core.events.events import LedgerCreated
 from ledger.errors import (
@@ -23,8 +22,8 @@ from ledger.errors import (
     ReaderBehindError,
     SettingsError,
 )
+from ledger.log.log_end import last_position
 from ledger.log.port import Log, LogReader, Topic
-from ledger.log.replay import last_position
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import Reads
 from ledger.sdk.receipt import Token

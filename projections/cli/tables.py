@@ -13,7 +13,6 @@ from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_opt
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.cli.anomalies import counted, counts_shown
-from projections.cli.changes import table_changes
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
 from projections.cli.reading import (
     LIST_MAX,
@@ -33,12 +32,17 @@ VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds",
 FILES_MAX = 1_000
 
 app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
-app.command("changes")(table_changes)
 later(
     app,
     "adopt",
     "projections.cli.published:table_adopt",
     "Take over the Delta table that a table was imported from: from now on the ledger commits.",
+)
+later(
+    app,
+    "changes",
+    "projections.cli.changes:table_changes",
+    "List the commits of a table, oldest first, each with what it added and removed.",
 )
 later(
     app,

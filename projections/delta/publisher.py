@@ -9,14 +9,13 @@ from contextlib import closing
 from threading import Event as Signal
 from typing import Final
 
-import structlog
-
 from ledger.core.acceptance import LogHead
 from ledger.core.events.events import Event
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor, check_beginning
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Topic
+from ledger.log_lines import LogLines
 from projections.delta.log_writer import Folders
 from projections.delta.object_log import log_at
 from projections.delta.publication import Publication, StoppedTable
@@ -26,7 +25,7 @@ RECORDS_PER_BATCH: Final = 500
 READ_WAIT_S: Final = 0.2
 MS_PER_HOUR: Final = 3_600_000
 
-log_lines = structlog.get_logger("lakeledger.publisher")
+log_lines = LogLines("lakeledger.publisher")
 
 
 class DeltaPublisher:

@@ -8,14 +8,13 @@ long as that took, so that a large state slows the fold by 1 % at most.
 
 from typing import Final
 
-import structlog
-
 from ledger.clock import Clock, SystemClock
+from ledger.log_lines import LogLines
 from projections.fold.fold import Fold
 
 SHARE: Final = 100
 
-log_lines = structlog.get_logger("lakeledger.checkpoint")
+log_lines = LogLines("lakeledger.checkpoint")
 
 
 class AgingCheckpoint:

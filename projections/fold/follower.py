@@ -12,12 +12,11 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Final
 
-import structlog
-
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import CHECKPOINT_S
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, LogReader, Topic
+from ledger.log_lines import LogLines
 from ledger.machine.process import freeze_recovered
 from ledger.reads.rows import Reached
 from projections.errors import StoreError, StoreForeignError, StoreVersionError
@@ -35,7 +34,7 @@ READ_WAIT_S: Final = 0.5
 Progress = Callable[[int, int], None]
 """Called while catching up, with how many records are read and how many there are."""
 
-log_lines = structlog.get_logger("lakeledger.follower")
+log_lines = LogLines("lakeledger.follower")
 
 
 class Follower:

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, Generic
 
-import structlog
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -26,6 +25,7 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
+from ledger.log_lines import LogLines
 from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_form
 from ledger.reads.http_questions import VERSION_PATH
 from projections.errors import StoreError
@@ -66,7 +66,7 @@ STATUS: Final[Mapping[type[LedgerError], int]] = {
 }
 
 NONE_BESIDE: Final[Mapping[str, Endpoint]] = {}
-log_lines = structlog.get_logger("lakeledger.web")
+log_lines = LogLines("lakeledger.web")
 
 
 class Streamed(StreamingResponse):

@@ -5,20 +5,18 @@ question does not read is an error: otherwise a misspelled one would be ignored.
 twice is an error too, also if one of them is in the path.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
-from ledger.reads.errors import check_condition, is_number
-from ledger.reads.http_questions import ROWS_MAX
+from ledger.reads.errors import check_condition
+from ledger.reads.whole_numbers import ROWS_MAX, number_of
 from projections.web.shape import read_shaped
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = ROWS_MAX
-NUMBER: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
 Kind = TypeVar("Kind")
 
 FLAGS: Final = {"true": True, "false": False}
@@ -63,9 +61,10 @@ class Asked:
         text = self.text_or_none(name)
         if text is None:
             return None
-        if not NUMBER.fullmatch(text) or not is_number(int(text)):
+        found = number_of(text)
+        if found is None:
             raise BadRequestError(f"{name} is {text!r}; it is a number from 0 to 2**63 - 1")
-        return int(text)
+        return found
 
     def limit(self) -> int:
         """Return the largest number of rows to return; raises LimitExceededError for too many."""

@@ -10,9 +10,9 @@ from ipaddress import ip_address
 from socket import gethostname
 from typing import Final
 
-import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
 from projections.web.limits import WebLimits
 from projections.web.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_HOST, said
@@ -24,7 +24,7 @@ FIRST: Final = PROBES | {"/metrics"}
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 ANY_HOST: Final = "*"
 
-log_lines = structlog.get_logger("lakeledger.web")
+log_lines = LogLines("lakeledger.web")
 
 
 class Hosts:

@@ -7,10 +7,10 @@ from functools import partial
 from threading import Thread
 from typing import Any, Final, Self, cast
 
-import structlog
 import uvicorn
 
 from ledger.errors import SettingsError
+from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
 from projections.web.app import WebPages
 from projections.web.connection import HttpConnection
@@ -19,7 +19,7 @@ from projections.web.gate import Gate, Hosts, is_loopback
 # Connections that are not accepted yet.
 BACKLOG: Final = 512
 
-log_lines = structlog.get_logger("lakeledger.web")
+log_lines = LogLines("lakeledger.web")
 
 
 class WebServer:

@@ -27,8 +27,8 @@ from rich.table import Table
 from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics, verify_topics
+from ledger.log.log_end import last_position
 from ledger.log.port import Topic
-from ledger.log.replay import last_position
 from ledger.machine.process import set_up_logging
 from projections.fold.follower import follow
 from projections.queries import open_reads

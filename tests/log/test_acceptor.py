@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, LogHead, next_chain
+from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, LogHead, head_form, head_from, next_chain
 from ledger.core.events.events import Control, Fenced, Resigned
-from ledger.core.evolve.form import head_form, head_from
 from ledger.errors import IncompatibleError, LogDamagedError
 from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.codec import HEADER, MAGIC, decode_event, frame_fence

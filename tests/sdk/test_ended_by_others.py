@@ -12,7 +12,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.errors import RefusedError, SessionExpiredError, TxnNotOpenError
-from ledger.log.codec import SHAPES
+from ledger.log.codec import HEADER_OF
 from ledger.sdk.endings import Endings
 from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
@@ -145,13 +145,13 @@ def test_ended_by_itself(ledger: Ledger, end: Callable[[Transaction], object]) -
 
 def test_what_is_listened_to() -> None:
     """Events of other txns are not even read."""
-    endings, header = Endings(), SHAPES[TxnAborted].header
+    endings, header = Endings(), HEADER_OF[TxnAborted]
     assert not endings.concerns(1, header)
     endings.watch(1)
 
     assert endings.concerns(1, header)
     assert not endings.concerns(2, header)
-    assert not endings.concerns(1, SHAPES[TxnCommitted].header)
+    assert not endings.concerns(1, HEADER_OF[TxnCommitted])
     endings.leave(1)
     assert not endings.concerns(1, header)
 

@@ -154,7 +154,7 @@ def bomb() -> bytes:
 
 def avro(files: FileList) -> bytes:
     """Return a list in the plain Avro form, although no check would let it pass."""
-    return file_list_avro.PLAIN + row_writer(file_list_avro.SCHEMA)(
+    return file_list_avro.PLAIN + row_writer(file_list_avro.coders().schema)(
         ([nested(each) for each in files.adds], [nested(each) for each in files.removes], "")
     )
 

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.core.acceptance import LogHead
+from ledger.core.acceptance import LogHead, head_form, head_from
 from ledger.core.commands import (
     AppVersion,
     CoarseWrite,
@@ -141,17 +141,6 @@ def cut_from(form: Plain) -> Cut:
     """Return the cut of a form."""
     position, base, next_txn, floors = form
     return Cut(position, base, next_txn, {table: (ids, last) for table, ids, last in floors})
-
-
-def head_form(head: LogHead) -> list[Plain]:
-    """Return the form of a log head."""
-    return [head.epoch, head.position, head.chain.hex(), head.last_cmd, head.before.hex()]
-
-
-def head_from(form: Plain) -> LogHead:
-    """Return the log head of a form."""
-    epoch, position, chain, last_cmd, before = form
-    return LogHead(epoch, position, bytes.fromhex(chain), last_cmd, bytes.fromhex(before))
 
 
 def pairs(mapping: Mapping[int, int]) -> list[list[int]]:

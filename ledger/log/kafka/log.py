@@ -19,7 +19,6 @@ from ledger.log.kafka.connection import Connection, as_log_error
 from ledger.log.kafka.reader import KafkaReader
 from ledger.log.kafka.rights import READ
 from ledger.log.kafka.topic_settings import topic_name
-from ledger.log.kafka.topics import topic_ids
 from ledger.log.kafka.writer import KafkaWriter
 from ledger.log.port import Topic
 
@@ -100,6 +99,8 @@ class KafkaLog:
         """
         check_process(self._process)
         bootstrap, client = self._connection.bootstrap, self._connection.client
+        from ledger.log.kafka.topics import topic_ids  # noqa: PLC0415 - loads the admin client
+
         ids = topic_ids(bootstrap, self.ledger, [topic], client=client)
         if topic not in ids:
             raise as_log_error(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), self._names[topic])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final, Protocol
 
-import structlog
+from ledger.log_lines import LogLines, is_set_up
 
 UNKNOWN_HERE: Final = "_UNKNOWN_PARTITION"
 NO_TOPIC: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", UNKNOWN_HERE})
@@ -31,7 +31,7 @@ NOT_WRITTEN: Final = NO_RIGHT | {"_PURGE_QUEUE"}
 # One broker of several may refuse alone; the others have this long to answer.
 STANDING_S: Final = 0.6
 
-log_lines = structlog.get_logger("lakeledger.kafka")
+log_lines = LogLines("lakeledger.kafka")
 
 
 class ClientError(Protocol):
@@ -162,5 +162,5 @@ class ClientLines:
         """Take one line."""
         line = pattern % parts
         self._trouble.note_line(line)
-        if structlog.is_configured():
+        if is_set_up():
             log_lines.debug("client", level=level, text=line)

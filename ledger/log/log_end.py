@@ -1,0 +1,33 @@
+"""The end of a log, by reading it from the newest checkpoint on; no state is made."""
+
+from contextlib import closing
+
+from ledger.core.acceptance import LogHead
+from ledger.errors import LogUnavailableError
+from ledger.log.acceptor import Acceptor
+from ledger.log.batches import BatchAcceptor
+from ledger.log.checkpoints import read_newest_head
+from ledger.log.port import PATIENCE_S, READ_MAX, Log, Topic
+
+
+def last_position(log: Log, domain: int) -> int:
+    """Return the position of the last event in the log at the time of the call, 0 without events.
+
+    The end offset is not enough, since some records may not count, so the log is read from the
+    newest checkpoint on. Raises as every reader does, and LogUnavailableError if the broker is
+    unreachable.
+    """
+    head, offset = read_newest_head(log, domain) or (LogHead(), 0)
+    end = log.ends(Topic.EVENTS)[1]
+    batches = BatchAcceptor(log, Acceptor(head), offset)
+    with closing(batches.open()) as reader:
+        while (next_offset := reader.next_offset()) < end:
+            records = reader.read(READ_MAX, PATIENCE_S)
+            for _ in batches.controls(records):
+                pass
+            if reader.next_offset() == next_offset:
+                raise LogUnavailableError(
+                    f"the record at offset {next_offset} did not come within {PATIENCE_S:.0f} s; "
+                    "see whether the broker runs"
+                )
+    return head.position
