@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spark_sink.catalog.attaching import run_in_txn as run
     from spark_sink.frames import cached_table
     from spark_sink.host_tables import HostTables
+    from spark_sink.streams.batches import foreach_batch
 
 __all__ = [
     "HostTables",
@@ -24,6 +25,7 @@ __all__ = [
     "UnreadableTableError",
     "attach",
     "cached_table",
+    "foreach_batch",
     "run",
     "snapshot",
     "transaction",
@@ -36,6 +38,7 @@ _HOMES = {
     "UnreadableTableError": ("ledger.errors.reading", "UnreadableTableError"),
     "attach": (_CATALOG, "attach"),
     "cached_table": ("spark_sink.frames", "cached_table"),
+    "foreach_batch": ("spark_sink.streams.batches", "foreach_batch"),
     "run": (_CATALOG, "run_in_txn"),
     "snapshot": (_CATALOG, "snapshot"),
     "transaction": (_CATALOG, "transaction"),

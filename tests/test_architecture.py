@@ -74,7 +74,7 @@ LIBRARIES: Final = {
     "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
     "pyspark": ("spark_sink",),
-    "py4j": ("spark_sink.catalog",),
+    "py4j": ("spark_sink.catalog", "spark_sink.streams.queries"),
     "pyarrow": (
         *("ledger.backup.s3", "ledger.delta.parquet", "ledger.tables"),
         *("projections.delta", "spark_sink"),

@@ -132,7 +132,7 @@ def distance(end: Any, latest: Any) -> int | None:
 
 
 def notes_before(reads: Reads, progress: AppProgress) -> Iterator[tuple[StreamNote, int]]:
-    """Yield the notes of a stream in a table with their versions, the newest first."""
+    """Yield the notes of a stream in a table with their positions, the newest first."""
     newest = reads.version_row(progress.table.table, position=progress.position)
     below = None if newest is None else newest.version + 1
     while below:
@@ -140,7 +140,7 @@ def notes_before(reads: Reads, progress: AppProgress) -> Iterator[tuple[StreamNo
         for each in page:
             note = note_of(note_in(each.info, progress.app))
             if note is not None:
-                yield note, each.version
+                yield note, each.position
         below = page[-1].version if page else 0
 
 

@@ -222,6 +222,11 @@ class TxnFiles(OfOneProcess):
         row = self._view.reads().table(table)
         return row.partitioned if row is not None else max(added)
 
+    @property
+    def has_written(self) -> bool:
+        """Whether the txn has declared anything but reads."""
+        return self._writes.has_written
+
     def operation(self, table: TableLike, name: str) -> None:
         """Name the operation on a table in Delta's words: MERGE, UPDATE, STREAMING UPDATE."""
         with self._writes.growing(self._names.number(table)) as writer:

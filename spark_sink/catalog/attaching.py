@@ -91,12 +91,13 @@ class Lake:
     Attributes:
         spark: the session.
         ledger: the client of the ledger.
+        state: what the catalog keeps between questions of Spark.
     """
 
     def __init__(self, spark: SparkSession, state: CatalogState) -> None:
         self.spark = spark
         self.ledger = state.ledger
-        self._state = state
+        self.state = state
 
     def transaction(
         self, *, level: str | None = None, deadline_s: float | None = None
@@ -109,11 +110,11 @@ class Lake:
         wins, and ValueError within another such block.
         """
         make = partial(self.ledger.begin, level=level, deadline_s=deadline_s)
-        return joining(self.spark, self._state, make)
+        return joining(self.spark, self.state, make)
 
     def snapshot(self) -> AbstractContextManager[Transaction]:
         """Let all queries of a `with` block see one position; a statement that writes fails."""
-        return joining(self.spark, self._state, partial(self.ledger.begin, "read_only"))
+        return joining(self.spark, self.state, partial(self.ledger.begin, "read_only"))
 
     def run(
         self,
@@ -129,11 +130,11 @@ class Lake:
         `Ledger.run`.
         """
         return run(
-            self.spark, self._state, work, attempts=attempts, deadline_s=deadline_s, level=level
+            self.spark, self.state, work, attempts=attempts, deadline_s=deadline_s, level=level
         )
 
     def __repr__(self) -> str:
-        return f"<Lake {self._state.name} of {self.ledger!r}>"
+        return f"<Lake {self.state.name} of {self.ledger!r}>"
 
 
 def lake_of(spark: SparkSession, name: str = CATALOG) -> Lake:

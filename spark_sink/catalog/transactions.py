@@ -96,6 +96,21 @@ def context_of_thread(spark: SparkSession) -> SparkContext | None:
     return None
 
 
+@contextmanager
+def joining_txn(spark: SparkSession, state: CatalogState, txn: Transaction) -> Iterator[None]:
+    """Let the statements of a block join a txn that the block does not end."""
+    if joined(spark):
+        raise ValueError("this thread is in a transaction or a snapshot already: end it first")
+    key = state.begin(lambda: txn, is_shared=True)
+    found = state.of_key(key)
+    assert found is not None
+    try:
+        with own_errors(found), said_to(spark, key):
+            yield
+    finally:
+        state.leave(key)
+
+
 def run(
     spark: SparkSession,
     state: CatalogState,
@@ -108,15 +123,7 @@ def run(
     """Do the statements of a function as one txn, again while an earlier commit wins."""
 
     def once(txn: Transaction) -> Result:
-        key = state.begin(lambda: txn, is_shared=True)
-        found = state.of_key(key)
-        assert found is not None
-        try:
-            with own_errors(found), said_to(spark, key):
-                return work(spark)
-        finally:
-            state.leave(key)
+        with joining_txn(spark, state, txn):
+            return work(spark)
 
-    if joined(spark):
-        raise ValueError("this thread is in a transaction or a snapshot already: end it first")
     return state.ledger.run(once, attempts, deadline_s, level)

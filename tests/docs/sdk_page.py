@@ -39,7 +39,7 @@ INTERNAL: Final = frozenset(
 BESIDE: Final[Mapping[str, tuple[Any, ...]]] = {
     "Options of tables": (TableOptions, TableChanges),
     "Rows": (Scan, ChangeFeed, CommitChanges, SqlResult, VacuumReport),
-    "Spark": (spark_sink.cached_table,),
+    "Spark": (spark_sink.cached_table, spark_sink.foreach_batch),
     "Reads": (Reads, HttpReads),
     "Metadata cache": (MetadataCache, HttpCache),
     "Delta": (import_delta,),

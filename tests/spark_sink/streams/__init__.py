@@ -1,0 +1,1 @@
+"""Streams through a real Spark."""

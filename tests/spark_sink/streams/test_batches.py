@@ -1,0 +1,109 @@
+"""Batches of a stream reach their tables once, all or none, with the offsets in the commit."""
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+
+from ledger.sdk.streams import streams_in
+from spark_sink import foreach_batch
+from tests.spark_sink.streams.river import River, upto
+
+pytestmark = pytest.mark.spark
+
+
+def test_one_table(river: River) -> None:
+    """Each batch is one append, and the stream is listed with the offsets of the last one."""
+    river.table()
+    river.arrive(2)
+    sink = foreach_batch("db.t")
+    river.flow(sink)
+    assert river.ids() == upto(2)
+    assert (river.operations(), river.orphans()) == (2, 0)
+    (stream,) = streams_in(river.ledger.reads())
+    assert (stream.name, stream.batch, stream.application) == ("clicks", 1, stream.query)
+    assert [each["end"] for each in stream.offsets] == [{"logOffset": 1}]
+    assert sink.receipt is not None
+    assert sink.receipt.position == stream.position
+
+
+def test_tables_together(river: River, log_lines: list[dict[str, object]]) -> None:
+    """SQL and DataFrames of a function are one commit; a batch that comes again is not written."""
+    river.table()
+    river.table("db.names")
+    river.arrive(2)
+
+    def write(frame: DataFrame, _batch: int) -> None:
+        frame.writeTo("ledger.db.t").append()
+        frame.createOrReplaceTempView("batch")
+        frame.sparkSession.sql(
+            "MERGE INTO ledger.db.names t USING (SELECT odd, max(id) AS id FROM batch GROUP BY odd)"
+            " s ON t.odd = s.odd WHEN MATCHED THEN UPDATE SET id = s.id"
+            " WHEN NOT MATCHED THEN INSERT (id, odd) VALUES (s.id, s.odd)"
+        )
+
+    sink = foreach_batch(write)
+    river.flow(sink)
+    applied = sink.receipt
+    assert applied is not None
+    assert len(applied.tables) == 2
+    files = river.stored()
+    river.forget(1)
+    river.flow(sink)
+    assert (river.ids(), river.ids("db.names")) == (upto(2), [6, 7])
+    again = sink.receipt
+    assert again is not None
+    assert (again.txn, again.position, again.tables) == (
+        applied.txn,
+        applied.position,
+        applied.tables,
+    )
+    assert again.skipped
+    assert river.stored() == files
+    skipped = [each for each in log_lines if each["event"] == "batch skipped"]
+    assert [(each["version"], each["recorded"]) for each in skipped] == [(1, 1)]
+
+
+def test_application_chosen_by_hand(river: River) -> None:
+    """An application names its query; another query under it is refused before it writes."""
+    river.table()
+    river.arrive()
+    river.flow(foreach_batch("db.t", application="clicks-v1"))
+    (stream,) = streams_in(river.ledger.reads())
+    assert stream.application == "clicks-v1"
+    with pytest.raises(StreamingQueryException) as refused:
+        river.flow(foreach_batch("db.t", application="clicks-v1"), "another")
+    assert stream.query in str(refused.value)
+    assert (river.ids(), river.orphans()) == (upto(1), 0)
+
+
+def test_batches_without_rows(river: River) -> None:
+    """A batch that writes nothing is recorded in the tables of the query."""
+    river.table()
+    river.arrive(3)
+
+    def write(frame: DataFrame, _batch: int) -> None:
+        rows = frame.where("id < 4")
+        if rows.count():
+            rows.writeTo("ledger.db.t").append()
+
+    river.flow(foreach_batch(write))
+    (stream,) = streams_in(river.ledger.reads())
+    assert (stream.batch, river.ids()) == (2, upto(1))
+
+
+def test_no_checkpoint(river: River) -> None:
+    """A query without a checkpoint would write everything again at its next start."""
+    river.table()
+    river.arrive()
+    writer = river.source().writeStream.foreachBatch(foreach_batch("db.t"))
+    with pytest.raises(StreamingQueryException, match="must have a checkpointLocation"):
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def test_not_in_a_stream(river: River) -> None:
+    """Outside a stream no number says which batch it is."""
+    river.table()
+    with pytest.raises(ValueError, match="must be called by a stream"):
+        foreach_batch("db.t")(river.spark.range(3), 0)
+    with pytest.raises(TypeError, match="the name of a table or a function, got 3"):
+        foreach_batch(3)  # type: ignore[arg-type]
