@@ -214,7 +214,7 @@ def changed(
     if change is not None:
         made = change(before) if callable(change) else change
         check_made(made)
-        return mapped(before, made)
+        return mapped(before, remembering(made, highest_id(before)))
     unset = names_of("properties to unset", changes.get("unset", ()))
     set_anew = dict(changes.get("properties", {}))
     check_texts(set_anew.items())
@@ -258,6 +258,14 @@ def with_columns(
     if highest > held or len(kept) < len(definition.properties):
         kept[HIGHEST_ID] = str(max(highest, held))
     return definition._replace(columns=made, properties=properties_of(kept))
+
+
+def remembering(definition: TableDefinition, highest: int) -> TableDefinition:
+    """Return a definition that remembers the highest id used so far, though its column is gone."""
+    if highest <= highest_id(definition):
+        return definition
+    kept = {key: value for key, value in definition.properties if not is_highest_id(key)}
+    return definition._replace(properties=properties_of(kept | {HIGHEST_ID: str(highest)}))
 
 
 def renewed(

@@ -1,0 +1,20 @@
+"""Ids of dropped columns: no later column gets one of them, for older files have values there."""
+
+import pytest
+
+from ledger.core.commands import Property
+from ledger.sdk.column_mapping import HIGHEST_ID
+from ledger.sdk.definitions import changed, table_definition
+
+BEFORE = table_definition([("day", "int"), ("tail", "string")])
+DAY, _ = BEFORE.columns
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_the_highest_id_stays(*, is_whole: bool) -> None:
+    """A definition that lacks the newest column remembers its id."""
+    without = BEFORE._replace(columns=[DAY])
+    dropped = changed(BEFORE, without if is_whole else lambda _: without)
+    assert Property(HIGHEST_ID, "2") in dropped.properties
+    after = changed(dropped, columns=[DAY, ("tail", "string")])
+    assert [each.id for each in after.columns] == [1, 3]
