@@ -11,7 +11,7 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.sdk.column_mapping import highest_id
 from ledger.sdk.definitions import changed
 from ledger.tables.schema import TableSchema
-from ledger.tables.statements.inserting import is_widening
+from ledger.tables.statements.evolving import is_widening
 from ledger.tables.types import arrow_type
 from spark_sink.catalog import tables
 from spark_sink.catalog.state import CatalogState, Question, unsupported

@@ -5,6 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ledger.client import Ledger
@@ -208,6 +209,52 @@ def test_new_columns_come_with_rows(ledger: Ledger, sales: TableRow) -> None:
         (4, None),
         (5, "x"),
     ]
+
+
+NESTED = "struct<a:int,tags:array<struct<x:string>>>"
+EVOLUTIONS: list[tuple[Any, Any, list[Any]]] = [
+    (  # Python values that fit widen nothing.
+        [{"n": 1, "s": {"a": 2, "tags": [{"x": "y"}]}}],
+        ("int", NESTED),
+        [1, {"a": 2, "tags": [{"x": "y"}]}],
+    ),
+    ([{"n": 2**40}], ("bigint", NESTED), [2**40, None]),
+    (
+        [{"n": 1, "s": {"b": "new", "a": 1}}],
+        ("int", "struct<a:int,tags:array<struct<x:string>>,b:string>"),
+        [1, {"a": 1, "tags": None, "b": "new"}],
+    ),
+    (
+        {"n": [1], "s": [{"tags": [{"x": "y", "z": [True]}, None]}]},
+        ("int", "struct<a:int,tags:array<struct<x:string,z:array<boolean>>>>"),
+        [1, {"a": None, "tags": [{"x": "y", "z": [True]}, None]}],
+    ),
+    (
+        pa.table({"s": pa.array([{"A": 2**40}], pa.struct([("A", pa.int64())]))}),
+        ("int", "struct<a:bigint,tags:array<struct<x:string>>>"),
+        [None, {"a": 2**40, "tags": None}],
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "types", "shown"), EVOLUTIONS)
+def test_fields_of_structs_evolve(
+    ledger: Ledger, tmp_path: Path, rows: Any, types: tuple[str, str], shown: list[Any]
+) -> None:
+    """With evolve a struct gets the fields that rows have; older rows have NULL there."""
+    columns = [("n", "int"), ("s", NESTED)]
+    ledger.create_table("db.nested", columns, location=tmp_path / "nested")
+    ledger.append("db.nested", [{"n": 0, "s": {"a": 0, "tags": [{"x": "old"}]}}])
+    ledger.append("db.nested", rows, evolve=True)
+    assert tuple(each.type for each in ledger.table("db.nested").definition.columns) == types
+    found = ledger.scan("db.nested").to_arrow().to_pylist()
+    old, new = sorted(found, key=lambda row: bool(row["n"] != 0))
+    assert list(new.values()) == shown
+    assert (old["n"], old["s"]["a"], old["s"]["tags"][0]["x"]) == (0, 0, "old")
+    assert set(old["s"]) == set(shown[1] or old["s"])
+    with ledger.transaction() as txn:
+        txn.update("db.nested", {"n": 7})
+    assert {row["n"] for row in ledger.scan("db.nested").to_arrow().to_pylist()} == {7}
 
 
 @pytest.mark.parametrize("kind", ["rename", "drop", "partition", "move"])

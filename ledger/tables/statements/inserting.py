@@ -3,26 +3,23 @@
 A table of layout `directories` gets its rows in Hive's folders of the txn's write id.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.core.commands import Column
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
-from ledger.tables.casts import by_name
 from ledger.tables.conditions import RowCondition
 from ledger.tables.data_files import NewFiles, new_writer
 from ledger.tables.rows import as_batches, checked, opened
-from ledger.tables.schema import TableSchema
 from ledger.tables.statements.deleting import Deletion
+from ledger.tables.statements.evolving import evolved
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.target import ChangedRows, StatementTable
 from ledger.tables.storage import storage_at
-from ledger.tables.types import sql_type
 
 WRITE: Final = "WRITE"
 
@@ -59,7 +56,7 @@ def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     table.check_listed()
     given = list(rows) if isinstance(rows, Iterator) else rows
     reader = opened(given)
-    columns = evolved(table.definition.columns, table.schema, reader.schema)
+    columns = evolved(table.definition.columns, table.schema, reader.schema, given)
     if columns is not None:
         table.alter(columns)
     if isinstance(given, list | tuple | dict):
@@ -89,44 +86,6 @@ def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
     for partition in dict.fromkeys(each.rpartition(folder)[0].rstrip("/") for each in paths):
         write = coarse_write("insert", table.row, partition=partition or None)
         hand.writes.add(table.number, write, 0)
-
-
-def evolved(
-    before: Sequence[Column], schema: TableSchema, rows: Any
-) -> Sequence[Column | tuple[str, str]] | None:
-    """Return the columns that a table needs for rows of another schema, None for the same ones."""
-    places = by_name(rows.names, "rows")
-    inside = {name.lower() for name in schema.partition_columns}
-    columns: list[Column | tuple[str, str]] = []
-    for each in before:
-        known, at = schema.find(each.name), places.pop(each.name.lower(), None)
-        assert known is not None
-        source = None if at is None else rows.field(at).type
-        is_wider = source is not None and is_widening(known.type, source)
-        if is_wider and each.name.lower() not in inside:
-            columns.append((each.name, sql_type(source, each.name)))
-        else:
-            columns.append(each)
-    for at in places.values():
-        field = rows.field(at)
-        if not pa.types.is_null(field.type):
-            columns.append((field.name, sql_type(field.type, field.name)))
-    return None if columns == list(before) else columns
-
-
-def is_widening(before: Any, after: Any) -> bool:
-    """Tell whether Delta may change a column of one type into the other, as it loses nothing."""
-    kinds = pa.types
-    if kinds.is_signed_integer(before):
-        if kinds.is_signed_integer(after):
-            return bool(after.bit_width > before.bit_width)
-        return bool(kinds.is_float64(after) and before.bit_width <= pa.int32().bit_width)
-    if kinds.is_float32(before):
-        return bool(kinds.is_float64(after))
-    if kinds.is_decimal(before) and kinds.is_decimal(after):
-        whole = after.precision - after.scale >= before.precision - before.scale
-        return bool(whole and after.scale >= before.scale and after != before)
-    return bool(kinds.is_date(before) and kinds.is_timestamp(after) and not after.tz)
 
 
 def fulfilling(
