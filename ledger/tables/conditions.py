@@ -70,6 +70,7 @@ class NamesInScope:
         if found is None:
             names = [each.name for each in schema.columns]
             raise unknown_column(schema.name or alias, schema.table, ".".join(parts), names)
+        found.check_readable()
         check_plain(found)
         qualifier = "" if self.is_one else f"{identifier(alias)}."
         self.named[found.name if self.is_one else f"{alias}.{found.name}"] = None

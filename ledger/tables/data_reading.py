@@ -67,6 +67,8 @@ class OpenedFile:
         `groups` are the row groups to read, by default all of them.
         """
         wanted = [self.column(name) for name in columns]
+        for each in wanted:
+            each.check_readable()
         place_of = {
             each.name: self.places[at]
             for at, each in enumerate(self.schema.columns)

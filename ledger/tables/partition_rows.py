@@ -28,7 +28,7 @@ def partition_scalars(
     found = {}
     for name, value in zip(names, values, strict=True):
         column = now(name, schema, written)
-        if column is not None:
+        if column is not None and not column.problem:
             found[column.name] = partition_scalar(value, column, file.path)
     return found
 

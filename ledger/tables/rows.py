@@ -122,6 +122,8 @@ def of_columns(columns: Mapping[Any, Any], schema: TableSchema | None) -> Any:
         if not isinstance(name, str):
             raise TypeError(f"the name of a column must be a text, got {name!r}")
         known = schema.find(name) if schema is not None else None
+        if known is not None:
+            known.check_readable()
         arrays[name] = column_array(values, known.type if known else None, name)
     lengths = {name: len(each) for name, each in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -167,6 +169,10 @@ def checked(reader: Any, schema: TableSchema) -> Any:
 def column(batch: Any, place: int | None, wanted: TableColumn) -> Any:
     """Return a column of a batch as its table has it; raises as `as_batches`."""
     name = wanted.name
+    if place is None:
+        wanted.check_given()
+    else:
+        wanted.check_readable()
     array = pa.nulls(len(batch), wanted.type) if place is None else batch.column(place)
     array = bounded(fitted(array, wanted.type, name), wanted)
     if not wanted.nullable:

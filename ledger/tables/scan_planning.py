@@ -69,10 +69,12 @@ class SchemasThen:
 def chosen(schema: TableSchema, columns: Sequence[str] | None) -> Sequence[str]:
     """Return the columns of a scan as the table spells them, by default all of them.
 
-    Raises UnknownColumnError, TypeError for anything but a list of names, and ValueError for a
-    column that is named twice.
+    Raises UnknownColumnError, UnreadableTableError for a column whose type Arrow lacks, TypeError
+    for anything but a list of names, and ValueError for a column that is named twice.
     """
     if columns is None:
+        for each in schema.columns:
+            each.check_readable()
         return [each.name for each in schema.columns]
     if isinstance(columns, str) or not all(isinstance(each, str) for each in columns):
         raise TypeError(f"columns must be a list of names, such as ['id'], got {columns!r}")
@@ -84,6 +86,7 @@ def chosen(schema: TableSchema, columns: Sequence[str] | None) -> Sequence[str]:
             raise unknown_column(schema.name, schema.table, name, names)
         if column.name in found:
             raise ValueError(f"columns must be different, got {name} twice")
+        column.check_readable()
         found.append(column.name)
     return found
 

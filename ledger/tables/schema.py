@@ -24,6 +24,8 @@ from ledger.errors import UnreadableTableError
 from ledger.tables.types import arrow_type
 
 UNMAPPED: Final = "none"
+# Spark keeps the text of a column's default under this name.
+DEFAULT: Final = "CURRENT_DEFAULT"
 # Arrow writes this metadata of a field as the field's id in Parquet, and reads it back.
 FIELD_ID: Final = b"PARQUET:field_id"
 PHYSICAL: Final = PHYSICAL_NAME.encode()
@@ -33,7 +35,9 @@ PHYSICAL: Final = PHYSICAL_NAME.encode()
 class TableColumn:
     """A column: `declared` is its Spark SQL type, `physical` its name in data files.
 
-    Fields within the type hold their ids and physical names as metadata, where they have some.
+    `problem` says why the column cannot be read as rows, "" if it can. `default` is the text of a
+    default value that a writer has to compute, "" = NULL. Fields within the type hold their ids and
+    physical names as metadata, where they have some.
     """
 
     name: str
@@ -42,6 +46,23 @@ class TableColumn:
     id: int
     physical: str
     declared: str
+    problem: str = ""
+    default: str = ""
+
+    def check_given(self) -> None:
+        """Raise ValueError for a column that rows must have."""
+        if self.default:
+            raise ValueError(
+                f"the rows must have column {self.name}: its default {self.default} is not "
+                "computed here"
+            )
+
+    def check_readable(self) -> None:
+        """Raise UnreadableTableError for a column whose type Arrow lacks."""
+        if self.problem:
+            raise UnreadableTableError(
+                f"{self.problem}. Name the other columns: this one cannot be read as rows"
+            )
 
     @property
     def field(self) -> pa.Field:
@@ -70,7 +91,7 @@ class TableSchema:
 
     @classmethod
     def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
-        """Return the schema of a definition; raises UnreadableTableError for an unknown type."""
+        """Return the schema of a definition; a column of an unknown type has a `problem`."""
         mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
         is_mapped = mapping != UNMAPPED
         columns = [column_of(each, is_mapped=is_mapped) for each in definition.columns]
@@ -108,20 +129,27 @@ class TableSchema:
 
 
 def column_of(column: Column, *, is_mapped: bool) -> TableColumn:
-    """Return a column of a definition; raises UnreadableTableError for an unknown type."""
+    """Return a column of a definition; one of an unknown type has a `problem`."""
     metadata = column_metadata(column)
-    nested = metadata.get(NESTED_TYPE)
+    nested, why = metadata.get(NESTED_TYPE), ""
     try:
         if nested is None:
             type_ = arrow_type(column.type, column.name)
         else:
             type_ = delta_type(nested, column.name, is_mapped=is_mapped)
     except ValueError as problem:
-        raise UnreadableTableError(
-            f"{problem}. Read the other columns by name: the column cannot be read as rows"
-        ) from problem
+        type_, why = pa.null(), str(problem)
     physical = metadata.get(PHYSICAL_NAME, column.name) if is_mapped else column.name
-    return TableColumn(column.name, type_, column.nullable, column.id, physical, column.type)
+    return TableColumn(
+        column.name,
+        type_,
+        column.nullable,
+        column.id,
+        physical,
+        column.type,
+        why,
+        str(metadata.get(DEFAULT, "")),
+    )
 
 
 def delta_type(kind: Any, column: str, *, is_mapped: bool) -> pa.DataType:

@@ -191,8 +191,9 @@ class SqlPlace:
         types = {each.name.lower(): each.declared.lower() for each in columns}
         where = condition(named.comparisons, types)
         found = read_files(self._reads, row.table, where, position, zone=self._zone)
+        first = next((each for each in columns if not each.problem), columns[0])
         # A count of rows needs no column, and DuckDB has no table without one.
-        return Scan(state, found, where, wanted or [columns[0].name], self._zone)
+        return Scan(state, found, where, wanted or [first.name], self._zone)
 
 
 def to_parquet(rows: pa.RecordBatchReader, stream: BinaryIO) -> None:

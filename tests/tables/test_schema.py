@@ -83,5 +83,6 @@ def test_a_partition_column_may_be_no_column() -> None:
 
 def test_an_unreadable_type_names_the_column() -> None:
     """A type that Arrow lacks is an error that names column and type."""
+    schema = TableSchema.of(definition(Column("i", "interval day", nullable=True, id=1)))
     with pytest.raises(UnreadableTableError, match=r"column i: .*'interval day'"):
-        TableSchema.of(definition(Column("i", "interval day", nullable=True, id=1)))
+        schema.columns[0].check_readable()

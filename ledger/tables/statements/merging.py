@@ -181,6 +181,8 @@ class Merge:
             self.inserted += len(chosen)
             made = assigned(self._judge, schema, pa.table(nulls), clause.terms, rows)
             for each in schema.columns:
+                if each.name not in clause.terms:
+                    each.check_given()
                 if not each.nullable:
                     check_filled(made[each.name].is_valid(), each.name)
             yield made

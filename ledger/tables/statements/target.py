@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from ledger.core.commands import TableDefinition
+from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table
@@ -180,6 +181,8 @@ class StatementTable:
         if not removes and not adds:
             return
         with self.kept(adds), self.hand.writes.growing(self.number, operation) as writer:
+            if removes:
+                check_may_remove(self.row.name, self.definition)
             own = writer.replace(removes, adds, self.row.partitioned)
             self.hand.writes.plan_from(self.number, 0)
         self.hand.data.replace(self.definition.location, own)
@@ -230,24 +233,43 @@ class KeptFiles:
 
 
 # What a writer would have to compute or check, by Delta's names of metadata and properties.
-COMPUTED: Final = ("delta.generationExpression", "delta.identity.")
+GENERATED: Final = "delta.generationExpression"
+COMPUTED: Final = (
+    (GENERATED, "is a generated column"),
+    ("delta.identity.", "is an identity column"),
+    ("delta.invariants", "has an invariant"),
+)
 CHECKED: Final = "delta.constraints."
-INVARIANTS: Final = "delta.invariants"
+APPEND_ONLY: Final = "delta.appendonly"
 
 
 def check_writable(name: str, definition: TableDefinition) -> None:
     """Raise ValueError for a table whose rows need values or checks that are not supported."""
     for each in definition.columns:
-        if any(mark in each.metadata for mark in (*COMPUTED, INVARIANTS)):
+        for mark, what in COMPUTED:
+            if mark not in each.metadata:
+                continue
+            known = column_metadata(each).get(mark, "")
+            said = f" ({known})" if known else ""
             raise ValueError(
-                f"column {each.name} of table {name} has values that its writers compute or check "
-                "(generated, identity or invariant): write the table with Delta's own tools"
+                f"column {each.name} of table {name} {what}{said}, which is not supported here: "
+                "write the table with Delta's own tools"
             )
     for key, value in definition.properties:
         if key.lower().startswith(CHECKED):
             raise ValueError(
                 f"table {name} has the constraint {key} ({value}), which is not checked here: "
                 "write the table with Delta's own tools, or drop the constraint"
+            )
+
+
+def check_may_remove(name: str, definition: TableDefinition) -> None:
+    """Raise ValueError for a table whose rows are only ever appended to."""
+    for key, value in definition.properties:
+        if key.lower() == APPEND_ONLY and value.lower() == "true":
+            raise ValueError(
+                f"table {name} has {key} = {value}, so its rows stay as they are: insert rows, or "
+                "unset the property"
             )
 
 

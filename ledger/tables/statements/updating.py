@@ -115,6 +115,7 @@ def known_column(schema: TableSchema, name: Any) -> TableColumn:
         raise TypeError(f"the name of a column must be a text, got {name!r}")
     found = schema.find(name)
     if found is not None:
+        found.check_readable()
         return found
     names = {each.name.lower(): each.name for each in schema.columns}
     alike = get_close_matches(name.lower(), names, n=1)

@@ -1,0 +1,149 @@
+"""Columns that other engines compute or check, and columns whose type Arrow lacks."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ledger.client import Ledger
+from ledger.core.commands import Column, Property, TableDefinition
+from ledger.errors import UnreadableTableError
+from ledger.log.file_list import AddFile
+from ledger.sdk.transaction import Transaction
+
+NAME = "db.imported"
+ID = Column("id", "bigint", nullable=True, id=1)
+
+
+def create(ledger: Ledger, folder: Path, *columns: Column, **properties: str) -> None:
+    """Create a table as an import makes it."""
+    given = [Property(key.replace("_", "."), value) for key, value in properties.items()]
+    row = ledger.create_table(NAME, [("id", "bigint")], location=folder)
+    definition = TableDefinition("managed", "listed", str(folder), [ID, *columns], [], given)
+    ledger.alter_table(row, definition)
+
+
+def with_metadata(key: str, value: Any) -> Column:
+    """Return a column with an entry of Delta's metadata."""
+    return Column("c", "int", nullable=True, id=2, metadata=json.dumps({key: value}))
+
+
+Doing = Callable[[Ledger, Transaction], Any]
+STATEMENTS: Mapping[str, Doing] = {
+    "insert": lambda _, txn: txn.insert(NAME, [{"id": 1}]),
+    "append": lambda ledger, _: ledger.append(NAME, [{"id": 1}]),
+    "delete": lambda _, txn: txn.delete(NAME),
+    "update": lambda _, txn: txn.update(NAME, {"id": 1}),
+    "overwrite": lambda _, txn: txn.overwrite(NAME, [{"id": 1}]),
+    "merge": lambda _, txn: txn.merge(
+        NAME, [{"id": 1}], "target.id = source.id", when_matched_delete=True
+    ),
+    "optimize": lambda _, txn: txn.optimize(NAME),
+}
+REFUSED: list[tuple[Column | None, dict[str, str], str]] = [
+    (
+        with_metadata("delta.generationExpression", "id + 1"),
+        {},
+        r"column c of table db.imported is a generated column \(id \+ 1\)",
+    ),
+    (with_metadata("delta.identity.start", 1), {}, "column c .* identity"),
+    (with_metadata("delta.invariants", '{"expression":"c > 0"}'), {}, "column c .* invariant"),
+    (None, {"delta_constraints_positive": "id > 0"}, r"constraint delta.constraints.positive \(id"),
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize("refused", REFUSED)
+def test_what_is_computed_or_checked_elsewhere(
+    ledger: Ledger,
+    tmp_path: Path,
+    refused: tuple[Column | None, dict[str, str], str],
+    statement: str,
+) -> None:
+    """No statement writes rows without the values and the checks that the table wants."""
+    column, properties, said = refused
+    create(ledger, tmp_path, *([column] if column else []), **properties)
+    with pytest.raises(ValueError, match=said), ledger.transaction() as txn:
+        STATEMENTS[statement](ledger, txn)
+    assert ledger.scan(NAME).count() == 0
+
+
+def test_a_default_is_not_computed(ledger: Ledger, tmp_path: Path) -> None:
+    """Rows must have a column with a default, also where a merge inserts them."""
+    create(ledger, tmp_path, with_metadata("CURRENT_DEFAULT", "42"))
+    with pytest.raises(ValueError, match="column c: its default 42"):
+        ledger.append(NAME, [{"id": 1}])
+    ledger.append(NAME, [{"id": 1, "c": None}])
+    with ledger.transaction() as txn:
+        txn.update(NAME, {"id": 2})
+        with pytest.raises(ValueError, match="column c: its default 42"):
+            txn.merge(NAME, [{"id": 9}], "target.id = source.id", when_not_matched_insert={"id": 1})
+    assert ledger.scan(NAME).to_arrow().to_pylist() == [{"id": 2, "c": None}]
+
+
+def test_append_only(ledger: Ledger, tmp_path: Path) -> None:
+    """The rows of a table that is only appended to stay as they are."""
+    create(ledger, tmp_path, delta_appendOnly="true")
+    ledger.append(NAME, [{"id": 1}])
+    ledger.append(NAME, [{"id": 2}])
+    with ledger.transaction() as txn:
+        for change in ("delete", "update", "overwrite", "merge"):
+            with pytest.raises(ValueError, match=r"has delta\.appendOnly = true"):
+                STATEMENTS[change](ledger, txn)
+        txn.optimize(NAME)
+    assert ledger.scan(NAME).count() == 2
+    assert len(list(tmp_path.rglob("*.parquet"))) == 3
+
+
+ODD = Column("v", "interval day to second", nullable=True, id=2)
+
+
+@pytest.fixture
+def odd(ledger: Ledger, tmp_path: Path) -> Ledger:
+    """Return a client of a table that has a column whose type Arrow lacks."""
+    create(ledger, tmp_path, ODD)
+    data = pa.table({"id": [1, 2], "v": [10, 20]})
+    pq.write_table(data, tmp_path / "a.parquet")
+    ledger.append(NAME, [AddFile("a.parquet", size=1)])
+    return ledger
+
+
+def test_other_columns_are_read(odd: Ledger) -> None:
+    """A column that cannot be read is refused by name where it is asked for, the others are not."""
+    assert odd.scan(NAME, "id > 1", ["id"]).to_arrow().to_pylist() == [{"id": 2}]
+    assert odd.scan(NAME, columns=["id"]).count() == 2
+    assert odd.sql(f"SELECT sum(id) AS s FROM {NAME}").to_pylist() == [{"s": 3}]  # noqa: S608
+    assert odd.sql(f"SELECT count(*) AS n FROM {NAME}").to_pylist() == [{"n": 2}]  # noqa: S608
+    said = "column v: .*'interval day to second'.*Name the other columns"
+    for ask in (
+        lambda: odd.scan(NAME),
+        lambda: odd.scan(NAME, columns=["id", "v"]),
+        lambda: odd.scan(NAME, "v IS NULL", ["id"]),
+        lambda: odd.sql(f"SELECT * FROM {NAME}"),  # noqa: S608
+        lambda: odd.changes(NAME, after=0).rows().read_all(),
+    ):
+        with pytest.raises(UnreadableTableError, match=said):
+            ask()
+
+
+def test_a_column_that_is_not_read_is_not_lost(odd: Ledger) -> None:
+    """A statement that would copy its values is refused; whole files and new rows are no matter."""
+    changes: list[Callable[[Transaction], Any]] = [
+        lambda txn: txn.delete(NAME, "id = 1"),
+        lambda txn: txn.update(NAME, {"id": 1}),
+        lambda txn: txn.insert(NAME, [{"id": 1, "v": 1}]),
+        lambda txn: txn.update(NAME, {"v": None}),
+    ]
+    with odd.transaction() as txn:
+        for change in changes:
+            with pytest.raises(UnreadableTableError, match="column v"):
+                change(txn)
+        txn.insert(NAME, [{"id": 3}])
+    assert odd.scan(NAME, columns=["id"]).count() == 3
+    with odd.transaction() as txn:
+        txn.delete(NAME)
+    assert odd.scan(NAME, columns=["id"]).count() == 0
