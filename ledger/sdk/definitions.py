@@ -261,8 +261,12 @@ def with_columns(
 
 
 def remembering(definition: TableDefinition, highest: int) -> TableDefinition:
-    """Return a definition that remembers the highest id used so far, though its column is gone."""
-    if highest <= highest_id(definition):
+    """Return a definition that remembers the highest id used so far, though its column is gone.
+
+    An id that is no number is refused where the definition is sent.
+    """
+    are_numbers = all(isinstance(each.id, int) for each in definition.columns)
+    if not are_numbers or highest <= highest_id(definition):
         return definition
     kept = {key: value for key, value in definition.properties if not is_highest_id(key)}
     return definition._replace(properties=properties_of(kept | {HIGHEST_ID: str(highest)}))

@@ -36,6 +36,9 @@ class OpenTxn:
 
     def __init__(self, txn: Transaction, world: Mapping[str, TableModel]) -> None:
         self.txn = txn
+        for name in world:
+            # A name that is looked up late may have belonged to another table meanwhile.
+            txn.valid_write_ids(name)
         self.before = dict(world)
         self.world = {name: each.copy() for name, each in world.items()}
         self.statements: list[Statement] = []
@@ -203,7 +206,7 @@ class History:
         model = self.world[table]
         made = Insert(table, some_rows(self.rng, model, self.rng.randint(1, 3)), "dicts")
         mine = OpenTxn(self.ledger.begin("read_only"), self.world)
-        mine.txn.commit()
+        mine.txn.abort()
         made.apply(mine.world)
         mine.statements.append(made)
         self.steps.append(f"append: {made}")
@@ -213,7 +216,7 @@ class History:
         """Alter a table at once."""
         table = self.rng.choice(list(self.world))
         mine = OpenTxn(self.ledger.begin("read_only"), self.world)
-        mine.txn.commit()
+        mine.txn.abort()
         made = statement(self.rng, {table: mine.world[table]}, {table: False})
         if not isinstance(made, Alteration):
             return
