@@ -125,14 +125,18 @@ class LedgerRows:
 
         These are files that a commit removed more than `older_than_h` hours ago and that no open
         txn can see, and files as old that no commit named and no writer can still commit. So
-        earlier versions of the table can be read as far back as that.
+        earlier versions of the table can be read as far back as that. A vacuum of more than two
+        seconds shows its progress on a terminal and in a notebook.
 
         Raises FilesUnknownError for a table whose files the ledger does not list, and
         FileListError if a commit has a list that cannot be decoded.
         """
         check_arrow()
+        from ledger.tables.progress import WorkBar  # noqa: PLC0415
         from ledger.tables.vacuum import Vacuum  # noqa: PLC0415 - loads Arrow
 
         number, _ = self._names.find(table)
         reads = self._view.reads()
-        return Vacuum(reads, known_row(reads, number), older_than_h).run(dry_run=dry_run)
+        row = known_row(reads, number)
+        with WorkBar(f"vacuum {row.name}") as bar:
+            return Vacuum(reads, row, older_than_h).run(dry_run=dry_run, progress=bar)

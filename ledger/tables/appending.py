@@ -11,6 +11,7 @@ from ledger.sdk.reading import check_listed
 from ledger.sdk.written_files import discard
 from ledger.tables.casts import by_name
 from ledger.tables.data_files import new_writer, write_rows
+from ledger.tables.progress import shown
 from ledger.tables.rows import as_batches, opened
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.target import check_writable
@@ -30,7 +31,7 @@ class NewRows:
         check_writable(row.name, row.definition)
         self._storage = storage_at(row.definition.location)
         schema = TableSchema.of(row.definition, row.name, row.table)
-        batches = as_batches(rows, schema)
+        batches = shown(as_batches(rows, schema), None, f"append {row.name}, rows", len)
         self.files = write_rows(self._storage, schema, batches, writer=new_writer(0))
 
     def discard(self) -> None:

@@ -45,7 +45,7 @@ class Deletion:
         A condition on partition columns alone is judged once for each partition, and reads no file.
         """
         whole = wholly_fulfilled(self._table, self._judge, self._condition, self._found)
-        for file in self._found:
+        for file in self._table.shown(self._found):
             if whole is not None:
                 if whole[tuple(file.partition)]:
                     self._gone(file, rows_in(file))

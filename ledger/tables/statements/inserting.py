@@ -14,6 +14,7 @@ from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.tables.conditions import RowCondition
 from ledger.tables.data_files import NewFiles, new_writer
+from ledger.tables.progress import shown
 from ledger.tables.rows import as_batches, checked, opened
 from ledger.tables.statements.deleting import Deletion
 from ledger.tables.statements.evolving import evolved
@@ -26,7 +27,7 @@ WRITE: Final = "WRITE"
 
 def insert(table: StatementTable, rows: Any, *, evolve: bool = False) -> ChangedRows:
     """Insert rows; with `evolve` new columns are added, and types become wider where Delta may."""
-    counted = CountedRows(fitting(table, rows, evolve=evolve))
+    counted = CountedRows(table, fitting(table, rows, evolve=evolve))
     if is_in_folders(table.row):
         insert_into_folders(table, counted)
     else:
@@ -43,7 +44,7 @@ def overwrite(
     condition = table.condition(where)
     with table.judge() as judge:
         gone = Deletion(table, judge, where)
-        new = CountedRows(fulfilling(table, judge, condition, batches))
+        new = CountedRows(table, fulfilling(table, judge, condition, batches))
         adds = table.write(chain(gone.kept(), new))
     table.replace(gone.files, adds, WRITE)
     return ChangedRows(inserted=new.count, deleted=gone.count)
@@ -105,13 +106,14 @@ def fulfilling(
 
 
 class CountedRows:
-    """Batches, counted as they are read."""
+    """Batches, counted as they are read, and shown if that takes long."""
 
-    def __init__(self, batches: Any) -> None:
+    def __init__(self, table: StatementTable, batches: Any) -> None:
         self.count = 0
         self._batches = batches
+        self._what = f"{table.verb} {table.row.name}, rows"
 
     def __iter__(self) -> Iterator[Any]:
-        for each in self._batches:
+        for each in shown(self._batches, None, self._what, len):
             self.count += len(each)
             yield each

@@ -89,7 +89,7 @@ class Merge:
 
     def rows(self) -> Iterator[Any]:
         """Yield the rows of the new files: of touched files what stays and what was updated."""
-        for file in self._found:
+        for file in self._table.shown(self._found):
             pairs = self._pairs(file)
             if len(pairs) or self._clauses["not_matched_by_source"]:
                 yield from self._merged(file, pairs)

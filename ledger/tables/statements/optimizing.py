@@ -1,6 +1,7 @@
 """OPTIMIZE: the rows of many small files in few larger ones. No row changes."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from ledger.log.file_list import AddFile
@@ -31,8 +32,10 @@ def optimize(
     removes: list[FileRow] = []
     adds: list[AddFile] = []
     with table.kept(adds):
-        for group in groups(chosen(table, where), target_bytes):
-            adds += table.write(batches(table, group), target_bytes)
+        several = list(groups(chosen(table, where), target_bytes))
+        todo = table.shown([each for group in several for each in group])
+        for group in several:
+            adds += table.write(batches(table, todo, len(group)), target_bytes)
             removes += group
     if removes:
         table.rewrite(removes, adds)
@@ -78,7 +81,7 @@ def worth(group: list[FileRow]) -> Iterator[list[FileRow]]:
         yield group
 
 
-def batches(table: StatementTable, files: Sequence[FileRow]) -> Iterator[Any]:
-    """Yield the rows of files, file by file."""
-    for each in files:
+def batches(table: StatementTable, files: Iterator[FileRow], count: int) -> Iterator[Any]:
+    """Yield the rows of the next files, file by file."""
+    for each in islice(files, count):
         yield table.rows(each)

@@ -1,6 +1,6 @@
 """The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +24,7 @@ from ledger.tables.data_files import TARGET_BYTES, new_writer, write_rows
 from ledger.tables.data_reading import read_file
 from ledger.tables.overlay import own_files
 from ledger.tables.partition_rows import partition_scalar
+from ledger.tables.progress import shown
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.storage import storage_at
@@ -136,6 +137,10 @@ class StatementTable:
             if record:
                 self.hand.writes.read(found)
         return replace(found, files=own_files(found, self.hand.writes.noted(self.number), own))
+
+    def shown(self, files: Sequence[FileRow]) -> Iterator[FileRow]:
+        """Yield files, and show how many are done if that takes long."""
+        return shown(files, len(files), f"{self.verb} {self.row.name}, files")
 
     def rows(self, file: FileRow, columns: Sequence[str] | None = None) -> Any:
         """Return the rows of a file, with all columns of the table or the named ones."""

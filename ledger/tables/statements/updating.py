@@ -39,7 +39,7 @@ def update(table: StatementTable, changes: Mapping[str, Any], where: Any = None)
 
         def rows() -> Iterator[Any]:
             nonlocal count
-            for file in found:
+            for file in table.shown(found):
                 before = table.rows(file)
                 hit = judge.fulfilled(before, condition)
                 hits = pc.sum(hit).as_py() or 0
