@@ -22,6 +22,8 @@ from ledger.sdk.writes import DeclaredWrites
 from ledger.sdk.written_files import WrittenFiles
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ledger.sdk.expressions import Expression
     from ledger.tables.scan import Scan
     from ledger.tables.statements.optimizing import RewrittenFiles
@@ -61,15 +63,16 @@ class TxnRows(TxnTables):
         *,
         version: int | None = None,
         position: Token | int | None = None,
+        at: "datetime | str | None" = None,
         record: bool = True,
         time_zone: ZoneLike | None = None,
     ) -> "Scan":
         """Return the rows of a table that fulfil a condition, and remember that they were read.
 
         They are the rows of the txn's snapshot with the txn's own changes, or the rows of a named
-        `version` or `position`. The scan counts as a read of its condition, as with `read`: a later
-        commit that changed such rows wins. With `record=False` the txn's writes do not depend on
-        the rows. The rest is as for `Ledger.scan`.
+        `version`, `position` or time `at`. The scan counts as a read of its condition, as with
+        `read`: a later commit that changed such rows wins. With `record=False` the txn's writes do
+        not depend on the rows. The rest is as for `Ledger.scan`.
         """
         hand = self._hand()
         from ledger.tables.scanning import scan_in_txn  # noqa: PLC0415 - loads Arrow
@@ -81,6 +84,7 @@ class TxnRows(TxnTables):
             columns,
             version=version,
             position=position,
+            at=at,
             record=record,
             time_zone=time_zone,
         )

@@ -42,11 +42,7 @@ def scan_table(
     time_zone: ZoneLike | None,
 ) -> Scan:
     """Return a scan of a table at a version, a position or a time, else of the newest state."""
-    if sum(each is not None for each in (version, position, at)) > 1:
-        raise ValueError("give version, position or at, not several of them")
-    if at is not None:
-        reads = view.reads()
-        position = position_at(reads, known_row(reads, table), at)
+    position = place_of(view, table, version=version, position=position, at=at)
     zone = view.zone if time_zone is None else zone_named(time_zone)
     if in_write_folders(known_row(view.reads(), table)):
         if version is not None:
@@ -70,12 +66,14 @@ def scan_in_txn(
     *,
     version: int | None,
     position: Token | int | None,
+    at: datetime | str | None,
     record: bool,
     time_zone: ZoneLike | None,
 ) -> Scan:
-    """Return a scan of a table as a txn sees it, or as it was at a version or a position."""
+    """Return a scan of a table as a txn sees it, or at a version, a position or a time."""
     hand.check()
     number = hand.names.find(table)[0]
+    position = place_of(hand.view, number, version=version, position=position, at=at)
     zone = hand.view.zone if time_zone is None else zone_named(time_zone)
     own = hand.names.own(number)
     is_former = version is not None or position is not None
@@ -111,6 +109,26 @@ def scan_in_txn(
     state = state._replace(own_definition=lambda file: hand.data.definition(location, file.path))
     files = own_files(found, hand.writes.noted(number), own)
     return Scan(state, replace(found, files=files), where, columns, zone)
+
+
+def place_of(
+    view: View,
+    table: int,
+    *,
+    version: int | None,
+    position: Token | int | None,
+    at: datetime | str | None,
+) -> Token | int | None:
+    """Return the position of a time, or the given position; raises ValueError for several places.
+
+    Raises as `position_at`.
+    """
+    if sum(each is not None for each in (version, position, at)) > 1:
+        raise ValueError("give version, position or at, not several of them")
+    if at is None:
+        return position
+    reads = view.reads()
+    return position_at(reads, known_row(reads, table), at)
 
 
 def in_write_folders(row: TableRow) -> bool:

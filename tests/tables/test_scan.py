@@ -166,6 +166,12 @@ def test_former_states(lake: Lake, table: str) -> None:
         lake.ledger.scan(table, at=before - timedelta(days=1))
     with pytest.raises(UnknownVersionError):
         lake.ledger.scan(table, version=9)
+    with lake.ledger.transaction() as txn:
+        txn.delete(table)
+        assert txn.scan(table, at=second).count() == 5
+        assert txn.scan(table).count() == 0
+        with pytest.raises(ValueError, match="not several"):
+            txn.scan(table, version=1, at=second)
 
 
 def test_the_schema_changes(lake: Lake) -> None:
