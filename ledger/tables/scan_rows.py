@@ -84,7 +84,7 @@ class RowSource:
         source = replace(self, files=files)
         if not self.condition.columns or not self.is_of_partitions(files):
             return source
-        of_file = [tuple(map(str, self.partition(each).values())) for each in files]
+        of_file = [tuple(map(keyed, self.partition(each).values())) for each in files]
         distinct = dict(zip(of_file, files, strict=True))
         rows = {
             name: pa.array(
@@ -179,6 +179,11 @@ class RowSource:
             for at in range(metadata.num_row_groups)
             if may_hold(self.tree, group_bounds(metadata.row_group(at), leaves, self.schema))
         ]
+
+
+def keyed(value: pa.Scalar) -> str | None:
+    """Return a partition value by which files are put together; a text "None" is no NULL."""
+    return str(value) if value.is_valid else None
 
 
 def rows_in(batches: Iterable[pa.RecordBatch]) -> int:

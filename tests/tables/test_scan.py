@@ -140,6 +140,23 @@ def test_wrong_conditions(lake: Lake, table: str) -> None:
         lake.ledger.scan(table, "10 / (id - 1) > 0").to_arrow()
 
 
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("CASE WHEN p = 'None' THEN TRUE ELSE FALSE END", [2]),
+        ("nvl2(p, 'a', 'b') = 'a'", [2, 3]),
+        ("nvl2(p, 'a', 'b') = 'b'", [1]),
+        ("replace(p, 'N', 'n') = 'none'", [2]),
+    ],
+)
+def test_a_text_that_looks_like_null(lake: Lake, where: str, expected: list[int]) -> None:
+    """The partition of a text None is another one than the partition of NULL."""
+    table = lake.create("db.odd", [("id", "bigint"), ("p", "string")], ["p"])
+    lake.append(table, [{"id": at, "p": p} for at, p in enumerate((None, "None", "x"), start=1)])
+    found = lake.ledger.scan(table, where).to_arrow().to_pylist()
+    assert sorted(row["id"] for row in found) == expected
+
+
 def test_former_states(lake: Lake, table: str) -> None:
     """A version, a position, a token and a time name a state; one of them is enough."""
     receipt = lake.append(table, [{"id": 5, "month": 1}])
