@@ -211,6 +211,47 @@ def test_new_columns_come_with_rows(ledger: Ledger, sales: TableRow) -> None:
     ]
 
 
+@pytest.mark.parametrize("verb", ["insert", "overwrite"])
+@pytest.mark.parametrize(
+    "rows", [[{"id": 2**70, "tag": "x"}], [{"id": 5, "tag": "x", "day": "soon"}]]
+)
+def test_rows_that_do_not_fit_change_no_column(
+    ledger: Ledger, sales: TableRow, verb: str, rows: list[Any]
+) -> None:
+    """A table evolves with rows that are written, not with rows that are refused."""
+    with ledger.transaction() as txn:
+        with pytest.raises((TypeError, ValueError)):
+            getattr(txn, verb)(sales, rows, evolve=True)
+        txn.insert(sales, [{"id": 5}])
+    assert ledger.table("shop.sales").definition.columns == sales.definition.columns
+    assert ids(ledger) == [1, 2, 3, 4, 5]
+
+
+def test_an_overwrite_evolves(ledger: Ledger, sales: TableRow) -> None:
+    """The new column is there in the condition, in kept rows, and in later statements."""
+    with ledger.transaction() as txn:
+        rows = [{"id": 5, "day": ONE, "tag": "x"}]
+        txn.overwrite(sales, rows, "day = DATE'2024-01-01' AND (tag = 'x' OR id < 2)", evolve=True)
+        assert txn.scan(sales, "tag = 'x'").count() == 1
+        txn.update(sales, {"tag": "'y'"}, "id = 2")
+    found = [(row["id"], row["tag"]) for row in rows_of(ledger, "shop.sales")]
+    assert found == [(2, "y"), (3, None), (4, None), (5, "x")]
+
+
+def test_optimize_keeps_empty_texts(ledger: Ledger, tmp_path: Path) -> None:
+    """A partition shows an empty text as NULL, so such rows are not put into a partition."""
+    ledger.create_table("db.t", [("id", "int"), ("p", "string")], location=tmp_path)
+    for at, p in enumerate(("", "a", "")):
+        ledger.append("db.t", [{"id": at, "p": p}])
+    ledger.alter_table("db.t", partition_columns=["p"])
+    with ledger.transaction() as txn, pytest.raises(ValueError, match="update these rows first"):
+        txn.optimize("db.t")
+    with ledger.transaction() as txn:
+        txn.update("db.t", {"p": "'e'"}, "p = ''")
+        txn.optimize("db.t")
+    assert sorted(ledger.scan("db.t").to_arrow()["p"].to_pylist()) == ["a", "e", "e"]
+
+
 NESTED = "struct<a:int,tags:array<struct<x:string>>>"
 EVOLUTIONS: list[tuple[Any, Any, list[Any]]] = [
     (  # Python values that fit widen nothing.

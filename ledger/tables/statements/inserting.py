@@ -51,7 +51,7 @@ def overwrite(
 
 
 def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
-    """Return rows as batches of the table's columns, after the table got the new ones."""
+    """Return rows as batches of the table's columns, with the new ones if it evolves."""
     if not evolve:
         return as_batches(rows, table.schema)
     table.check_listed()
@@ -59,7 +59,7 @@ def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     reader = opened(given)
     columns = evolved(table.definition.columns, table.schema, reader.schema, given)
     if columns is not None:
-        table.alter(columns)
+        table.evolve(columns)
     if isinstance(given, list | tuple | dict):
         return as_batches(given, table.schema)
     return checked(reader, table.schema)

@@ -4,9 +4,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ledger.core.partitions.values import NULLS
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.tables.data_files import TARGET_BYTES
+from ledger.tables.schema import TableSchema
 from ledger.tables.statements.deleting import wholly_fulfilled
 from ledger.tables.statements.target import StatementTable
 
@@ -84,4 +89,23 @@ def worth(group: list[FileRow]) -> Iterator[list[FileRow]]:
 def batches(table: StatementTable, files: Iterator[FileRow], count: int) -> Iterator[Any]:
     """Yield the rows of the next files, file by file."""
     for each in islice(files, count):
-        yield table.rows(each)
+        rows = table.rows(each)
+        check_partitions(table.schema, rows)
+        yield rows
+
+
+def check_partitions(schema: TableSchema, rows: Any) -> None:
+    """Raise ValueError for a text that is NULL once it is a partition value.
+
+    A column may have become a partition column after its rows were written.
+    """
+    for name in schema.partition_columns:
+        values = rows[name]
+        if not pa.types.is_string(values.type):
+            continue
+        if pc.any(pc.is_in(values, pa.array(sorted(NULLS)))).as_py():
+            raise ValueError(
+                f"column {name} of table {schema.name} became a partition column, and rows from "
+                "before have a text there that a partition shows as NULL, such as the empty text: "
+                "update these rows first"
+            )

@@ -12,6 +12,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
+from ledger.sdk.definitions import changed
 from ledger.sdk.names import TableLike
 from ledger.sdk.reading import TableFiles, is_in_folders, read_table, tree_of
 from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
@@ -75,6 +76,8 @@ class StatementTable:
         self.row = self._row()
         self.zone = hand.view.zone if time_zone is None else zone_named(time_zone)
         self._is_read = is_read
+        # What the txn makes of the table once the rows are written.
+        self._pending: TableDefinition | None = None
         self.set_definition(self.row.definition)
 
     @property
@@ -103,12 +106,15 @@ class StatementTable:
         """Return a condition on rows; raises PredicateSyntaxError and UnknownColumnError."""
         return row_condition(where, self.schema, self.zone)
 
-    def alter(self, columns: Sequence[Any]) -> None:
-        """Give the table other columns, within the txn."""
-        self.hand.alter(self.number, columns=columns)
-        row = self.hand.names.own(self.number)
-        assert row is not None
-        self.set_definition(row.definition)
+    def evolve(self, columns: Sequence[Any]) -> None:
+        """Take other columns for the rows; the txn alters the table when it takes the rows."""
+        self._pending = changed(self.definition, columns=columns)
+        self.set_definition(self._pending)
+
+    @property
+    def own(self) -> TableRow | None:
+        """The table as the txn has changed it, None if it did not."""
+        return self.hand.names.own(self.number) if self._pending is None else self.row
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
@@ -120,7 +126,7 @@ class StatementTable:
 
     def find(self, where: Any, *, record: bool = True) -> TableFiles:
         """Return a read of the table with the txn's own changes; the rest is as for `read`."""
-        own = self.hand.names.own(self.number)
+        own = self.own
         if self.is_new:
             tree = meant_in(tree_of(where), self.zone)
             found, own = TableFiles(self.row, self.hand.opened, tree, ()), self.row
@@ -151,7 +157,7 @@ class StatementTable:
         """Return the schema of the table when a file was added."""
         if file.added > max(self.row.changed, self.hand.opened):
             found = self.hand.data.definition(self.definition.location, file.path)
-        elif file.added >= self.row.changed and self.hand.names.own(self.number) is None:
+        elif file.added >= self.row.changed and self.own is None:
             found = None
         else:
             reads = self.hand.view.reads(self.hand.opened)
@@ -183,17 +189,21 @@ class StatementTable:
 
     def replace(self, removes: Sequence[FileRow], adds: Sequence[AddFile], operation: str) -> None:
         """Note that files give way to others; the txn's own ones are in no commit."""
+        with self.kept(adds):
+            if removes:
+                check_may_remove(self.row.name, self.definition)
+            self._settle()
         if not removes and not adds:
             return
         with self.kept(adds), self.hand.writes.growing(self.number, operation) as writer:
-            if removes:
-                check_may_remove(self.row.name, self.definition)
             own = writer.replace(removes, adds, self.row.partitioned)
             self.hand.writes.plan_from(self.number, 0)
         self.hand.data.replace(self.definition.location, own)
 
     def add(self, adds: Sequence[AddFile], operation: str) -> None:
         """Note new files."""
+        with self.kept(adds):
+            self._settle()
         with self.kept(adds), self.hand.writes.growing(self.number, operation) as writer:
             writer.add(adds)
 
@@ -206,6 +216,12 @@ class StatementTable:
     def kept(self, adds: Sequence[AddFile]) -> "KeptFiles":
         """Return a block that deletes new files if the txn does not take them."""
         return KeptFiles(self.definition.location, adds)
+
+    def _settle(self) -> None:
+        """Alter the table as the rows need it: nothing can fail but the commit now."""
+        if self._pending is not None:
+            definition, self._pending = self._pending, None
+            self.hand.alter(self.number, definition)
 
     def _row(self) -> TableRow:
         """Return the table as of the txn's open, with the txn's own changes."""
