@@ -26,18 +26,35 @@ PARTITIONS: dict[str, tuple[pa.DataType, Any]] = {
     "p_day": (pa.date32(), st.dates(date(1, 1, 1))),
     "p_bool": (pa.bool_(), st.booleans()),
     # deltalake 1.6.3 writes -1.5 as -1.-5, and then cannot read it.
+    "p_moment": (
+        pa.timestamp("us", "UTC"),
+        st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1)).map(  # noqa: DTZ001
+            lambda each: each.replace(tzinfo=UTC, fold=0)
+        ),
+    ),
     "p_money": (pa.decimal128(7, 2), st.decimals(0, 99999, places=2)),
 }
 VALUES: dict[str, tuple[pa.DataType, Any]] = {
     "number": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
     "small": (pa.int8(), st.integers(-128, 127)),
+    "short": (pa.int16(), st.integers(-(2**15), 2**15 - 1)),
+    "whole": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
     "real": (pa.float64(), st.floats()),
+    "half": (pa.float32(), st.floats(width=32)),
+    "truth": (pa.bool_(), st.booleans()),
+    "day": (pa.date32(), st.dates(date(1, 1, 1))),
     "text": (pa.string(), texts),
     "bytes": (pa.binary(), st.binary(max_size=4)),
     "money": (pa.decimal128(38, 10), st.decimals(-(10**20), 10**20, places=10)),
     "moment": (pa.timestamp("us", "UTC"), moments.map(lambda each: each.replace(tzinfo=UTC))),
     "local": (pa.timestamp("us"), moments),
     "tags": (pa.list_(pa.string()), st.lists(texts | st.none(), max_size=3)),
+    "pairs": (
+        pa.map_(pa.string(), pa.int32()),
+        st.dictionaries(texts, st.none() | st.integers(0, 9), max_size=2).map(
+            lambda each: list(each.items())
+        ),
+    ),
     "inner": (
         pa.struct([("x", pa.int32()), ("y", pa.list_(pa.struct([("z", pa.string())])))]),
         st.fixed_dictionaries(
@@ -101,7 +118,9 @@ def test_a_scan_shows_what_was_written(
             for name in ("p_int", "number", "text"):
                 missing = [each for each in written if each[name] is None]
                 assert ledger.scan(NAME, f"{name} is null").count() == len(missing)
-            zero = [each for each in written if (each["small"] or 0) > 0]
-            assert in_order(ledger.scan(NAME, "small > 0").to_arrow().to_pylist()) == in_order(zero)
+            above = [each for each in written if (each["small"] or 0) > 0]
+            found = ledger.scan(NAME, "small > 0").to_arrow().to_pylist()
+            assert in_order(found) == in_order(above)
+            assert ledger.scan(NAME, version=0).count() == len(first)
         finally:
             ledger.drop_table(NAME)

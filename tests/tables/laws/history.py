@@ -20,6 +20,7 @@ from tests.tables.laws.statements import Insert, Statement, given
 from tests.tables.laws.terms import NESTED, VALUES
 
 LEVELS = ["Serializable", "WriteSerializable"]
+MAPPING = "delta.columnMapping.mode"
 STATEMENTS = 20
 OPEN_MAX = 2
 
@@ -108,14 +109,15 @@ class History:
             model.columns = [*model.columns, ModelColumn(len(columns), *columns[-1])]
             model.highest += 1
         by = [model.columns[each - 1].name for each in model.by]
+        mapping = {MAPPING: "name"} if self.rng.random() < 0.3 else {}
         row = self.ledger.create_table(
             name,
             columns,
             partition_columns=by,
             location=folder,
-            properties={"delta.isolationLevel": self.level},
+            properties={"delta.isolationLevel": self.level} | mapping,
         )
-        self.steps.append(f"create {name} {columns} by {by} {self.level}")
+        self.steps.append(f"create {name} {columns} by {by} {self.level} {mapping}")
         self.world[name] = model
         self.numbers[row.table] = name
         self.versions[name] = {0: Seen(row.changed, model)}
