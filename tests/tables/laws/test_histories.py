@@ -118,6 +118,33 @@ def test_histories(tmp_path: Path, seed: int) -> None:
     play(tmp_path, seed)
 
 
+def play_with_vacuums(folder: Path, seed: int) -> None:
+    """Play a history beside vacuums, and check what is left."""
+    with InMemoryLedger() as memory:
+        history = History(memory.connect(), folder, seed, vacuums=True)
+        with replayable(seed, history):
+            history.play()
+            for name, model in history.world.items():
+                history.ledger.vacuum(name, older_than_h=0.0)
+                check_scan(history.ledger, name, model)
+                root = folder / name
+                there = {str(each.relative_to(root)) for each in root.rglob("*.parquet")}
+                assert there == set(history.ledger.read(name).paths)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_vacuums_beside_txns(tmp_path: Path, seed: int) -> None:
+    """A vacuum deletes no file that an open txn needs, has written, or will commit."""
+    play_with_vacuums(tmp_path, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", MANY[:60])
+def test_many_vacuums_beside_txns(tmp_path: Path, seed: int) -> None:
+    """The same for many histories."""
+    play_with_vacuums(tmp_path, seed)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", MANY)
 def test_many_histories(tmp_path: Path, seed: int) -> None:
