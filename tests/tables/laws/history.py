@@ -20,6 +20,7 @@ from tests.tables.laws.statements import Insert, Statement, given
 from tests.tables.laws.terms import NESTED, VALUES
 
 LEVELS = ["Serializable", "WriteSerializable"]
+KEYS = ["int", "string", "double", "date", "decimal(7,2)"]
 MAPPING = "delta.columnMapping.mode"
 STATEMENTS = 20
 OPEN_MAX = 2
@@ -104,7 +105,7 @@ class History:
 
     def _create(self, name: str, folder: Path) -> None:
         kinds = self.rng.sample(list(VALUES), k=self.rng.randint(2, 4))
-        columns = [("id", "bigint"), ("key", self.rng.choice(["int", "string"]))]
+        columns = [("id", "bigint"), ("key", self.rng.choice(KEYS))]
         columns += [(f"c{at}", kind) for at, kind in enumerate(kinds)]
         model = TableModel([ModelColumn(at, *each) for at, each in enumerate(columns, start=1)])
         model.by = self.rng.sample(range(3, len(columns) + 1), k=self.rng.randint(0, 2))
