@@ -24,6 +24,7 @@ from ledger.sdk.definitions import (
     Change,
     TableChanges,
     TableOptions,
+    altered,
     changed,
     operation_of,
     placed,
@@ -207,7 +208,8 @@ class LedgerTables(OfOneProcess):
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)
         receipt = self._done(command, TableAltered)
-        self._names.changed(row._replace(definition=definition), position, receipt.position)
+        made = altered(row, definition, receipt.position)
+        self._names.changed(made, position, receipt.position)
         return receipt
 
     def _metadata(

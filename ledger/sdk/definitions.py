@@ -18,8 +18,9 @@ from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import SPELLINGS
-from ledger.core.state.traits import known_key
+from ledger.core.state.traits import known_key, partitioned_by
 from ledger.errors import SettingsError
+from ledger.reads.port import TableRow
 from ledger.sdk.column_mapping import HIGHEST_ID, highest_id, is_highest_id, mapped
 from ledger.sdk.given import check_list, check_name_of, check_text
 
@@ -231,6 +232,16 @@ def changed(
         check_several(columns)
         after = with_columns(after, columns, highest_id(before))
     return mapped(before, after)
+
+
+def altered(row: TableRow, definition: TableDefinition, position: int) -> TableRow:
+    """Return the row of a table with another definition.
+
+    Files up to `position` have the values of the partition columns of before, if these change.
+    """
+    is_other = partitioned_by(definition) != partitioned_by(row.definition)
+    since = max(row.partitioned, position) if is_other else row.partitioned
+    return row._replace(definition=definition, partitioned=since)
 
 
 def check_made(made: object) -> None:

@@ -248,7 +248,9 @@ class Transaction(TxnFiles, TxnRows):
         self.note_end("committed")
         for row in self._names.given():
             position = self.receipt.position
-            self._names.client.remember(row._replace(creator=0, changed=position), position)
+            since = position if row.partitioned == self.opened else row.partitioned
+            made = row._replace(creator=0, changed=position, partitioned=since)
+            self._names.client.remember(made, position)
         return self.receipt
 
     def _committed(self) -> Receipt:

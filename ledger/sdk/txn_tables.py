@@ -21,6 +21,7 @@ from ledger.sdk.definitions import (
     Change,
     TableChanges,
     TableOptions,
+    altered,
     changed,
     default_location,
     operation_of,
@@ -145,7 +146,7 @@ class TxnTables:
         answer = self.ask(AlterTable(*UNNUMBERED, self.id, 0, number, definition, name))
         body = body_as(TableAltered, answer)
         self.note_write_id(number, body.write_id)
-        self._names.alter(row._replace(definition=definition))
+        self._names.alter(altered(row, definition, self.opened))
         return self._receipt(answer)
 
     def rename_table(self, table: TableLike, name: str) -> Receipt:

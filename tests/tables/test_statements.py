@@ -238,6 +238,24 @@ def test_an_overwrite_evolves(ledger: Ledger, sales: TableRow) -> None:
     assert found == [(2, "y"), (3, None), (4, None), (5, "x")]
 
 
+@pytest.mark.parametrize("is_at_once", [True, False])
+def test_other_partition_columns(ledger: Ledger, tmp_path: Path, *, is_at_once: bool) -> None:
+    """Files of before have the values of other columns, also for the txn that changed these."""
+    columns = [("id", "int"), ("a", "int"), ("b", "int")]
+    ledger.create_table("db.t", columns, partition_columns=["b"], location=tmp_path)
+    ledger.append("db.t", [{"id": 1, "b": 1}, {"id": 2, "a": 2, "b": 1}, {"id": 3, "a": 1}])
+    if is_at_once:
+        ledger.alter_table("db.t", partition_columns=["a"])
+    with ledger.transaction() as txn:
+        if not is_at_once:
+            txn.alter_table("db.t", partition_columns=["a"])
+        assert txn.scan("db.t", "a = 1").count() == 1
+        assert txn.delete("db.t", "a > 1").deleted == 1
+        txn.optimize("db.t")
+        assert txn.delete("db.t", "a IS NOT NULL").deleted == 1
+    assert [row["id"] for row in ledger.scan("db.t").to_arrow().to_pylist()] == [1]
+
+
 def test_optimize_keeps_empty_texts(ledger: Ledger, tmp_path: Path) -> None:
     """A partition shows an empty text as NULL, so such rows are not put into a partition."""
     ledger.create_table("db.t", [("id", "int"), ("p", "string")], location=tmp_path)
