@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
-from ledger.core.state.traits import traits_of
+from ledger.core.state.traits import partitioned_by, traits_of
 from ledger.errors import FilesUnknownError
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table, unknown_version
@@ -129,6 +129,9 @@ def read_files(
     row = known_row(reads, table)
     tree = condition_of(where, reads, row, position, own, zone=zone)
     check_listed(row)
+    if own is not None and partitioned_by(own.definition) != partitioned_by(row.definition):
+        # The condition names columns as the txn has them: to others it means other partitions.
+        tree = TRUE_PREDICATE
     # The reads take no longer condition.
     asked = tree if where is not None and len(tree) <= PREDICATE_CHARS_MAX else ""
     files = reads.files(table, where=asked, position=position)

@@ -256,6 +256,22 @@ def test_other_partition_columns(ledger: Ledger, tmp_path: Path, *, is_at_once: 
     assert [row["id"] for row in ledger.scan("db.t").to_arrow().to_pylist()] == [1]
 
 
+def test_names_that_two_columns_exchange(ledger: Ledger, tmp_path: Path) -> None:
+    """A condition in the txn that renames means the columns as the txn has them."""
+    columns = [("id", "int"), ("a", "int"), ("b", "int")]
+    row = ledger.create_table("db.t", columns, partition_columns=["a"], location=tmp_path)
+    ledger.append("db.t", [{"id": 1, "a": 1, "b": 2}, {"id": 2, "a": 2, "b": 1}])
+    other = {"id": "id", "a": "b", "b": "a"}
+    renamed = [each._replace(name=other[each.name]) for each in row.definition.columns]
+    with ledger.transaction() as txn:
+        changed = row.definition._replace(columns=renamed, partition_columns=["b"])
+        txn.alter_table("db.t", changed)
+        assert [each["id"] for each in txn.scan("db.t", "a = 1").to_arrow().to_pylist()] == [2]
+        assert txn.delete("db.t", "a = 1").deleted == 1
+        assert txn.update("db.t", {"id": "id + 10"}, "b = 1").updated == 1
+    assert ledger.scan("db.t").to_arrow().to_pylist() == [{"id": 11, "b": 1, "a": 2}]
+
+
 def test_optimize_keeps_empty_texts(ledger: Ledger, tmp_path: Path) -> None:
     """A partition shows an empty text as NULL, so such rows are not put into a partition."""
     ledger.create_table("db.t", [("id", "int"), ("p", "string")], location=tmp_path)

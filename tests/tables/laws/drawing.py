@@ -40,7 +40,7 @@ from tests.tables.laws.terms import (
 )
 
 FORMS = ["dicts", "columns", "arrow", "polars"]
-NEW_NAMES = ["extra", "a b", "order", "Über", "x.y", "p=q", "n`1", "Extra2", "day"]
+NEW_NAMES = ["key", "c0", "c1", "extra", "a b", "order", "Über", "x.y", "p=q", "n`1", "Extra2"]
 TARGETS = [256 << 20, 2_000]
 ID = 1
 KEY = 2
