@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 from ledger.clock import time_text
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import TableWrite
+from ledger.core.conflicts.operations import altered, committed
 from ledger.core.events.events import (
     AbortedForgotten,
     Body,
@@ -26,7 +27,6 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.port import Log, Topic
-from ledger.operations import altered, committed
 
 READ_MAX: Final = 1_000
 WAIT_S: Final = 0.5

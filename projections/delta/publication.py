@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ledger import operations
 from ledger.core.commands import TableDefinition
+from ledger.core.conflicts import operations
 from ledger.core.events.events import (
     Control,
     Event,

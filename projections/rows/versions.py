@@ -8,7 +8,7 @@ alter of an external table.
 from collections.abc import Mapping
 from typing import Final
 
-from ledger import operations
+from ledger.core.conflicts import operations
 from ledger.core.events.events import Control, TableAltered, TableCreated, TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from projections.rows.applied import Applied

@@ -7,8 +7,8 @@ The counterpart of `projections.rows.versions` and `protocols` for
 from collections.abc import Sequence
 from itertools import chain
 
-from ledger import operations
 from ledger.core.commands import Domain, Footprint, Protocol
+from ledger.core.conflicts import operations
 from ledger.core.events.events import Control, Event, TableAltered, TableCreated
 from ledger.core.events.parts import CommittedPart
 from ledger.core.state.staged_progress import whole_domains

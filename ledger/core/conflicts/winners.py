@@ -105,12 +105,6 @@ def found_partition(text: str, schema: PartitionSchema) -> str:
     return text if values is not None and len(values) == len(schema) else ANYWHERE
 
 
-def main_operation(writes: Sequence[CoarseWrite]) -> str:
-    """Return the first operation of coarse writes other than insert, else insert, else ""."""
-    operations: list[str] = [write.operation for write in writes]
-    return next((each for each in operations if each != "insert"), (operations or [""])[0])
-
-
 @lru_cache(READ_KEPT)
 def coarse_partition(write: CoarseWrite, schema: PartitionSchema) -> str:
     """Return the partition of a coarse write, ANYWHERE if the table cannot have it."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ledger.core.commands import Footprint, IsolationLevel
 from ledger.core.conflicts.checks import Attempt, first_hit
 from ledger.core.conflicts.footprints import REPLACES
-from ledger.core.conflicts.winners import main_operation
+from ledger.core.conflicts.operations import attempted
 from ledger.core.decide.candidate import Candidate
 from ledger.core.decide.evidence import changed_by, evidence_of
 from ledger.core.decide.table_part import TablePart
@@ -125,17 +125,8 @@ def attempt_of(
         part.alters,
         bool(part.changes) and any(change.operation in REPLACES for change in part.changes),
         footprint is not None and breaks(table, footprint),
-        operation_of(part, footprint),
+        attempted(footprint, part.write.writes if part.write is not None else (), part.changes),
     )
-
-
-def operation_of(part: TablePart, footprint: Footprint | None) -> str:
-    """Return the name of a part's operation."""
-    if footprint is not None:
-        return footprint.operation or "READ"
-    if part.write is not None and part.write.writes:
-        return main_operation(part.write.writes)
-    return next((change.operation or change.kind for change in part.changes), "")
 
 
 def breaks(table: Table, footprint: Footprint) -> bool:

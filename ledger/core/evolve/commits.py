@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from ledger.core.commands import JUDGED_TYPES, CoarseWrite, Footprint, Protocol, TableDefinition
 from ledger.core.conflicts.footprints import REPLACES, rearranges, won
 from ledger.core.conflicts.metadata_diff import metadata_kind
-from ledger.core.conflicts.winners import WinningPart, main_operation
+from ledger.core.conflicts.operations import winning
+from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import Control, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.evolve.tables import apply_pending, take_write_id
@@ -113,7 +114,7 @@ def enter_winner(
         control.txn,
         control.session,
         control.at,
-        operation_of(coarse, footprint, last),
+        winning(footprint, coarse, last),
         part.blind,
         footprint is not None and rearranges(footprint, does_more=does_more),
         kind_of_change(table, last.definition if last is not None else None, protocol),
@@ -123,17 +124,6 @@ def enter_winner(
         None if footprint is None else won(footprint),
     )
     state.winners.record(winner, table.traits.schema)
-
-
-def operation_of(
-    coarse: Sequence[CoarseWrite], footprint: Footprint | None, altered: Pending | None
-) -> str:
-    """Return the name of a part's operation."""
-    if footprint is not None and footprint.operation:
-        return footprint.operation
-    if altered is not None:
-        return altered.operation
-    return main_operation(coarse)
 
 
 def kind_of_change(

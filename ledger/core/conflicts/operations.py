@@ -1,9 +1,12 @@
-"""Operations: the names of a table's versions in its history."""
+"""Operations: the names of what a txn does to one table, in conflicts and in a table's history.
 
-from collections.abc import Iterable
+The name that the writer gave comes first; otherwise the name follows from the deed.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ledger.core.commands import TableWrite
+from ledger.core.commands import CoarseWrite, Footprint, TableWrite
 from ledger.core.conflicts.footprints import joined_names, operations_of
 from ledger.core.events.events import TableAltered
 from ledger.core.events.parts import CommittedPart
@@ -17,6 +20,33 @@ CHANGES: Final = {
     "drop": "DROP TABLE",
 }
 CREATED: Final = CHANGES["create"]
+INSERT: Final = "insert"
+
+
+def attempted(
+    footprint: Footprint | None, coarse: Sequence[CoarseWrite], changes: Iterable[Pending]
+) -> str:
+    """Return the operation of a part that is judged."""
+    if footprint is not None:
+        return footprint.operation or "READ"
+    if coarse:
+        return main_operation(coarse)
+    return next((change.operation or change.kind for change in changes), "")
+
+
+def winning(
+    footprint: Footprint | None, coarse: Sequence[CoarseWrite], altered: Pending | None
+) -> str:
+    """Return the operation of a part that later commits are judged against."""
+    if footprint is not None and footprint.operation:
+        return footprint.operation
+    return altered.operation if altered is not None else main_operation(coarse)
+
+
+def main_operation(coarse: Sequence[CoarseWrite]) -> str:
+    """Return the first operation of coarse writes other than insert, else insert, else ""."""
+    operations: list[str] = [write.operation for write in coarse]
+    return next((each for each in operations if each != INSERT), (operations or [""])[0])
 
 
 def altered(body: TableAltered) -> str:
@@ -30,7 +60,7 @@ def committed(part: CommittedPart | TableWrite, changes: Iterable[Pending]) -> s
     `changes` are all changes of metadata that waited for the commit.
     """
     coarse = [write.operation for write in part.writes]
-    rewriting = [each for each in coarse if each != "insert"]
+    rewriting = [each for each in coarse if each != INSERT]
     if part.footprint is not None and part.footprint.operation:
         named = operations_of(part.footprint)
         said = {each.lower() for each in named}
