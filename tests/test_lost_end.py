@@ -20,10 +20,10 @@ from ledger.sequencer.sequencer import Sequencer
 from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
-from projections.store.port import digest
 from tests.driver import CATALOG, NEVER, Driver
 from tests.lost_end import REWRITES, Rewrite, domain, lose_end
 from tests.oracle.reads import StateReads
+from tests.projections.digests import digest
 
 PATIENCE_S = 20.0
 

@@ -123,11 +123,6 @@ def is_text(found: Any) -> TypeGuard[str]:
     return True
 
 
-def is_text_or_null(found: Any) -> bool:
-    """Tell whether a value is null, or a text that can be written."""
-    return found is None or is_text(found)
-
-
 def is_number(found: Any) -> bool:
     """Tell whether a value is a whole number of 63 bits that is not negative."""
     return is_signed_number(found) and found >= 0

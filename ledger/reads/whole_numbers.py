@@ -40,13 +40,3 @@ def whole(name: str, number: SupportsIndex) -> int:
 def whole_or_none(name: str, number: SupportsIndex | None) -> int | None:
     """Return a number as an int, None if it is left out; raises as `whole`."""
     return None if number is None else whole(name, number)
-
-
-def numbers(**given: SupportsIndex) -> dict[str, int]:
-    """Return numbers as ints, by their names; raises as `whole`."""
-    return {name: whole(name, number) for name, number in given.items()}
-
-
-def numbers_given(**given: SupportsIndex | None) -> dict[str, int]:
-    """Return the given numbers as ints, without the ones left out; raises as `whole`."""
-    return numbers(**{name: number for name, number in given.items() if number is not None})

@@ -147,16 +147,3 @@ def decoded(text: str) -> bytes:
             raise ValueError(f"{text[:40]!r} is no text in base 85")
         words.append(word)
     return struct.pack(f">{len(words)}I", *words)
-
-
-def encoded(data: bytes) -> str:
-    """Return bytes, filled up with zeros to whole words, as a text in base 85 (Z85)."""
-    filled = data + bytes(-len(data) % SIZE_FORM.size)
-    characters: list[str] = []
-    for (word,) in CHECKSUM_FORM.iter_unpack(filled):
-        digits = []
-        for _ in range(GROUP):
-            word, digit = divmod(word, len(ALPHABET))  # noqa: PLW2901 - its digits, last first
-            digits.append(ALPHABET[digit])
-        characters += reversed(digits)
-    return "".join(characters)

@@ -6,8 +6,6 @@ last part. For keys of numbers alone `struct.Struct(">cQQ")` gives the same byte
 the time. Each projection decides which parts make its keys.
 """
 
-from typing import Any
-
 Part = int | str | bytes
 """A number of 0 to 2**64 - 1, a text without zero bytes, or raw bytes."""
 
@@ -35,40 +33,9 @@ def text_part(text: str) -> bytes:
     return text.encode() + b"\0"
 
 
-def unpack(key: bytes, *kinds: type[Part]) -> tuple[Any, ...]:
-    """Return the parts of a packed key, one of each kind in order.
-
-    `bytes` takes all the rest, so it must be last: cut a prefix off before.
-
-    Raises:
-        ValueError: the key does not have these parts.
-    """
-    parts: list[Part] = []
-    rest = key
-    for kind in kinds:
-        part, rest = _unpacked(rest, kind)
-        parts.append(part)
-    if rest:
-        raise ValueError(f"the key must end with its last part, got {rest!r} after it in {key!r}")
-    return tuple(parts)
-
-
 def _packed(part: Part) -> bytes:
     if isinstance(part, int):
         return part.to_bytes(INT_BYTES, "big")
     if isinstance(part, bytes):
         return part
     return text_part(part)
-
-
-def _unpacked(rest: bytes, kind: type[Part]) -> tuple[Part, bytes]:
-    if kind is int:
-        if len(rest) < INT_BYTES:
-            raise ValueError(f"a number of a key must have {INT_BYTES} bytes, got {rest!r}")
-        return int.from_bytes(rest[:INT_BYTES], "big"), rest[INT_BYTES:]
-    if kind is bytes:
-        return rest, b""
-    text, end, rest = rest.partition(b"\0")
-    if not end:
-        raise ValueError(f"a text of a key must end with a zero byte, got {text!r}")
-    return text.decode(), rest

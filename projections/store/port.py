@@ -10,12 +10,10 @@ store is `scan(b"", KEYS_END)`. Rows are a function of the log; no fact is store
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol, Self
 
 from projections.errors import StoreDamagedError, StoreVersionError
-from projections.rows.keys import CHECKPOINT
 
 Row = tuple[bytes, bytes]
 """Key and value, as read."""
@@ -125,21 +123,6 @@ def highest_first(rows: RowReader, start: bytes, end: bytes) -> Iterator[Row]:
             yield row
             end, left = row[0], left - 1
         limit = 0 if left else SLICE_GROWTH * limit
-
-
-def digest(rows: RowReader) -> bytes:
-    """Return 32 bytes that are equal for equal rows, in any adapter. Reads every row.
-
-    The checkpoint is left out: its position depends on time, not on the log alone.
-    """
-    total = blake2b(digest_size=32)
-    for key, value in rows.scan(b"", KEYS_END):
-        if key == CHECKPOINT:
-            continue
-        total.update(b"%d %d " % (len(key), len(value)))
-        total.update(key)
-        total.update(value)
-    return total.digest()
 
 
 def format_stamp(version: int) -> RowChange:

@@ -19,10 +19,10 @@ from projections.store.port import (
     RowChange,
     RowReader,
     RowStore,
-    digest,
     highest_first,
     prefix_end,
 )
+from tests.projections.digests import digest
 
 FEW_KEYS = [b"a", b"a\x00", b"a\xff", b"b", b"ba", b"c"]
 MANY_KEYS = [b"m%05d" % number for number in range(3 * PAGE_ROWS)]

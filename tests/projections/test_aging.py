@@ -13,9 +13,10 @@ from projections.fold.fold import Fold
 from projections.fold.follower import Follower
 from projections.rows.keys import CHECKPOINT
 from projections.store.memory import MemoryStore
-from projections.store.port import RowChange, RowStore, digest
+from projections.store.port import RowChange, RowStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import Driver, definition
+from tests.projections.digests import digest
 from tests.projections.followed import rows_of
 
 AGE_S = 60.0

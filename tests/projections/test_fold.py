@@ -31,10 +31,11 @@ from projections.fold.fold import Fed, Fold
 from projections.reads.lookups import position
 from projections.rows.keys import CHECKPOINT
 from projections.store.memory import MemoryStore
-from projections.store.port import RowChange, RowStore, digest
+from projections.store.port import RowChange, RowStore
 from projections.store.rocks_store import RocksStore
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write
+from tests.projections.digests import digest
 from tests.projections.filing import filed, filings, random_filings
 from tests.projections.followed import PATIENT
 

@@ -22,10 +22,11 @@ from projections.fold.lag import Lag
 from projections.queries import StoreReads, open_reads
 from projections.rows.keys import value
 from projections.store.memory import MemoryStore
-from projections.store.port import FORMAT_VERSION, RowStore, digest
+from projections.store.port import FORMAT_VERSION, RowStore
 from projections.store.rocks_store import RocksStore
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import Driver
+from tests.projections.digests import digest
 from tests.projections.followed import rows_of
 
 PATIENCE_MS = 20_000

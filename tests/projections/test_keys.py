@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.rows.keys import number_key, pair_key
-from projections.rows.packing import Part, pack, text_part, unpack
+from projections.rows.packing import INT_BYTES, Part, pack, text_part
 
 NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
 TEXTS = st.text(alphabet=st.characters(exclude_characters="\0", codec="utf-8"))
@@ -73,3 +73,34 @@ def test_refused_key(key: bytes, kinds: tuple[type[Part], ...]) -> None:
     """A key that does not have the parts asked for is refused."""
     with pytest.raises(ValueError, match="key"):
         unpack(key, *kinds)
+
+
+def unpack(key: bytes, *kinds: type[Part]) -> tuple[Any, ...]:
+    """Return the parts of a packed key, one of each kind in order.
+
+    `bytes` takes all the rest, so it must be last: cut a prefix off before.
+
+    Raises:
+        ValueError: the key does not have these parts.
+    """
+    parts: list[Part] = []
+    rest = key
+    for kind in kinds:
+        part, rest = _unpacked(rest, kind)
+        parts.append(part)
+    if rest:
+        raise ValueError(f"the key must end with its last part, got {rest!r} after it in {key!r}")
+    return tuple(parts)
+
+
+def _unpacked(rest: bytes, kind: type[Part]) -> tuple[Part, bytes]:
+    if kind is int:
+        if len(rest) < INT_BYTES:
+            raise ValueError(f"a number of a key must have {INT_BYTES} bytes, got {rest!r}")
+        return int.from_bytes(rest[:INT_BYTES], "big"), rest[INT_BYTES:]
+    if kind is bytes:
+        return rest, b""
+    text, end, rest = rest.partition(b"\0")
+    if not end:
+        raise ValueError(f"a text of a key must end with a zero byte, got {text!r}")
+    return text.decode(), rest

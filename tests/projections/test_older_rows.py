@@ -12,10 +12,11 @@ from ledger.errors import EventsLostError, LogDamagedError
 from ledger.log.port import Topic
 from projections.errors import StoreVersionError
 from projections.fold.follower import Follower, follow, has_older_rows
-from projections.store.port import FORMAT_VERSION, digest
+from projections.store.port import FORMAT_VERSION
 from projections.store.rocks_store import RocksStore
 from tests.driver import Driver
 from tests.lost_end import REWRITES, domain, lose_end
+from tests.projections.digests import digest
 from tests.projections.followed import rows_of
 
 PATIENCE_S = 30.0

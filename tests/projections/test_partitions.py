@@ -17,11 +17,11 @@ from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.rows.partitions import value_keys
 from projections.store.memory import MemoryStore
-from projections.store.port import digest
 from tests.core.histories import Step
 from tests.core.parts import above, equals, footprint, table_of
 from tests.driver import Driver
 from tests.oracle.reads import StateReads
+from tests.projections.digests import digest
 from tests.projections.filing import filed, filings, texts
 from tests.projections.followed import PATIENT, Followed, rows_of
 from tests.projections.test_files import CountingStore

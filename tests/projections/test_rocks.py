@@ -17,10 +17,11 @@ from projections.errors import (
     StoreVersionError,
 )
 from projections.store.generations import Generations
-from projections.store.port import KEYS_END, RowChange, RowReader, digest
+from projections.store.port import KEYS_END, RowChange, RowReader
 from projections.store.rocks_reader import RocksReader
 from projections.store.rocks_store import RocksStore
 from tests.projections.contract import MANY_KEYS, StoreContract, put
+from tests.projections.digests import digest
 from tests.projections.writing import History, batch, number_of, writing_process
 
 Tear = Callable[[bytes], bytes]

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from projections.store.memory import MemoryStore
-from projections.store.port import KEYS_END, RowReader, digest
+from projections.store.port import KEYS_END, RowReader
 from projections.store.rocks_reader import RocksReader
 from projections.store.rocks_store import RocksStore
+from tests.projections.digests import digest
 
 # Few and short, so that batches meet the same keys and prefixes again and again.
 KEYS = st.binary(min_size=1, max_size=3).filter(lambda key: key < KEYS_END)

@@ -9,9 +9,10 @@ from ledger.reads.port import TxnPart
 from projections.rows.keys import TXN_PART
 from projections.rows.txn_parts import TOUCHES_MAX
 from projections.store.memory import MemoryStore
-from projections.store.port import RowChange, digest, prefix_end
+from projections.store.port import RowChange, prefix_end
 from tests.core.parts import after, footprint
 from tests.driver import write
+from tests.projections.digests import digest
 from tests.projections.followed import Followed, rows_of
 
 FEW = 100

@@ -19,12 +19,12 @@ from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
-from projections.store.port import digest
 from projections.store.rocks_store import RocksStore
 from spark_sink.feeder import END_S, Feeder, lag_of
 from spark_sink.slices import SLICE_BYTES
 from tests.driver import Driver, definition, write
 from tests.lost_end import REWRITES, Rewrite, domain, lose_end
+from tests.projections.digests import digest
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -80,10 +80,7 @@ INT: Final = SparkType(Kind.INT)
 BIGINT: Final = SparkType(Kind.BIGINT)
 DOUBLE: Final = SparkType(Kind.DOUBLE)
 STRING: Final = SparkType(Kind.STRING)
-DATE: Final = SparkType(Kind.DATE)
-TIMESTAMP: Final = SparkType(Kind.TIMESTAMP)
 TIMESTAMP_NTZ: Final = SparkType(Kind.TIMESTAMP_NTZ)
-VOID: Final = SparkType(Kind.VOID)
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,5 @@
 """Terms: parts of an expression as DuckDB's SQL, each with its type."""
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final, NamedTuple
 
@@ -55,9 +54,6 @@ class SqlTerm(NamedTuple):
     type: pa.DataType
     may_fail: bool = False
     text: str | None = None
-
-
-Cast = Callable[[SqlTerm, pa.DataType], SqlTerm]
 
 
 def refused(what: str) -> PredicateSyntaxError:

@@ -21,12 +21,12 @@ from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
 from projections.fold.follower import Follower
 from projections.queries import open_reads
-from projections.store.port import digest
 from projections.store.rocks_reader import RocksReader
 from projections.store.rocks_store import RocksStore
 from tests.integration.soak.questions import CATALOG, Asked, Judge, read_of
 from tests.integration.soak.writer import OBJECTS
 from tests.projections.cache_history import Reader, wanted
+from tests.projections.digests import digest
 
 PATIENCE_MS: Final = 120_000
 WAIT_MS: Final = 10_000
