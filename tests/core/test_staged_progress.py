@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.core.commands import AppVersion, Domain, Footprint
@@ -82,6 +82,7 @@ DOMAINS = st.lists(TEXTS, max_size=5).map(
 )
 
 
+@settings(deadline=None)
 @given(APPS, DOMAINS)
 def test_what_is_staged_comes_back(apps: list[AppVersion], domains: list[Domain]) -> None:
     """Whatever a commit says is whole again once its chunks are joined, and each fits a record."""
