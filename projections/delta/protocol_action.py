@@ -20,6 +20,8 @@ COMMIT_TIMES: Final = "inCommitTimestamp"
 OF_THE_LOG: Final = frozenset({COMMIT_TIMES, OWN_FEATURE})
 # The ledger takes the part of the coordinator that these name.
 REPLACED: Final = frozenset({"catalogManaged", "coordinatedCommits-preview", OWN_FEATURE})
+# An earlier name of clustering, which only writers must know.
+FOR_WRITERS: Final = frozenset({"liquid"})
 MAPPING: Final = "columnMapping"
 MAPPING_READER: Final = 2
 FEATURES_READER: Final = 3
@@ -39,7 +41,9 @@ def protocol_action(
     Raises UnpublishableError for a feature that is not known, if readers may need it.
     """
     kept = features_of(protocol) - REPLACED
-    if protocol.min_reader >= FEATURES_READER and (odd := sorted(kept - KNOWN_FEATURES)):
+    if protocol.min_reader >= FEATURES_READER and (
+        odd := sorted(kept - KNOWN_FEATURES - FOR_WRITERS)
+    ):
         raise UnpublishableError(
             f"the table needs features that are not known here: {', '.join(odd)}"
         )
