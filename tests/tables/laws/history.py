@@ -187,6 +187,7 @@ class History:
 
         receipts: list[Receipt] = []
         self.ledger.run(attempt, on_commit=receipts.append)
+        self.steps.append(f"{attempts[-1].txn.id} commits")
         self.outcomes["run again"] += len(attempts) - 1
         self._committed(attempts[-1], receipts[0])
 

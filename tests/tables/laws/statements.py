@@ -349,6 +349,7 @@ class InsertSelect(Statement):
     origin: str
     where: Term | None
     columns: Mapping[int, int]
+    is_blind = True  # It reads the table that it is from.
 
     def run(self, txn: Transaction, world: World) -> Any:
         origin, model = world[self.origin], world[self.table]
