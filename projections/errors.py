@@ -171,7 +171,7 @@ class PublishedElsewhereError(LedgerError):
     def __init__(self, wanted: int, found: int) -> None:
         super().__init__(
             f"the cache topic must end at offset {wanted}, got {found}: another feeder publishes "
-            "to it. Readers take no batch until a single publisher has compared the topic with its "
+            "to it. Readers take no batch until a single feeder has compared the topic with its "
             "store; let one feeder publish and start it anew"
         )
         self.wanted = wanted

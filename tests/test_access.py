@@ -23,7 +23,7 @@ WRITERS: Final = {
     Topic.BEATS: {"sequencer"},
     Topic.CHECKPOINTS: {"sequencer", "recover"},
     Topic.CATALOGS: {"restore", "recover"},
-    Topic.CACHE: {"publisher"},
+    Topic.CACHE: {"publishing-feeder"},
 }
 
 

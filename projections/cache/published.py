@@ -1,7 +1,7 @@
 """Rows of the cache topic: the rows that another host published, read into memory.
 
 Rows change by whole batches only, each closed by a marker, so they are always those of one position
-of the publisher's store. Compaction complicates that. A record that is missing was replaced by a
+of the feeder's store. Compaction complicates that. A record that is missing was replaced by a
 later one of its key, which may lie behind the next marker: at that marker the rows would be a
 mixture of two positions. So if offsets are missing, no marker counts before one at or beyond the
 end that the topic had afterwards: by then all replacements have been read. A reader that had rows

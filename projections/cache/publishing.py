@@ -30,10 +30,10 @@ from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, Ro
 READ_S: Final = 1.0
 FLUSH_S: Final = 60.0
 
-log_lines = LogLines("lakeledger.publisher")
+log_lines = LogLines("lakeledger.feeder")
 
 
-class Publisher:
+class CacheFeed:
     """Keeps the cache topic of a log equal to the rows of one store; for one thread.
 
     Attributes:
@@ -52,7 +52,7 @@ class Publisher:
         self._ahead: FoldMark | None = None
 
     def start(self) -> None:
-        """Bring the topic to the position of the store, however the last publisher ended.
+        """Bring the topic to the position of the store, however the last feeder ended.
 
         Raises LogUnavailableError and PublishedElsewhereError.
         """
@@ -137,19 +137,19 @@ class Publisher:
 def publishing(log: Log, store: RowStore) -> Iterator["PublishingStore"]:
     """Yield a store that writes to another one and publishes its rows.
 
-    The topic is at the store's position when the block begins. Raises as `Publisher.start`.
+    The topic is at the store's position when the block begins. Raises as `CacheFeed.start`.
     """
-    with closing(Publisher(log, store)) as publisher:
-        publisher.start()
-        yield PublishingStore(store, publisher)
+    with closing(CacheFeed(log, store)) as feed:
+        feed.start()
+        yield PublishingStore(store, feed)
 
 
 class PublishingStore(RowStore):
     """A store whose batches are published as they are written; closes neither of its parts."""
 
-    def __init__(self, store: RowStore, publisher: Publisher) -> None:
+    def __init__(self, store: RowStore, feed: CacheFeed) -> None:
         self._store = store
-        self._publisher = publisher
+        self._feed = feed
 
     def get(self, key: bytes) -> bytes | None:
         return self._store.get(key)
@@ -166,9 +166,9 @@ class PublishingStore(RowStore):
         self._store.refresh()
 
     def write(self, changes: Sequence[RowChange]) -> None:
-        """Apply all changes or none, and publish them; raises as `Publisher.publish` too."""
+        """Apply all changes or none, and publish them; raises as `CacheFeed.publish` too."""
         self._store.write(changes)
-        self._publisher.publish(changes)
+        self._feed.publish(changes)
 
     def close(self) -> None:
         """Do nothing: the caller closes the parts."""

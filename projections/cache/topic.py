@@ -62,7 +62,7 @@ class Marker(NamedTuple):
         """Return the marker in a record, None for another record or a void marker.
 
         A marker holds the offset that its writer expected. It is void at any other offset: another
-        writer wrote in between, or a record was lost. A record that no publisher wrote is not a
+        writer wrote in between, or a record was lost. A record that no feeder wrote is not a
         marker.
         """
         if record.key != MARKER:
@@ -117,7 +117,7 @@ def difference(held: Changes, wanted: Mapping[bytes, bytes]) -> dict[bytes, byte
 class Gathered:
     """The content of records of the topic in order: the newest value of each key, the last marker.
 
-    Records under a key that no publisher uses are ignored.
+    Records under a key that no feeder uses are ignored.
     """
 
     def __init__(self) -> None:

@@ -130,7 +130,9 @@ def test_follower_and_cache(secured: SecureBroker, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("ledger")
-@pytest.mark.parametrize("user", [pytest.param("feeder", marks=pytest.mark.slow), "publisher"])
+@pytest.mark.parametrize(
+    "user", [pytest.param("feeder", marks=pytest.mark.slow), "publishing-feeder"]
+)
 def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
     """A feeder folds by Spark; one that publishes fills a cache that reads nothing else."""
     with connected(secured) as client:
@@ -138,7 +140,7 @@ def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
         written = client.token.position
     environ = secured.environ(user, LEDGER)
     environ["LAKELEDGER_FEEDER__CLIENT_CONFIG"] = str(secured.spark_file(user))
-    publish = ("--publish",) if user == "publisher" else ()
+    publish = ("--publish",) if user == "publishing-feeder" else ()
     arguments = ("serve", "feeder", "--store", str(tmp_path / user), *publish)
     with Command(tmp_path, *arguments, **environ) as feeder:
         feeder.wait_for("feeding")
@@ -148,6 +150,13 @@ def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
             source = ("cache", "--source", "published", "--http", "127.0.0.1:0")
             with role_of(secured, tmp_path, "published-cache", *source) as cache:
                 cache.wait_for("caught up")
+
+
+@pytest.mark.usefixtures("ledger")
+def test_publisher(secured: SecureBroker, tmp_path: Path) -> None:
+    """A publisher of Delta logs comes to the end of the log."""
+    with role_of(secured, tmp_path, "publisher", "publisher") as publisher:
+        publisher.wait_for("caught up")
 
 
 @pytest.mark.usefixtures("ledger")
@@ -214,7 +223,7 @@ def test_no_other_writing(secured: SecureBroker, ledger: str, role: str) -> None
         for topic in foreign:
             with closing(log.writer(topic)) as writer:
                 writer.append(b"key", b"forged")
-                # Published metadata has no topic before there is a publisher.
+                # Published metadata has no topic before a feeder publishes it.
                 with pytest.raises((AccessDeniedError, TopicMissingError)) as told:
                     writer.flush(PATIENT_S)
             found = told.value

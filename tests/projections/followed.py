@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 from ledger.core.events.parts import Limits
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.port import Log
-from projections.cache.publishing import Publisher, PublishingStore
+from projections.cache.publishing import CacheFeed, PublishingStore
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
@@ -42,9 +42,9 @@ class Followed(Driver):
 
     def publish(self) -> None:
         """Publish what is stored, from now on."""
-        publisher = Publisher(self.log, self.store)
-        publisher.start()
-        self.fold = Fold.load(PublishingStore(self.store, publisher), self.log)
+        feed = CacheFeed(self.log, self.store)
+        feed.start()
+        self.fold = Fold.load(PublishingStore(self.store, feed), self.log)
 
     @property
     def rows(self) -> RowReader:

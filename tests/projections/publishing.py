@@ -8,7 +8,7 @@ from typing import Final
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryLogReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Log, Record, Topic
-from projections.cache.publishing import Publisher, PublishingStore
+from projections.cache.publishing import CacheFeed, PublishingStore
 from projections.cache.topic import rows_held
 from projections.errors import PublishedElsewhereError
 from projections.fold.fold import Fold
@@ -30,7 +30,7 @@ def events_log(history: Played) -> MemoryLog:
 
 
 class Host:
-    """A store that follows the events of a log batch by batch, and its publisher."""
+    """A store that follows the events of a log batch by batch, and its feed."""
 
     def __init__(self, log: MemoryLog, through: Log | None = None) -> None:
         self.log = log
@@ -40,9 +40,9 @@ class Host:
 
     def start(self) -> None:
         """Begin as a process does whose predecessor has ended, however that was."""
-        self.publisher = Publisher(self.through, self.store)
-        self.publisher.start()
-        self.fold = Fold.load(PublishingStore(self.store, self.publisher), self.log)
+        self.cache_feed = CacheFeed(self.through, self.store)
+        self.cache_feed.start()
+        self.fold = Fold.load(PublishingStore(self.store, self.cache_feed), self.log)
 
     def feed(self, count: int) -> None:
         """Fold the next events and publish what they changed."""
@@ -53,7 +53,7 @@ class Host:
         self.feed(self.log.ends(Topic.EVENTS)[1])
 
     def store_checkpoint(self) -> None:
-        """Store the state, as a process does by time; if told of another publisher, start anew."""
+        """Store the state, as a process does by time; if told of another feeder, start anew."""
         try:
             self.fold.store_checkpoint()
         except PublishedElsewhereError:

@@ -257,7 +257,7 @@ def test_reads_of_rows_tell_it_once(tmp_path: Path) -> None:
 
 
 def test_a_cache_of_what_is_published_that_was_ahead() -> None:
-    """Once the publisher has gone on over the cut, who had what was lost is told and ends."""
+    """Once the feeder has gone on over the cut, who had what was lost is told and ends."""
     seen = Seen()
     seen.domain.publish()
     log = seen.domain.log

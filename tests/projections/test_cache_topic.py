@@ -12,7 +12,7 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.reads.metadata import Bounds, Read
 from projections.cache.published import PublishedRows, open_published
-from projections.cache.publishing import Publisher
+from projections.cache.publishing import CacheFeed
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.store import RowMetadataStore
@@ -98,7 +98,7 @@ def befall(host: Host, other: Host, fate: str, count: int, seed: int) -> None:
 def test_rows_are_those_of_a_position(
     history: list[Step], plan: list[tuple[str, int, int]]
 ) -> None:
-    """Whatever becomes of publishers and topic, readers have the store's rows of one position."""
+    """Whatever becomes of feeders and topic, readers have the store's rows of one position."""
     known = played(history)
     log = events_log(known)
     host, other, rows = Host(log), Host(log), PublishedRows.whole(log)
@@ -159,7 +159,7 @@ def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
 
 
 def test_nothing_is_published_twice(host: Host) -> None:
-    """A publisher that finds the topic where its store is appends nothing."""
+    """A feeder that finds the topic where its store is appends nothing."""
     host.feed_all()
     before = host.log.ends(Topic.CACHE)
     host.start()
@@ -167,7 +167,7 @@ def test_nothing_is_published_twice(host: Host) -> None:
 
 
 def test_only_what_is_missing_is_published(host: Host) -> None:
-    """What a publisher finds in the topic already it does not publish again."""
+    """What a feeder finds in the topic already it does not publish again."""
     host.feed(40)
     before = host.log.ends(Topic.CACHE)[1]
     held = dict(metadata_rows(host.store)[1])
@@ -362,7 +362,7 @@ def test_markers() -> None:
     ids=["no JSON", "no list", "too short", "too deep", "no key of rows", "no key"],
 )
 def test_stray_record(host: Host, key: bytes, stray: bytes) -> None:
-    """What no publisher wrote ends neither a publisher nor a reader, old or new."""
+    """What no feeder wrote ends neither a feeder nor a reader, old or new."""
     host.feed(20)
     rows = PublishedRows.whole(host.log)
     host.log.writer(Topic.CACHE).append(key, stray)
@@ -393,7 +393,7 @@ def test_empty_topic(history: Played) -> None:
     host = Host(events_log(history))
     rows = PublishedRows.whole(host.log)
     assert metadata_rows(rows) == (0, {})
-    Publisher(host.log, host.store).start()
+    CacheFeed(host.log, host.store).start()
     host.feed(5)
     rows.refresh()
     assert metadata_rows(rows) == metadata_rows(host.store)

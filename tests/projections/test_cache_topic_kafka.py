@@ -88,7 +88,7 @@ def test_another_host_reads_what_is_published(site: Site) -> None:
 
 
 def test_publisher_goes_on_where_the_last_one_ended(site: Site) -> None:
-    """What a store was written while nobody published is there with the next publisher."""
+    """What a store was written while nobody published is there with the next feeder."""
     site.send()
     with publishing(site.log, site.store) as store:
         site.follow(Fold.load(store, site.log))
@@ -167,7 +167,7 @@ def count(log: KafkaLog) -> int:
 
 
 def test_two_publishers(site: Site) -> None:
-    """A publisher finds out that another one writes to its topic."""
+    """A feeder finds out that another one writes to its topic."""
     site.send()
     with publishing(site.log, site.store) as store, publishing(site.log, MemoryStore()) as other:
         site.follow(Fold.load(store, site.log))

@@ -77,17 +77,20 @@ ROLES: Final[Mapping[str, RoleRights]] = {
         {**FOLLOWED, Topic.CHECKPOINTS: (READ,)},
     ),
     "published-cache": RoleRights(
-        "`lakeledger serve cache --source published`: keeps the metadata that a publisher sends",
+        "`lakeledger serve cache --source published`: keeps the metadata that a feeder publishes",
         {Topic.CACHE: (READ,), Topic.EVENTS: (DESCRIBE,)},
     ),
     "feeder": RoleRights("`lakeledger serve feeder`: keeps the rows of a host by Spark", FOLLOWED),
-    "publisher": RoleRights(
+    "publishing-feeder": RoleRights(
         "`lakeledger serve feeder --publish`: also sends metadata to published caches",
         {
             **FOLLOWED,
             Topic.EVENTS: (READ, DESCRIBE_CONFIGS),
             Topic.CACHE: (CREATE, READ, WRITE, DESCRIBE_CONFIGS),
         },
+    ),
+    "publisher": RoleRights(
+        "`lakeledger serve publisher`: writes the Delta logs of published tables", FOLLOWED
     ),
     "recover": RoleRights(
         "`lakeledger recover`: reports what a log has lost, and lets the ledger continue",
