@@ -6,8 +6,9 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY ledger ledger
 COPY projections projections
 COPY spark_sink spark_sink
-RUN pip install --no-cache-dir --constraint constraints.txt . \
+RUN pip install --no-cache-dir --constraint constraints.txt '.[delta]' \
     && useradd --create-home --uid 10001 lakeledger \
+    && install -d -o lakeledger -g lakeledger /var/lib/lakeledger/tables \
     && install -d -o lakeledger -g lakeledger /var/lib/lakeledger /var/cache/lakeledger
 
 ENV PYTHONUNBUFFERED=1 \

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from ledger.config.config import Loaded
 
 
+PublishOption = Annotated[
+    bool, typer.Option("--publish", help="Run the publisher of Delta logs too.")
+]
+RebuildOption = Annotated[
+    bool,
+    typer.Option(
+        "--rebuild", help="Set all rows aside and make them anew; reads find none meanwhile."
+    ),
+]
+
+
 def up(
     *,
     ledger: LedgerOption = None,
@@ -33,6 +44,7 @@ def up(
     ] = None,
     sequencers: Annotated[int, typer.Option(min=1, help="One leads, the rest stand by.")] = 2,
     caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
+    publish: PublishOption = False,
     spark: Annotated[bool, typer.Option("--spark", help="Run the Spark feeder too.")] = False,
     http: Annotated[
         str | None,
@@ -41,12 +53,7 @@ def up(
     lease_s: LeaseOption = None,
     flush: FlushOption = True,
     begin_anew: BeginAnewOption = False,
-    rebuild: Annotated[
-        bool,
-        typer.Option(
-            "--rebuild", help="Set all rows aside and make them anew; reads find none meanwhile."
-        ),
-    ] = False,
+    rebuild: RebuildOption = False,
     output: FailureOption = Output.TABLE,  # noqa: ARG001 - `main` reports the failure
 ) -> None:
     """Run every process of a ledger on this machine until Ctrl-C."""
@@ -64,9 +71,11 @@ def up(
         port=port,
         sequencers=sequencers,
         caches=caches,
+        with_publisher=publish,
         with_spark=spark,
         http=loaded.given("follower.http"),
         cache_http=loaded.given("cache.http"),
+        publisher_http=loaded.given("publisher.http"),
         lease_s=lease_s,
         rebuild=rebuild,
         flush=flush,

@@ -24,11 +24,18 @@ BOOTSTRAP: Final = "LAKELEDGER_BOOTSTRAP"
 LEDGER: Final = "LAKELEDGER_LEDGER"
 STORE: Final = "LAKELEDGER_STORE"
 READS_URL: Final = "LAKELEDGER_READS_URL"
+PUBLISHER_URL: Final = "LAKELEDGER_PUBLISHER_URL"
 HOME: Final = "LAKELEDGER_HOME"
 LEDGER_DEFAULT: Final = "lake"
 FILE_NAME: Final = "address.json"
 # The fields of the file, and whether they must be there.
-FIELDS: Final = {"bootstrap": True, "ledger": True, "store": False, "reads_url": False}
+FIELDS: Final = {
+    "bootstrap": True,
+    "ledger": True,
+    "store": False,
+    "reads_url": False,
+    "publisher_url": False,
+}
 SHOWN_MAX: Final = 80
 LOCK: Final = "lock"
 """The lock that `lakeledger up` holds in the folder of its ledger while it runs."""
@@ -38,13 +45,15 @@ LOCK: Final = "lock"
 class Address:
     """Kafka's `host:port`, the ledger's name, and where its rows are read.
 
-    Rows are read from a folder on this host or, without one, from a follower's HTTP at a URL.
+    Rows are read from a folder on this host or, without one, from a follower's HTTP at a URL. The
+    publisher, if there is one, answers HTTP at `publisher_url`.
     """
 
     bootstrap: str
     ledger: str
     store: Path | None = None
     reads_url: str | None = None
+    publisher_url: str | None = None
 
     @property
     def warehouse(self) -> str:
@@ -61,6 +70,7 @@ class Address:
             "ledger": self.ledger,
             "store": store,
             "reads_url": self.reads_url,
+            "publisher_url": self.publisher_url,
         }
         fresh = folder / f".{FILE_NAME}.{os.getpid()}"
         write_private(fresh, json.dumps(fields) + "\n")
@@ -100,6 +110,7 @@ class Address:
             str(found["ledger"]),
             Path(store) if store else None,
             found["reads_url"],
+            found["publisher_url"],
         )
 
 
@@ -173,6 +184,8 @@ def find_address(
         ]
     if len(found) != 1:
         raise not_one(here, ledger, environ)
+    if url := environ.get(PUBLISHER_URL):
+        found = [replace(found[0], publisher_url=url)]
     if url := environ.get(READS_URL):
         return replace(found[0], store=None, reads_url=url)
     store = environ.get(STORE)

@@ -54,6 +54,7 @@ class Settings(BaseModel):
         catalog: the first catalog of a new ledger.
         store: the folder of the rows; the follower writes them, others of this host read them.
         reads_url: where a follower of another host answers HTTP, in the place of `store`.
+        publisher_url: where the publisher answers HTTP, for `lakeledger status`.
         home: where ledgers of this machine keep their data.
         warehouse: the folder, or the URI, below which new tables without a location lie.
         lease_s: how long sessions of clients here may be silent; by default the ledger's lease.
@@ -67,6 +68,7 @@ class Settings(BaseModel):
     catalog: str = CATALOG_DEFAULT
     store: Path | None = None
     reads_url: str | None = None
+    publisher_url: str | None = None
     home: Path | None = None
     warehouse: str | None = None
     lease_s: float | None = None

@@ -133,6 +133,20 @@ class FollowerSettings:
     checkpoint_s: float = CHECKPOINT_S
 
 
+@dataclass(frozen=True, slots=True)
+class PublisherSettings:
+    """How a publisher of Delta logs answers, and how long a log keeps its versions.
+
+    `http`, `hosts` and `lag_max_s` are as for a follower. Versions older than `retention_h` hours
+    go when a checkpoint is written, so that readers can begin at an older one; 0 = none.
+    """
+
+    http: str = "127.0.0.1:8184"
+    hosts: str = ""
+    lag_max_s: float = 10.0
+    retention_h: float = 0.0
+
+
 CacheSource = Literal["events", "published"]
 
 
@@ -169,16 +183,6 @@ class FeederSettings:
     publish: bool = False
     checkpoint_s: float = CHECKPOINT_S
     client_config: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PublisherSettings:
-    """How long a published log keeps its versions: `retention_h` 0 = for ever.
-
-    What is older goes when a checkpoint is written, so that readers can begin at an older one.
-    """
-
-    retention_h: float = 0.0
 
 
 def check_lease(lease_s: float) -> None:

@@ -1,7 +1,8 @@
 """Up: every process of a ledger on one machine, from an empty folder to the first commit.
 
 The processes are the embedded broker (or a Kafka given by its address), two sequencers of which one
-stands by, the follower and, on request, metadata caches and the feeder in Spark. All of them are
+stands by, the follower and, on request, metadata caches, the
+publisher of Delta logs and the feeder in Spark. All of them are
 children of this process, which restarts them when they fail and stops them at its end.
 """
 
@@ -41,6 +42,7 @@ from ledger.sdk.view import open_store
 
 ALONE_S = 1.0
 FOLLOWER = "follower"
+PUBLISHER = "publisher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,11 @@ class UpSettings:
     """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
 
     The follower answers reads at `http`: port 0 = any free port, None = a free port of loopback,
-    "off" = no server. `cache_http` is the same for the cache. `lease_s` None = the configured
-    lease. With `flush` a single broker flushes acknowledged records to the disk; an embedded one
-    gets the setting at each start. With `rebuild` all rows are made anew from the log. With
-    `begin_anew` the remains of a ledger without events are deleted. `client` are settings of
-    Kafka's client; the roles find them by themselves.
+    "off" = no server. `cache_http` and `publisher_http` are the same for cache and publisher.
+    `lease_s` None = the configured lease. With `flush` a single broker flushes acknowledged records
+    to the disk; an embedded one gets the setting at each start. With `rebuild` all rows are made
+    anew from the log. With `begin_anew` the remains of a ledger without events are deleted.
+    `client` are settings of Kafka's client; the roles find them by themselves.
     """
 
     ledger: str = LEDGER_DEFAULT
@@ -61,9 +63,11 @@ class UpSettings:
     port: int | None = None
     sequencers: int = 2
     caches: int = 0
+    with_publisher: bool = False
     with_spark: bool = False
     http: str | None = None
     cache_http: str | None = None
+    publisher_http: str | None = None
     lease_s: float | None = None
     replication: int = 1
     rebuild: bool = False
@@ -145,7 +149,7 @@ def check(settings: UpSettings) -> None:
             f"cache.http is {settings.cache_http}, the address of a single cache, but there are "
             f"{settings.caches}; leave that setting out, and each cache gets its own port"
         )
-    for http in (settings.http, settings.cache_http):
+    for http in (settings.http, settings.cache_http, settings.publisher_http):
         if http is not None and http != OFF:
             Endpoint.parse(http)
 
@@ -160,7 +164,9 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         ports = KeptPorts(folder, say)
         http = ports.endpoint_of(FOLLOWER, settings.http)
         url = None if http == OFF else f"http://{http}"
-        address = Address(bootstrap, settings.ledger, folder / STORE, url)
+        address = Address(
+            bootstrap, settings.ledger, folder / STORE, url, publisher_url(settings, ports)
+        )
         with closing(address.log()) as log:
             compare = check_rows_given_up if settings.rebuild else check_rows
             compare(folder / STORE, log, settings.options)
@@ -259,6 +265,9 @@ def roles_of(
     for name, endpoint in zip(cache_names(settings), caches, strict=True):
         cache = ("serve", "cache", "--store", store, "--http", endpoint, *where)
         roles.append(SupervisedRole(name, cache))
+    if settings.with_publisher:
+        at = urlsplit(address.publisher_url).netloc if address.publisher_url else OFF
+        roles.append(SupervisedRole(PUBLISHER, ("serve", "publisher", "--http", at, *where)))
     if settings.with_spark:
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(SupervisedRole("feeder", feeder, first=anew))
@@ -268,6 +277,14 @@ def roles_of(
 def cache_names(settings: UpSettings) -> Sequence[str]:
     """Return the names of the caches to run."""
     return [f"cache-{number + 1}" for number in range(settings.caches)]
+
+
+def publisher_url(settings: UpSettings, ports: KeptPorts) -> str | None:
+    """Return where the publisher answers, None without one."""
+    if not settings.with_publisher:
+        return None
+    http = ports.endpoint_of(PUBLISHER, settings.publisher_http)
+    return None if http == OFF else f"http://{http}"
 
 
 def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
@@ -314,6 +331,8 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
         say("its rows are still being made: until then reads wait, show less, or find none")
     if address.reads_url:
         say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
+    if address.publisher_url:
+        say(f"the publisher of Delta logs answers at {address.publisher_url}")
     for url in up.cache_urls:
         say(f"metadata cache at {url}: lakeledger cache status --url {url}")
     say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))

@@ -1,16 +1,25 @@
-"""The command `serve publisher`: it writes the Delta logs of published tables until it stops."""
+"""The command `serve publisher`: it writes the Delta logs of published tables until it stops.
 
-from contextlib import closing
+Meanwhile a thread answers its status over HTTP, also before it has caught up.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from threading import Event as Signal
+from typing import Annotated
 
-from ledger.cli.answers import FailureOption, Output
+import typer
+
+from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
 from ledger.config.config import load
+from ledger.config.settings import OFF, PublisherSettings
+from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from ledger.log_lines import LogLines
-from ledger.machine.process import interruptible
+from ledger.machine.process import final, interruptible
 from projections.delta.publisher import DeltaPublisher
 
 log_lines = LogLines("lakeledger.publisher")
@@ -19,29 +28,55 @@ log_lines = LogLines("lakeledger.publisher")
 def serve_publisher(
     bootstrap: BootstrapOption = None,
     ledger: LedgerOption = None,
+    http: Annotated[
+        str | None, typer.Option("--http", help="host:port of status and health; port 0 = any.")
+    ] = None,
     settings: SetOption = None,
     *,
+    no_http: Annotated[bool, typer.Option("--no-http", help="Answer no HTTP.")] = False,
     with_parent: WithParentOption = False,
     output: FailureOption = Output.TABLE,
 ) -> None:
     """Write a Delta log for every table whose property `lakeledger.publish` is `delta`."""
-    loaded = load({"bootstrap": bootstrap, "ledger": ledger}, settings or ())
+    flags = {"bootstrap": bootstrap, "ledger": ledger}
+    loaded = load({**flags, "publisher.http": OFF if no_http else http}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
     client = found.client()
 
     def run(stop: Signal) -> None:
-        with closing(KafkaLog(kafka, found.ledger, client=client)) as log:
+        with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as own:
             with interruptible():
                 log.topic_id(Topic.EVENTS)  # Before the broker answers there is no role to stop.
-            publisher, told = DeltaPublisher(log, retention_h=found.publisher.retention_h), Signal()
-
-            def caught_up() -> None:
-                if not told.is_set():
-                    told.set()
-                    log_lines.info(
-                        "caught up", position=publisher.position, written=publisher.written
-                    )
-
-            publisher.run(stop, caught_up)
+            progress = own.enter_context(progress_bar("publishing"))
+            retention_h = found.publisher.retention_h
+            publisher = DeltaPublisher(log, retention_h=retention_h, progress=progress)
+            own.enter_context(answering(publisher, found.publisher))
+            with final(OffsetGoneError):
+                publisher.run(stop, telling(publisher))
 
     run_role("publisher", run, with_parent=with_parent, output=output)
+
+
+@contextmanager
+def answering(publisher: DeltaPublisher, settings: PublisherSettings) -> Iterator[None]:
+    """Answer HTTP while the block runs, if that is configured."""
+    if settings.http == OFF:
+        yield
+        return
+    from projections.web.publisher_serving import serve_publisher as serve  # noqa: PLC0415 - HTTP
+
+    with closing(serve(publisher, settings)) as server:
+        log_lines.info("answering HTTP", url=server.url)
+        yield
+
+
+def telling(publisher: DeltaPublisher) -> Callable[[], None]:
+    """Return a call that logs once that a publisher has caught up."""
+    told = Signal()
+
+    def caught_up() -> None:
+        if not told.is_set():
+            told.set()
+            log_lines.info("caught up", position=publisher.position, written=publisher.written)
+
+    return caught_up

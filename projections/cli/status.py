@@ -38,7 +38,7 @@ READ_MAX: Final = 100
 FIELDS: Final = (
     *("ledger", "id", "bootstrap", "healthy", "reason", "leader", "position", "lag_positions"),
     *("records_in_log", "last_event", "open_txns", "aborted_txns", "tables", "next_txn"),
-    *("watermark", "anomalies", "more_anomalies"),
+    *("watermark", "anomalies", "more_anomalies", "publisher"),
 )
 
 
@@ -81,6 +81,8 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     Raises SettingsError and IncompatibleError: they are about this host, not about the ledger.
     """
     reasons, seen = list[str](), None
+    if address.publisher_url is not None:
+        found |= seen_of_publisher(address.publisher_url, output)
     try:
         seen = seen_in_log(address)
         found |= {"leader": seen.leader, "records_in_log": seen.records}
@@ -100,6 +102,25 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     except LedgerError as problem:
         reasons.append(why_unwell(problem))
     return reasons
+
+
+def seen_of_publisher(url: str, output: Output) -> Mapping[str, Any]:
+    """Return how the publisher of Delta logs is, as fields, or why that is not known."""
+    from ledger.reads.publisher import HttpPublisher  # noqa: PLC0415 - loads the HTTP client
+
+    is_json = output is Output.JSON
+    with closing(HttpPublisher(url)) as publisher:
+        try:
+            found = publisher.status()
+        except LedgerError as problem:
+            return {"publisher": {"problem": str(problem)} if is_json else str(problem)}
+    if is_json:
+        stopped = [each._asdict() for each in found.stopped]
+        return {"publisher": {**found._asdict(), "stopped": stopped}}
+    lag = "unknown" if found.lag_ms is None else f"{found.lag_ms} ms"
+    texts = [f"{found.tables} tables, at position {found.position}, lag {lag}"]
+    texts += [f"{each.name} stopped before version {each.version}" for each in found.stopped]
+    return {"publisher": "; ".join(texts)}
 
 
 def why_unwell(problem: LedgerError) -> str:

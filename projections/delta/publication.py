@@ -119,6 +119,12 @@ class PublishedLog:
         self.is_stopped = True
         return StoppedTable(version.table, name, self._number(version), reason)
 
+    @property
+    def newest(self) -> int:
+        """The Delta version of the newest version of the table, written or not."""
+        first = self._adopted.first if self._adopted is not None else 0
+        return self._state.version + first
+
     def _number(self, version: CommittedVersion) -> int:
         """Return the Delta version of a version: the same, unless an adopted log began later."""
         return version.version + (self._adopted.first if self._adopted is not None else 0)

@@ -11,6 +11,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.machine.exit_codes import ExitCode
 from ledger.machine.up import Running, UpSettings, running
+from ledger.reads.http import HttpReads
 from projections.queries import open_reads
 from tests.command_line import invoked
 
@@ -91,3 +92,33 @@ def test_a_delta_table_taken_over_and_given_back(up: Running, tmp_path: Path) ->
     assert (released["newest"], released["written"]) == (2, 1)
     deltalake.write_deltalake(tmp_path, pa.table({"id": [3]}), mode="append")
     assert deltalake.DeltaTable(tmp_path).version() == 3
+
+
+def test_up_with_a_publisher(tmp_path: Path) -> None:
+    """A publisher of `up` publishes, is shown by `status`, and ends with the others."""
+    deltalake = pytest.importorskip("deltalake")
+    home = tmp_path / "home"
+    with running(UpSettings(home=home, with_publisher=True)) as up:
+        assert up.address.store is not None
+        with (
+            closing(open_reads(up.address.store)) as reads,
+            Ledger.connect(up.address.bootstrap, up.address.ledger, reads=reads) as ledger,
+        ):
+            ledger.create_table(
+                TABLE,
+                [("id", "bigint")],
+                location=str(tmp_path / "visits"),
+                properties={"lakeledger.publish": "delta"},
+            )
+            with ledger.transaction() as txn:
+                txn.insert(TABLE, [{"id": 1}])
+            written = ledger.token.position
+        with closing(HttpReads(str(up.address.publisher_url))) as publisher:
+            publisher.wait(written, 10_000)
+        done = invoked("status", "--output", "json", LAKELEDGER_HOME=str(home))
+        status = json.loads(done.stdout)["publisher"]
+        assert (status["tables"], status["stopped"], status["is_caught_up"]) == (1, [], True)
+        assert deltalake.DeltaTable(tmp_path / "visits").to_pyarrow_table().to_pylist() == [
+            {"id": 1}
+        ]
+        assert "publisher" in up.roles()

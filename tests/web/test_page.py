@@ -2,20 +2,28 @@
 
 import re
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from ledger.reads.http_form import RAISED
+from projections.delta.publisher import DeltaPublisher
 from projections.web.cache_serving import CACHE_QUESTIONS
+from projections.web.publisher_serving import PUBLISHER_QUESTIONS, serve_publisher
 from projections.web.questions import QUESTIONS
-from tests.web.served import samples
+from tests.web.served import Served, samples
 from tests.web.test_cache import ServedCache
 from tests.web.test_health import followed, played
+from tests.web.test_publisher import ANYWHERE
 
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
-PATHS = {"/position", *(each.path for each in QUESTIONS), *(each.path for each in CACHE_QUESTIONS)}
+PATHS = {
+    "/position",
+    *(each.path for each in QUESTIONS),
+    *(each.path for each in CACHE_QUESTIONS),
+    *(each.path for each in PUBLISHER_QUESTIONS),
+}
 TOLD = set(re.findall(r"`(?:POST )?([\w/{}-]+)`", PAGE))
 
 
@@ -45,7 +53,13 @@ def of_cache() -> set[str]:
         return {name.split()[0] for name in samples(cached.served)}
 
 
-@pytest.mark.parametrize("names_of", [of_follower, of_cache])
+def of_publisher() -> set[str]:
+    """Return the names of a publisher's metrics."""
+    with closing(Served(serve_publisher(DeltaPublisher(played().log), ANYWHERE))) as served:
+        return {name.split()[0] for name in samples(served)}
+
+
+@pytest.mark.parametrize("names_of", [of_follower, of_cache, of_publisher])
 def test_metrics(names_of: Callable[[], set[str]]) -> None:
     """Every metric of ours stands there."""
     names = names_of()
