@@ -12,7 +12,7 @@ WHOLE: Final = "\n".join(each.text for each in pages())
 PACKAGES: Final = "ledger|projections|spark_sink|tests"
 PATHS: Final = sorted(set(re.findall(rf"`((?:{PACKAGES}|docs)/[\w./-]*)`", WHOLE)))
 # Two parts may be a method of a client that is called `ledger`. In SQL `ledger` is a catalog.
-SQL: Final = r"(?!ledger\.(?:db|system)\.)"
+SQL: Final = r"(?!ledger\.(?:db|shop|system)\.)"
 NAMES: Final = sorted(set(re.findall(rf"\b{SQL}((?:{PACKAGES})(?:\.\w+){{2,}})", WHOLE)))
 OUTSIDE: Final = ("https://", "http://")
 
