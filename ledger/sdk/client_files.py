@@ -1,27 +1,25 @@
 """How a client reads, appends and commits files outside a txn."""
 
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ledger.core.commands import AppVersion, CommitTxn, SessionCommand, TableWrite, TxnType
+from ledger.core.commands import AppVersion, CommitTxn, TableWrite
 from ledger.core.limits import FOOTPRINT_BYTES_MAX
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
 from ledger.sdk.app_notes import AppProgress, progress_in
 from ledger.sdk.explain import name_conflict
 from ledger.sdk.given import check_arrow, check_list, shown
 from ledger.sdk.given_files import added_files, are_rows, columns_of, several
-from ledger.sdk.names import TableLike, TableNames, TableStanding
+from ledger.sdk.names import TableLike, TableStanding
+from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import TableFiles, known_row, read_table
 from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.sdk.refusals import check_done
-from ledger.sdk.session import UNNUMBERED, CommandAnswer
+from ledger.sdk.session import UNNUMBERED
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import riding
 from ledger.sdk.time_zones import ZoneLike
-from ledger.sdk.transaction import Transaction
-from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites, level_named
 
 if TYPE_CHECKING:
@@ -38,28 +36,8 @@ class Appended(NamedTuple):
     operation: str
 
 
-class LedgerFiles:
+class LedgerFiles(PartOfLedger):
     """The part of a client that deals with files."""
-
-    _names: TableNames
-    _view: View
-
-    @abstractmethod
-    def _ask(self, command: SessionCommand) -> CommandAnswer: ...
-
-    @abstractmethod
-    def outcome(self, session: int, n: int) -> Outcome:
-        """Return the first answer to a command, or that it has no answer yet."""
-
-    @abstractmethod
-    def begin(
-        self,
-        type: TxnType = "default",  # noqa: A002 - what Hive calls it
-        *,
-        deadline_s: float | None = None,
-        level: str | None = None,
-    ) -> Transaction:
-        """Open a txn."""
 
     def read(
         self,

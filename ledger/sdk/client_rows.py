@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ledger.sdk.given import check_arrow
-from ledger.sdk.names import TableLike, TableNames
+from ledger.sdk.names import TableLike
+from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike
-from ledger.sdk.view import View
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from ledger.tables.vacuum import VacuumReport
 
 
-class LedgerRows:
+class LedgerRows(PartOfLedger):
     """The part of a client that deals with rows."""
-
-    _names: TableNames
-    _view: View
 
     def scan(
         self,

@@ -1,6 +1,5 @@
 """How a client creates, alters, renames and drops tables outside a txn: at once."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, Unpack
@@ -10,11 +9,9 @@ from ledger.core.commands import (
     CreateTable,
     DropTable,
     RenameTable,
-    SessionCommand,
     TableDefinition,
-    TxnType,
 )
-from ledger.core.events.events import Body, TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import MetadataChangedException
 from ledger.reads.errors import check_list_is_of
@@ -31,14 +28,12 @@ from ledger.sdk.definitions import (
     table_definition,
 )
 from ledger.sdk.given_files import are_rows, is_schema
-from ledger.sdk.names import TableLike, TableNames, check_new_name, created_row
+from ledger.sdk.names import TableLike, check_new_name, created_row
+from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
-from ledger.sdk.session import UNNUMBERED, CommandAnswer
-from ledger.sdk.sessions import OfOneProcess
-from ledger.sdk.transaction import Transaction
-from ledger.sdk.view import View
+from ledger.sdk.session import UNNUMBERED
 
 ALTER_ATTEMPTS: Final = 10
 
@@ -46,32 +41,8 @@ Place = Token | str | int
 """A token, its text, or a position; 0 = any position."""
 
 
-class LedgerTables(OfOneProcess):
-    """The part of a client that deals with tables.
-
-    Attributes:
-        catalog: the catalog in which this client's table names are.
-    """
-
-    catalog: str
-    _names: TableNames
-    _view: View
-
-    @abstractmethod
-    def begin(
-        self,
-        type: TxnType = "default",  # noqa: A002 - what Hive calls it
-        *,
-        deadline_s: float | None = None,
-        level: str | None = None,
-    ) -> Transaction:
-        """Open a txn."""
-
-    @abstractmethod
-    def _ask(self, command: SessionCommand) -> CommandAnswer: ...
-
-    @abstractmethod
-    def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt: ...
+class LedgerTables(PartOfLedger):
+    """The part of a client that deals with tables."""
 
     def create_table(
         self, name: str, columns: Any = (), **options: Unpack[TableOptions]

@@ -20,6 +20,7 @@ from ledger.sdk.given_files import (
     removed_files,
 )
 from ledger.sdk.names import TableLike
+from ledger.sdk.parts import PartOfTxn
 from ledger.sdk.reading import (
     TableFiles,
     check_none_added,
@@ -29,35 +30,19 @@ from ledger.sdk.reading import (
     scan_of,
 )
 from ledger.sdk.receipt import Token
-from ledger.sdk.sessions import OfOneProcess
 from ledger.sdk.time_zones import ZoneLike
-from ledger.sdk.txn_ended import TxnEnding
-from ledger.sdk.txn_names import TxnNames
-from ledger.sdk.view import View
-from ledger.sdk.writes import DeclaredWrites
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
 
 
-class TxnFiles(OfOneProcess):
+class TxnFiles(PartOfTxn):
     """The part of a txn that deals with files.
 
     After commit() was called, or the txn has ended, every method raises ValueError. If another
     program ended the txn, they raise TxnNotOpenError or SessionExpiredError, which name it. In a
     read-only txn every method but the reads raises CommandInvalidError.
-
-    Attributes:
-        id: its txn id.
-        opened: the position of the snapshot the txn holds.
     """
-
-    id: int
-    opened: int
-    _names: TxnNames
-    _view: View
-    _writes: DeclaredWrites
-    _ending: TxnEnding
 
     def read(
         self,

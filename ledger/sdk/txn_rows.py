@@ -4,22 +4,15 @@ Every statement sees the txn's snapshot with the txn's own changes. What it read
 its condition, so a later commit that changed such rows wins.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.sdk.given import check_arrow
 from ledger.sdk.merge_clauses import Assigned, MergeClause, clauses_of
 from ledger.sdk.names import TableLike
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike
-from ledger.sdk.txn_ended import TxnEnding
-from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.txn_tables import TxnTables
-from ledger.sdk.view import View
-from ledger.sdk.writes import DeclaredWrites
-from ledger.sdk.written_files import WrittenFiles
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,22 +31,6 @@ class TxnRows(TxnTables):
     method raises as `Transaction.read` and `add_files`, TypeError for anything but rows or for a
     value of another type, and ValueError for a value that its column cannot hold.
     """
-
-    id: int
-    opened: int
-    _names: TxnNames
-    _view: View
-    _writes: DeclaredWrites
-    _ending: TxnEnding
-    _data: WrittenFiles
-
-    @abstractmethod
-    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
-        """Return the write ids of a table that the txn may see."""
-
-    @abstractmethod
-    def write_id(self, table: TableLike) -> int:
-        """Return the txn's write id in a table."""
 
     def scan(
         self,

@@ -3,7 +3,6 @@
 The txn sees its changes at once. Other readers see them after its commit.
 """
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ledger.core.commands import (
@@ -11,10 +10,8 @@ from ledger.core.commands import (
     CreateTable,
     DropTable,
     RenameTable,
-    SessionCommand,
 )
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
-from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
 from ledger.sdk.definitions import (
@@ -31,49 +28,18 @@ from ledger.sdk.definitions import (
 from ledger.sdk.given import check_arrow
 from ledger.sdk.given_files import are_rows, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
+from ledger.sdk.parts import PartOfTxn
 from ledger.sdk.reading import known_row
-from ledger.sdk.receipt import Receipt, Token
+from ledger.sdk.receipt import Receipt
 from ledger.sdk.refusals import body_as
-from ledger.sdk.session import UNNUMBERED, CommandAnswer
-from ledger.sdk.txn_ended import TxnEnding
-from ledger.sdk.txn_names import TxnNames
-from ledger.sdk.view import View
-from ledger.sdk.written_files import WrittenFiles
+from ledger.sdk.session import UNNUMBERED
 
 if TYPE_CHECKING:
     from ledger.tables.appending import RowsOfNewTable
 
 
-class TxnTables:
-    """The part of a txn that deals with tables.
-
-    Attributes:
-        id: its txn id.
-        opened: the position of the snapshot the txn holds.
-    """
-
-    id: int
-    opened: int
-    _names: TxnNames
-    _view: View
-    _last: Token
-    _ending: TxnEnding
-    _data: WrittenFiles
-
-    @abstractmethod
-    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
-        """Return the write ids of a table that this txn may see, its own included."""
-
-    @abstractmethod
-    def ask(self, command: SessionCommand) -> CommandAnswer:
-        """Return the answer to a command of the session that opened this txn."""
-
-    @abstractmethod
-    def note_write_id(self, table: int, write_id: int) -> None:
-        """Note a write id of the txn; 0 = no write id was allocated."""
-
-    @abstractmethod
-    def _receipt(self, answer: CommandAnswer) -> Receipt: ...
+class TxnTables(PartOfTxn):
+    """The part of a txn that deals with tables."""
 
     def metadata(self, table: TableLike) -> TableMetadata:
         """Return the metadata of a table as of the txn's open, with the txn's own changes.
@@ -116,10 +82,6 @@ class TxnTables:
         if reader is not None:
             self.insert(row, reader)
         return row
-
-    @abstractmethod
-    def insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> Any:
-        """Insert rows into a table."""
 
     def alter_table(
         self,

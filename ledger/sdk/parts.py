@@ -1,0 +1,96 @@
+"""What the parts of a client, and those of a txn, use of the whole.
+
+`Ledger` and `Transaction` have a module for each subject: tables, files and rows.
+"""
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from ledger.core.commands import SessionCommand, TxnType
+from ledger.core.events.events import Body
+from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.sdk.names import TableLike, TableNames
+from ledger.sdk.receipt import Outcome, Receipt, Token
+from ledger.sdk.session import CommandAnswer
+from ledger.sdk.sessions import OfOneProcess
+from ledger.sdk.txn_ended import TxnEnding
+from ledger.sdk.txn_names import TxnNames
+from ledger.sdk.view import View
+from ledger.sdk.writes import DeclaredWrites
+from ledger.sdk.written_files import WrittenFiles
+
+if TYPE_CHECKING:
+    from ledger.sdk.transaction import Transaction
+
+
+class PartOfLedger(OfOneProcess):
+    """A part of a client.
+
+    Attributes:
+        catalog: the catalog in which this client's table names are.
+    """
+
+    catalog: str
+    _names: TableNames
+    _view: View
+
+    @abstractmethod
+    def begin(
+        self,
+        type: TxnType = "default",  # noqa: A002 - what Hive calls it
+        *,
+        deadline_s: float | None = None,
+        level: str | None = None,
+    ) -> "Transaction":
+        """Open a txn."""
+
+    @abstractmethod
+    def outcome(self, session: int, n: int) -> Outcome:
+        """Return the first answer to a command, or that it has no answer yet."""
+
+    @abstractmethod
+    def _ask(self, command: SessionCommand) -> CommandAnswer: ...
+
+    @abstractmethod
+    def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt: ...
+
+
+class PartOfTxn(OfOneProcess):
+    """A part of a txn.
+
+    Attributes:
+        id: its txn id.
+        opened: the position of the snapshot the txn holds.
+    """
+
+    id: int
+    opened: int
+    _names: TxnNames
+    _view: View
+    _last: Token
+    _writes: DeclaredWrites
+    _ending: TxnEnding
+    _data: WrittenFiles
+
+    @abstractmethod
+    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
+        """Return the write ids of a table that this txn may see, its own included."""
+
+    @abstractmethod
+    def write_id(self, table: TableLike) -> int:
+        """Return the txn's write id in a table."""
+
+    @abstractmethod
+    def insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> Any:
+        """Insert rows into a table."""
+
+    @abstractmethod
+    def ask(self, command: SessionCommand) -> CommandAnswer:
+        """Return the answer to a command of the session that opened this txn."""
+
+    @abstractmethod
+    def note_write_id(self, table: int, write_id: int) -> None:
+        """Note a write id of the txn; 0 = no write id was allocated."""
+
+    @abstractmethod
+    def _receipt(self, answer: CommandAnswer) -> Receipt: ...
