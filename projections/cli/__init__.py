@@ -43,6 +43,18 @@ def register(app: typer.Typer) -> None:
         f"{__name__}.cleaning:clean",
         "Record what compaction removed: no file under these ids can be reached any more.",
     )
+    later(
+        app,
+        "diff",
+        f"{__name__}.diff:diff",
+        "Show what changed between two positions: tables, columns, files, rows, txns, by whom.",
+    )
+    later(
+        app,
+        "bisect",
+        f"{__name__}.bisect:bisect",
+        "Find the commit of a table at which a check begins to fail.",
+    )
     later(app, "sql", f"{__name__}.sql:sql", "Answer a query over tables, all as of one position.")
     for name, where, what in (
         ("anomaly", "anomalies", "Look at anomalies in commits, and acknowledge them."),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -128,3 +129,14 @@ def when(at_ms: int) -> str | None:
     Writers may report any number for a file.
     """
     return time_text(at_ms) if 0 < at_ms <= CALENDAR_END_MS else None
+
+
+def time_of(name: str, text: str) -> int:
+    """Return the time in the option or argument `name` in milliseconds; raises BadParameter."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{name} must be a time like 2026-01-31T12:00:00Z, got {text!r}"
+        ) from error
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,7 +1,6 @@
 """Commands that look at tables: the list, one table, its files, its history."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -21,6 +20,7 @@ from projections.cli.reading import (
     brief,
     known_table,
     reading,
+    time_of,
     when,
 )
 
@@ -252,7 +252,9 @@ def asked_moment(version: int | None, position: int | None, as_of: str | None) -
     """Return the moment that options name; end the command if they name several."""
     if sum(each is not None for each in (version, position, as_of)) > 1:
         raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
-    return AskedMoment(version, position, as_of, time_of(as_of) if as_of is not None else 0)
+    return AskedMoment(
+        version, position, as_of, time_of("--as-of", as_of) if as_of is not None else 0
+    )
 
 
 def moment_of(reads: Reads, row: TableRow, asked: AskedMoment) -> Moment:
@@ -298,14 +300,3 @@ def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:
             ExitCode.NOT_FOUND,
         )
     return found
-
-
-def time_of(text: str) -> int:
-    """Return a time in milliseconds; raises BadParameter for any other text."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"--as-of must be a time like 2026-01-31T12:00:00Z, got {text!r}"
-        ) from error
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
