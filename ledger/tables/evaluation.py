@@ -11,14 +11,15 @@ import duckdb
 from ledger.errors import LedgerError
 
 SETTINGS: Final = (
-    "SET TimeZone = 'UTC'",
     # Spark fails where a number overflows; these rewrites would compute without the overflow.
-    "SET disabled_optimizers = 'expression_rewriter'",
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET enable_external_access = false",
-    "SET preserve_insertion_order = true",
+    "SET GLOBAL disabled_optimizers = 'expression_rewriter'",
+    "SET GLOBAL autoinstall_known_extensions = false",
+    "SET GLOBAL autoload_known_extensions = false",
+    "SET GLOBAL enable_external_access = false",
+    "SET GLOBAL preserve_insertion_order = true",
 )
+OWN_SETTING: Final = "SET TimeZone = 'UTC'"
+"""The setting that each connection has for itself."""
 
 
 @contextmanager
@@ -27,17 +28,19 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
     It reads no variables of Python: register each table of Arrow by name.
     """
-    # A connection of its own has settings and tables of its own.
+    # A connection has tables of its own.
     with database().cursor() as connection:
-        for each in SETTINGS:
-            connection.execute(each)
+        connection.execute(OWN_SETTING)
         yield connection
 
 
 @cache
 def database() -> duckdb.DuckDBPyConnection:
     """Return the database of this process: to make one takes longer than to read a small file."""
-    return duckdb.connect(config={"python_enable_replacements": "false"})
+    made = duckdb.connect(config={"python_enable_replacements": "false"})
+    for each in SETTINGS:
+        made.execute(each)
+    return made
 
 
 def close_database() -> None:

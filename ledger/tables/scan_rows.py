@@ -135,6 +135,9 @@ class RowSource:
         if not files:
             return
         storage = self.storage()
+        if len(files) == 1:
+            yield from self.rows_of(storage, files[0], names)
+            return
         watched = shown(files, len(files), f"scan {self.name}")
         with ThreadPoolExecutor(AHEAD, thread_name_prefix="lakeledger-scan") as pool:
             ahead = deque(self.begun(pool, storage, each, names) for each in islice(watched, AHEAD))
