@@ -21,6 +21,7 @@ from ledger.tables.statements.target import StatementTable
 from ledger.tables.storage import storage_at
 from spark_sink.catalog.conditions import literal, quoted, sql_of
 from spark_sink.catalog.files import check_names, hadoop
+from spark_sink.catalog.micro_batches import is_new_batch
 from spark_sink.catalog.state import CatalogState, Question, StagedWrite, StatementsTxn, unsupported
 
 APPEND: Final = "append"
@@ -28,6 +29,7 @@ DYNAMIC: Final = "dynamic"
 OVERWRITE: Final = "overwrite"
 TRUNCATE: Final = "truncate"
 WRITE: Final = "WRITE"
+STREAMED: Final = "STREAMING UPDATE"
 # Names of operations in the log, as the verbs give them.
 REWRITES: Final = {"update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
 # With more partitions than this a dynamic overwrite reads the whole table.
@@ -77,7 +79,9 @@ def wrote(state: CatalogState, asked: Question) -> None:
         if write.is_alone:
             state.note_alone(write, txn.txn.commit())
     except BaseException:
-        if write.is_alone:
+        # Spark does not end the txn of a batch that fails here.
+        discard(storage_at(write.table.definition.location), asked["files"])
+        if write.is_alone or ("stream" in asked and not txn.is_shared):
             txn.abort("the write of Spark failed")
         raise
 
@@ -101,16 +105,20 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
     table, paths = write.table, list(asked["files"])
     table.hand.check()
     storage = storage_at(table.definition.location)
+    if "stream" in asked and not is_new_batch(txn.txn, table, asked["stream"]):
+        discard(storage, paths)
+        return
     table.hand.data.note(table.definition.location, storage, paths, table.definition)
     adds = added_by_footers(storage, table.schema, paths).files
-    if write.is_alone and not is_in_folders(table.row) and not table.is_new:
+    is_unknown = write.is_alone and "stream" not in asked
+    if is_unknown and not is_in_folders(table.row) and not table.is_new:
         txn.txn.read(table.number, position=seen, whole=True)
     mode = str(asked["mode"])
     if is_in_folders(table.row):
         add_to_folders(table, adds)
     elif mode == APPEND:
         if adds:
-            table.add(adds, WRITE)
+            table.add(adds, STREAMED if "stream" in asked else WRITE)
     elif mode in REWRITES:
         removed = [txn.file(table.number, path) for path in asked.get("removed", ())]
         table.replace(removed, adds, REWRITES[mode])

@@ -4,8 +4,6 @@ Spark gives a function for batches their number alone. The rest is known in the 
 that runs in this thread.
 """
 
-import json
-import re
 from typing import Any, Final, NamedTuple
 
 from py4j.protocol import Py4JError
@@ -14,9 +12,8 @@ from pyspark.sql import SparkSession
 from ledger.errors import SettingsError
 from ledger.sdk.streams import SourceOffset
 from spark_sink.catalog.transactions import context_of_thread
+from spark_sink.streams.offsets import check_kept, value_of
 
-# Where Spark puts the checkpoint of a query that names none, until the query ends.
-TEMPORARY: Final = re.compile(r"/temporary-[0-9a-f-]{36}/?$")
 QUERY: Final = "sql.streaming.queryId"
 
 
@@ -48,11 +45,7 @@ def running_query(spark: SparkSession, batch: int) -> RunningQuery:
     jvm: Any = context._jvm  # noqa: SLF001 - PySpark has no public way to the running query
     shared = spark._jsparkSession.sharedState()  # noqa: SLF001 - as above
     query = shared.activeStreamingQueries().get(jvm.java.util.UUID.fromString(number))
-    if TEMPORARY.search(str(query.resolvedCheckpointRoot())):
-        raise ValueError(
-            f"query {number} must have a checkpointLocation, got none: without one its next start "
-            "is another query, which would write all batches again"
-        )
+    check_kept(str(number), str(query.resolvedCheckpointRoot()))
     return RunningQuery(str(number), str(query.name() or ""), offsets_of(jvm, query, batch))
 
 
@@ -63,16 +56,16 @@ def offsets_of(jvm: Any, query: Any, batch: int) -> tuple[SourceOffset, ...]:
     ends = list(as_list(planned.get().offsets())) if planned.isDefined() else []
     sources = list(as_list(query.sources()))
     if len(sources) != len(ends):
-        return tuple(SourceOffset("", value_of(each)) for each in ends)
+        return tuple(SourceOffset("", end_of(each)) for each in ends)
     return tuple(
-        SourceOffset(str(source.toString()), value_of(end), latest_of(source))
+        SourceOffset(str(source.toString()), end_of(end), latest_of(source))
         for source, end in zip(sources, ends, strict=True)
     )
 
 
-def value_of(offset: Any) -> Any:
+def end_of(offset: Any) -> Any:
     """Return an offset of Spark, given as an option, as a value; None for a source without one."""
-    return plain(offset.get()) if offset.isDefined() else None
+    return value_of(str(offset.get().json())) if offset.isDefined() else None
 
 
 def latest_of(source: Any) -> Any:
@@ -81,13 +74,4 @@ def latest_of(source: Any) -> Any:
         found = source.reportLatestOffset()
     except Py4JError:
         return None
-    return None if found is None else plain(found)
-
-
-def plain(offset: Any) -> Any:
-    """Return the value of an offset, which is mostly JSON."""
-    text = str(offset.json())
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return None if found is None else value_of(str(found.json()))

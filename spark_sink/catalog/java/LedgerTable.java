@@ -137,6 +137,7 @@ class LedgerTable
         return EnumSet.of(
             TableCapability.BATCH_READ,
             TableCapability.BATCH_WRITE,
+            TableCapability.STREAMING_WRITE,
             TableCapability.TRUNCATE,
             TableCapability.OVERWRITE_BY_FILTER,
             TableCapability.OVERWRITE_DYNAMIC);

@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 
 /** What is to be written: rows that are added, or put in the place of others. */
 class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
@@ -100,6 +101,10 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
 
         public BatchWrite toBatch() {
             return new LedgerBatch(what);
+        }
+
+        public StreamingWrite toStreaming() {
+            return new StreamedBatch(what);
         }
     }
 }
