@@ -134,6 +134,21 @@ def test_version_numbers_go_on(taking: Taking) -> None:
     assert taking.publish().written == 0
 
 
+def test_checkpoints_go_on(taking: Taking) -> None:
+    """A checkpoint of an adopted log has the files of both times, so older versions may go."""
+    taking.owner.adopt(taking.row)
+    taking.ledger.alter_table(NAME, properties={"delta.checkpointInterval": "3"})
+    taking.insert(5)
+    taking.insert(6)
+    assert not taking.publish().stopped
+    for version in range(6):
+        taking.log_file(version).unlink()
+
+    assert deltalake.DeltaTable(taking.path).version() == 7
+    assert taking.read(6) == [1, 3, 4, 5, 9]
+    assert taking.read() == taking.scan() == [1, 3, 4, 5, 6, 9]
+
+
 def test_old_writer_is_refused_until_release(taking: Taking) -> None:
     """An old writer is refused after the adoption, and served again after the release."""
     taking.append(5)
