@@ -116,10 +116,12 @@ class DeltaLogWriter:
                 raise self._foreign(name)
 
     def _check_goes_on(self, version: DeltaVersion) -> None:
-        """Raise ForeignLogError unless the log ends right before a version."""
+        """Raise ForeignLogError unless the log ends right before a version, or went on from it."""
         named = (NAMED.fullmatch(name) for name in self._folder.names())
         newest = max((int(each[1]) for each in named if each is not None), default=-1)
-        if newest != version.version - 1:
+        # What is missing then was deleted as too old.
+        went_on = oldest_kept(self._folder, version) > version.version
+        if newest != version.version - 1 and not went_on:
             raise ForeignLogError(
                 f"the log in {self._folder.place('')} ends with version {newest}, and adopted "
                 f"table {version.name} goes on with version {version.version}. Import the Delta "

@@ -1,13 +1,16 @@
 """The logs of tables, each for itself: a table whose log cannot go on stops, the others go on."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.events.events import Event
 from projections.delta.log_writer import DeltaLogWriter, Folders, ForeignLogError
 from projections.delta.object_log import log_at
 from projections.delta.publication import DeltaVersion, Outcome, Publication, StoppedTable
 from projections.delta.schema_json import UnpublishableError
+
+# So old is no version: none is deleted, and the deleted ones stay away.
+KEPT_MS: Final = 2**62
 
 
 class TableLogs:
@@ -69,8 +72,8 @@ class WrittenLog(NamedTuple):
 
 
 def write_table_log(events: Iterable[Event], table: int, folders: Folders = log_at) -> WrittenLog:
-    """Write every version of one table's log that is missing; the events are those of a ledger."""
-    publication, logs = Publication(), TableLogs(folders)
+    """Write every version of a table's log that is missing, unless it was deleted as too old."""
+    publication, logs = Publication(), TableLogs(folders, KEPT_MS)
     for event in events:
         for outcome in publication.take(event):
             if outcome.table == table:

@@ -147,6 +147,23 @@ def test_checkpoints_go_on(taking: Taking) -> None:
     assert deltalake.DeltaTable(taking.path).version() == 7
     assert taking.read(6) == [1, 3, 4, 5, 9]
     assert taking.read() == taking.scan() == [1, 3, 4, 5, 6, 9]
+    released = taking.owner.release(taking.row)
+    assert (released.newest, released.written, released.stopped) == (8, 1, "")
+    taking.append(7)
+    assert taking.read() == [1, 3, 4, 5, 6, 7, 9]
+
+
+def test_publisher_without_retention_goes_on(taking: Taking) -> None:
+    """A publisher that deletes nothing goes on with a log whose beginning was deleted."""
+    taking.owner.adopt(taking.row)
+    taking.ledger.alter_table(NAME, properties={"delta.checkpointInterval": "3"})
+    taking.insert(5)
+    taking.publish()
+    for version in range(6):
+        taking.log_file(version).unlink()
+    taking.insert(6)
+    assert not taking.publish().stopped
+    assert taking.read() == taking.scan()
 
 
 def test_old_writer_is_refused_until_release(taking: Taking) -> None:
