@@ -41,8 +41,9 @@ a folder within each partition, `writer` begins their names, and `stored` has fo
 name and id in files, and whether it may be NULL. `wrote` ends the write: `files` are paths below
 the location, `removed` those that the rows were read from.
 
-`wrote` for a batch of a stream has `stream` too: {query, name, batch, checkpoint, application,
-from_batch, sources}, where a source is {source, end, latest} with offsets as Spark writes them.
+A write of a stream is `streamed`, and its `wrote` has `stream` too: {query, name, batch,
+checkpoint, application, from_batch, sources}. A source is {source, end, latest}, with offsets as
+Spark writes them.
 
 A kind of error is a condition of Spark, such as LEDGER_CONFLICT.CONCURRENT_APPEND, or NoSuchTable,
 NoSuchNamespace or TableExists with the name as the message.

@@ -79,9 +79,8 @@ def wrote(state: CatalogState, asked: Question) -> None:
         if write.is_alone:
             state.note_alone(write, txn.txn.commit())
     except BaseException:
-        # Spark does not end the txn of a batch that fails here.
         discard(storage_at(write.table.definition.location), asked["files"])
-        if write.is_alone or ("stream" in asked and not txn.is_shared):
+        if is_last(txn, write, asked):
             txn.abort("the write of Spark failed")
         raise
 
@@ -93,8 +92,13 @@ def unstage(state: CatalogState, asked: Question) -> None:
         return
     txn, write = found
     discard(storage_at(write.table.definition.location), asked.get("files", ()))
-    if write.is_alone:
+    if is_last(txn, write, asked):
         txn.abort("the write of Spark failed")
+
+
+def is_last(txn: StatementsTxn, write: StagedWrite, asked: Question) -> bool:
+    """Return whether a write that fails ends its txn: Spark does not do that for a stream."""
+    return write.is_alone or (bool(asked.get("streamed")) and not txn.is_shared)
 
 
 def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> None:

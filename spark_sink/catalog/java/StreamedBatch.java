@@ -29,6 +29,7 @@ class StreamedBatch implements StreamingWrite {
 
     public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
         inner = new LedgerBatch(what);
+        inner.told.put("streamed", true);
         return new Factory(inner.createBatchWriterFactory(info));
     }
 

@@ -1,19 +1,26 @@
 """`toTable` writes each batch of a stream once, with its offsets in the commit."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from ledger.log.lossy import LossyLog
+from ledger.log.port import Topic
 from ledger.sdk.streams import streams_in
 from tests.spark_sink.streams.river import River, upto
 
 pytestmark = pytest.mark.spark
 
 
-def flow(river: River, checkpoint: str = "checkpoint", **options: Any) -> None:
+def flow(
+    river: River, checkpoint: str = "checkpoint", change: Sequence[str] = ("*",), **options: Any
+) -> None:
     """Run the stream into the table until it has read what there is."""
-    writer = river.source().writeStream.trigger(availableNow=True).options(**options)
+    source = river.source().selectExpr(*change)
+    writer = source.writeStream.trigger(availableNow=True).options(**options)
     place = str(river.folder / checkpoint)
     query = writer.option("checkpointLocation", place).queryName("clicks").toTable("ledger.db.t")
     try:
@@ -59,3 +66,35 @@ def test_refused(river: River) -> None:
     assert (river.ids(), river.orphans()) == (upto(1), 0)
     flow(river, from_batch=1)
     assert (river.ids(), river.orphans()) == (upto(2), 0)
+
+
+def test_task_that_fails(river: River) -> None:
+    """A batch with a failed task leaves no file and no open txn, and comes again."""
+    river.table()
+    river.arrive(2)
+    bad = "CASE WHEN id = 7 THEN raise_error('bad row') ELSE id END"
+    with pytest.raises(StreamingQueryException, match="bad row"):
+        flow(river, change=[f"CAST({bad} AS BIGINT) AS id", "name", "odd"])
+    assert (river.ids(), river.orphans()) == (upto(1), 0)
+    assert river.ledger.reads().open_txns(9) == []
+    river.restart()
+    flow(river)
+    assert (river.ids(), river.operations(), river.orphans()) == (upto(2), 2, 0)
+    assert river.swept() == 0
+
+
+def test_lost_answer_of_the_commit(river: River, log: LossyLog) -> None:
+    """A batch counts once, whether or not the answer to its commit arrived."""
+    river.table()
+    river.arrive()
+    flow(river)
+    river.arrive()
+    for losses in range(1, 5):
+        log.unacknowledged[Topic.COMMANDS] = losses
+        with suppress(StreamingQueryException):
+            flow(river)
+        log.unacknowledged.clear()
+    river.restart()
+    flow(river)
+    assert (river.ids(), river.operations()) == (upto(2), 2)
+    assert (river.orphans(), river.swept()) == (0, 0)
