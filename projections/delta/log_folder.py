@@ -1,7 +1,8 @@
 """The files of one published log on a local disk: each is written once, whole or not at all.
 
 A file is written aside and linked under its name, which fails if another writer was faster. So a
-writer that dies leaves at most a file aside, which no reader looks at.
+writer that dies leaves at most a file aside, which no reader looks at. A name that a power cut took
+away is written again when the publisher starts; a name that is there has its bytes.
 """
 
 import os
@@ -118,7 +119,6 @@ class LogFolder:
             return False
         finally:
             aside.unlink(missing_ok=True)
-        self._flush_names()
         return True
 
     def set_aside(self, name: str) -> str:
@@ -131,7 +131,6 @@ class LogFolder:
     def replace(self, name: str, data: bytes) -> None:
         """Write a file in the place of the one that is there, if any."""
         self._rename(self._aside(data), name)
-        self._flush_names()
 
     def _aside(self, data: bytes) -> Path:
         self.path.mkdir(parents=True, exist_ok=True)

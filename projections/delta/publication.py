@@ -86,6 +86,7 @@ class PublishedLog:
         self._first = (state.version, 0)
         self._protocol: Action = {}
         self._metadata: Action = {}
+        self._definition: TableDefinition | None = None
         self._folder = ""
         self.is_on = False
         self.is_stopped = False
@@ -144,14 +145,17 @@ class PublishedLog:
             self._adopted = adopted_as(version.definition)
             self._first = self._number(version), version.at
         adopted = self._adopted
-        metadata = metadata_action(
-            version.definition,
-            state.widened,
-            id=adopted.id if adopted is not None else delta_id(self._ledger, state.table),
-            created_at=state.created_at,
-            first=self._first if self.is_on else None,
-            is_adopted=adopted is not None,
-        )
+        metadata = self._metadata
+        if is_new or version.definition is not self._definition:
+            metadata = metadata_action(
+                version.definition,
+                state.widened,
+                id=adopted.id if adopted is not None else delta_id(self._ledger, state.table),
+                created_at=state.created_at,
+                first=self._first if self.is_on else None,
+                is_adopted=adopted is not None,
+            )
+            self._definition = version.definition
         has_times = TIMESTAMPS in metadata["configuration"]
         protocol = protocol_action(
             state.protocol,
