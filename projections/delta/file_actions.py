@@ -48,7 +48,8 @@ class FilePlaces(NamedTuple):
             return cls("", are_uris)
         scheme, authority, path = parts_of(location)
         if scheme == FILE and authority in LOCAL:
-            uri = path  # Some readers look for file: below the folder of the log.
+            # Some readers look for file: below the folder of the log.
+            uri = quote(path, safe=f"{UNQUOTED}%")
         else:
             uri = location if scheme else quote(location, safe=UNQUOTED)
         return cls(f"{uri}/", are_uris)

@@ -15,6 +15,7 @@ from ledger.core.commands import (
 )
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
+from projections.delta.file_actions import FilePlaces
 from projections.delta.log_folder import LogFolder
 from projections.delta.metadata_action import FOLDER
 from tests.core.parts import footprint
@@ -122,6 +123,20 @@ def test_vector_beside_the_data() -> None:
     removed = action(there.found[2], "remove")
     assert removed is not None
     assert removed["path"] == "/my%20t/a"
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("/a b/t", "/a%20b/t/x"),
+        ("file:///a b/t", "/a%20b/t/x"),
+        ("file:///a%20b/t", "/a%20b/t/x"),
+        ("s3://bucket/t", "s3://bucket/t/x"),
+    ],
+)
+def test_absolute_paths(location: str, path: str) -> None:
+    """A log elsewhere has URIs that Java takes, whichever way the location is written."""
+    assert FilePlaces.of(location, "/log", are_uris=False).placed({"path": "x"})["path"] == path
 
 
 def test_another_folder() -> None:

@@ -9,7 +9,8 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.testing import InMemoryLedger
-from tests.tables.delta_readers import by_polars
+from tests.tables.delta_readers import by_polars, texts
+from tests.tables.delta_spark import by_spark, delta_session
 from tests.tables.published_history import PublishedHistory
 from tests.tables.published_lake import PUBLISHED, PublishedLake
 
@@ -104,3 +105,15 @@ def test_histories(tmp_path: Path, seed: int) -> None:
 def test_many_histories(tmp_path: Path, seed: int) -> None:
     """The same for a hundred histories."""
     assert played(tmp_path, seed).shown
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_histories_by_spark(tmp_path: Path) -> None:
+    """delta-spark shows the same at ten versions of five histories, in other folders too."""
+    lakes = [played(tmp_path / str(seed), seed) for seed in range(200, 205)]
+    with delta_session(tmp_path) as session:
+        for lake in lakes:
+            for each in list(lake.shown.values())[-10:]:
+                rows = texts(by_spark(session, each.folder, each.version), each.schema)
+                assert rows == each.rows, f"version {each.version} of {each.folder}: {lake.did}"
