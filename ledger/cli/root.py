@@ -78,7 +78,7 @@ later(app, "up", "ledger.cli.up:up", "Run every process of a ledger on this mach
 later(
     app,
     "init",
-    "ledger.cli.sequencer:init",
+    "ledger.cli.init:init",
     "Create the topics of a ledger on a Kafka cluster, or verify the existing ones.",
 )
 later(
@@ -108,12 +108,6 @@ later(
 later(app, "config", "ledger.cli.config:config", "Look at the settings.")
 later(app, "import", "ledger.cli.delta:imports", "Bring tables of other formats in.")
 later(app, "log", "ledger.cli.log:log", "Look at the log itself.")
-later(
-    serve,
-    "sequencer",
-    "ledger.cli.sequencer:serve_sequencer",
-    "Lead the ledger, or stand by until the leader is gone.",
-)
 
 
 def tell_version(*, wanted: bool) -> None:

@@ -101,6 +101,7 @@ class Running:
     broker: Broker | None
     cache_urls: Sequence[str] = ()
     has_rows: bool = True
+    probe_urls: Sequence[str] = ()
 
     def roles(self) -> Mapping[str, int]:
         """Return the process ids by role."""
@@ -174,7 +175,11 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
             set_rows_aside(folder, say)
             say("reads find no rows until the new ones are made")
         caches = [ports.endpoint_of(name, settings.cache_http) for name in cache_names(settings)]
-        supervisor = Supervisor(roles_of(settings, address, caches), tells_stacks=is_debugged())
+        # An operator who wants no HTTP of the follower wants none of the sequencers.
+        off = OFF if http == OFF else None
+        probes = [ports.endpoint_of(name, off) for name in sequencer_names(settings)]
+        roles = roles_of(settings, address, caches, probes)
+        supervisor = Supervisor(roles, tells_stacks=is_debugged())
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
         try:
             supervisor.start()
@@ -185,7 +190,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
                 with closing(open_store(folder / STORE)) as reads:
                     let_go(folder, reads, say)
             urls = [f"http://{each}" for each in caches]
-            yield Running(address, supervisor, broker, urls, has_rows)
+            answering = [f"http://{each}" for each in probes if each != OFF]
+            yield Running(address, supervisor, broker, urls, has_rows, answering)
         finally:
             try:
                 ending.of(supervisor.stop, supervisor.kill)
@@ -248,14 +254,17 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
 
 
 def roles_of(
-    settings: UpSettings, address: Address, caches: Sequence[str] = ()
+    settings: UpSettings, address: Address, caches: Sequence[str], probes: Sequence[str]
 ) -> list[SupervisedRole]:
-    """Return the roles to run, in starting order; `caches` are the endpoints of the caches."""
+    """Return the roles to run, in starting order.
+
+    `caches` are the endpoints of the caches, `probes` those of the sequencers.
+    """
     where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
     lease = () if settings.lease_s is None else ("--lease-s", str(settings.lease_s))
     roles = [
-        SupervisedRole(name, ("serve", "sequencer", "--name", name, *where, *lease))
-        for name in (f"sequencer-{number + 1}" for number in range(settings.sequencers))
+        SupervisedRole(name, ("serve", "sequencer", "--name", name, "--http", at, *where, *lease))
+        for name, at in zip(sequencer_names(settings), probes, strict=True)
     ]
     store = str(address.store)
     anew = ("--rebuild",) if settings.rebuild else ()
@@ -272,6 +281,11 @@ def roles_of(
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(SupervisedRole("feeder", feeder, first=anew))
     return roles
+
+
+def sequencer_names(settings: UpSettings) -> Sequence[str]:
+    """Return the names of the sequencers to run."""
+    return [f"sequencer-{number + 1}" for number in range(settings.sequencers)]
 
 
 def cache_names(settings: UpSettings) -> Sequence[str]:
@@ -333,6 +347,8 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
         say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
     if address.publisher_url:
         say(f"the publisher of Delta logs answers at {address.publisher_url}")
+    if up.probe_urls:
+        say(f"probes and metrics of the sequencers at {', '.join(up.probe_urls)}")
     for url in up.cache_urls:
         say(f"metadata cache at {url}: lakeledger cache status --url {url}")
     say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))

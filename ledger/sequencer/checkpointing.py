@@ -39,6 +39,7 @@ class Checkpointing:
 
     Attributes:
         position: the position of the newest known checkpoint.
+        written: how many this sequencer wrote.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Checkpointing:
         checks_state: bool = False,
     ) -> None:
         self.position = position
+        self.written = 0
         self._log = log
         self._domain = domain
         self._checks_state = checks_state
@@ -131,6 +133,7 @@ class Checkpointing:
         self._has_grown()
         self.position = checkpoint.head.position
         self._after = positions_after(size, self._least)
+        self.written += 1
         log_lines.info("checkpoint written", position=self.position, bytes=size)
 
     def _has_grown(self) -> bool | None:

@@ -21,7 +21,16 @@ from ledger.core.decide.cut import fill
 from ledger.core.decide.decide import decide
 from ledger.core.decide.housekeep import Lapsed, genesis, housekeep
 from ledger.core.decide.stamp import answer_control, filling_control, internal_control
-from ledger.core.events.events import Body, CommandsMoved, Control, Event, SessionOpened, TxnOpened
+from ledger.core.events.events import (
+    Body,
+    CommandRefused,
+    CommandsMoved,
+    Control,
+    Event,
+    SessionOpened,
+    TxnAborted,
+    TxnOpened,
+)
 from ledger.core.evolve.evolve import evolve
 from ledger.core.limits import EVENT_BYTES_MAX, NUMBER_DIGITS_MAX, SEND_S
 from ledger.core.refusals import Reason, refuse
@@ -34,6 +43,7 @@ from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
 from ledger.log_lines import LogLines
 from ledger.sequencer.in_flight import Flight
 from ledger.sequencer.leases import Leases
+from ledger.sequencer.tally import SequencerTally
 
 COMMANDS_PER_STEP = 500
 BEATS_PER_STEP = 2_000
@@ -76,6 +86,7 @@ class Leader:
         offset: int = 0,
         barren: Sequence[int] = (),
         rule: Decide = decide,
+        tally: SequencerTally | None = None,
     ) -> None:
         self.state = state
         self.flight = Flight(acceptor, events, offset)
@@ -86,7 +97,7 @@ class Leader:
         self._writer = writer
         self._clock = clock
         self._settings = settings
-        self._decide = rule
+        self._decide, self._tally = rule, tally or SequencerTally()
         self._barren = barren
         self._key = catalog_of(state, created).encode()
         self._unsent: list[bytes] = []
@@ -212,7 +223,8 @@ class Leader:
             return 0
         # Commands that were read together get the same time.
         now = self._clock.now_ms()
-        send_s = self._clock.monotonic_s() + SEND_S
+        began_s = self._clock.monotonic_s()
+        send_s = began_s + SEND_S
         heard: set[int] = set()
         is_careful = bool(self._barren)
         for record in records:
@@ -234,6 +246,8 @@ class Leader:
         self._send()
         for session in heard:
             self._leases.heard(session)
+        if records:
+            self._tally.note_burst(len(records), self._clock.monotonic_s() - began_s)
         return len(records)
 
     def _answer(self, record: Record, now: int) -> Event:
@@ -264,6 +278,8 @@ class Leader:
                 self._leases.add_txn(txn, body.deadline - control.at)
         elif isinstance(body, SessionOpened):
             self._leases.add_session(control.position, body.lease_ms)
+        elif isinstance(body, TxnAborted | CommandRefused):
+            self._tally.note(body)
 
     def _append_framed(self, control: Control, body: Body) -> Event:
         event, framed = self._framed(control, body)

@@ -47,6 +47,7 @@ from ledger.log.restored import check_finished
 from ledger.log_lines import LogLines
 from ledger.sequencer.checkpointing import Checkpointing
 from ledger.sequencer.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
+from ledger.sequencer.tally import SequencerTally
 from ledger.version import CODE_VERSION, READER_VERSION
 
 Role = Literal["standby", "claiming", "leading"]
@@ -79,13 +80,13 @@ class Sequencer:
     ) -> None:
         self.role: Role = "standby"
         self.leader: Leader | None = None
+        self.tally = SequencerTally()
         self._log = log
         self._created = created
         self._name = name
         self._settings = settings or SequencerSettings()
         self._clock = clock or SystemClock()
-        self._decisions = decisions
-        self._draw_nonce = nonce
+        self._decisions, self._draw_nonce = decisions, nonce
         self._nonce = b""
         # The first record of a writer waits for the broker; a claim must not wait so long.
         self._writer = log.writer(Topic.EVENTS)
@@ -101,7 +102,7 @@ class Sequencer:
             check_same_topic(log, start.state.genesis)
         self.state, self.acceptor = start.state, Acceptor(start.head, rule)
         self._log_at = start.state.at
-        self._checkpointing = Checkpointing(
+        self.checkpointing = Checkpointing(
             log,
             created.domain,
             settings=self._settings,
@@ -148,6 +149,10 @@ class Sequencer:
                 self._claim()
         return 0
 
+    def hears_leader(self) -> bool:
+        """Return whether this sequencer leads, or heard a sign of the leader lately."""
+        return self.role == "leading" or self._silent_s() < self._patience_s
+
     def resign(self) -> None:
         """End cleanly: a leader appends Resigned, so that a standby claims at once."""
         if self.leader is not None:
@@ -160,7 +165,7 @@ class Sequencer:
         """Close readers and writers without resigning."""
         if self.leader is not None:
             self.leader.close()
-        self._checkpointing.close()
+        self.checkpointing.close()
         for each in (self._events, self._beats, self._writer, self._beat_writer):
             if each is not None:
                 each.close()
@@ -304,6 +309,7 @@ class Sequencer:
         key = catalog_of(self.state, self._created).encode()
         self._writer.append(key, frame_fence(control, body))
         self.role = "claiming"
+        self.tally.claims += 1
         self._sign_s = self._clock.monotonic_s()
         log_lines.info("claiming", epoch=head.epoch + 1, position=head.position)
 
@@ -333,7 +339,9 @@ class Sequencer:
             offset=self._batches.offset,
             barren=self._begun[:-1],
             rule=self._decisions,
+            tally=self.tally,
         )
+        self.tally.terms += 1
         log_lines.info("leading", epoch=event.control.epoch, position=event.control.position)
         counts_s, given_s = self.state.limits.lease_ms / 1000, self._settings.lease_s
         if given_s != counts_s:
@@ -370,12 +378,12 @@ class Sequencer:
     def _checkpoint_if_due(self) -> None:
         """Write the folded state, so that the next start reads only the tail of the log."""
         head = self.acceptor.head
-        if self._checkpointing.is_due(head.position):
-            self._checkpointing.write(Checkpoint(self.state, head, self._batches.offset))
+        if self.checkpointing.is_due(head.position):
+            self.checkpointing.write(Checkpoint(self.state, head, self._batches.offset))
 
     def _checkpoint_alone(self, leader: Leader, *, is_idle: bool) -> None:
         """Write the state of a leader without standbys, once it has no event in flight."""
-        checkpointing, position = self._checkpointing, leader.position
+        checkpointing, position = self.checkpointing, leader.position
         if not (checkpointing.is_due(position) and checkpointing.is_missing(position)):
             return
         is_free = is_idle and not leader.flight

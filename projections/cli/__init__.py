@@ -13,24 +13,7 @@ from ledger.cli.root import serve
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the root command."""
-    later(
-        serve,
-        "follower",
-        f"{__name__}.follower:serve_follower",
-        "Fold the log into rows that every process of this host can read, and others over HTTP.",
-    )
-    later(
-        serve,
-        "cache",
-        f"{__name__}.cache_role:serve_cache",
-        "Answer reads of metadata from memory, over HTTP; misses go to rows behind it.",
-    )
-    later(
-        serve,
-        "publisher",
-        f"{__name__}.publisher_role:serve_publisher",
-        "Write a Delta log for every table whose property `lakeledger.publish` is `delta`.",
-    )
+    add_roles()
     later(
         app,
         "status",
@@ -66,3 +49,31 @@ def register(app: typer.Typer) -> None:
         ("watermark", "cleaning", "What may be cleaned, and what holds it back."),
     ):
         later(app, name, f"{__name__}.{where}:app", what)
+
+
+def add_roles() -> None:
+    """Add the roles to the group `serve`."""
+    later(
+        serve,
+        "sequencer",
+        f"{__name__}.sequencer_role:serve_sequencer",
+        "Lead the ledger, or stand by until the leader is gone.",
+    )
+    later(
+        serve,
+        "follower",
+        f"{__name__}.follower:serve_follower",
+        "Fold the log into rows that every process of this host can read, and others over HTTP.",
+    )
+    later(
+        serve,
+        "cache",
+        f"{__name__}.cache_role:serve_cache",
+        "Answer reads of metadata from memory, over HTTP; misses go to rows behind it.",
+    )
+    later(
+        serve,
+        "publisher",
+        f"{__name__}.publisher_role:serve_publisher",
+        "Write a Delta log for every table whose property `lakeledger.publish` is `delta`.",
+    )

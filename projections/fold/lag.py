@@ -28,13 +28,14 @@ class LogEnd(NamedTuple):
 
 
 class Backlog:
-    """The records that one reader of a log has not read yet; threads may share it.
+    """The records of a topic that one reader has not read yet; threads may share it.
 
     It keeps earlier ends of the log until the reader has passed them.
     """
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, topic: Topic = Topic.EVENTS) -> None:
         self._log = log
+        self._topic = topic
         self._turn = Lock()
         self._looks: deque[LogEnd] = deque()
         # All that the log held at that time is read; None while nothing is unread.
@@ -49,7 +50,7 @@ class Backlog:
         and at most the time for which any record was. Raises LogUnavailableError if the broker does
         not answer.
         """
-        _, end = self._log.ends(Topic.EVENTS, ASK_S)
+        _, end = self._log.ends(self._topic, ASK_S)
         now = LogEnd(end, clock.monotonic_s())
         with self._turn:
             least_s, most_s = self._waited(now, offset)

@@ -1,0 +1,100 @@
+"""The command `serve sequencer`: it leads the ledger, or stands by, until it is stopped.
+
+With an address it answers probes and metrics over HTTP, also while the state is being loaded.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from threading import Event as Signal
+from typing import Annotated
+
+import typer
+
+from ledger.cli.answers import FailureOption, Output
+from ledger.cli.options import (
+    BootstrapOption,
+    LeaseOption,
+    LedgerOption,
+    SetOption,
+    WithParentOption,
+)
+from ledger.cli.roles import run_role
+from ledger.clock import SystemClock
+from ledger.config.config import load
+from ledger.config.settings import OFF, Genesis, SequencerSettings
+from ledger.core.limits import DEFAULT_LIMITS
+from ledger.log.kafka.log import KafkaLog
+from ledger.log.kafka.topics import verify_topics
+from ledger.log.port import Log
+from ledger.log_lines import LogLines
+from ledger.machine.exit_codes import is_debugged
+from ledger.machine.former_rows import check_rows_left
+from ledger.machine.process import freeze_recovered, interruptible
+from ledger.sequencer.sequencer import Sequencer
+
+log_lines = LogLines("lakeledger.cli")
+
+
+def serve_sequencer(  # noqa: PLR0917 - options of a command are named
+    bootstrap: BootstrapOption = None,
+    ledger: LedgerOption = None,
+    name: Annotated[str, typer.Option(help="Shown in the log.")] = socket.gethostname(),
+    catalog: Annotated[str | None, typer.Option(help="First catalog of a new ledger.")] = None,
+    lease_s: LeaseOption = None,
+    http: Annotated[
+        str | None,
+        typer.Option("--http", help="host:port of probes and metrics, or off; port 0 = any free."),
+    ] = None,
+    *,
+    settings: SetOption = None,
+    with_parent: WithParentOption = False,
+    output: FailureOption = Output.TABLE,
+) -> None:
+    """Lead the ledger, or stand by until the leader is gone."""
+    flags = {"bootstrap": bootstrap, "ledger": ledger, "catalog": catalog}
+    loaded = load({**flags, "sequencer.lease_s": lease_s, "sequencer.http": http}, settings or ())
+    kafka, found = loaded.required("bootstrap"), loaded.settings
+    client = found.client()
+
+    def connect() -> Log:
+        return KafkaLog(kafka, found.ledger, client=client)
+
+    def run(stop: Signal) -> None:
+        log = KafkaLog(kafka, found.ledger, client=client, gather_s=found.sequencer.gather_s)
+        with answering(found.sequencer, connect) as started:
+            with interruptible():
+                verify_topics(kafka, found.ledger, client=client)
+                check_rows_left(log, found.ledger, filter(None, [found.store]))
+            limits = DEFAULT_LIMITS._replace(lease_ms=round(found.sequencer.lease_s * 1000))
+            sequencer = Sequencer(
+                log,
+                Genesis(found.ledger, found.catalog, limits=limits),
+                name=f"{name}/{os.getpid()}",
+                settings=found.sequencer,
+                checks_state=is_debugged(),
+            )
+            started(sequencer)
+            freeze_recovered()
+            position = sequencer.acceptor.head.position
+            log_lines.info("standing by", name=name, position=position)
+            sequencer.run(stop)
+
+    run_role("sequencer", run, with_parent=with_parent, output=output)
+
+
+@contextmanager
+def answering(
+    settings: SequencerSettings, connect: Callable[[], Log]
+) -> Iterator[Callable[[Sequencer], None]]:
+    """Answer probes, if that is configured; yields a call that takes the started sequencer."""
+    sequencers: list[Sequencer] = []
+    if settings.http == OFF:
+        yield sequencers.append
+        return
+    from projections.web.sequencer_serving import serve_probes  # noqa: PLC0415 - the HTTP server
+
+    with closing(serve_probes(sequencers, connect, settings, SystemClock())) as server:
+        log_lines.info("answering HTTP", url=server.url)
+        yield sequencers.append

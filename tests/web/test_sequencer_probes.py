@@ -1,0 +1,129 @@
+"""Health and metrics of a sequencer: which one leads, what waits, and what was decided."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from ledger.config.settings import Genesis
+from ledger.core.commands import CommitTxn, OpenTxn
+from ledger.errors import LogUnavailableError
+from ledger.log.codec import encode_command
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Log, Topic
+from ledger.machine.endpoints import ANY_PORT
+from ledger.sequencer.sequencer import Sequencer
+from ledger.testing import FixedClock
+from projections.web.sequencer_serving import Sequencing, sequencer_pages
+from projections.web.server import WebServer
+from tests.integration.raw_client import UNNUMBERED, RawClient
+from tests.web.served import Served, samples
+
+OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
+LONG_S = 3_600.0
+COMMANDS = 5
+
+
+class AwayLog(MemoryLog):
+    """A log whose broker does not say where it ends."""
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Raise LogUnavailableError."""
+        raise LogUnavailableError(f"no answer about {topic.value} within {timeout_s} s")
+
+
+@contextmanager
+def probing(sequencing: Sequencing, log: Log, clock: FixedClock) -> Iterator[Served]:
+    """Serve the probes of a sequencer while the block runs."""
+    pages = sequencer_pages(sequencing, lambda: log, clock)
+    with closing(Served(WebServer.start(pages, ANY_PORT))) as served:
+        yield served
+
+
+@contextmanager
+def led() -> Iterator[tuple[MemoryLog, FixedClock, Sequencer, Sequencer]]:
+    """Yield a log with its leader and its standby."""
+    log, clock = MemoryLog(), FixedClock()
+    leader, standby = (Sequencer(log, Genesis("busy"), clock=clock) for _ in range(2))
+    while leader.leader is None:
+        leader.step(0.0)
+    standby.step(0.0)
+    with closing(leader), closing(standby):
+        yield log, clock, leader, standby
+
+
+def test_leader() -> None:
+    """A leader is ready, and its metrics count what it decided, by bursts."""
+    with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
+        client = RawClient(log, lambda: leader.step(0.0))
+        session = client.open_session()
+        bursts = leader.tally.bursts
+        for _ in range(COMMANDS):
+            client.send(session, OPEN_TXN)
+        for _ in range(COMMANDS):
+            client.wait_for(lambda event: event.control.session == session)
+        found, ready = samples(served), served.ask("/readyz")
+
+        assert (ready.status, served.ask("/livez").status) == (200, 200)
+        assert "leading, epoch 1" in ready.form["checks"]["role"]["detail"]
+        assert found["lakeledger_sequencer_leads"] == 1
+        assert found["lakeledger_sequencer_epoch"] == 1
+        assert found["lakeledger_sequencer_takeovers_total"] == 1
+        assert found["lakeledger_sequencer_claims_total"] == 1
+        assert found["lakeledger_sequencer_decide_seconds_count"] == COMMANDS + 1
+        assert found["lakeledger_sequencer_bursts_total"] == bursts + 1
+        assert found["lakeledger_sequencer_open_txns"] == COMMANDS
+        assert found["lakeledger_sequencer_sessions"] == 1
+        assert found["lakeledger_sequencer_queue"] == 0
+        assert served.ask("/v1/position").form == leader.acceptor.head.position
+
+
+def test_queue() -> None:
+    """Commands that nobody answers yet are counted, and how long they were seen waiting."""
+    with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
+        with closing(log.writer(Topic.COMMANDS)) as writer:
+            for _ in range(COMMANDS):
+                writer.append(b"1", encode_command(OPEN_TXN))
+        found = samples(served)
+        assert found["lakeledger_sequencer_queue"] == COMMANDS
+
+
+def test_refusals() -> None:
+    """A refused command is counted by its reason."""
+    with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
+        client = RawClient(log, lambda: leader.step(0.0))
+        session = client.open_session()
+        client.send(session, CommitTxn(*UNNUMBERED, 99, []))
+        client.wait_for(lambda event: event.control.session == session)
+        refused = {
+            name: value
+            for name, value in samples(served).items()
+            if name.startswith("lakeledger_sequencer_refusals_total")
+        }
+        assert sum(refused.values()) == 1
+
+
+def test_standby() -> None:
+    """A standby is ready while it hears the leader, and not when no sequencer leads."""
+    with led() as (log, clock, leader, standby), probing(lambda: standby, log, clock) as served:
+        assert samples(served)["lakeledger_sequencer_leads"] == 0
+        assert served.ask("/readyz").status == 200
+        leader.close()
+        clock.advance(LONG_S)
+        answer = served.ask("/readyz")
+        assert (answer.status, answer.form["checks"]["role"]["status"]) == (503, "DOWN")
+        assert "no sequencer leads now" in answer.form["checks"]["role"]["detail"]
+
+
+def test_before_the_state_is_loaded() -> None:
+    """Before its state is loaded a sequencer lives, is not ready, and has no metrics of its own."""
+    with probing(lambda: None, MemoryLog(), FixedClock()) as served:
+        assert (served.ask("/livez").status, served.ask("/readyz").status) == (200, 503)
+        assert not any("sequencer" in name for name in samples(served))
+
+
+def test_broker_away() -> None:
+    """If the broker does not answer, the queue is not known: not ready, and still metrics."""
+    with led() as (_, clock, leader, _), probing(lambda: leader, AwayLog(), clock) as served:
+        answer, found = served.ask("/readyz"), samples(served)
+        assert (answer.status, answer.form["checks"]["broker"]["status"]) == (503, "DOWN")
+        assert "lakeledger_sequencer_queue" not in found
+        assert found["lakeledger_sequencer_leads"] == 1
