@@ -14,6 +14,7 @@ from ledger.errors import UnknownColumnError, UnreadableTableError
 from ledger.reads.rows import FileRow
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.sdk.reading import TableFiles, known_row, tree_of
+from ledger.sdk.time_zones import zone_named
 from ledger.tables.data_files import writer_txn
 from ledger.tables.file_columns import has_names, name_then
 from ledger.tables.scan_planning import SchemasThen, TableState, state_of
@@ -22,6 +23,7 @@ from ledger.tables.schema import TableSchema
 from ledger.tables.skipping import may_hold, stats_bounds
 from ledger.tables.statements.target import StatementTable
 from ledger.tables.storage import Storage, is_absolute, storage_at
+from ledger.tables.types import UTC
 from spark_sink.catalog.state import CatalogState, Question, StatementsTxn
 
 # Hadoop's names of the schemes that have several.
@@ -57,7 +59,7 @@ def found_files(
     state: CatalogState, txn: StatementsTxn | None, table: int, asked: Question
 ) -> ReadFiles:
     """Return the files of a read, noted in its txn."""
-    where, zone = condition(asked), str(asked.get("zone") or "UTC")
+    where, zone = condition(asked)
     position = int(asked["position"])
     if txn is not None and position == txn.txn.opened:
         return seen_by(txn, table, where, zone)
@@ -133,16 +135,20 @@ class Remembered:
         return found
 
 
-def condition(asked: Question) -> str | None:
-    """Return the condition of a question, None for none and for what is not understood."""
-    where = str(asked.get("where") or "")
-    if not where:
-        return None
+def condition(asked: Question) -> tuple[str | None, str]:
+    """Return the condition of a question and its time zone.
+
+    The condition is None if there is none, or if it or its zone is not understood: then everything
+    is read, and Spark judges the rows.
+    """
+    where, zone = str(asked.get("where") or ""), str(asked.get("zone") or UTC)
     try:
-        tree_of(where)
+        zone_named(zone)
+        if where:
+            tree_of(where)
     except UNREADABLE:
-        return None
-    return where
+        return None, UTC
+    return where or None, zone
 
 
 def may_matter(file: FileRow, found: ReadFiles) -> bool:

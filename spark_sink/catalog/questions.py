@@ -28,7 +28,7 @@ once.
 A column is {name, type, nullable, metadata}; its type is SQL, its metadata the text of JSON.
 
 A table is {name, id, position, seen, pinned, columns, partition, properties}: `position` is where
-it is read, `seen` changes with the writes of a txn, `pinned` says that no later version is meant.
+it is read, equal texts in `seen` mean equal rows, `pinned` says that no later version is meant.
 Rows are {name, columns, rows}; each value is a text that is cast to its column, or null.
 
 Files are {paths, sizes, values, value_of, groups, group_of}. `values` lists the partitions,

@@ -53,7 +53,10 @@ def current(state: CatalogState, name: str) -> Mapping[str, Any]:
         position = reads.position()
         row = named(reads, state, name)
         if row.changed <= position:
-            return said(row, state_of(reads, row, position).definition, position)
+            newest = reads.version_row(row.table, position=position)
+            version = -1 if newest is None else newest.version
+            definition = state_of(reads, row, position).definition
+            return said(row, definition, position, seen=f"v{version}")
 
 
 def named(reads: Reads, state: CatalogState, name: str) -> TableRow:
@@ -67,7 +70,7 @@ def named(reads: Reads, state: CatalogState, name: str) -> TableRow:
 def in_txn(name: str, txn: StatementsTxn) -> Mapping[str, Any]:
     """Return a table as a txn sees it."""
     found = txn.txn.statement(name, "read", is_read=True)
-    seen = f"/{txn.txn.id}.{txn.changes}"
+    seen = f"@{txn.txn.opened}/{txn.txn.id}.{txn.changes}"
     return said(found.row, found.definition, txn.txn.opened, seen=seen)
 
 
@@ -85,7 +88,8 @@ def pinned(state: CatalogState, name: str, asked: Question) -> Mapping[str, Any]
         position = position_of_version(reads, row.table, version)
     else:
         position = position_at(reads, row, datetime.fromtimestamp(asked["micros"] / 1e6, UTC))
-    return said(row, state_of(reads, row, position).definition, position, is_pinned=True)
+    definition = state_of(reads, row, position).definition
+    return said(row, definition, position, seen=f"@{position}", is_pinned=True)
 
 
 def said(
@@ -93,7 +97,7 @@ def said(
     definition: TableDefinition,
     position: int,
     *,
-    seen: str = "",
+    seen: str,
     is_pinned: bool = False,
 ) -> Mapping[str, Any]:
     """Return a table as an answer."""

@@ -85,11 +85,13 @@ class LedgerTable
 
     /** Equal keys mean equal rows. */
     String key() {
-        return id() + "@" + position() + Questions.text(answer, "seen");
+        return id() + Questions.text(answer, "seen");
     }
 
     public boolean equals(Object other) {
-        return other instanceof LedgerTable && ((LedgerTable) other).answer.equals(answer);
+        if (!(other instanceof LedgerTable)) return false;
+        LedgerTable that = (LedgerTable) other;
+        return that.name().equals(name()) && that.key().equals(key()) && that.schema.equals(schema);
     }
 
     public int hashCode() {

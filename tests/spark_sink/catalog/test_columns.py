@@ -106,6 +106,11 @@ def test_time_zones(lake: Lake) -> None:
         assert rows(lake, "SELECT id FROM ledger.db.t") == [(2,)]
     finally:
         lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    lake.spark.conf.set("spark.sql.session.timeZone", "PST")
+    try:
+        assert rows(lake, "SELECT id FROM ledger.db.t WHERE hour(t) = 9") == [(2,)]
+    finally:
+        lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
     found = rows(lake, "SELECT id, t FROM ledger.db.t")
     assert found[0][1].isoformat(" ") == "2024-12-01 17:00:00.500000"
 

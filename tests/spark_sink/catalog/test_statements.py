@@ -142,6 +142,26 @@ def test_time_travel(table: Lake) -> None:
     assert "has no version 9" in refusal(table, f"{ALL} VERSION AS OF 9")
 
 
+def test_cached_tables(table: Lake) -> None:
+    """A cached table follows the writes of its session; those of others after REFRESH TABLE."""
+    done(table, "CACHE TABLE ledger.db.t")
+
+    def is_cached() -> bool:
+        plan = table.spark.sql(f"EXPLAIN {ALL}").collect()[0][0]
+        return "InMemoryRelation" in plan
+
+    try:
+        done(table, "CREATE TABLE ledger.db.other AS SELECT 1 AS x")
+        assert is_cached()
+        done(table, "INSERT INTO ledger.db.t VALUES (9, 'i', NULL, NULL)")
+        assert len(rows(table, ALL)) == 5
+        table.ledger.append("db.t", [{"id": 10, "name": "j", "p": None, "d": None}])
+        done(table, "REFRESH TABLE ledger.db.t")
+        assert len(rows(table, ALL)) == 6
+    finally:
+        done(table, "UNCACHE TABLE IF EXISTS ledger.db.t")
+
+
 def test_writes_without_a_statement(table: Lake) -> None:
     """Writers of DataFrames that Spark gives no txn commit by themselves."""
     frame = table.spark.sql("SELECT 7 AS id, 'g' AS name, 'x' AS p, CAST(NULL AS DATE) AS d")
