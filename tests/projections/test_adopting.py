@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from threading import Event as Signal
@@ -20,6 +21,7 @@ from ledger.testing import InMemoryLedger
 from projections.delta.adopting import LogOwner, NotAdoptableError
 from projections.delta.publisher import DeltaPublisher
 from projections.delta.verify import verify_log
+from tests.tables.delta_readers import with_delta
 
 pa = pytest.importorskip("pyarrow")
 deltalake = pytest.importorskip("deltalake")
@@ -184,6 +186,22 @@ def test_old_writer_is_refused_until_release(taking: Taking) -> None:
     deltalake.DeltaTable(taking.path).delete("id = 1")
     assert taking.read() == [3, 4, 5, 7, 8, 9]
     assert taking.publish().written == 0
+
+
+def test_duckdb_is_refused_until_release(taking: Taking) -> None:
+    """DuckDB reads an adopted table, is refused to write, and writes once it is released."""
+    taking.owner.adopt(taking.row)
+    duckdb = with_delta()
+    rows = duckdb.execute("SELECT id FROM delta_scan(?)", [str(taking.path)]).fetchall()
+    assert sorted(rows) == [(each,) for each in taking.scan()]
+    for is_released in (False, True):
+        duckdb.execute(f"ATTACH '{taking.path}' AS trips (TYPE delta)")
+        with nullcontext() if is_released else pytest.raises(Exception, match="lakeledger"):
+            duckdb.execute("INSERT INTO trips VALUES (7, 7)")
+        duckdb.execute("DETACH trips")
+        if not is_released:
+            taking.owner.release(taking.row)
+    assert taking.read() == [1, 3, 4, 7, 9]
 
 
 def test_log_whose_beginning_is_gone(taking: Taking) -> None:
