@@ -1,5 +1,6 @@
 """MERGE with every clause of Spark's."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,21 @@ def test_only_partitions_of_the_source_are_read(ledger: Ledger, stock: TableRow)
         other.delete(stock, "k = 4")
     with pytest.raises(ConcurrentAppendException):
         txn.commit()
+
+
+@pytest.mark.parametrize("condition", ["", " AND target.k > 1.5", " AND source.k >= target.k"])
+def test_nan_is_a_key(ledger: Ledger, tmp_path: Path, condition: str) -> None:
+    """NaN equals itself and is above all numbers, and the zeros are equal."""
+    keys = [math.nan, -0.0, 2.0, None, math.inf]
+    ledger.create_table("db.nan", [("id", "int"), ("k", "double")], location=tmp_path)
+    ledger.append("db.nan", [{"id": at, "k": key} for at, key in enumerate(keys)])
+    source = [{"k": key} for key in (0.0, math.nan, 7.0)]
+    on = f"target.k = source.k{condition}"
+    with ledger.transaction() as txn:
+        done = txn.merge("db.nan", source, on, when_matched_delete=True)
+    assert done.deleted == (1 if "1.5" in condition else 2)
+    left = {1, 2, 3, 4} if "1.5" in condition else {2, 3, 4}
+    assert {row["id"] for row in rows_of(ledger, "db.nan")} == left
 
 
 WRONG: list[tuple[Any, dict[str, Any], type[Exception]]] = [
