@@ -16,6 +16,7 @@ from ledger.errors import SettingsError
 from projections.cli import tables
 from projections.store.rocks_store import RocksStore
 from tests.command_line import ROOT
+from tests.driver import CATALOG
 from tests.projections.followed import Followed
 
 # What takes most of the time in which a command starts.
@@ -55,7 +56,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows") / "store"
     with RocksStore.open(folder) as store:
         followed = Followed(store)
-        followed.create_table(followed.open_session(), "flights")
+        session = followed.open_session()
+        followed.create_table(session, "flights")
+        followed.open_txn(session)
         followed.follow()
     return folder
 
@@ -136,3 +139,44 @@ def test_a_command_loads_what_it_uses(
     assert done.stderr.splitlines()[-1] == "loaded:"
     assert "Traceback" not in done.stderr
     assert ("flights" in done.stdout) == (command == "table list")
+
+
+COMPLETE = """
+import sys
+sys.argv[0] = "lakeledger"
+from ledger.cli.root import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("lakeledger table show fl", ["flights"]),
+        ("lakeledger bisect fl", ["flights"]),
+        ("lakeledger table show x", []),
+        ("lakeledger txn show ", ["1"]),
+    ],
+)
+@pytest.mark.parametrize("is_up", [True, False], ids=["up", "no ledger"])
+def test_a_shell_completes_names(
+    rows: Path, tmp_path: Path, words: str, found: list[str], *, is_up: bool
+) -> None:
+    """Tables and open txns are offered to a shell; without a ledger nothing is, and no error."""
+    near = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:1", "LAKELEDGER_LEDGER": "demo"}
+    where = {**near, "LAKELEDGER_STORE": str(rows), "LAKELEDGER_CATALOG": CATALOG}
+    done = subprocess.run(
+        [sys.executable, "-c", COMPLETE],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "_LAKELEDGER_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split(" ")) - 1),
+            **(where if is_up else {"LAKELEDGER_HOME": str(tmp_path)}),
+        },
+    )
+    assert (done.stdout.split(), done.stderr) == (found if is_up else [], "")

@@ -1,13 +1,22 @@
 """Options that several commands share, and the confirmation that `--yes` gives in advance."""
 
 import sys
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
 from ledger.cli.failures import Stopped
 from ledger.core.limits import NUMBER_MAX
+from ledger.errors import LedgerError
 from ledger.machine.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from ledger.reads.port import Reads
+
+Row = TypeVar("Row")
+COMPLETED_MAX: Final = 100
+"""At most so many txns are offered to a shell."""
 
 AWAY_S: Final = 2.0
 """How soon a broker that does not answer counts as away."""
@@ -22,6 +31,36 @@ def catalog_of(given: str) -> str:
     return load().settings.catalog if given == CONFIGURED else given
 
 
+def named_tables(incomplete: str) -> list[str]:
+    """Return the names of tables that begin with a text, for the completion of a shell."""
+    return [
+        row.name
+        for row in rows_here(lambda reads: reads.tables())
+        if row.name.startswith(incomplete) and row.catalog == catalog_of(CONFIGURED)
+    ]
+
+
+def numbered_txns(incomplete: str) -> list[str]:
+    """Return the open txns that begin with these digits, for the completion of a shell."""
+    found = rows_here(lambda reads: reads.open_txns(COMPLETED_MAX))
+    return [str(row.txn) for row in found if str(row.txn).startswith(incomplete)]
+
+
+def rows_here(ask: "Callable[[Reads], Sequence[Row]]") -> "Sequence[Row]":
+    """Return rows of the ledger that is up here; none at once if there is no such ledger."""
+    from contextlib import closing  # noqa: PLC0415 - only a completion needs these
+
+    from ledger.config.address import find_address  # noqa: PLC0415
+    from ledger.sdk.view import open_rows  # noqa: PLC0415
+
+    try:
+        with closing(open_rows(find_address())) as reads:
+            return ask(reads)
+    except LedgerError:
+        return ()  # A shell shows no error while a user types.
+
+
+TableArgument = Annotated[str, typer.Argument(metavar="NAME", autocompletion=named_tables)]
 BootstrapOption = Annotated[str | None, typer.Option("--bootstrap", help="Kafka's host:port.")]
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="The ledger's name.")]
 SetOption = Annotated[
@@ -66,7 +105,10 @@ CatalogOption = Annotated[
         show_default="the one of the settings",
     ),
 ]
-TxnArgument = Annotated[int, typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX)]
+TxnArgument = Annotated[
+    int,
+    typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX, autocompletion=numbered_txns),
+]
 WithParentOption = Annotated[
     bool, typer.Option("--with-parent", help="End when standard input ends.", hidden=True)
 ]

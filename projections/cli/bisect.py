@@ -15,7 +15,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.failures import Stopped
-from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument, number_option
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import Reads, TableRow, VersionRow
 from projections.cli.reading import known_table, reading, when
@@ -57,7 +57,7 @@ class FirstBad(NamedTuple):
 
 
 def bisect(
-    name: str,
+    name: TableArgument,
     check: Annotated[
         str,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from ledger.cli.answers import CONTROLS, Output, OutputOption
-from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument
 from ledger.cli.streams import is_read
 from ledger.clock import time_text
 from ledger.reads.port import FileChange, Reads, TableRow
@@ -21,7 +21,7 @@ REACH_MS = 10_000
 
 
 def table_changes(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,

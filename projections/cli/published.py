@@ -8,7 +8,14 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.delta import fields_of
-from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, YesOption, confirm
+from ledger.cli.options import (
+    CONFIGURED,
+    CatalogOption,
+    NameOption,
+    TableArgument,
+    YesOption,
+    confirm,
+)
 from ledger.client import Ledger
 from ledger.config.address import find_address
 from ledger.log.replay import Replay
@@ -22,7 +29,7 @@ from projections.delta.verify import LogReport, set_aside, verify_log
 
 
 def table_verify(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
@@ -74,7 +81,7 @@ def tell(name: str, report: LogReport, output: Output) -> None:
 
 
 def table_adopt(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,
@@ -91,7 +98,7 @@ def table_adopt(
 
 
 def table_release(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows, say
-from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument
 from ledger.core.partitions.keys import UNCASTABLE
 from ledger.core.partitions.units import identity_of
 from ledger.reads.port import PartitionRow, Reads, TableRow
@@ -28,7 +28,7 @@ PARTITION_COLUMNS = ("partition", "files", "size", "rows")
 
 
 def table_partitions(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,

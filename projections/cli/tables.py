@@ -8,7 +8,7 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.failures import Stopped
 from ledger.cli.lazy import LazyGroup, later
-from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
+from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument, number_option
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.cli.anomalies import counted, counts_shown
@@ -94,7 +94,7 @@ def table_list(
 
 @app.command("show")
 def table_show(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,
@@ -136,7 +136,7 @@ class Moment(NamedTuple):
 
 @app.command("files")
 def table_files(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
@@ -170,7 +170,7 @@ def table_files(
 
 @app.command("history")
 def table_history(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,

@@ -5,7 +5,14 @@ from typing import Annotated
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
-from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, YesOption, confirm
+from ledger.cli.options import (
+    CONFIGURED,
+    CatalogOption,
+    NameOption,
+    TableArgument,
+    YesOption,
+    confirm,
+)
 from ledger.client import Ledger
 from ledger.tables.data_files import TARGET_BYTES
 from ledger.tables.vacuum import GRACE_H, Vacuum, VacuumReport
@@ -15,7 +22,7 @@ SHOWN_MAX = 20
 
 
 def table_vacuum(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
@@ -81,7 +88,7 @@ def counted(report: VacuumReport, what: str) -> str:
 
 
 def table_optimize(
-    name: str,
+    name: TableArgument,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
