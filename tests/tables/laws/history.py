@@ -308,9 +308,10 @@ class History:
         """Assert that the statements, done at the commit, would have done the same.
 
         Below Serializable, blind appends since the open of the txn count as later, and what was
-        only read is not judged. At SnapshotIsolation no update may be lost, which `later` asserts.
+        only read is not judged. A txn that changed nothing may stand at its open. At
+        SnapshotIsolation no update may be lost, which `later` asserts.
         """
-        if self.level == "SnapshotIsolation":
+        if self.level == "SnapshotIsolation" or not any(map(mine.changed, self.world)):
             return
         later: dict[str, set[int]] = {name: set() for name in self.world}
         if self.level != "Serializable":
