@@ -16,7 +16,7 @@ setup: .venv/installed
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "LakeLedger needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[spark,sql,java,demo,dev,docs]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[spark,sql,java,s3,demo,dev,docs]'
 	@touch $@
 
 # A fresh .venv of just those files that were tested; any other, whoever offers it, is refused. The
