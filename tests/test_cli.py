@@ -16,6 +16,7 @@ from ledger.machine.process import ExitCode
 from tests.command_line import invoked
 
 COMMANDS = {
+    "stream list",
     "acl",
     "anomaly acknowledge",
     "anomaly list",

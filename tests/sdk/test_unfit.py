@@ -95,7 +95,7 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
     (
         lambda ledger: ledger.begin(tables=ledger.create_table("routes")),  # type: ignore[arg-type]
         TypeError,
-        r"tables must be a list, such as \[TableRow",
+        r"tables must be a list, such as \[<Table main.routes",
     ),
     (
         lambda ledger: ledger.begin().add_files("flights", ["a"], data_change=ODD["none"]),

@@ -73,7 +73,10 @@ OTHERS: Final = {
     },
     "it runs work in a txn, or ends txns": {
         *("Ledger.run", "Ledger.forget_aborted", "run", "attempt"),
+        *("joining", "joining_txn", "CatalogState.begin"),
     },
+    "it reads by the verbs on rows, or plans a statement that does": {"Transaction.statement"},
+    "it compares the progress of streams": {"is_new_batch"},
     "it notes how the txn ended": {"Transaction.note_end"},
     "it imports": {"committed", "defined", "stages_in"},
 }

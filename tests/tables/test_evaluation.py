@@ -38,7 +38,7 @@ def test_each_connection_is_set_up() -> None:
             found = connection.execute(
                 "SELECT current_setting('TimeZone'), current_setting('disabled_optimizers')"
             ).fetchone()
-            assert found == ("UTC", "expression_rewriter")
+            assert found == ("UTC", "expression_rewriter,filter_pushdown,join_filter_pushdown")
             with pytest.raises(duckdb.PermissionException):
                 connection.execute("SELECT * FROM read_csv('/etc/hosts')")
             connection.execute("SET TimeZone = 'Europe/Oslo'")
