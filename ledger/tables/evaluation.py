@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Final
 
 import duckdb
@@ -22,6 +23,9 @@ SETTINGS: Final = (
 OWN_SETTING: Final = "SET TimeZone = 'UTC'"
 """The setting that each connection has for itself."""
 
+CONNECTING: Final = Lock()
+"""Held while a connection is made, and during a fork."""
+
 
 @contextmanager
 def duck() -> Iterator[duckdb.DuckDBPyConnection]:
@@ -30,7 +34,9 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
     It reads no variables of Python: register each table of Arrow by name.
     """
     # A connection has tables of its own.
-    with database().cursor() as connection:
+    with CONNECTING:
+        made = database().cursor()
+    with made as connection:
         connection.execute(OWN_SETTING)
         yield connection
 
@@ -52,7 +58,13 @@ def close_database() -> None:
 
 
 # In a forked process the threads of the database are gone, with the locks that they held.
-os.register_at_fork(before=close_database)
+# No other thread makes a database until the fork is over.
+os.register_at_fork(
+    before=close_database,
+    after_in_parent=CONNECTING.release,
+    after_in_child=CONNECTING.release,
+)
+os.register_at_fork(before=CONNECTING.acquire)
 
 
 class RowValueError(LedgerError, ValueError):
