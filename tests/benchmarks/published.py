@@ -4,10 +4,6 @@ A whole ledger of this machine is up, and a publisher besides. deltalake keeps i
 looks for the next version until it is there, as a program does that follows a table.
 """
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import monotonic, perf_counter
 from typing import Final
 
@@ -19,6 +15,7 @@ from projections.delta.log_folder import LOG_FOLDER
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, percentile
 from tests.benchmarks.repeated import collected_as_in_a_role
+from tests.benchmarks.roles import role
 from tests.benchmarks.table_rows import MS, Lake, up
 
 TABLE: Final = "published"
@@ -30,7 +27,7 @@ PATIENCE_S: Final = 60.0
 def measure(broker: Broker) -> list[Figure]:
     """Return T10, at the median and at the 99th percentile."""
     warm_broker(broker)
-    with up(broker, "t10") as lake, publisher(broker, "t10"), collected_as_in_a_role():
+    with up(broker, "t10") as lake, role("publisher", broker, "t10"), collected_as_in_a_role():
         found = delays_ms(lake)
     note = f"{COMMITS} appends of one row, one at a time; from the answer to the version read"
     return [
@@ -58,19 +55,3 @@ def delays_ms(lake: Lake) -> list[float]:
         found.append((perf_counter() - answered_s) * MS)
     assert table.to_pyarrow_table().num_rows == WARM + COMMITS
     return found[WARM:]
-
-
-@contextmanager
-def publisher(broker: Broker, ledger: str) -> Iterator[None]:
-    """Run a publisher in a process of its own."""
-    where = ("--bootstrap", broker.bootstrap, "--ledger", ledger)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ledger", "serve", "publisher", *where, "--with-parent"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.communicate()

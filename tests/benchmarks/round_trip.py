@@ -5,8 +5,6 @@ record of about the same size, appended and read with the same adapter: what a r
 more is a second leg, the decision, the fold and the session.
 """
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -18,6 +16,7 @@ from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, against, percentile
+from tests.benchmarks.roles import sequencer
 from tests.benchmarks.topics import create_topics
 
 ROUNDS = 7
@@ -53,23 +52,6 @@ def measure(broker: Broker) -> list[Figure]:
         against("R13-p99", "ms p99", [(trip.p99_ms, hop.p99_ms) for trip, hop in rounds], note),
         against("R15", "us of CPU", [(trip.cpu_us, hop.cpu_us) for trip, hop in rounds], note),
     ]
-
-
-@contextmanager
-def sequencer(broker: Broker, ledger: str) -> Iterator[None]:
-    """Run a sequencer in a process of its own."""
-    create_topics(broker.bootstrap, ledger)
-    where = ("--bootstrap", broker.bootstrap, "--ledger", ledger)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ledger", "serve", "sequencer", *where, "--with-parent"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.communicate()
 
 
 @contextmanager
