@@ -9,11 +9,13 @@ import pyarrow as pa
 import pytest
 
 PACKAGE: Final = "io.delta:delta-spark_4.2_2.13:4.4.0"
+# Spark's launcher ends so if it cannot fetch a jar.
+NO_JARS: Final = "JAVA_GATEWAY_EXITED"
 
 
 @contextmanager
 def delta_session(folder: Path) -> Iterator[Any]:
-    """Run a session of Spark with Delta; skips the test where the jars cannot be had."""
+    """Run a session of Spark with Delta; skips the test where its jars cannot be fetched."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - loads Spark
     from pyspark.sql import SparkSession  # noqa: PLC0415 - loads Spark
 
@@ -34,7 +36,9 @@ def delta_session(folder: Path) -> Iterator[Any]:
     try:
         session = builder.getOrCreate()
     except (PySparkException, RuntimeError) as problem:
-        pytest.skip(f"delta-spark cannot be had: {problem}")
+        if NO_JARS not in str(problem):
+            raise
+        pytest.skip(f"the jars of {PACKAGE} cannot be fetched: {problem}")
     try:
         yield session
     finally:

@@ -1,5 +1,6 @@
 """Statements that change the columns or the partitioning of a table."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,14 +21,9 @@ class Alteration(Statement):
 
     makes_files = False
 
-    def change(self, before: TableDefinition) -> TableDefinition:
-        """Return the changed definition."""
-        raise NotImplementedError
-
+    @abstractmethod
     def arguments(self, world: World) -> dict[str, Any]:
         """Return the arguments of `alter_table`."""
-        del world
-        return {"change": self.change}
 
     def run(self, txn: Transaction, world: World) -> Any:
         txn.alter_table(self.table, **self.arguments(world))
@@ -76,12 +72,17 @@ class RenameColumn(Alteration):
     name: str
 
     def change(self, before: TableDefinition) -> TableDefinition:
+        """Return the definition with the new name, also among the partition columns."""
         (old,) = [each.name for each in before.columns if each.id == self.id]
         by = [self.name if each == old else each for each in before.partition_columns]
         columns = [
             each._replace(name=self.name) if each.id == self.id else each for each in before.columns
         ]
         return before._replace(columns=columns, partition_columns=by)
+
+    def arguments(self, world: World) -> dict[str, Any]:
+        del world
+        return {"change": self.change}
 
     def apply(self, world: World) -> Counts | None:
         model = world[self.table]
@@ -105,11 +106,12 @@ class DropColumn(Alteration):
     by_function: bool
 
     def change(self, before: TableDefinition) -> TableDefinition:
+        """Return the definition without the column."""
         return before._replace(columns=[each for each in before.columns if each.id != self.id])
 
     def arguments(self, world: World) -> dict[str, Any]:
         if self.by_function:
-            return super().arguments(world)
+            return {"change": self.change}
         kept = [each for each in world[self.table].columns if each.id != self.id]
         return {"columns": [(each.name, each.type) for each in kept]}
 
