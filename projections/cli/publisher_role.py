@@ -72,11 +72,11 @@ def answering(publisher: DeltaPublisher, settings: PublisherSettings) -> Iterato
 
 def telling(publisher: DeltaPublisher) -> Callable[[], None]:
     """Return a call that logs once that a publisher has caught up."""
-    told = Signal()
+    has_logged = Signal()
 
     def caught_up() -> None:
-        if not told.is_set():
-            told.set()
+        if not has_logged.is_set():
+            has_logged.set()
             log_lines.info("caught up", position=publisher.position, written=publisher.written)
 
     return caught_up

@@ -119,7 +119,7 @@ class Catalogs:
             state = self.state(asked["catalog"])
             return json.dumps({"answer": answered(state, word, asked)})
         except Exception as error:  # noqa: BLE001 - an error must not end in Py4J
-            return json.dumps(told(error))
+            return json.dumps(as_answer(error))
 
 
 CATALOGS: Final = Catalogs()
@@ -136,7 +136,7 @@ def answered(state: CatalogState, word: str, asked: Question) -> Any:
         raise
 
 
-def told(error: Exception) -> Mapping[str, str]:  # noqa: PLR0911 - a case for each
+def as_answer(error: Exception) -> Mapping[str, str]:  # noqa: PLR0911 - a case for each
     """Return an error as the answer to a question."""
     match error:
         case Refusal():

@@ -7,7 +7,7 @@
     stream.option("checkpointLocation", "checkpoint").start()
 
 The commit records the number of the batch as the progress of the query. A batch that Spark gives
-again is not written again. Whether it is the same batch is told by its offsets.
+again is not written again. The same batch has the same number and the same offsets.
 """
 
 from collections.abc import Callable
