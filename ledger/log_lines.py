@@ -8,10 +8,14 @@ where lines go: the command line says so by `set_up_at_first`, any other program
 import sys
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any
 
 _waiting: list[Callable[[], None]] = []
 """The set-up that waits for the first line, if any."""
+
+_setting_up = Lock()
+"""Two threads may log the first line: the second one waits for the set-up."""
 
 
 class LogLines:
@@ -49,5 +53,7 @@ def _logger(name: str) -> Any:
 
 
 def _set_up() -> None:
-    if _waiting:
-        _waiting.pop()()
+    with _setting_up:
+        if _waiting:
+            _waiting[0]()
+            _waiting.clear()
