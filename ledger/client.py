@@ -139,7 +139,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
 
                 address, configured = find_address(bootstrap, ledger), load().settings
                 where = address.bootstrap, address.ledger
-                client = configured.client() if client is None else client
+                client = address.client() if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
                 warehouse = warehouse or configured.warehouse or address.warehouse

@@ -66,6 +66,7 @@ LIBRARIES: Final = {
         "ledger.log.kafka.writer",
         "ledger.log.kafka.topics",
     ),
+    "cryptography": ("ledger.machine.certificates",),
     "fastavro": ("ledger.log.codec", "ledger.log.file_list_avro", "ledger.backup.container"),
     "duckdb": ("ledger.tables",),
     "obstore": ("projections.delta.object_log",),

@@ -108,6 +108,7 @@ later(
 later(app, "config", "ledger.cli.config:config", "Look at the settings.")
 later(app, "import", "ledger.cli.delta:imports", "Bring tables of other formats in.")
 later(app, "log", "ledger.cli.log:log", "Look at the log itself.")
+later(app, "token", "ledger.cli.token:app", "Make, list and revoke tokens of HTTP servers.")
 
 
 def tell_version(*, wanted: bool) -> None:
@@ -121,6 +122,14 @@ def tell_version(*, wanted: bool) -> None:
 def root(
     *,
     debug: Annotated[bool, typer.Option("--debug", help="Log more, show tracebacks.")] = False,
+    token_file: Annotated[
+        str | None,
+        typer.Option(metavar="<path>", help="A file with the token for HTTP servers."),
+    ] = None,
+    ca_file: Annotated[
+        str | None,
+        typer.Option(metavar="<path>", help="The certificates to trust for https."),
+    ] = None,
     is_version: Annotated[  # noqa: ARG001 - answered before any command is looked for
         bool,
         typer.Option(
@@ -137,6 +146,9 @@ def root(
     set_up_logging(debug=debug)
     if debug:
         os.environ[DEBUG] = "1"
+    for name, file in (("TOKEN_FILE", token_file), ("CA_FILE", ca_file)):
+        if file is not None:
+            os.environ[f"LAKELEDGER_{name}"] = file
 
 
 @cache

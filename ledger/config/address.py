@@ -9,9 +9,11 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from ledger.config.client_config import client_settings
 from ledger.config.layers import path_of
 from ledger.config.private import write_private
 from ledger.errors import LedgerDownError, SettingsError
@@ -35,7 +37,13 @@ FIELDS: Final = {
     "store": False,
     "reads_url": False,
     "publisher_url": False,
+    "client_config": False,
+    "token_file": False,
+    "ca_file": False,
 }
+PATHS: Final = ("store", "client_config", "token_file", "ca_file")
+KEPT_PORTS: Final = "ports.json"
+"""The file in the folder of a ledger with the ports that its roles keep."""
 SHOWN_MAX: Final = 80
 LOCK: Final = "lock"
 """The lock that `lakeledger up` holds in the folder of its ledger while it runs."""
@@ -46,7 +54,8 @@ class Address:
     """Kafka's `host:port`, the ledger's name, and where its rows are read.
 
     Rows are read from a folder on this host or, without one, from a follower's HTTP at a URL. The
-    publisher, if there is one, answers HTTP at `publisher_url`.
+    publisher, if there is one, answers HTTP at `publisher_url`. A ledger that was made secure has
+    the files with which clients of this machine log in.
     """
 
     bootstrap: str
@@ -54,6 +63,9 @@ class Address:
     store: Path | None = None
     reads_url: str | None = None
     publisher_url: str | None = None
+    client_config: Path | None = None
+    token_file: Path | None = None
+    ca_file: Path | None = None
 
     @property
     def warehouse(self) -> str:
@@ -64,24 +76,36 @@ class Address:
 
     def write(self, folder: Path) -> None:
         """Write the address into the folder of the ledger; a reader finds all of it or nothing."""
-        store = None if self.store is None else str(self.store)
-        fields = {
-            "bootstrap": self.bootstrap,
-            "ledger": self.ledger,
-            "store": store,
-            "reads_url": self.reads_url,
-            "publisher_url": self.publisher_url,
-        }
+        found = {name: getattr(self, name) for name in FIELDS}
+        fields = {name: None if each is None else str(each) for name, each in found.items()}
         fresh = folder / f".{FILE_NAME}.{os.getpid()}"
         write_private(fresh, json.dumps(fields) + "\n")
         fresh.replace(folder / FILE_NAME)
 
     def log(self) -> "KafkaLog":
         """Return the ledger's log, for this deployment's Kafka; raises as `KafkaLog` and `load`."""
-        from ledger.config.config import load  # noqa: PLC0415 - a mere search for a ledger
-        from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - needs no client
+        from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - a search needs no client
 
-        return KafkaLog(self.bootstrap, self.ledger, client=load().settings.client())
+        return KafkaLog(self.bootstrap, self.ledger, client=self.client())
+
+    def client(self) -> Mapping[str, str]:
+        """Return the settings of Kafka's client: the configured ones, else the ledger's own.
+
+        Raises SettingsError if they cannot be read.
+        """
+        from ledger.config.config import load  # noqa: PLC0415 - a mere search needs no settings
+
+        return load().settings.client() or client_settings(self.client_config)
+
+    def has_port(self, port: int | None) -> bool:
+        """Return whether a role of this ledger of this machine keeps a port."""
+        if self.token_file is None:
+            return False
+        try:
+            kept = json.loads((self.token_file.parent.parent / KEPT_PORTS).read_text("utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(kept, dict) and port in kept.values()
 
     @staticmethod
     def remove(folder: Path) -> None:
@@ -104,13 +128,13 @@ class Address:
                 f"{path} is not the address of a ledger ({type(problem).__name__}: {problem}); "
                 "remove it and start `lakeledger up` again"
             ) from problem
-        store = found["store"]
+        paths = {name: Path(each) if (each := found[name]) else None for name in PATHS}
         return cls(
-            str(found["bootstrap"]),
-            str(found["ledger"]),
-            Path(store) if store else None,
-            found["reads_url"],
-            found["publisher_url"],
+            bootstrap=str(found["bootstrap"]),
+            ledger=str(found["ledger"]),
+            reads_url=found["reads_url"],
+            publisher_url=found["publisher_url"],
+            **paths,
         )
 
 
@@ -225,6 +249,20 @@ def is_held(folder: Path) -> bool:
     except OSError:
         return True
     return False
+
+
+def is_address(name: str) -> bool:
+    """Return whether a name is an IP address."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches a server at a host."""
+    return ip_address(host).is_loopback if is_address(host) else host.lower() == "localhost"
 
 
 def not_one(here: Here, ledger: str | None, environ: Mapping[str, str]) -> SettingsError:

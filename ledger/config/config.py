@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
+from ledger.config.address import running_here
 from ledger.config.client_config import client_settings
 from ledger.config.layers import PREFIX, PROJECT_FILE, Layer, file_layer, files, split, variables
 from ledger.config.settings import (
@@ -26,6 +27,7 @@ from ledger.config.settings import (
     FollowerSettings,
     PublisherSettings,
     SequencerSettings,
+    WebSettings,
 )
 from ledger.errors import SettingsError
 
@@ -59,6 +61,8 @@ class Settings(BaseModel):
         warehouse: the folder, or the URI, below which new tables without a location lie.
         lease_s: how long sessions of clients here may be silent; by default the ledger's lease.
         client_config: a file of settings for librdkafka, such as the login; see `client_config`.
+        token_file: a file with the token that clients here show to HTTP servers.
+        ca_file: the certificates, in PEM, that clients here trust besides the system's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -73,11 +77,14 @@ class Settings(BaseModel):
     warehouse: str | None = None
     lease_s: float | None = None
     client_config: Path | None = None
+    token_file: Path | None = None
+    ca_file: Path | None = None
     sequencer: SequencerSettings = SequencerSettings()
     follower: FollowerSettings = FollowerSettings()
     feeder: FeederSettings = FeederSettings()
     cache: CacheSettings = CacheSettings()
     publisher: PublisherSettings = PublisherSettings()
+    web: WebSettings = WebSettings()
 
     @field_validator("store", "home", mode="before")
     @classmethod
@@ -97,8 +104,16 @@ class Settings(BaseModel):
             raise ValueError(f"{problem}; give a path without ~") from problem
 
     def client(self) -> Mapping[str, str]:
-        """Return the settings of Kafka's client; raises SettingsError if they cannot be read."""
-        return client_settings(self.client_config)
+        """Return the settings of Kafka's client; raises SettingsError if they cannot be read.
+
+        Without `client_config` a secured ledger of this machine at `bootstrap` has its own.
+        """
+        if self.client_config is not None or self.bootstrap is None:
+            return client_settings(self.client_config)
+        here = running_here(None).up
+        return client_settings(
+            next((each.client_config for each in here if each.bootstrap == self.bootstrap), None)
+        )
 
 
 class Loaded(NamedTuple):

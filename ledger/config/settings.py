@@ -188,6 +188,25 @@ class FeederSettings:
     client_config: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """What every HTTP server of this process demands of its clients, and how it shows who it is.
+
+    `tokens` is a file of `lakeledger token`; a request must show one of them. With `certificate`
+    and `key`, PEM files, the server speaks TLS. Beyond loopback it starts without these only if it
+    is `open` on purpose.
+    """
+
+    tokens: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    open: bool = False
+
+
+UNLOCKED: Final = WebSettings()
+"""No tokens and no TLS: for loopback."""
+
+
 def check_lease(lease_s: float) -> None:
     """Raise TypeError or ValueError for a lease that no session can have."""
     if isinstance(lease_s, bool) or not isinstance(lease_s, int | float):

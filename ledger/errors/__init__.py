@@ -46,6 +46,7 @@ LedgerError
 ├── UnreadableTableError     a scan would show other rows than the table holds
 ├── DeltaLogError            the log of a Delta table is damaged or incomplete
 ├── ReadsUnavailableError    the read model does not answer
+│   └── ReadsRefusedError    its server refuses this client, or is not trusted
 ├── LogRewrittenError        the log lost an end that was seen, and went on without it
 └── ReaderBehindError        the reader has not reached the wanted position in time
 
@@ -94,6 +95,7 @@ from ledger.errors.reading import (
     IncompatibleError,
     LogRewrittenError,
     ReaderBehindError,
+    ReadsRefusedError,
     ReadsUnavailableError,
     UnreadableTableError,
 )
@@ -159,6 +161,7 @@ __all__ = [
     "OutcomeUnknownError",
     "ProtocolChangedException",
     "ReaderBehindError",
+    "ReadsRefusedError",
     "ReadsUnavailableError",
     "RefusedError",
     "RestoreUnfinishedError",

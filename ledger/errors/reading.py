@@ -17,6 +17,12 @@ class ReadsUnavailableError(LedgerError):
     retry_unchanged = True
 
 
+class ReadsRefusedError(ReadsUnavailableError):
+    """The server refuses this client, or this client does not trust the server."""
+
+    retry_unchanged = False
+
+
 class LogRewrittenError(LedgerError):
     """The log lost its end: the chain at `position` was `seen` before and is `found` now.
 

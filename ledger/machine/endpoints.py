@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
+from ledger.config.address import KEPT_PORTS
 from ledger.config.settings import OFF
 from ledger.errors import SettingsError
 from ledger.machine.kafka.broker_folder import LOOPBACK, free_port
@@ -49,8 +50,6 @@ class Endpoint(NamedTuple):
 
 ANY_PORT = Endpoint(LOOPBACK, 0)
 PORTS = range(1, 65_536)
-KEPT = "ports.json"
-"""The file in the folder of a ledger with the ports that its roles keep."""
 
 
 def endpoint_of(http: str | None) -> str:
@@ -77,7 +76,7 @@ class KeptPorts:
     """The ports that roles of a ledger keep between starts, in a file of its folder."""
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self._file = folder / KEPT
+        self._file = folder / KEPT_PORTS
         self._say = say
 
     def endpoint_of(self, role: str, http: str | None) -> str:

@@ -40,8 +40,9 @@ def by_http(read: Callable[Asked, Found]) -> Callable[Asked, Found]:
 class HttpReads(HttpQuestions, Reads):
     """The read model behind a URL such as `http://host:8181`; threads may share it.
 
-    `headers` go with every request, for a proxy that wants a login. In addition to the errors of
-    `Reads`, every call raises ReadsUnavailableError if there is no answer within `timeout_s`, and
+    `headers` go with every request, for a proxy that wants a login; `login` is as for
+    `HttpQuestions`. In addition to the errors of `Reads`, every call raises ReadsUnavailableError
+    if there is no answer within `timeout_s`, ReadsRefusedError without a valid token, and
     LimitExceededError for more rows at once than the server gives. Files are requested in pages of
     `page_rows`, so the server never holds a long listing in memory.
     """

@@ -12,10 +12,10 @@ from time import monotonic, sleep
 from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, connection_from_url
-from urllib3.exceptions import HTTPError
+from urllib3 import BaseHTTPResponse, Timeout, connection_from_url
+from urllib3.exceptions import HTTPError, ProtocolError, SSLError
 
-from ledger.errors import ReadsUnavailableError, SettingsError
+from ledger.errors import ReadsRefusedError, ReadsUnavailableError, SettingsError
 from ledger.reads.errors import check_reads, plain_read
 from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
 from ledger.reads.metadata import (
@@ -28,11 +28,13 @@ from ledger.reads.metadata import (
     settled,
 )
 from ledger.reads.turns import in_time
+from ledger.reads.web_login import WebLogin
 from ledger.reads.whole_numbers import whole
 
 VERSION_PATH: Final = "/v1"
 OK: Final = 200
 BUSY_STATUS: Final = 503
+REFUSED_STATUS: Final = 401
 CONNECTIONS: Final = 32
 CONNECT_S: Final = 5.0
 # urllib3 does not take less for a time-out.
@@ -49,16 +51,29 @@ Given = str | int | bytes | None
 class HttpQuestions(MetadataReads):
     """Asks a URL such as `http://host:8181`; threads may share it.
 
-    `headers` go with every question, for a proxy that wants a login. Every call raises
-    ReadsUnavailableError if there is no answer within `timeout_s`, not counting how long the
-    question itself is to wait, and ValueError for a question that makes no sense.
+    `headers` go with every question, for a proxy that wants a login. `login` names the files with
+    the token to show and the certificates to trust; by default the settings do, or the secured
+    ledger that is up on this machine. Every call raises ReadsUnavailableError if there is no answer
+    within `timeout_s`, not counting how long the question itself is to wait, ReadsRefusedError
+    without a valid token, and ValueError for a question that makes no sense.
     """
 
     def __init__(
-        self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 30.0
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 30.0,
+        login: WebLogin | None = None,
     ) -> None:
         self._url = url.rstrip("/")
-        self._pool = pool_of(self._url, headers or {})
+        check_url(self._url)
+        self._login = WebLogin.of(self._url) if login is None else login
+        self._given = dict(headers or {})
+        self._headers = {**self._login.headers(self._url), **self._given}
+        self._pool = connection_from_url(
+            self._url, maxsize=CONNECTIONS, **self._login.pool_settings(self._url)
+        )
         self._timeout_s = timeout_s
         self._prefix = urlsplit(self._url).path + VERSION_PATH
 
@@ -111,26 +126,48 @@ class HttpQuestions(MetadataReads):
         self, method: str, target: str, body: bytes | None, timeout_s: float
     ) -> BaseHTTPResponse:
         """Return the answer; repeat the request while there is time."""
-        ends_s, pauses = monotonic() + timeout_s, iter(PAUSES_S)
+        ends_s, pauses, is_renewed = monotonic() + timeout_s, iter(PAUSES_S), False
         while True:
             left_s = max(LEAST_S, ends_s - monotonic())
             timeout = Timeout(total=left_s, connect=min(CONNECT_S, left_s))
             try:
                 found = self._pool.request(
-                    method, target, body=body, retries=False, timeout=timeout
+                    method,
+                    target,
+                    body=body,
+                    headers=self._headers,
+                    retries=False,
+                    timeout=timeout,
                 )
+            except SSLError as problem:
+                raise ReadsRefusedError(f"{self._url}: {why_no_tls(problem)}") from problem
             except HTTPError as problem:
                 pause_s = next(pauses, inf)
                 if monotonic() + pause_s >= ends_s:
                     raise ReadsUnavailableError(
                         f"{self._url} does not answer ({problem}); see whether the follower or the "
                         "cache there runs with --http, and whether this host may reach it"
+                        f"{self._tls_hint(problem)}"
                     ) from problem
             else:
+                if found.status == REFUSED_STATUS and not is_renewed and self._renew():
+                    is_renewed = True
+                    continue
                 pause_s = busy_s(found)
                 if monotonic() + pause_s >= ends_s:
                     return found
             sleep(pause_s)
+
+    def _renew(self) -> bool:
+        """Read the token again; returns whether it is another one."""
+        before = self._headers
+        self._headers = {**self._login.headers(self._url), **self._given}
+        return self._headers != before
+
+    def _tls_hint(self, problem: HTTPError) -> str:
+        """Return what else may be the reason if a connection was closed without an answer."""
+        is_closed = self._url.startswith("http:") and isinstance(problem, ProtocolError)
+        return ". If the server there speaks TLS, name it with https://" if is_closed else ""
 
     def _raise(self, status: int, data: bytes) -> NoReturn:
         """Raise the error that a response with another status than 200 stands for."""
@@ -140,6 +177,12 @@ class HttpQuestions(MetadataReads):
         said = form.get("message") or data[:200].decode("utf-8", "replace")
         if form.get("error") == BAD_REQUEST:
             raise ValueError(said)
+        if status == REFUSED_STATUS:
+            if self._login.is_withheld(self._url):
+                said = (
+                    "the token is not sent over a line without TLS. Name the server with https://"
+                )
+            raise ReadsRefusedError(f"{self._url} refuses this client: {said}")
         raise error_from(form) or ReadsUnavailableError(
             f"{self._url} answers with status {status}: {said}"
         )
@@ -164,16 +207,28 @@ def busy_s(answer: BaseHTTPResponse) -> float:
     return float(pause) if answer.status == BUSY_STATUS and pause.isdecimal() else inf
 
 
-def pool_of(url: str, headers: Mapping[str, str]) -> HTTPConnectionPool:
-    """Return the connections to a URL; raises SettingsError for another scheme than HTTP."""
+def check_url(url: str) -> None:
+    """Raise SettingsError for another scheme than HTTP, and for what is no URL."""
     with suppress(ValueError):  # An invalid port, or a bracket that is not closed.
         parts = urlsplit(url)
-        if parts.scheme in {"http", "https"} and parts.hostname and not parts.query:
-            return connection_from_url(url, maxsize=CONNECTIONS, headers=headers)
+        has_port = parts.port is None or parts.port >= 0
+        if has_port and parts.scheme in {"http", "https"} and parts.hostname and not parts.query:
+            return
     raise SettingsError(
         f"the address of reads must look like http://host:8181, with a port up to 65535, got "
         f"{url!r}. Correct LAKELEDGER_READS_URL, the setting reads_url, or --url"
     )
+
+
+def why_no_tls(problem: SSLError) -> str:
+    """Return why a connection by TLS did not come about, and what to do."""
+    text = str(problem)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return (
+            f"its certificate is not trusted ({text}). Name the certificate of its CA with "
+            "--ca-file, LAKELEDGER_CA_FILE or the setting ca_file"
+        )
+    return f"it does not speak TLS as this client does ({text}). Without TLS, name it with http://"
 
 
 def text_of(given: str | int | bytes) -> str:

@@ -18,7 +18,7 @@ from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
 from ledger.config.config import Settings, load
-from ledger.config.settings import CacheSettings
+from ledger.config.settings import UNLOCKED, CacheSettings, WebSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Log
@@ -79,7 +79,7 @@ def serve_cache(
                 process = fed_by_topic(log, configured)
             else:
                 process = fed_by_log(log, rows, configured, own)
-            keep(process, configured.cache, stop)
+            keep(process, configured.cache, stop, configured.web)
 
     run_role("cache", run, with_parent=with_parent, output=output)
 
@@ -100,7 +100,9 @@ def fed_by_topic(log: Log, settings: Settings) -> CacheProcess:
     return CacheProcess(cache, PublishedLists(published), max_wait_ms=settings.cache.max_wait_ms)
 
 
-def keep(process: CacheProcess, settings: CacheSettings, stop: Signal) -> None:
+def keep(
+    process: CacheProcess, settings: CacheSettings, stop: Signal, doors: WebSettings = UNLOCKED
+) -> None:
     """Answer from a cache until `stop` is set, then close it; raises the error that ends it.
 
     It answers at once: from the store until the entries have reached the end of the log.
@@ -110,7 +112,7 @@ def keep(process: CacheProcess, settings: CacheSettings, stop: Signal) -> None:
     cache, entries = process.cache, process.cache.entries
     with ExitStack() as own:
         own.callback(cache.close)
-        server = own.enter_context(closing(serve(process, settings)))
+        server = own.enter_context(closing(serve(process, settings, doors)))
         log_lines.info("answering HTTP", url=server.url)
         check_samples = own.enter_context(sampling(cache, settings.sample_every_s))
         began_s = monotonic()

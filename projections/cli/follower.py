@@ -15,8 +15,8 @@ import typer
 from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
-from ledger.config.config import load
-from ledger.config.settings import OFF, FollowerSettings
+from ledger.config.config import Settings, load
+from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
@@ -58,7 +58,7 @@ def serve_follower(
     def run(stop: Signal) -> None:
         with (
             closing(KafkaLog(kafka, found.ledger, client=client)) as log,
-            answering(rows, found.follower) as started,
+            answering(rows, found) as started,
         ):
             with interruptible():
                 log.topic_id(Topic.EVENTS)  # Before the broker answers there is no role to stop.
@@ -78,14 +78,14 @@ def serve_follower(
 
 
 @contextmanager
-def answering(store: Path, settings: FollowerSettings) -> Iterator[Callable[[Follower], None]]:
+def answering(store: Path, settings: Settings) -> Iterator[Callable[[Follower], None]]:
     """Answer HTTP, if that is configured; yields a call that takes the started follower."""
     followers: list[Follower] = []
-    if settings.http == OFF:
+    if settings.follower.http == OFF:
         yield followers.append
         return
     from projections.web.serving import serve_store  # noqa: PLC0415 - loads the HTTP server
 
-    with closing(serve_store(store, followers, settings)) as server:
+    with closing(serve_store(store, followers, settings.follower, settings.web)) as server:
         log_lines.info("answering HTTP", url=server.url)
         yield followers.append

@@ -13,8 +13,8 @@ import typer
 from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
-from ledger.config.config import load
-from ledger.config.settings import OFF, PublisherSettings
+from ledger.config.config import Settings, load
+from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
@@ -50,7 +50,7 @@ def serve_publisher(
             progress = own.enter_context(progress_bar("publishing"))
             retention_h = found.publisher.retention_h
             publisher = DeltaPublisher(log, retention_h=retention_h, progress=progress)
-            own.enter_context(answering(publisher, found.publisher))
+            own.enter_context(answering(publisher, found))
             with final(OffsetGoneError):
                 publisher.run(stop, telling(publisher))
 
@@ -58,14 +58,14 @@ def serve_publisher(
 
 
 @contextmanager
-def answering(publisher: DeltaPublisher, settings: PublisherSettings) -> Iterator[None]:
+def answering(publisher: DeltaPublisher, settings: Settings) -> Iterator[None]:
     """Answer HTTP while the block runs, if that is configured."""
-    if settings.http == OFF:
+    if settings.publisher.http == OFF:
         yield
         return
     from projections.web.publisher_serving import serve_publisher as serve  # noqa: PLC0415 - HTTP
 
-    with closing(serve(publisher, settings)) as server:
+    with closing(serve(publisher, settings.publisher, settings.web)) as server:
         log_lines.info("answering HTTP", url=server.url)
         yield
 

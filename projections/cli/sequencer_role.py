@@ -22,8 +22,8 @@ from ledger.cli.options import (
 )
 from ledger.cli.roles import run_role
 from ledger.clock import SystemClock
-from ledger.config.config import load
-from ledger.config.settings import OFF, Genesis, SequencerSettings
+from ledger.config.config import Settings, load
+from ledger.config.settings import OFF, Genesis
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import verify_topics
@@ -63,7 +63,7 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
 
     def run(stop: Signal) -> None:
         log = KafkaLog(kafka, found.ledger, client=client, gather_s=found.sequencer.gather_s)
-        with answering(found.sequencer, connect) as started:
+        with answering(found, connect) as started:
             with interruptible():
                 verify_topics(kafka, found.ledger, client=client)
                 check_rows_left(log, found.ledger, filter(None, [found.store]))
@@ -86,15 +86,16 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
 
 @contextmanager
 def answering(
-    settings: SequencerSettings, connect: Callable[[], Log]
+    settings: Settings, connect: Callable[[], Log]
 ) -> Iterator[Callable[[Sequencer], None]]:
     """Answer probes, if that is configured; yields a call that takes the started sequencer."""
     sequencers: list[Sequencer] = []
-    if settings.http == OFF:
+    if settings.sequencer.http == OFF:
         yield sequencers.append
         return
     from projections.web.sequencer_serving import serve_probes  # noqa: PLC0415 - the HTTP server
 
-    with closing(serve_probes(sequencers, connect, settings, SystemClock())) as server:
+    own = settings.sequencer
+    with closing(serve_probes(sequencers, connect, own, SystemClock(), settings.web)) as server:
         log_lines.info("answering HTTP", url=server.url)
         yield sequencers.append

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ledger.config.settings import CacheSettings, hosts_of
+from ledger.config.settings import UNLOCKED, CacheSettings, WebSettings, hosts_of
 from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
 from projections.cache.process import CacheProcess
@@ -84,11 +84,13 @@ class CacheHealth(Health):
         return Check(not sampler.mismatched, f"{text} {sampler.problem}".strip())
 
 
-def serve_cache(process: CacheProcess, settings: CacheSettings) -> WebServer:
+def serve_cache(
+    process: CacheProcess, settings: CacheSettings, doors: WebSettings = UNLOCKED
+) -> WebServer:
     """Serve reads, health and metrics of a cache; raises SettingsError if it cannot listen."""
     endpoint = Endpoint.parse(settings.http)
     readers = Readers(lambda: process, THREADS, LONG_THREADS)
     health = CacheHealth(PositionWaiting(readers), process, lag_max_s=settings.lag_max_s)
     pages = WebPages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(process.cache)))
     hosts = hosts_of(settings.hosts)
-    return WebServer.start(pages, endpoint, hosts=hosts, setting="cache.hosts")
+    return WebServer.start(pages, endpoint, hosts=hosts, setting="cache.hosts", doors=doors)

@@ -2,7 +2,8 @@
 
 The Host header must be a name of this server, and the head must be short enough. Otherwise a page
 of another site could let its own name point here (DNS rebinding), and read what a browser of this
-host may read. Probes pass: they reveal nothing, and use any address.
+host may read. A server with tokens also wants one of them. Probes pass: they reveal nothing, and
+use any address.
 """
 
 from collections.abc import Collection
@@ -12,8 +13,10 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ledger.config.address import is_address, is_loopback
 from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
+from projections.web.doors import Doors
 from projections.web.limits import WebLimits
 from projections.web.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_HOST, said
 from projections.web.slots import Turns
@@ -57,20 +60,6 @@ def host_of(header: str) -> str:
     return name.removesuffix(".")
 
 
-def is_address(name: str) -> bool:
-    """Return whether a name is an IP address."""
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches a server at a host."""
-    return ip_address(host).is_loopback if is_address(host) else host.lower() == "localhost"
-
-
 def is_unspecified(host: str) -> bool:
     """Return whether a host stands for every address of the machine."""
     return is_address(host) and ip_address(host).is_unspecified
@@ -79,9 +68,12 @@ def is_unspecified(host: str) -> bool:
 class Gate:
     """Passes requests to an application, or answers why not; `setting` names more hosts."""
 
-    def __init__(self, app: ASGIApp, hosts: Hosts, limits: WebLimits, *, setting: str) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: Hosts, limits: WebLimits, doors: Doors, *, setting: str
+    ) -> None:
         self._app = app
         self._hosts = hosts
+        self._doors = doors
         self._limits = limits
         self._setting = setting
         self._turns = Turns()
@@ -101,6 +93,9 @@ class Gate:
                 f"to the setting {self._setting}"
             )
             await said(421, UNKNOWN_HOST, text)(scope, receive, send)
+            return
+        if scope["path"] not in PROBES and (refused := self._doors.refusal(scope["headers"])):
+            await refused.response()(scope, receive, send)
             return
         await self._answer(scope, receive, send)
 

@@ -22,6 +22,12 @@ UNKNOWN_HOST: Final = "UnknownHost"
 HEAD_TOO_LONG: Final = "HeadTooLong"
 """The name of the error when the line and the headers of a question are too long."""
 
+UNAUTHORIZED: Final = "Unauthorized"
+"""The name of the error when a request shows no token that is known and valid."""
+
+TOKENS_UNREADABLE: Final = "TokensUnreadable"
+"""The name of the error when the server cannot read which tokens are valid."""
+
 FAULT: Final = "Fault"
 """The name of the error when the program failed."""
 FAULT_TEXT: Final = "the program failed to answer; see the traceback in its log"

@@ -6,7 +6,7 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from ledger.config.settings import PublisherSettings, hosts_of
+from ledger.config.settings import UNLOCKED, PublisherSettings, WebSettings, hosts_of
 from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
 from ledger.reads.publisher import PublisherStatus
@@ -126,7 +126,9 @@ class PublisherCollector(LagCollector):
         yield named
 
 
-def serve_publisher(publisher: DeltaPublisher, settings: PublisherSettings) -> WebServer:
+def serve_publisher(
+    publisher: DeltaPublisher, settings: PublisherSettings, doors: WebSettings = UNLOCKED
+) -> WebServer:
     """Serve status, health and metrics of a publisher; raises SettingsError if it cannot listen."""
     endpoint = Endpoint.parse(settings.http)
     source = PublisherSource(publisher)
@@ -134,4 +136,4 @@ def serve_publisher(publisher: DeltaPublisher, settings: PublisherSettings) -> W
     health = PublisherHealth(PositionWaiting(readers), publisher, lag_max_s=settings.lag_max_s)
     pages = WebPages(readers, PUBLISHER_QUESTIONS, health, Metrics(PublisherCollector(publisher)))
     hosts = hosts_of(settings.hosts)
-    return WebServer.start(pages, endpoint, hosts=hosts, setting="publisher.hosts")
+    return WebServer.start(pages, endpoint, hosts=hosts, setting="publisher.hosts", doors=doors)

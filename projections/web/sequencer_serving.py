@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, SummaryMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from ledger.clock import Clock
-from ledger.config.settings import SequencerSettings, hosts_of
+from ledger.config.settings import UNLOCKED, SequencerSettings, WebSettings, hosts_of
 from ledger.errors import LedgerError, ReadsUnavailableError
 from ledger.log.port import Log, Topic
 from ledger.machine.endpoints import Endpoint
@@ -181,6 +181,7 @@ def serve_probes(
     open_log: Callable[[], Log],
     settings: SequencerSettings,
     clock: Clock,
+    doors: WebSettings = UNLOCKED,
 ) -> WebServer:
     """Serve health and metrics of the first sequencer, once there is one.
 
@@ -188,4 +189,4 @@ def serve_probes(
     """
     pages = sequencer_pages(lambda: sequencers[0] if sequencers else None, open_log, clock)
     endpoint, hosts = Endpoint.parse(settings.http), hosts_of(settings.hosts)
-    return WebServer.start(pages, endpoint, hosts=hosts, setting="sequencer.hosts")
+    return WebServer.start(pages, endpoint, hosts=hosts, setting="sequencer.hosts", doors=doors)

@@ -9,21 +9,34 @@ from typing import Any, Final, Self, cast
 
 import uvicorn
 
+from ledger.config.settings import UNLOCKED, WebSettings
 from ledger.errors import SettingsError
-from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
 from projections.web.app import WebPages
 from projections.web.connection import HttpConnection
-from projections.web.gate import Gate, Hosts, is_loopback
+from projections.web.doors import Doors
+from projections.web.gate import Gate, Hosts
+from projections.web.limits import LIMITS
 
 # Connections that are not accepted yet.
 BACKLOG: Final = 512
 
-log_lines = LogLines("lakeledger.web")
+
+class BoundedHandshakes(asyncio.SelectorEventLoop):
+    """An event loop whose servers close a connection that does not begin TLS in time."""
+
+    async def create_server(self, *given: Any, **more: Any) -> asyncio.Server:
+        """Return a server, as asyncio does."""
+        if more.get("ssl") is not None:
+            more = {"ssl_handshake_timeout": LIMITS.head_s, **more}
+        return await super().create_server(*given, **more)
 
 
 class WebServer:
-    """Answers HTTP at `url`. `hosts` are further names of the server, `setting` their setting."""
+    """Answers HTTP at `url`. `hosts` are further names of the server, `setting` their setting.
+
+    `doors` are the settings of its tokens and of TLS.
+    """
 
     def __init__(
         self,
@@ -32,12 +45,15 @@ class WebServer:
         *,
         hosts: Collection[str] = (),
         setting: str = "follower.hosts",
+        doors: WebSettings = UNLOCKED,
     ) -> None:
         self._pages = pages
         limits = pages.limits
         self._socket = listening
         endpoint = Endpoint(*listening.getsockname()[:2])
-        gate = Gate(pages.app, Hosts(endpoint, hosts), limits, setting=setting)
+        self._doors = Doors(doors)
+        self._doors.check(endpoint)
+        gate = Gate(pages.app, Hosts(endpoint, hosts), limits, self._doors, setting=setting)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 gate,
@@ -48,6 +64,8 @@ class WebServer:
                 server_header=False,
                 lifespan="off",
                 ws="none",
+                loop=f"{__name__}:BoundedHandshakes",
+                ssl_context_factory=self._doors.context_factory(),
                 backlog=BACKLOG,
                 h11_max_incomplete_event_size=limits.head_bytes_max,
                 timeout_keep_alive=limits.idle_s,
@@ -57,7 +75,7 @@ class WebServer:
             )
         )
         self._thread = Thread(target=self._run, name="lakeledger-web", daemon=True)
-        self.url = f"http://{endpoint}"
+        self.url = f"{self._doors.scheme}://{endpoint}"
 
     @classmethod
     def start(
@@ -67,15 +85,19 @@ class WebServer:
         *,
         hosts: Collection[str] = (),
         setting: str = "follower.hosts",
+        doors: WebSettings = UNLOCKED,
     ) -> Self:
-        """Listen and answer; raises SettingsError if it cannot listen there."""
-        server = cls(pages, listen(endpoint), hosts=hosts, setting=setting)
-        if not is_loopback(server._socket.getsockname()[0]):
-            log_lines.warning(
-                "answers beyond this host without a login: every client that reaches it can read "
-                "the whole ledger. Listen at 127.0.0.1, or put a proxy with a login before it",
-                url=server.url,
-            )
+        """Listen and answer.
+
+        Raises SettingsError if it cannot listen there, or would let other hosts in without tokens
+        and TLS, and for tokens or a certificate that cannot be read.
+        """
+        listening = listen(endpoint)
+        try:
+            server = cls(pages, listening, hosts=hosts, setting=setting, doors=doors)
+        except SettingsError:
+            listening.close()
+            raise
         server._thread.start()
         return server
 
@@ -91,7 +113,8 @@ class WebServer:
         self._server.run([self._socket])
 
     async def _look(self) -> None:
-        """Check every connection, once a second."""
+        """Check every connection and the certificate, once a second."""
+        self._doors.look()
         now_s = asyncio.get_running_loop().time()
         for each in list(self._server.server_state.connections):
             cast("HttpConnection", each).look(now_s)

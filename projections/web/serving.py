@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ledger.config.settings import FollowerSettings, hosts_of
+from ledger.config.settings import UNLOCKED, FollowerSettings, WebSettings, hosts_of
 from ledger.machine.endpoints import Endpoint
 from ledger.reads.port import Reads
 from projections.fold.follower import Follower
@@ -28,7 +28,10 @@ ROCKS_LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
 
 
 def serve_store(
-    store: Path, followers: Sequence[Follower], settings: FollowerSettings
+    store: Path,
+    followers: Sequence[Follower],
+    settings: FollowerSettings,
+    doors: WebSettings = UNLOCKED,
 ) -> WebServer:
     """Answer reads of the store at a path, with health and metrics of its follower.
 
@@ -41,7 +44,7 @@ def serve_store(
     pages = read_pages(
         readers, lambda: followers[0] if followers else None, lag_max_s=settings.lag_max_s
     )
-    return WebServer.start(pages, endpoint, hosts=hosts_of(settings.hosts))
+    return WebServer.start(pages, endpoint, hosts=hosts_of(settings.hosts), doors=doors)
 
 
 def read_pages(

@@ -1,16 +1,19 @@
 """A server in this process, over the rows of a domain, and ways to ask it."""
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, Final, NamedTuple
 
 import urllib3
 from prometheus_client.parser import text_string_to_metric_families
+from urllib3 import HTTPHeaderDict
 
+from ledger.config.settings import UNLOCKED, WebSettings
 from ledger.machine.endpoints import ANY_PORT
 from ledger.reads.http import HttpReads
 from ledger.reads.port import Reads
+from ledger.reads.web_login import WebLogin
 from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
@@ -21,6 +24,8 @@ from projections.web.serving import read_pages
 from tests.projections.followed import Followed
 
 LAG_MAX_S: Final = 10.0
+
+NO_LOGIN: Final = WebLogin()
 
 OpenReads = Callable[[], Reads]
 
@@ -45,16 +50,22 @@ class Answer(NamedTuple):
 class Served:
     """A server: its URL, a client of it, and plain requests."""
 
-    def __init__(self, server: WebServer) -> None:
+    def __init__(self, server: WebServer, login: WebLogin = NO_LOGIN) -> None:
         self.server = server
         self.url = server.url
-        self.reads = HttpReads(server.url)
-        self._http = urllib3.PoolManager(retries=False, timeout=30.0)
+        self.reads = HttpReads(server.url, login=login)
+        trusted = login.pool_settings(server.url)
+        self._http = urllib3.PoolManager(retries=False, timeout=30.0, **trusted)
 
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> Answer:
         """Return what is answered at a path, with its query."""
         found = self._http.request(method, self.url + path, body=body)
         return Answer(found.status, found.data)
+
+    def ask_with(self, path: str, headers: Mapping[str, str]) -> tuple[Answer, HTTPHeaderDict]:
+        """Return what is answered to a request with headers, and the headers of the answer."""
+        found = self._http.request("GET", self.url + path, headers=headers)
+        return Answer(found.status, found.data), found.headers
 
     def close(self) -> None:
         """End the server, and its clients."""
@@ -71,10 +82,13 @@ def serving(
     lag_max_s: float = LAG_MAX_S,
     limits: WebLimits = LIMITS,
     hosts: Collection[str] = (),
+    doors: WebSettings = UNLOCKED,
+    login: WebLogin = NO_LOGIN,
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
     pages = read_pages(Readers(open_reads), lambda: follower, lag_max_s=lag_max_s, limits=limits)
-    with closing(Served(WebServer.start(pages, ANY_PORT, hosts=hosts))) as served:
+    server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
+    with closing(Served(server, login)) as served:
         yield served
 
 

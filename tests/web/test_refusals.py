@@ -17,14 +17,11 @@ from projections.store.memory import MemoryStore
 from projections.web.bodies import LARGE_AT_ONCE
 from projections.web.gate import Hosts
 from projections.web.limits import LIMITS
-from projections.web.readers import Readers
-from projections.web.server import WebServer
-from projections.web.serving import read_pages
 from tests.projections.followed import Followed, rows_of
-from tests.web.served import LAG_MAX_S, Served, rows_in, serving
+from tests.web.served import Served, rows_in, serving
 from tests.web.wire import Wire, request
 
-EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - what is warned of
+EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - the addresses of a machine
 LONG: Final = LIMITS.head_bytes_max
 NAMES: Final = b"".join(b"X-%d: y\r\n" % n for n in range(LONG // 4))
 
@@ -176,16 +173,6 @@ def test_more_hosts(domain: Followed) -> None:
                 answer, _ = wire.answer()
             assert answer.status == status
     assert "follower.hosts" not in answer.form
-
-
-@pytest.mark.parametrize(("host", "warns"), [("127.0.0.1", False), (EVERYWHERE, True)])
-def test_beyond_this_host(
-    domain: Followed, log_lines: Sequence[EventDict], host: str, *, warns: bool
-) -> None:
-    """Whoever listens beyond loopback is warned that nobody is asked for a login."""
-    pages = read_pages(Readers(rows_in(domain)), lambda: None, lag_max_s=LAG_MAX_S)
-    WebServer.start(pages, Endpoint(host, 0)).close()
-    assert any("without a login" in each["event"] for each in log_lines) is warns
 
 
 def test_chunks_without_end(served: Served) -> None:

@@ -1,0 +1,122 @@
+"""Commands that make tokens, and commands that show them to a server."""
+
+import json
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ledger.config.private import FILE
+from ledger.config.settings import WebSettings
+from ledger.config.tokens import PREFIX, known_as, read_tokens
+from ledger.machine.certificates import CA, CERTIFICATE, KEY, make_certificates
+from ledger.machine.process import ExitCode
+from ledger.reads.web_login import WebLogin
+from projections.store.memory import MemoryStore
+from tests.command_line import Done, done_apart, done_in
+from tests.projections.followed import Followed
+from tests.web.served import Served, rows_in, serving
+
+YEAR: Final = "365"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """Return a locked server, whose tokens are made by a command."""
+    done = made(tmp_path, "etl", "--out", "token")
+    assert done.returncode == ExitCode.DONE, done.stderr
+    make_certificates(tmp_path)
+    domain = Followed(MemoryStore())
+    domain.open_session()
+    domain.follow()
+    doors = WebSettings(tmp_path / "tokens", tmp_path / CERTIFICATE, tmp_path / KEY)
+    login = WebLogin(tmp_path / "token", tmp_path / CA)
+    with serving(rows_in(domain), doors=doors, login=login) as served:
+        yield served
+
+
+def made(folder: Path, name: str, *more: str) -> Done:
+    """Make a token by the command."""
+    return done_in(folder, "token", "new", name, "--file", "tokens", *more)
+
+
+def rights(file: Path) -> int:
+    """Return the rights of a file."""
+    return stat.S_IMODE(file.stat().st_mode)
+
+
+def test_new(tmp_path: Path) -> None:
+    """A token is printed once and alone; its file has a hash of it, an end, and closed rights."""
+    done = made(tmp_path, "etl", "--days", YEAR)
+    token = done.stdout.removesuffix("\n")
+    assert token.startswith(PREFIX)
+    assert len(token) > len(PREFIX) + 40
+    assert token not in done.stderr
+    file = tmp_path / "tokens"
+    assert rights(file) == FILE
+    assert token not in file.read_text()
+    known = known_as(read_tokens(file), token)
+    assert known is not None
+    assert known.name == "etl"
+    assert known.expires_ms is not None
+    assert known_as(read_tokens(file), token[:-1]) is None
+
+
+def test_out(tmp_path: Path) -> None:
+    """With a file of its own a token is not printed; nobody else may read it."""
+    (tmp_path / "token").write_text("former")
+    (tmp_path / "token").chmod(0o644)
+    done = made(tmp_path, "etl", "--out", "token")
+    token = (tmp_path / "token").read_text().strip()
+    assert done.stdout == ""
+    assert known_as(read_tokens(tmp_path / "tokens"), token) is not None
+    assert rights(tmp_path / "token") == FILE
+
+
+def test_list_and_revoke(tmp_path: Path) -> None:
+    """Tokens are listed by name; a revoked one is gone, and an unknown name is not found."""
+    made(tmp_path, "etl")
+    made(tmp_path, "report", "--days", YEAR)
+    assert made(tmp_path, "etl").returncode == ExitCode.USAGE
+    assert made(tmp_path, "no name").returncode == ExitCode.USAGE
+    file = ("--file", "tokens")
+    for expected in (ExitCode.DONE, ExitCode.NOT_FOUND):
+        done = done_in(tmp_path, "token", "revoke", "etl", *file)
+        assert done.returncode == expected
+    listed = json.loads(done_in(tmp_path, "token", "list", *file, "-o", "json").stdout)
+    assert [(each["name"], each["expired"]) for each in listed] == [("report", False)]
+
+
+def test_commands_show_it(served: Served, tmp_path: Path) -> None:
+    """A command is let in with the files of its options, and says what it lacks without them."""
+    environ = {
+        "LAKELEDGER_BOOTSTRAP": "127.0.0.1:1",
+        "LAKELEDGER_LEDGER": "demo",
+        "LAKELEDGER_READS_URL": served.url,
+        "LAKELEDGER_HOME": str(tmp_path),
+    }
+    options = ("--token-file", "token", "--ca-file", CA)
+    done = done_apart(tmp_path, *options, "txn", "list", **environ)
+    assert done.returncode == ExitCode.DONE, done.stderr
+    environ |= {"LAKELEDGER_CA_FILE": str(tmp_path / CA)}
+    done = done_apart(tmp_path, "txn", "list", **environ)
+    assert "ReadsRefusedError" in done.stderr
+    assert "requires a token" in done.stderr
+    environ |= {"LAKELEDGER_TOKEN_FILE": str(tmp_path / "token")}
+    done = done_apart(tmp_path, "config", "show", **environ)
+    assert str(tmp_path / "token") in done.stdout
+    secret = (tmp_path / "token").read_text().strip()
+    assert secret not in done.stdout + done.stderr
+
+
+def test_reads_find_it(served: Served, tmp_path: Path) -> None:
+    """A token that is replaced on both sides is taken without a restart of either."""
+    before = served.reads.position()
+    done_in(tmp_path, "token", "revoke", "etl", "--file", "tokens")
+    done = made(tmp_path, "etl", "--out", "token")
+    assert done.returncode == ExitCode.DONE
+    with closing(served.reads) as reads:
+        assert reads.position() == before
