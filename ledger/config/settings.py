@@ -138,16 +138,21 @@ class FollowerSettings:
 
 @dataclass(frozen=True, slots=True)
 class PublisherSettings:
-    """How a publisher of Delta logs answers, and how long a log keeps its versions.
+    """How a publisher of Delta logs answers, what it keeps, and how long a log keeps its versions.
 
     `http`, `hosts` and `lag_max_s` are as for a follower. Versions older than `retention_h` hours
-    go when a checkpoint is written, so that readers can begin at an older one; 0 = none.
+    go when a checkpoint is written, so that readers can begin at an older one; 0 = none. In the
+    folder `store` a publisher keeps its state, so that a restart reads only the events after it;
+    None = a restart reads all events. A state older than `checkpoint_s` is replaced if an event
+    came since.
     """
 
     http: str = "127.0.0.1:8184"
     hosts: str = ""
     lag_max_s: float = 10.0
     retention_h: float = 0.0
+    store: Path | None = None
+    checkpoint_s: float = 10.0
 
 
 CacheSource = Literal["events", "published"]

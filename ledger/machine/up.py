@@ -276,7 +276,9 @@ def roles_of(
         roles.append(SupervisedRole(name, cache))
     if settings.with_publisher:
         at = urlsplit(address.publisher_url).netloc if address.publisher_url else OFF
-        roles.append(SupervisedRole(PUBLISHER, ("serve", "publisher", "--http", at, *where)))
+        state = str(settings.folder / PUBLISHER)
+        publisher = ("serve", "publisher", "--store", state, "--http", at, *where)
+        roles.append(SupervisedRole(PUBLISHER, publisher))
     if settings.with_spark:
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(SupervisedRole("feeder", feeder, first=anew))

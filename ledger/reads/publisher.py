@@ -9,7 +9,8 @@ from ledger.reads.http_questions import HttpQuestions
 class StoppedStatus(NamedTuple):
     """A table that is not published any further: from which Delta version on, and the reason.
 
-    `behind` versions of the table are not in its log.
+    `behind` versions of the table are not in its log. With `is_retried` its storage
+    refused a version, and is tried again.
     """
 
     table: int
@@ -17,6 +18,7 @@ class StoppedStatus(NamedTuple):
     version: int
     behind: int
     reason: str
+    is_retried: bool = False
 
 
 class PublisherStatus(NamedTuple):

@@ -14,19 +14,23 @@ from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
 from ledger.config.config import Settings, load
-from ledger.config.settings import OFF
+from ledger.config.settings import OFF, PublisherSettings
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from ledger.log_lines import LogLines
 from ledger.machine.process import final, interruptible
-from projections.delta.publisher import DeltaPublisher
+from projections.delta.publisher import DeltaPublisher, PublisherState
 
 log_lines = LogLines("lakeledger.publisher")
 
 
 def serve_publisher(
     bootstrap: BootstrapOption = None,
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="<path>", help="The folder of its state, for a quick restart."),
+    ] = None,
     ledger: LedgerOption = None,
     http: Annotated[
         str | None, typer.Option("--http", help="host:port of status and health; port 0 = any.")
@@ -39,22 +43,33 @@ def serve_publisher(
 ) -> None:
     """Write a Delta log for every table whose property `lakeledger.publish` is `delta`."""
     flags = {"bootstrap": bootstrap, "ledger": ledger}
-    loaded = load({**flags, "publisher.http": OFF if no_http else http}, settings or ())
+    own = {"publisher.http": OFF if no_http else http, "publisher.store": store}
+    loaded = load({**flags, **own}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
     client = found.client()
 
     def run(stop: Signal) -> None:
-        with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as own:
+        with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as held:
             with interruptible():
                 log.topic_id(Topic.EVENTS)  # Before the broker answers there is no role to stop.
-            progress = own.enter_context(progress_bar("publishing"))
-            retention_h = found.publisher.retention_h
-            publisher = DeltaPublisher(log, retention_h=retention_h, progress=progress)
-            own.enter_context(answering(publisher, found))
+            progress = held.enter_context(progress_bar("publishing"))
+            publisher = DeltaPublisher(
+                log,
+                state=state_of(found.publisher),
+                retention_h=found.publisher.retention_h,
+                progress=progress,
+            )
+            held.enter_context(answering(publisher, found))
             with final(OffsetGoneError):
                 publisher.run(stop, telling(publisher))
 
     run_role("publisher", run, with_parent=with_parent, output=output)
+
+
+def state_of(settings: PublisherSettings) -> PublisherState:
+    """Return where a publisher keeps its state."""
+    folder = settings.store
+    return PublisherState(None if folder is None else folder.expanduser(), settings.checkpoint_s)
 
 
 @contextmanager

@@ -104,6 +104,9 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     return reasons
 
 
+TRIED: Final = ", its storage is tried again"
+
+
 def seen_of_publisher(url: str, output: Output) -> Mapping[str, Any]:
     """Return how the publisher of Delta logs is, as fields, or why that is not known."""
     from ledger.reads.publisher import HttpPublisher  # noqa: PLC0415 - loads the HTTP client
@@ -119,7 +122,10 @@ def seen_of_publisher(url: str, output: Output) -> Mapping[str, Any]:
         return {"publisher": {**found._asdict(), "stopped": stopped}}
     lag = "unknown" if found.lag_ms is None else f"{found.lag_ms} ms"
     texts = [f"{found.tables} tables, at position {found.position}, lag {lag}"]
-    texts += [f"{each.name} stopped before version {each.version}" for each in found.stopped]
+    texts += [
+        f"{each.name} stopped before version {each.version}{TRIED if each.is_retried else ''}"
+        for each in found.stopped
+    ]
     return {"publisher": "; ".join(texts)}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from projections.delta.file_actions import FilePlaces, LiveFile
+from projections.delta.file_actions import FileKey, FilePlaces, LiveFile
 from projections.delta.table_state import Action, app_fields
 
 INTERVAL: Final = "delta.checkpointInterval"
@@ -12,13 +12,17 @@ INTERVAL_DIGITS: Final = 9
 
 
 class LogState(NamedTuple):
-    """The state of a table; its files are not copied, as they never change."""
+    """The state of a table; its files are not copied, as they never change.
+
+    A checkpoint has them in the order of their keys: a publisher that starts again with its kept
+    state does not know in which order they came.
+    """
 
     protocol: Action
     metadata: Action
     apps: Sequence[tuple[str, tuple[int, int]]]
     domains: Sequence[tuple[str, str]]
-    files: Sequence[LiveFile]
+    files: Sequence[tuple[FileKey, LiveFile]]
     places: FilePlaces
 
     def actions(self) -> Iterator[Action]:
@@ -29,7 +33,7 @@ class LogState(NamedTuple):
             yield {"txn": app_fields(app, number, at)}
         for domain, said in self.domains:
             yield {"domainMetadata": {"domain": domain, "configuration": said, "removed": False}}
-        for file in self.files:
+        for _, file in sorted(self.files):
             # A checkpoint changes no data.
             yield {"add": {**self.places.placed(file.fields), "dataChange": False}}
 

@@ -7,12 +7,13 @@ other bytes is foreign: the table stops, and its files stay as they are.
 import json
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Final
 
 from ledger.errors import LedgerError
 from projections.delta.checkpoint_file import checkpoint_bytes, hint_bytes
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, checkpoint_name, version_file
-from projections.delta.publication import DeltaVersion
+from projections.delta.published_log import DeltaVersion
 
 NAMED: Final = re.compile(r"(\d{20})\.(?:json|checkpoint\..*)")
 
@@ -25,16 +26,17 @@ class ForeignLogError(LedgerError):
 
 
 class DeltaLogWriter:
-    """The log of one table; `written` counts the versions that were not there before.
+    """The log of one table.
 
-    With `kept_ms` a version that is older than that, seen from the newest checkpoint, is deleted
-    once readers need it no longer.
+    `written` counts the versions that were not there before, `checkpoints` are those with a
+    checkpoint and their times. With `kept_ms` a version that is older than that, seen from the
+    newest checkpoint, is deleted once readers need it no longer.
     """
 
     def __init__(self, folder: LogFiles, kept_ms: int = 0) -> None:
         self._folder = folder
         self._kept_ms = kept_ms
-        self._checkpoints: list[tuple[int, int]] = []
+        self.checkpoints: list[tuple[int, int]] = []
         self._oldest: int | None = None
         self.written = 0
 
@@ -63,6 +65,31 @@ class DeltaLogWriter:
         self._write_checkpoint(version)
         return False
 
+    def check(self, version: DeltaVersion) -> None:
+        """Raise ForeignLogError, as `write`, if a version cannot be written; write nothing."""
+        name = version_file(version.version)
+        found = self._folder.read(name)
+        if found is None:
+            self._check_beginning(version)
+        elif found != version.data:
+            raise self._foreign(name)
+
+    def holds(self, version: int, digest: str) -> bool:
+        """Return whether a version is there with these bytes, and no version below is missing.
+
+        The newest known checkpoint must be there too, and be named to readers.
+        """
+        names = self._folder.names()
+        numbers = [int(each[:20]) for each in names if is_version(each)]
+        numbers = [each for each in numbers if each <= version]
+        if not numbers or numbers != [*range(numbers[0], version + 1)]:
+            return False
+        newest = max((number for number, _ in self.checkpoints), default=-1)
+        if newest >= 0 and (checkpoint_name(newest) not in names or hinted(self._folder) < newest):
+            return False
+        found = self._folder.read(version_file(version))
+        return found is not None and sha256(found).hexdigest() == digest
+
     def _write_checkpoint(self, version: DeltaVersion) -> None:
         """Write the checkpoint of a version unless it is there, and then name it to readers."""
         if version.state is None:
@@ -75,14 +102,14 @@ class DeltaLogWriter:
             self._folder.put(name, data)
             if number > newest:
                 self._folder.replace(LAST_CHECKPOINT, hint_bytes(number, len(actions), len(data)))
-        self._checkpoints.append((number, version.at))
+        self.checkpoints.append((number, version.at))
         if self._kept_ms:
             self._clean(version.at - self._kept_ms)
 
     def _clean(self, horizon: int) -> None:
         """Delete what is below the newest checkpoint of a time or before."""
-        oldest = max((number for number, at in self._checkpoints if at <= horizon), default=0)
-        self._checkpoints = [each for each in self._checkpoints if each[0] >= oldest]
+        oldest = max((number for number, at in self.checkpoints if at <= horizon), default=0)
+        self.checkpoints = [each for each in self.checkpoints if each[0] >= oldest]
         if not oldest:
             return
         for name in self._folder.names():
@@ -142,6 +169,11 @@ class DeltaLogWriter:
             "program writes there, or another table had this folder. Publish into another folder "
             "(lakeledger.publish.folder), or remove the log that is there"
         )
+
+
+def is_version(name: str) -> bool:
+    """Return whether a file of a log is one of its versions."""
+    return NAMED.fullmatch(name) is not None and name.endswith(".json")
 
 
 def marks_of(data: bytes) -> tuple[object, object]:

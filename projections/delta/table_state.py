@@ -1,7 +1,7 @@
 """The state of one table that its next published version depends on; a fold of its versions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from ledger.core.commands import AppVersion, Domain, Protocol, TableDefinition
 from ledger.core.conflicts.footprints import IMPORT_APPS
@@ -16,6 +16,7 @@ from projections.delta.file_actions import (
     added_fields,
     removed_fields,
 )
+from projections.delta.kept_forms import KeptTable
 from projections.delta.metadata_action import FOLDER
 from projections.delta.schema_json import (
     TYPE_CHANGES,
@@ -70,12 +71,41 @@ class PublishedState:
         self.live: dict[FileKey, LiveFile] = {}
         self.apps: dict[str, tuple[int, int]] = {}
         self.domains: dict[str, str] = {}
-        self.widened: dict[int, list[Mapping[str, str]]] = {}
+        self.widened: dict[int, list[dict[str, str]]] = {}
         self.features: set[str] = set()
         self.reason = ""
         self.folder = ""
         self._unreadable_before = 0
         self._is_imported = False
+
+    def kept(self) -> KeptTable:
+        """Return the form in which it is kept, without its live files."""
+        return KeptTable(
+            created_at=self.created_at,
+            version=self.version,
+            definition=self.definition,
+            protocol=self.protocol,
+            apps=self.apps,
+            domains=self.domains,
+            widened=self.widened,
+            features=sorted(self.features),
+            reason=self.reason,
+            folder=self.folder,
+            unreadable_before=self._unreadable_before,
+            is_imported=self._is_imported,
+        )
+
+    @classmethod
+    def of(cls, table: int, kept: KeptTable) -> Self:
+        """Return the state of a table as it was kept; the caller adds its live files."""
+        state = cls(table)
+        state.created_at, state.version = kept.created_at, kept.version
+        state.definition, state.protocol = kept.definition, kept.protocol
+        state.apps, state.domains, state.widened = kept.apps, kept.domains, kept.widened
+        state.features = set(kept.features)
+        state.reason, state.folder = kept.reason, kept.folder
+        state._unreadable_before, state._is_imported = kept.unreadable_before, kept.is_imported
+        return state
 
     def take(self, version: CommittedVersion) -> list[Action]:
         """Apply the next version, and return its actions for files, domains and applications.

@@ -7,7 +7,8 @@ from ledger.core.events.events import Event
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, version_file
 from projections.delta.log_writer import NAMED, Folders, hinted, marks_of, oldest_kept
 from projections.delta.object_log import log_at
-from projections.delta.publication import DeltaVersion, Publication, StoppedTable
+from projections.delta.publication import Publication
+from projections.delta.published_log import DeltaVersion, StoppedTable
 
 Finding = Literal["missing", "differs", "foreign"]
 

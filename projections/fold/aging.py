@@ -6,15 +6,27 @@ since. The fold stands still while a checkpoint is written. The next one is due 
 long as that took, so that a large state slows the fold by 1 % at most.
 """
 
-from typing import Final
+from typing import Final, Protocol
 
 from ledger.clock import Clock, SystemClock
 from ledger.log_lines import LogLines
-from projections.fold.fold import Fold
 
 SHARE: Final = 100
 
 log_lines = LogLines("lakeledger.checkpoint")
+
+
+class Checkpointed(Protocol):
+    """A fold of the log whose state is stored now and then; `checkpointed` is its position."""
+
+    @property
+    def checkpointed(self) -> int:
+        """Return the position of the newest checkpoint."""
+        ...
+
+    def store_checkpoint(self) -> int:
+        """Store the state and return its size, 0 if there is nothing new."""
+        ...
 
 
 class AgingCheckpoint:
@@ -23,7 +35,7 @@ class AgingCheckpoint:
     The age counts from the start of this process: a stored checkpoint holds no time.
     """
 
-    def __init__(self, fold: Fold, age_s: float, *, clock: Clock | None = None) -> None:
+    def __init__(self, fold: Checkpointed, age_s: float, *, clock: Clock | None = None) -> None:
         self._fold = fold
         self._clock = clock or SystemClock()
         self._age_s = age_s

@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 from ledger.config.settings import UNLOCKED, PublisherSettings, WebSettings, hosts_of
 from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
-from ledger.reads.publisher import PublisherStatus
+from ledger.reads.publisher import PublisherStatus, StoppedStatus
 from projections.delta.publisher import DeltaPublisher
 from projections.fold.lag import Lag
 from projections.web.app import WebPages
@@ -88,8 +88,13 @@ class PublisherHealth(Health):
 
     def _tables(self) -> str:
         stopped = self._publisher.stopped_now()
-        names = ", ".join(each.name for each in stopped[:NAMED_MAX]) or "none"
+        names = ", ".join(map(named, stopped[:NAMED_MAX])) or "none"
         return f"{self._publisher.published()} published, stopped: {names}"
+
+
+def named(stopped: StoppedStatus) -> str:
+    """Return the name of a stopped table, with what comes of it."""
+    return f"{stopped.name} (tried again)" if stopped.is_retried else stopped.name
 
 
 class PublisherCollector(LagCollector):
@@ -111,6 +116,8 @@ class PublisherCollector(LagCollector):
             yield gauge("publisher_lag_seconds", "For how long records have been unread", behind_s)
         yield gauge("publisher_tables", "Tables that are published", publisher.published())
         yield gauge("publisher_stopped_tables", "Published tables that stopped", len(stopped))
+        retried = sum(each.is_retried for each in stopped)
+        yield gauge("publisher_retried_tables", "Stopped tables that are tried again", retried)
         yield CounterMetricFamily(
             "lakeledger_publisher_versions_written",
             "Versions that were not there before",

@@ -24,7 +24,8 @@ from ledger.log.file_list import Listed, pack, unpack
 from ledger.sdk.column_mapping import PUBLISH
 from projections.delta.log_folder import LogFolder
 from projections.delta.log_writer import DeltaLogWriter
-from projections.delta.publication import DeltaVersion, Outcome, Publication, StoppedTable
+from projections.delta.publication import Publication
+from projections.delta.published_log import DeltaVersion, Outcome, StoppedTable
 from tests.core.histories import Step
 from tests.projections.filing import Filers
 

@@ -14,7 +14,7 @@ from projections.delta.log_folder import (
 )
 from projections.delta.log_state import INTERVAL, checkpoint_interval
 from projections.delta.log_writer import DeltaLogWriter, ForeignLogError, hinted
-from projections.delta.publication import DeltaVersion
+from projections.delta.published_log import DeltaVersion
 from tests.projections.published import published
 from tests.projections.test_delta_publication import BY_DAY, Lake
 

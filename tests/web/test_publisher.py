@@ -91,6 +91,7 @@ def test_health_and_metrics(lake: Lake) -> None:
         "lag_seconds": 0,
         "tables": 2,
         "stopped_tables": 1,
+        "retried_tables": 0,
         "versions_written_total": 2,
         "stopped_table_behind t": 3,
     }

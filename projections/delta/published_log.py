@@ -1,0 +1,202 @@
+"""The log of one table while its property publishes it: versions of the table in, bytes out."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+from ledger.core.commands import TableDefinition
+from ledger.sdk.column_mapping import is_published
+from projections.delta.commit_info import commit_info
+from projections.delta.kept_forms import KeptLog
+from projections.delta.log_state import LogState, checkpoint_interval
+from projections.delta.metadata_action import (
+    TIMESTAMPS,
+    Adopted,
+    adopted_as,
+    delta_id,
+    metadata_action,
+)
+from projections.delta.protocol_action import COMMIT_TIMES, protocol_action
+from projections.delta.schema_json import UnpublishableError, compact
+from projections.delta.table_state import (
+    Action,
+    CommittedVersion,
+    PublishedState,
+    reason_against,
+)
+
+
+class DeltaVersion(NamedTuple):
+    """A version of a published log: its folder and bytes.
+
+    With `begins` it is the first one that is published. `state` is what its checkpoint holds, None
+    for a version without a checkpoint. A log that begins late has a checkpoint at once, unless it
+    goes on behind the versions of a Delta table that was adopted.
+    """
+
+    table: int
+    name: str
+    folder: str
+    version: int
+    at: int
+    position: int
+    data: bytes
+    begins: bool
+    state: LogState | None = None
+
+
+class StoppedTable(NamedTuple):
+    """A table whose publication ends before a version, and the reason."""
+
+    table: int
+    name: str
+    version: int
+    reason: str
+
+
+Outcome = DeltaVersion | StoppedTable
+
+
+class PublishedLog:
+    """The log of one table while its property publishes it."""
+
+    def __init__(self, ledger: str, state: PublishedState) -> None:
+        self._ledger = ledger
+        self._state = state
+        self._adopted: Adopted | None = None
+        self._first = (state.version, 0)
+        self._protocol: Action = {}
+        self._metadata: Action = {}
+        self._definition: TableDefinition | None = None
+        self._folder = ""
+        self.is_on = False
+        self.is_stopped = False
+
+    def kept(self) -> KeptLog:
+        """Return the form in which it is kept."""
+        return KeptLog(
+            ledger=self._ledger,
+            adopted=None if self._adopted is None else (self._adopted.id, self._adopted.first),
+            first=self._first,
+            protocol=dict(self._protocol),
+            metadata=dict(self._metadata),
+            folder=self._folder,
+            is_on=self.is_on,
+            is_stopped=self.is_stopped,
+        )
+
+    @classmethod
+    def of(cls, state: PublishedState, kept: KeptLog) -> Self:
+        """Return the log of a table as it was kept."""
+        log = cls(kept.ledger, state)
+        log._adopted = None if kept.adopted is None else Adopted(*kept.adopted)
+        log._first, log._folder = kept.first, kept.folder
+        log._protocol, log._metadata = kept.protocol, kept.metadata
+        log.is_on, log.is_stopped = kept.is_on, kept.is_stopped
+        return log
+
+    def next(
+        self, name: str, version: CommittedVersion, actions: Sequence[Action]
+    ) -> Outcome | None:
+        """Return the next version of the log, or why there is none; None if it is not published.
+
+        The version that ends the publication lets other writers in. A table that gets another
+        folder begins a log there.
+        """
+        is_on, was_on = is_published(version.definition), self.is_on
+        is_moved = is_on and self._state.folder != self._folder
+        self.is_on, self._folder = is_on, self._state.folder
+        if not is_on and not was_on:
+            self.is_stopped = False
+            return None
+        if self.is_stopped and not is_moved:
+            self.is_stopped = is_on
+            return None
+        self.is_stopped = False
+        reason = reason_against(version.definition) if is_on else ""
+        reason = reason or self._state.reason or self._state.reason_against_files()
+        if not reason:
+            try:
+                is_again = was_on and is_moved
+                return self._written(name, version, actions, is_new=not was_on, is_moved=is_again)
+            except UnpublishableError as error:
+                reason = str(error)
+        self.is_stopped = True
+        return StoppedTable(version.table, name, self._number(version), reason)
+
+    @property
+    def newest(self) -> int:
+        """The Delta version of the newest version of the table, written or not."""
+        first = self._adopted.first if self._adopted is not None else 0
+        return self._state.version + first
+
+    def _number(self, version: CommittedVersion) -> int:
+        """Return the Delta version of a version: the same, unless an adopted log began later."""
+        return version.version + (self._adopted.first if self._adopted is not None else 0)
+
+    def _written(
+        self,
+        name: str,
+        version: CommittedVersion,
+        actions: Sequence[Action],
+        *,
+        is_new: bool,
+        is_moved: bool,
+    ) -> DeltaVersion:
+        state = self._state
+        is_new = is_new or is_moved
+        if is_new:
+            self._adopted = adopted_as(version.definition)
+            self._first = self._number(version), version.at
+        adopted = self._adopted
+        metadata = self._metadata
+        if is_new or version.definition is not self._definition:
+            metadata = metadata_action(
+                version.definition,
+                state.widened,
+                id=adopted.id if adopted is not None else delta_id(self._ledger, state.table),
+                created_at=state.created_at,
+                first=self._first if self.is_on else None,
+                is_adopted=adopted is not None,
+            )
+            self._definition = version.definition
+        has_times = TIMESTAMPS in metadata["configuration"]
+        protocol = protocol_action(
+            state.protocol,
+            version.definition,
+            extra=state.features | ({COMMIT_TIMES} if has_times else set()),
+            is_released=not self.is_on,
+        )
+        lines: list[Action] = [{"commitInfo": commit_info(self._ledger, version)}]
+        if is_new or protocol != self._protocol:
+            lines.append({"protocol": protocol})
+        if is_new or metadata != self._metadata:
+            lines.append({"metaData": metadata})
+        self._protocol, self._metadata = protocol, metadata
+        lines += actions
+        data = "".join(f"{compact(each)}\n" for each in lines).encode()
+        # The versions below are in the folder of an adopted table, but in no other folder.
+        has_past = is_new and version.version > 0 and (adopted is None or is_moved)
+        number = self._number(version)
+        has_checkpoint = has_past if is_new else number % checkpoint_interval(metadata) == 0
+        return DeltaVersion(
+            version.table,
+            name,
+            self._folder,
+            number,
+            version.at,
+            version.position,
+            data,
+            is_new,
+            self._whole() if has_checkpoint else None,
+        )
+
+    def _whole(self) -> LogState:
+        state = self._state
+        return LogState(
+            self._protocol,
+            self._metadata,
+            sorted(state.apps.items()),
+            sorted(state.domains.items()),
+            list(state.live.items()),
+            state.places(),
+        )

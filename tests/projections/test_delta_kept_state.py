@@ -1,0 +1,209 @@
+"""The kept state of a publisher: a restart costs what is new, and no byte depends on the state."""
+
+import shutil
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event as Signal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.core.acceptance import LogHead
+from ledger.core.events.events import Event
+from ledger.log.acceptor import Acceptor
+from ledger.log.memory import MemoryLog, MemoryLogReader
+from ledger.log.port import Topic
+from projections.delta.kept_state import KeptState
+from projections.delta.log_folder import LAST_CHECKPOINT, version_file
+from projections.delta.log_state import INTERVAL
+from projections.delta.publication import Publication
+from projections.delta.published_log import DeltaVersion, Outcome
+from projections.delta.publisher import DeltaPublisher, PublisherState
+from projections.delta.table_log import TableLogs
+from tests.core.histories import Step
+from tests.projections.filing import commit, filings
+from tests.projections.followed import PATIENT
+from tests.projections.published import played, published
+from tests.projections.test_delta_log_writer import content
+from tests.projections.test_delta_publication import BY_DAY, Lake
+from tests.projections.test_delta_publisher import two_tables
+
+
+class CountedLog(MemoryLog):
+    """A log in memory that notes where the events are read from."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__()
+        self.topics, self.changed = log.topics, log.changed
+        self.read_from: list[int] = []
+
+    def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
+        """Return a reader that starts at `offset`."""
+        if topic is Topic.EVENTS:
+            self.read_from.append(offset)
+        return super().reader(topic, offset)
+
+
+def run(lake: Lake, folder: Path) -> tuple[DeltaPublisher, int]:
+    """Publish a log up to its end with a kept state; return from where the events were read."""
+    log, stop = CountedLog(lake.log), Signal()
+    publisher = DeltaPublisher(log, state=PublisherState(folder))
+    publisher.run(stop, stop.set)
+    return publisher, min(log.read_from)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Return a domain with two published tables, one with a checkpoint at every second version."""
+    made = two_tables(tmp_path)
+    definition = made.state.tables.by_id[made.table].definition
+    made.alter(published(definition, **{INTERVAL: "2"}))
+    for each in "abc":
+        commit(made, made.session, made.table, [each])
+    return made
+
+
+def undisturbed(lake: Lake, folder: Path) -> dict[str, Any]:
+    """Return what a publisher without a state writes, in the place of what is there."""
+    kept = {name: content(folder / name) for name in "ab"}
+    for name in "ab":
+        shutil.rmtree(folder / name)
+    publisher, stop = DeltaPublisher(lake.log), Signal()
+    publisher.run(stop, stop.set)
+    found = {name: content(folder / name) for name in "ab"}
+    assert kept == found
+    return found
+
+
+def test_restart_reads_what_is_new(lake: Lake, tmp_path: Path) -> None:
+    """A restart begins at the last event of the state, and writes what an undisturbed run does."""
+    first, began = run(lake, tmp_path / "state")
+    assert (began, first.checkpointed) == (0, lake.head.position)
+    before = lake.log.ends(Topic.EVENTS)[1]
+    for _ in range(2):
+        commit(lake, lake.session, lake.table, ["d"], ["a"])
+    second, began = run(lake, tmp_path / "state")
+
+    assert (began, second.written, second.stopped) == (before - 1, 2, {})
+    assert second.position == second.checkpointed == lake.head.position
+    assert undisturbed(lake, tmp_path)
+
+
+def test_state_that_is_lost(lake: Lake, tmp_path: Path) -> None:
+    """A state that is away, damaged, in use or a file costs a restart time only."""
+    state = tmp_path / "state"
+    run(lake, state)
+    for each in state.rglob("*"):
+        if each.is_file():
+            each.write_bytes(b"no rows")
+    commit(lake, lake.session, lake.table, ["d"])
+    assert run(lake, state)[1] == 0
+    assert run(lake, state)[1] > 0
+
+    kept = KeptState.open(state, "events")
+    assert kept is not None
+    assert run(lake, state)[1] == 0
+    kept.close()
+    assert run(lake, state)[1] > 0
+
+    shutil.rmtree(state)
+    state.write_text("no folder")
+    assert run(lake, state)[1] == 0
+    assert undisturbed(lake, tmp_path)
+
+
+def test_state_that_is_stale(lake: Lake, tmp_path: Path) -> None:
+    """An older state, and one of a log that has another end, give the same bytes."""
+    run(lake, tmp_path / "state")
+    shutil.copytree(tmp_path / "state", tmp_path / "old")
+    length = lake.log.ends(Topic.EVENTS)[1]
+    commit(lake, lake.session, lake.table, ["d"])
+    run(lake, tmp_path / "state")
+    found, began = run(lake, tmp_path / "old")
+    assert (began, found.written) == (length - 1, 0)
+
+    other = Lake(BY_DAY._replace(location=str(tmp_path / "other")))
+    for _ in range(length):
+        commit(other, other.session, other.table, ["x"])
+    found, began = run(other, tmp_path / "state")
+    assert (began, found.stopped, found.position) == (0, {}, other.head.position)
+    assert run(other, tmp_path / "state")[1] > 0
+    assert undisturbed(lake, tmp_path)
+
+
+@pytest.mark.parametrize("newest", [0, 3])
+def test_log_that_lost_its_end(lake: Lake, tmp_path: Path, newest: int) -> None:
+    """Versions that were deleted since the state was kept are written again, checkpoints too."""
+    run(lake, tmp_path / "state")
+    log = tmp_path / "a" / "_delta_log"
+    for each in log.iterdir():
+        if each.name == LAST_CHECKPOINT or int(each.name[:20]) >= newest:
+            each.unlink()
+    run(lake, tmp_path / "state")
+    assert undisturbed(lake, tmp_path)
+
+
+@pytest.mark.parametrize("name", [version_file(3), LAST_CHECKPOINT])
+def test_one_file_that_is_gone(lake: Lake, tmp_path: Path, name: str) -> None:
+    """A single file of the middle is written again too."""
+    run(lake, tmp_path / "state")
+    (tmp_path / "a" / "_delta_log" / name).unlink()
+    assert run(lake, tmp_path / "state")[1] == 0
+    assert run(lake, tmp_path / "state")[1] > 0
+    assert undisturbed(lake, tmp_path)
+
+
+def test_foreign_file(lake: Lake, tmp_path: Path) -> None:
+    """A foreign file stops its table after a restart too, until it is gone."""
+    foreign = tmp_path / "a" / "_delta_log" / version_file(2)
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("{}\n")
+    (stopped,) = run(lake, tmp_path / "state")[0].stopped.values()
+    commit(lake, lake.session, lake.table, ["d"])
+    again, began = run(lake, tmp_path / "state")
+    assert (list(again.stopped.values()), began > 0) == ([stopped], True)
+
+    foreign.unlink()
+    assert run(lake, tmp_path / "state")[0].stopped == {}
+    assert undisturbed(lake, tmp_path)
+
+
+def taken(publication: Publication, events: Iterable[Event]) -> list[Any]:
+    """Return what a publication makes of events, with what its checkpoints hold."""
+    return [plain(outcome) for event in events for outcome in publication.take(event)]
+
+
+def plain(outcome: Outcome) -> Any:
+    """Return an outcome without the order of its files in memory."""
+    if not isinstance(outcome, DeltaVersion) or outcome.state is None:
+        return outcome
+    return outcome._replace(state=None), list(outcome.state.actions())
+
+
+@given(filings(), st.sets(st.integers(0, 200), max_size=6))
+@PATIENT
+def test_kept_anywhere(history: list[Step], cuts: set[int]) -> None:
+    """A publication that is kept and loaded at any places makes the same versions as another."""
+    writers = played(history)
+    publication, found, logs = Publication(), [], TableLogs()
+    publication.changed, acceptor = {}, Acceptor(LogHead())
+    with (
+        TemporaryDirectory() as folder,
+        closing(KeptState(Path(folder), "events")) as kept,
+    ):
+        for number, record in enumerate(writers.records):
+            event = acceptor.take(record.value)
+            found += taken(publication, [] if event is None else [event])
+            if number not in cuts:
+                continue
+            kept.save(publication, logs, acceptor.head, number)
+            resumed = kept.load(logs)
+            assert resumed is not None
+            assert (resumed.head, resumed.offset) == (acceptor.head, number)
+            publication = resumed.publication
+            publication.changed = {}
+    assert found == taken(Publication(), writers.events)

@@ -1,0 +1,194 @@
+"""A storage that refuses versions stops its table until it takes them again, and no longer."""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event as Signal
+
+import pytest
+
+from ledger.reads.publisher import StoppedStatus
+from projections.delta.log_folder import version_file
+from projections.delta.metadata_action import FOLDER
+from projections.delta.publisher import DeltaPublisher, PublisherState
+from projections.delta.refused_log import PAUSE_MAX_S, PAUSE_S, RefusedLog
+from tests.conformance.case_ledger import ManualClock
+from tests.projections.filing import commit
+from tests.projections.published import published, versions
+from tests.projections.test_delta_log_writer import content
+from tests.projections.test_delta_publisher import run, two_tables
+
+Then = Callable[[DeltaPublisher], None]
+
+
+class Refused:
+    """Two published tables, of which the log of the first lies where a file is in the way."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.lake, self.clock = folder, two_tables(folder), ManualClock()
+        self.log = folder / "a" / "_delta_log"
+        self.log.parent.mkdir()
+        self.log.write_text("in the way")
+
+    def publisher(self, state: Path | None = None, **bounds: int) -> DeltaPublisher:
+        """Return a publisher of the tables."""
+        return DeltaPublisher(
+            self.lake.log, clock=self.clock, state=PublisherState(state, **bounds)
+        )
+
+    def commit(self, count: int = 1) -> None:
+        """Commit to the table whose storage refuses."""
+        for _ in range(count):
+            commit(self.lake, self.lake.session, self.lake.table, ["y"])
+
+    def check(self) -> None:
+        """Compare the log with what the events say."""
+        wanted = [each for each in versions(self.lake.events) if each.table == self.lake.table]
+        for each in wanted:
+            found = self.folder / Path(each.folder).name / "_delta_log" / version_file(each.version)
+            assert found.read_bytes() == each.data
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Refused:
+    """Return tables, of which one cannot be written."""
+    return Refused(tmp_path)
+
+
+def step_by_step(publisher: DeltaPublisher, *steps: Then) -> None:
+    """Run a publisher; each step is done once it has caught up, and one round after the last."""
+    stop, left = Signal(), list(steps)
+
+    def caught_up() -> None:
+        if not left:
+            stop.set()
+            return
+        left.pop(0)(publisher)
+
+    publisher.run(stop, caught_up)
+
+
+def test_goes_on_without_a_restart(refused: Refused) -> None:
+    """The table stops by name, the other goes on, and all is written once the storage takes it."""
+
+    def stopped(publisher: DeltaPublisher) -> None:
+        (found,) = publisher.stopped_now()
+        assert (found.name, found.version, found.behind, found.is_retried) == ("t", 0, 2, True)
+        assert str(refused.log) in found.reason
+        assert publisher.written == len(content(refused.folder / "b")) == 2
+        refused.commit()
+        refused.log.unlink()
+
+    def waits(publisher: DeltaPublisher) -> None:
+        assert [each.behind for each in publisher.stopped_now()] == [3]
+        refused.clock.elapsed_s += PAUSE_S
+
+    publisher = refused.publisher()
+    step_by_step(publisher, stopped, waits, lambda _: None)
+    assert (publisher.stopped_now(), publisher.written) == ([], 5)
+    refused.check()
+
+
+def test_pauses_grow(refused: Refused) -> None:
+    """A storage that goes on refusing is tried more and more rarely, up to a bound."""
+    (first, *_) = versions(refused.lake.events)
+    publisher = refused.publisher()
+    step_by_step(publisher)
+    held = RefusedLog(
+        first, publisher.stopped[first.table], is_refused=True, is_whole=True, now_s=0.0
+    )
+    pauses: list[float] = []
+    now_s = 0.0
+    while len(pauses) < 10:
+        before_s = now_s
+        while not held.is_due(now_s):
+            now_s += PAUSE_S
+        pauses.append(now_s - before_s)
+        held.wait(first, held.stopped, now_s)
+    assert pauses == [*sorted(pauses[:6]), *[PAUSE_MAX_S] * 4]
+    assert (pauses[0], pauses[1], pauses[2]) == (1, 2, 4)
+
+
+def test_too_many_to_wait(refused: Refused) -> None:
+    """Versions that are too many for the memory are made again from the events."""
+
+    def more(_: DeltaPublisher) -> None:
+        refused.commit(5)
+
+    def lift(publisher: DeltaPublisher) -> None:
+        assert publisher.stopped_now()[0].behind == 7
+        refused.log.unlink()
+        refused.clock.elapsed_s += PAUSE_S
+
+    publisher = refused.publisher(waiting_bytes=2000)
+    step_by_step(publisher, more, lift, lambda _: refused.commit(), lambda _: None)
+    assert publisher.stopped_now() == []
+    refused.check()
+
+
+@pytest.mark.parametrize("is_lifted", [False, True])
+def test_restart_while_refused(refused: Refused, *, is_lifted: bool) -> None:
+    """A publisher that starts again with its state knows what the storage lacks."""
+    state = refused.folder / "state"
+    step_by_step(refused.publisher(state))
+    refused.commit()
+    if is_lifted:
+        refused.log.unlink()
+    step_by_step(refused.publisher(state))
+    publisher = refused.publisher(state)
+    if not is_lifted:
+        (found,) = run_once(publisher)
+        assert (found.version, found.is_retried) == (0, True)
+        refused.log.unlink()
+        publisher = refused.publisher(state)
+    refused.clock.elapsed_s += PAUSE_S
+    step_by_step(publisher, lambda _: None)
+    assert publisher.stopped_now() == []
+    refused.check()
+
+
+def run_once(publisher: DeltaPublisher) -> list[StoppedStatus]:
+    """Return what is stopped once a publisher has caught up."""
+    step_by_step(publisher)
+    return publisher.stopped_now()
+
+
+def test_published_elsewhere(refused: Refused) -> None:
+    """A table that is published into another folder goes on there at once."""
+    publisher = refused.publisher()
+
+    def move(_: DeltaPublisher) -> None:
+        definition = refused.lake.state.tables.by_id[refused.lake.table].definition
+        folder = str(refused.folder / "c")
+        refused.lake.alter(published(definition, **{FOLDER: folder}))
+
+    step_by_step(publisher, move, lambda _: None)
+    assert publisher.stopped_now() == []
+    assert (refused.folder / "c" / "_delta_log" / version_file(2)).exists()
+    assert refused.log.is_file()
+
+
+def test_dropped_while_refused(refused: Refused) -> None:
+    """The log of a dropped table gets its last versions too."""
+    publisher, log = refused.publisher(), refused.log
+
+    def drop(_: DeltaPublisher) -> None:
+        refused.lake.drop_table(refused.lake.session, refused.lake.table)
+        log.unlink()
+        refused.clock.elapsed_s += PAUSE_S
+
+    step_by_step(publisher, drop, lambda _: None)
+    assert publisher.stopped == {}
+    refused.check()
+
+
+def test_same_bytes_as_undisturbed(refused: Refused) -> None:
+    """A publisher without troubles finds nothing to write after one that had them."""
+
+    def lift(_: DeltaPublisher) -> None:
+        refused.log.unlink()
+        refused.clock.elapsed_s += PAUSE_S
+
+    step_by_step(refused.publisher(), lift, lambda _: None)
+    before = content(refused.folder / "a")
+    assert run(refused.lake).written == 0
+    assert content(refused.folder / "a") == before
