@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike, fspath
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
@@ -24,6 +24,7 @@ from ledger.reads.port import TableRow
 from ledger.sdk.column_mapping import HIGHEST_ID, highest_id, is_highest_id, mapped
 from ledger.sdk.given import check_list, check_name_of, check_text
 
+URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
 # their spellings. Only Hive has the last one.
 KNOWN: Final = SPELLINGS.keys() | {
@@ -324,6 +325,13 @@ def columns_operation(before: Sequence[Column], after: Sequence[Column]) -> str:
     if old.keys() < new.keys():
         return "ADD COLUMNS"
     return "DROP COLUMNS" if new.keys() < old.keys() else "REPLACE COLUMNS"
+
+
+def warehouse_at(folder: str) -> str:
+    """Return a warehouse as its tables name it: a relative folder begins in the current one."""
+    if not folder or URI.match(folder):
+        return folder
+    return folder if folder.startswith("/") else str(Path(folder).absolute())
 
 
 def default_location(warehouse: str, catalog: str, name: str) -> str:

@@ -21,6 +21,7 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.reads.port import Reads, TableRow
+from ledger.sdk.definitions import warehouse_at
 from ledger.sdk.given import check_list, check_name_of, check_text
 from ledger.sdk.tail import Tail
 from ledger.sdk.view import View
@@ -52,7 +53,7 @@ class TableNames:
     def __init__(self, view: View, tail: Tail, catalog: str, warehouse: str = "") -> None:
         self.view = view
         self.catalog = catalog
-        self.warehouse = warehouse
+        self.warehouse = warehouse_at(warehouse)
         self._tail = tail
         self._rows: dict[int, tuple[TableRow, int]] = {}
         # By name: the id, and the position at which this client gave the name.

@@ -1,6 +1,7 @@
 """Tables from rows, their default place, and appends of rows in one commit."""
 
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,14 @@ def test_an_append_that_loses_leaves_no_file(lake: Ledger) -> None:
     with pytest.raises(TypeError):
         lake.append("t", [{"id": "2"}])
     assert len(stored(row)) == 1
+
+
+def test_relative_warehouse(memory: InMemoryLedger, tmp_path: Path) -> None:
+    """A relative warehouse begins in the folder that is current when the client connects."""
+    with chdir(tmp_path):
+        ledger = memory.connect(warehouse="lake")
+    ledger.create_table("db.t", [("id", "INT")])
+    ledger.append("db.t", [{"id": 1}])
+    assert ledger.table("db.t").definition.location.startswith(f"{tmp_path}/lake/")
+    far = memory.connect(warehouse="s3://bucket/lake").create_table("db.far", [("id", "INT")])
+    assert far.definition.location.startswith("s3://bucket/lake/")
