@@ -36,9 +36,10 @@ Result = TypeVar("Result")
 def attach(spark: SparkSession, ledger: Ledger | None = None, name: str = CATALOG) -> "Lake":
     """Make a ledger a catalog of a Spark session, under a name.
 
-    Without a `ledger` the one of this host is connected. Sessions that come from this one have the
-    catalog too; a session by `newSession` needs `attach` as well. Raises SettingsError if the
-    catalog does not fit the installed PySpark, or the session has no driver in this process.
+    Without a `ledger` the one of this host is connected. All sessions of the Spark application have
+    the catalog then, also those by `newSession`; after `spark.stop()` a new one needs `attach`
+    again. Raises SettingsError if the catalog does not fit the installed PySpark, or the session
+    has no driver in this process.
     """
     if not PLAIN_NAME.fullmatch(name):
         raise ValueError(f"the name of a catalog must be letters, digits and _, got {name!r}")
@@ -50,8 +51,16 @@ def attach(spark: SparkSession, ledger: Ledger | None = None, name: str = CATALO
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     state = CATALOGS.attach(name, ledger or Ledger.connect(application=application_of(context)))
     gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
-    spark.conf.set(f"spark.sql.catalog.{name}", CATALOG_CLASS)
+    name_class(spark, gateway.jvm, f"spark.sql.catalog.{name}")
     return Lake(spark, state)
+
+
+def name_class(spark: SparkSession, jvm: Any, setting: str) -> None:
+    """Set the class of a catalog for a session, and for the new sessions of its application."""
+    spark.conf.set(setting, CATALOG_CLASS)
+    first = jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession()
+    if first.isDefined():
+        first.get().sharedState().conf().set(setting, CATALOG_CLASS)
 
 
 def context_of(spark: SparkSession) -> SparkContext:

@@ -32,8 +32,7 @@ def joining(
     Raises ValueError within another such block, and the error of the ledger itself in the place of
     the error that Spark makes of it.
     """
-    if joined(spark):
-        raise ValueError("this thread is in a transaction or a snapshot already: end it first")
+    check_free(spark)
     key = state.begin(make, is_shared=True)
     found = state.of_key(key)
     assert found is not None
@@ -69,6 +68,18 @@ def said_to(spark: SparkSession, key: str) -> Iterator[None]:
         say(spark, "")
 
 
+def check_free(spark: SparkSession) -> None:
+    """Raise ValueError if the statements of this thread join a txn already."""
+    if not joined(spark):
+        return
+    if context_of_thread(spark) is not None:
+        raise ValueError("this thread is in a transaction or a snapshot already: end it first")
+    raise ValueError(
+        "this session is in a transaction or a snapshot already, and a session of Spark Connect "
+        "has one block at a time, for all of its threads: end it first, or use another session"
+    )
+
+
 def say(spark: SparkSession, key: str) -> None:
     """Say which txn the statements of this thread join, "" for none."""
     context = context_of_thread(spark)
@@ -99,8 +110,7 @@ def context_of_thread(spark: SparkSession) -> SparkContext | None:
 @contextmanager
 def joining_txn(spark: SparkSession, state: CatalogState, txn: Transaction) -> Iterator[None]:
     """Let the statements of a block join a txn that the block does not end."""
-    if joined(spark):
-        raise ValueError("this thread is in a transaction or a snapshot already: end it first")
+    check_free(spark)
     key = state.begin(lambda: txn, is_shared=True)
     found = state.of_key(key)
     assert found is not None

@@ -80,8 +80,8 @@ class BatchWriter:
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Apply a batch, unless it was applied before."""
         spark = frame.sparkSession
-        lake = lake_of(spark, self._catalog)
         query = running_query(spark, batch)
+        lake = lake_of(spark, self._catalog)
         app = self._application or query.id
         note = StreamNote(query.id, query.name, batch, query.sources)
         found: list[Receipt] = []

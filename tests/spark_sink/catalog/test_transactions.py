@@ -143,10 +143,3 @@ def test_serializable(two: Lake) -> None:
     race(None)
     with pytest.raises(ConcurrentAppendException):
         race("serializable")
-
-
-def test_another_session(two: Lake) -> None:
-    """A session that comes from this one has the catalog as well."""
-    other = two.spark.newSession()
-    other.conf.set("spark.sql.catalog.ledger", "lakeledger.Bridge")
-    assert other.sql("SELECT count(*) FROM ledger.db.a").collect()[0][0] == 2

@@ -1,0 +1,207 @@
+"""Programs with a Spark of their own: `python -m tests.spark_sink.catalog.session_programs NAME`.
+
+Each prints what it found as one JSON object.
+"""
+
+import gc
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+import psutil
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ledger.client import Ledger
+from ledger.errors import ConflictError
+from ledger.machine.kafka.java import find_java
+from ledger.testing import InMemoryLedger
+from spark_sink import Lake, attach, foreach_batch
+from spark_sink.session import ledger_session, prepare_environment
+
+Found = Mapping[str, Any]
+
+WARM_ROUNDS: Final = 60
+ROUNDS: Final = 200
+MERGE: Final = (
+    "MERGE INTO ledger.db.t t USING (SELECT {number} AS id, 'z' AS p) s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET p = s.p WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, s.p)"
+)
+# Spark keeps the last so many of each for its pages, also without pages.
+KEPT: Final = {
+    f"spark.{name}": "20"
+    for name in (
+        *("ui.retainedJobs", "ui.retainedStages", "ui.retainedTasks"),
+        *("sql.ui.retainedExecutions", "ui.retainedDeadExecutors"),
+    )
+}
+
+
+def stopped() -> Found:
+    """Stop a session, and go on with a new one in the same JVM."""
+    with InMemoryLedger() as memory:
+        ledger = memory.connect(warehouse="lake")
+        lake = attach(ledger_session("first"), ledger)
+        lake.spark.sql("CREATE TABLE ledger.db.a AS SELECT 1 AS id")
+        before = lake.spark.table("ledger.db.a").count()
+        lake.spark.stop()
+        spark = ledger_session("second")
+        try:
+            spark.table("ledger.db.a").count()
+            is_unattached = False
+        except PySparkException:
+            is_unattached = True
+        lake = attach(spark, ledger)
+        with lake.transaction():
+            spark.sql("INSERT INTO ledger.db.a VALUES (2)")
+        after = [row.id for row in spark.table("ledger.db.a").orderBy("id").collect()]
+        txns = len(ledger.reads().open_txns(9))
+        spark.stop()
+    return {"before": before, "unattached": is_unattached, "after": after, "txns": txns}
+
+
+def connect() -> Found:
+    """Use the catalog by Spark Connect, its server in this process."""
+    prepare_environment(find_java())
+    with InMemoryLedger() as memory:
+        spark = SparkSession.builder.remote("local[2]").getOrCreate()
+        lake = attach(spark, memory.connect(warehouse="lake"))
+        spark.sql("CREATE TABLE ledger.db.a AS SELECT 1 AS id")
+        spark.sql("CREATE TABLE ledger.db.b (id INT)")
+        with lake.transaction():
+            spark.sql("INSERT INTO ledger.db.a VALUES (2), (3)")
+            spark.sql("INSERT INTO ledger.db.b SELECT max(id) FROM ledger.db.a")
+        found: dict[str, Any] = {
+            "rows": [row.id for row in spark.table("ledger.db.a").orderBy("id").collect()],
+            "conflict": lost(lake),
+            "second": second(lake),
+            "streamed": streamed(lake),
+            "foreach_batch": by_batches(lake),
+        }
+        with lake.snapshot():
+            held = spark.table("ledger.db.a").count()
+            lake.ledger.append("db.a", [{"id": 9}])
+            found["held"] = [held, spark.table("ledger.db.a").count()]
+        spark.stop()
+    return found
+
+
+def lost(lake: Lake) -> str:
+    """Return the error of a txn that loses."""
+    try:
+        with lake.transaction():
+            lake.spark.sql("UPDATE ledger.db.b SET id = 0")
+            with lake.ledger.transaction() as other:
+                other.update("db.b", {"id": 7})
+    except ConflictError as error:
+        return type(error).__name__
+    return ""
+
+
+def second(lake: Lake) -> str:
+    """Return how a second block is refused, in another thread of the same session."""
+    said: list[str] = []
+
+    def look() -> None:
+        try:
+            with lake.snapshot():
+                said.append("")
+        except ValueError as error:
+            said.append(str(error))
+
+    with lake.transaction():
+        thread = Thread(target=look)
+        thread.start()
+        thread.join()
+    return said[0]
+
+
+def streamed(lake: Lake) -> int:
+    """Return how many rows a stream brought into a table."""
+    lake.spark.sql("CREATE TABLE ledger.db.s (id BIGINT)")
+    lake.spark.range(5).write.json("in")
+    source = lake.spark.readStream.schema("id BIGINT").json("in")
+    stream = source.writeStream.option("checkpointLocation", "checkpoint")
+    stream.trigger(availableNow=True).toTable("ledger.db.s").awaitTermination()
+    return lake.spark.table("ledger.db.s").count()
+
+
+def by_batches(lake: Lake) -> str:
+    """Return how foreach_batch is refused."""
+    source = lake.spark.readStream.schema("id BIGINT").json("in")
+    try:
+        stream = source.writeStream.foreachBatch(foreach_batch("db.s"))
+        stream = stream.option("checkpointLocation", str(Path("other").absolute()))
+        stream.trigger(availableNow=True).start().awaitTermination()
+    except Exception as error:  # noqa: BLE001 - its text is the answer
+        return str(error)
+    return ""
+
+
+def round_of(lake: Lake, number: int) -> int:
+    """Run ten statements, which leave as many rows and files as there were; return how many."""
+    spark = lake.spark
+    for statement in (
+        f"INSERT INTO ledger.db.t VALUES ({number}, 1.5, 'x'), ({number + 1}, 2.5, 'y')",
+        f"UPDATE ledger.db.t SET price = price * 2 WHERE id = {number}",
+        MERGE.format(number=number),
+        "SELECT p, count(*), sum(price) FROM ledger.db.t GROUP BY p",
+        "DESCRIBE TABLE EXTENDED ledger.db.t",
+        "SHOW TABLES IN ledger.db",
+    ):
+        spark.sql(statement).collect()
+    with lake.transaction():
+        spark.sql("INSERT OVERWRITE ledger.db.u SELECT sum(price) FROM ledger.db.t")
+        spark.sql(f"DELETE FROM ledger.db.t WHERE id >= {number}")
+    with lake.snapshot():
+        spark.sql("SELECT * FROM ledger.db.u").collect()
+    try:
+        spark.sql("SELECT nothing FROM ledger.db.t").collect()
+    except PySparkException:
+        return 10
+    return 9
+
+
+def many_statements() -> Found:
+    """Measure the heap and this process before and after many statements."""
+    spark = ledger_session("many", settings=KEPT)
+    with Ledger.connect() as ledger:
+        lake = attach(spark, ledger)
+        spark.sql("CREATE TABLE ledger.db.t (id INT, price DOUBLE, p STRING) PARTITIONED BY (p)")
+        spark.sql("CREATE TABLE ledger.db.u (total DOUBLE)")
+        for number in range(WARM_ROUNDS):
+            round_of(lake, number)
+        heap, python = [heap_of(spark)], [memory()]
+        count = sum(round_of(lake, number) for number in range(ROUNDS))
+        heap.append(heap_of(spark))
+        python.append(memory())
+        kept = [len(lake.state._txns), len(lake.state._writes)]  # noqa: SLF001 - to find leaks
+    spark.stop()
+    return {"statements": count, "heap": heap, "python": python, "kept": kept}
+
+
+def heap_of(spark: SparkSession) -> int:
+    """Return how many bytes of the heap are in use after a collection."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to the JVM
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    gc.collect()
+    for _ in range(3):
+        jvm.java.lang.System.gc()
+    return int(runtime.totalMemory()) - int(runtime.freeMemory())
+
+
+def memory() -> int:
+    """Return how many bytes this process has for itself."""
+    gc.collect()
+    return int(psutil.Process().memory_full_info().uss)
+
+
+PROGRAMS: Final[Mapping[str, Callable[[], Found]]] = {
+    each.__name__: each for each in (stopped, connect, many_statements)
+}
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{json.dumps(PROGRAMS[sys.argv[1]]())}\n")
