@@ -185,6 +185,28 @@ def name_conflict(error: ConflictError, open_reads: Callable[[], Reads], paths_o
     error.explanation, error.args = found, (found.summary,)
 
 
+def name_of(reads: Reads, table: int) -> str:
+    """Return the name of a table with its catalog, or its id if the table is not known."""
+    row = reads.table(table)
+    return f"{row.catalog}.{row.name}" if row is not None else str(table)
+
+
+def explanation(reads: Reads, evidence: Evidence, txn: int, position: int) -> Explanation:
+    """Return in words how a txn (0 for a one-shot) lost at a position, with names of tables."""
+    table = evidence.table
+    then = reads.definition(table, position)
+    explained = Explanation(
+        evidence,
+        txn,
+        position,
+        table=name_of(reads, table),
+        columns=then.partition_columns if then is not None else (),
+    )
+    if not explained.path_hash:
+        return explained
+    return replace(explained, paths=reads.file_paths(table, explained.path_hash))
+
+
 def scan_text(predicate: str) -> str:
     """Return a predicate as SQL; a scan without a condition is "the whole table"."""
     return "the whole table" if predicate == TRUE_PREDICATE else sql_of(predicate)

@@ -1,6 +1,5 @@
 """Commands about conflicts: losers, winners, reasons, and what would have helped."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -10,13 +9,12 @@ from ledger.cli.failures import Stopped
 from ledger.cli.log import whatif
 from ledger.cli.options import NameOption, number_option
 from ledger.core.commands import Footprint, TableWrite
-from ledger.core.events.parts import Evidence
 from ledger.core.evolve.form import footprint_form
 from ledger.core.limits import NUMBER_MAX
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import ConflictRow, Reads
-from ledger.sdk.explain import Explanation
-from projections.cli.reading import LIST_MAX, LimitOption, brief, name_of, reading, when
+from ledger.sdk.explain import explanation
+from projections.cli.reading import LIST_MAX, LimitOption, brief, reading, when
 
 CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "over", "winner")
 
@@ -73,22 +71,6 @@ def lost_at(reads: Reads, position: int) -> ConflictRow | None:
     """Return the conflict that was lost at a position."""
     found = reads.conflicts(position - 1, 1)
     return found[0] if found and found[0].position == position else None
-
-
-def explanation(reads: Reads, evidence: Evidence, txn: int, position: int) -> Explanation:
-    """Return in words how a txn (0 for a one-shot) lost at a position, with names of tables."""
-    table = evidence.table
-    then = reads.definition(table, position)
-    explained = Explanation(
-        evidence,
-        txn,
-        position,
-        table=name_of(reads, table),
-        columns=then.partition_columns if then is not None else (),
-    )
-    if not explained.path_hash:
-        return explained
-    return replace(explained, paths=reads.file_paths(table, explained.path_hash))
 
 
 def attempt_fields(write: TableWrite) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownT
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import AnomalyRow, Reads, TableRow
 from ledger.reads.whole_numbers import ROWS_MAX, number_of
+from ledger.sdk.explain import name_of
 from ledger.sdk.view import check_ledger_name, open_rows
 
 if TYPE_CHECKING:
@@ -96,12 +97,6 @@ def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
             reason=Reason.UNKNOWN_TABLE.value,
         )
     return found
-
-
-def name_of(reads: Reads, table: int) -> str:
-    """Return the name of a table with its catalog, or its id if the table is not known."""
-    row = reads.table(table)
-    return f"{row.catalog}.{row.name}" if row is not None else str(table)
 
 
 def brief(fields: dict[str, Any], columns: Sequence[str], output: Output) -> dict[str, Any]:
