@@ -85,6 +85,7 @@ LIBRARIES: Final = {
     "starlette": ("projections.web",),
     "uvicorn": ("projections.web.server", "projections.web.connection"),
     "h11": ("projections.web.connection",),
+    "jinja2": ("projections.web.pages.rendering",),
     "urllib3": ("ledger.reads.http_questions",),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),

@@ -59,6 +59,7 @@ COMMANDS = {
     "txn abort",
     "txn list",
     "txn show",
+    "ui",
     "up",
     "watermark explain",
 }

@@ -38,6 +38,12 @@ def register(app: typer.Typer) -> None:
         f"{__name__}.bisect:bisect",
         "Find the commit of a table at which a check begins to fail.",
     )
+    later(
+        app,
+        "ui",
+        f"{__name__}.ui:ui",
+        "Open the pages of the ledger in a browser: overview, timeline, conflicts, tables.",
+    )
     later(app, "sql", f"{__name__}.sql:sql", "Answer a query over tables, all as of one position.")
     for name, where, what in (
         ("anomaly", "anomalies", "Look at anomalies in commits, and acknowledge them."),

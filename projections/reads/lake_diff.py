@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ledger.core.commands import Column, TableDefinition
+from ledger.core.refusals import Reason
+from ledger.errors import LimitExceededError
 from ledger.reads.port import FileRow, HistoryRow, Reads, TableRow, VersionRow
 from projections.rows.partitions import rows_of
 
@@ -40,7 +42,10 @@ class FileSum:
 
 @dataclass(slots=True)
 class TableDiff:
-    """What became of one table; `added` and `removed` are its files at one end alone."""
+    """What became of one table; `added` and `removed` are its files at one end alone.
+
+    `named` counts the files that its commits named.
+    """
 
     row: TableRow
     change: str
@@ -51,6 +56,7 @@ class TableDiff:
     users: Counter[str] = field(default_factory=Counter)
     added: FileSum = field(default_factory=FileSum)
     removed: FileSum = field(default_factory=FileSum)
+    named: int = 0
 
     @property
     def is_seen(self) -> bool:
@@ -72,8 +78,11 @@ class LakeDiff:
     tables: list[TableDiff] = field(default_factory=list)
 
 
-def lake_diff(reads: Reads, first: int, last: int) -> LakeDiff:
-    """Return what changed behind position `first` up to position `last`."""
+def lake_diff(reads: Reads, first: int, last: int, *, files_max: int | None = None) -> LakeDiff:
+    """Return what changed behind position `first` up to position `last`.
+
+    Raises LimitExceededError if the commits in between name more than `files_max` files.
+    """
     found, touched, renamed = LakeDiff(first, last), set[int](), set[int]()
     for event in events(reads, first, last):
         found.events[event.type] += 1
@@ -82,11 +91,14 @@ def lake_diff(reads: Reads, first: int, last: int) -> LakeDiff:
         touched.update(event.tables)
         renamed.update(event.tables if event.type == "TableRenamed" else ())
     commits: dict[int, str] = {}
+    named = 0
     for table in sorted(touched):
         row = reads.table(table)
         if row is None:
             continue
-        each = table_diff(reads, row, first, last, commits)
+        left = None if files_max is None else files_max - named
+        each = table_diff(reads, row, first, last, commits, files_max=left)
+        named += each.named
         each.schema += ["renamed"] if table in renamed else []
         if each.is_seen:
             found.tables.append(each)
@@ -106,7 +118,13 @@ def events(reads: Reads, first: int, last: int) -> Iterator[HistoryRow]:
 
 
 def table_diff(
-    reads: Reads, row: TableRow, first: int, last: int, commits: dict[int, str]
+    reads: Reads,
+    row: TableRow,
+    first: int,
+    last: int,
+    commits: dict[int, str],
+    *,
+    files_max: int | None = None,
 ) -> TableDiff:
     """Return what became of a table; the user of each commit goes into `commits`, by position."""
     was, is_ = existed(reads, row, first), existed(reads, row, last)
@@ -114,6 +132,9 @@ def table_diff(
     before = newest_version(reads, row, first) if was else NO_VERSION
     found = TableDiff(row, change_of(was=was, is_=is_), before, newest)
     for version in versions(reads, row, before, newest):
+        found.named += version.adds + version.removes
+        if files_max is not None and found.named > files_max:
+            raise too_many_files(row, files_max)
         commits[version.position] = version.user
         found.operations[version.operation] += 1
         found.users[version.user] += 1
@@ -124,6 +145,15 @@ def table_diff(
             reads.definition(row.table, first), reads.definition(row.table, last)
         )
     return found
+
+
+def too_many_files(row: TableRow, most: int) -> LimitExceededError:
+    """Return the error of a table with too many changed files."""
+    return LimitExceededError(
+        f"the commits to {row.catalog}.{row.name} must name at most {most} files more, and name "
+        "others besides; choose nearer positions, or use lakeledger diff",
+        reason=Reason.LIMIT_EXCEEDED.value,
+    )
 
 
 def existed(reads: Reads, row: TableRow, position: int) -> bool:

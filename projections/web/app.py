@@ -1,8 +1,8 @@
 """The application: every path, its answer, and the answers to errors."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, Generic
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -32,14 +32,14 @@ from projections.errors import StoreError
 from projections.fold.lag import Lag
 from projections.web.asked import Asked, BadRequestError
 from projections.web.bodies import SMALL_BYTES, Bodies, BodyTooLongError
-from projections.web.health import Health, readiness
+from projections.web.health import Check, Health, readiness
 from projections.web.limits import LIMITS, WebLimits
 from projections.web.listing import JsonAnswer, Size
 from projections.web.metadata_questions import check_wait, too_much
 from projections.web.metrics import CountedPath, Metrics
 from projections.web.problems import FAULT, FAULT_TEXT, BusyError, busy, said
 from projections.web.questions import GET, Question
-from projections.web.readers import Readers, Source
+from projections.web.readers import Answer, Readers, Source
 from projections.web.registry import Endpoint, is_of_registry, refused_by_registry
 from projections.web.slots import Room, Slots
 
@@ -88,6 +88,7 @@ class WebPages(Generic[Source]):
     """Questions with their answers, health and metrics as an ASGI application, `app`.
 
     `beside` has further endpoints by path, of answers that are short and always at hand.
+    `add_routes` brings further ones.
     """
 
     def __init__(
@@ -112,9 +113,9 @@ class WebPages(Generic[Source]):
             routes=[
                 *(Route(path, answering(self._first(ask))) for path, ask in self._beside().items()),
                 *(Route(path, answering(ask)) for path, ask in beside.items()),
-                self._route(f"{VERSION_PATH}/position", self._position),
+                self.route(f"{VERSION_PATH}/position", self._position),
                 *(
-                    self._route(f"{each.root}{each.path}", self._answer(each), each.methods)
+                    self.route(f"{each.root}{each.path}", self._answer(each), each.methods)
                     for each in questions
                 ),
             ],
@@ -122,6 +123,35 @@ class WebPages(Generic[Source]):
         )
         # A path with a slash behind it is another path, which is answered with 404 in JSON.
         self.app.router.redirect_slashes = False
+
+    def add_routes(self, routes: Sequence[Route]) -> None:
+        """Answer further paths, behind the others."""
+        self.app.router.routes.extend(routes)
+
+    def route(self, path: str, ask: Endpoint, methods: Sequence[str] = GET) -> Route:
+        """Return the route of an endpoint whose requests are counted, and always answered."""
+        label = path.removeprefix(VERSION_PATH)
+        counted = Middleware(CountedPath, metrics=self._metrics, path=label)
+        return Route(path, answering(ask), methods=list(methods), middleware=[counted])
+
+    @asynccontextmanager
+    async def place(self, size: Size) -> AsyncIterator[None]:
+        """Hold the room of an answer of a size while the block runs; raises BusyError."""
+        async with AsyncExitStack() as own:
+            own.enter_context(self._room.taken())
+            if size in self._slots:
+                await own.enter_async_context(self._slots[size].taken())
+            yield
+
+    async def ask(
+        self, question: Callable[[Source], Answer], asked: Asked, *, is_long: bool
+    ) -> Answer:
+        """Return an answer from a reader; raises as `PositionWaiting.answer`."""
+        return await self._waiting.answer(question, asked, is_long=is_long)
+
+    async def checks(self) -> Mapping[str, Check]:
+        """Return the health checks of this process."""
+        return await self._health.checks()
 
     def stop(self) -> None:
         """End all waits; any thread may call."""
@@ -143,21 +173,14 @@ class WebPages(Generic[Source]):
 
         return endpoint
 
-    def _route(self, path: str, ask: Endpoint, methods: Sequence[str] = GET) -> Route:
-        label = path.removeprefix(VERSION_PATH)
-        counted = Middleware(CountedPath, metrics=self._metrics, path=label)
-        return Route(path, answering(ask), methods=list(methods), middleware=[counted])
-
     def _answer(self, question: Question[Source]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             query = request.query_params.multi_items()
             async with AsyncExitStack() as own:
                 body = await own.enter_async_context(self._bodies.read(request))
-                own.enter_context(self._room.taken())
                 asked = Asked(request.path_params, query, body)
                 size = question.size(asked)
-                if size in self._slots:
-                    await own.enter_async_context(self._slots[size].taken())
+                await own.enter_async_context(self.place(size))
 
                 def answer(source: Source) -> tuple[JsonAnswer[Source], bytes] | None:
                     found = question.ask(source, asked)
@@ -240,11 +263,16 @@ def nothing(request: Request) -> Response:
     return said(404, NOTHING, f"there is nothing at {request.url.path} up to the applied position")
 
 
+def status_of(error: LedgerError) -> int:
+    """Return the status of an error."""
+    return next(each for kind, each in STATUS.items() if isinstance(error, kind))
+
+
 def instead(request: Request, error: Exception) -> Response:
     """Return the answer for an error."""
     match error:
         case LedgerError():
-            status = next(each for kind, each in STATUS.items() if isinstance(error, kind))
+            status = status_of(error)
             form = error_form(error)
             # The bounds of a request never change, unlike other limits with these errors.
             form["retry_unchanged"] &= status != BAD_STATUS

@@ -16,6 +16,7 @@ from projections.web.app import WebPages
 from projections.web.health import Followed, FollowerHealth
 from projections.web.limits import LIMITS, WebLimits
 from projections.web.metrics import FollowerCollector, Metrics
+from projections.web.pages.serving import page_routes
 from projections.web.questions import QUESTIONS
 from projections.web.readers import Readers
 from projections.web.registry import registry_routes
@@ -54,7 +55,9 @@ def read_pages(
     health = FollowerHealth(PositionWaiting(readers), followed, lag_max_s=lag_max_s)
     questions = (*QUESTIONS, *UNITY_QUESTIONS)
     metrics = Metrics(FollowerCollector(followed))
-    return WebPages(readers, questions, health, metrics, limits, beside=registry_routes())
+    pages = WebPages(readers, questions, health, metrics, limits, beside=registry_routes())
+    pages.add_routes(page_routes(pages))
+    return pages
 
 
 def open_rows(store: Path) -> StoreReads:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from ledger.errors import UnknownTableError
 from ledger.reads.port import TableRow
+from ledger.sdk.explain import explanation
 from ledger.tables.types import sql_type
-from projections.cli.conflicts import explanation
 from spark_sink.catalog.metadata_tables import Columns, Rows, all_conflicts
 from spark_sink.catalog.metadata_tables import history as history_of
 from spark_sink.catalog.state import CatalogState, Refusal, StatementsTxn, unsupported

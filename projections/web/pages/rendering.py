@@ -1,0 +1,98 @@
+"""Templates become HTML here, and nowhere else.
+
+Every value is escaped, and a page loads nothing from another origin.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import Response
+
+from ledger.clock import time_text
+
+FOLDER: Final = Path(__file__).parent / "templates"
+CALENDAR_END_MS: Final = 253_402_300_799_999
+KIB: Final = 1024
+UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+TEXT_MAX: Final = 120
+
+HEADERS: Final[Mapping[str, str]] = {
+    "content-security-policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+"""The headers of every page. They forbid scripts and styles within a page, so that no name that
+got into one could be more than text."""
+
+FILES: Final[Mapping[str, str]] = {
+    "style.css": "text/css; charset=utf-8",
+    "slider.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+"""The files that pages load, with their media types."""
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates; a name that a page does not give is an error."""
+    found = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"time": shown_time, "size": shown_size, "count": shown_count, "cut": cut}
+    return found
+
+
+def html(template: str, fields: Mapping[str, Any], status: int = 200) -> Response:
+    """Return a page."""
+    text = environment().get_template(template).render(fields)
+    # A name in the log may hold halves of characters, which no page can hold.
+    data = text.encode("utf-8", errors="replace")
+    return Response(data, status, dict(HEADERS), media_type="text/html")
+
+
+def file_named(name: str) -> Response:
+    """Return a file that pages load."""
+    headers = {**HEADERS, "cache-control": "max-age=300"}
+    data = (FOLDER / name).read_bytes()
+    return Response(data, headers=headers | {"content-type": FILES[name]})
+
+
+def shown_time(at_ms: int) -> str:
+    """Return a time in UTC, "" for 0; writers may report any number for a file."""
+    if not 0 < at_ms <= CALENDAR_END_MS:
+        return ""
+    return time_text(at_ms).replace("T", " ").removesuffix("Z")
+
+
+def shown_size(number: int) -> str:
+    """Return a number of bytes in a unit that fits it."""
+    if number < KIB:
+        return f"{number} B"
+    size, unit = float(number), "B"
+    for each in UNITS:
+        size, unit = size / KIB, each
+        if size < KIB:
+            break
+    return f"{size:.1f} {unit}"
+
+
+def shown_count(number: int | None) -> str:
+    """Return a number with its thousands apart, "?" for one that is not known."""
+    return "?" if number is None else f"{number:,}"
+
+
+def cut(text: str, most: int = TEXT_MAX) -> str:
+    """Return a text without its middle if it is very long: both ends of a path say what it is."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"

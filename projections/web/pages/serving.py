@@ -1,0 +1,93 @@
+"""Serving: the pages of a follower as routes of its server, within the bounds of all requests."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ledger.errors import LedgerError, ReaderBehindError
+from ledger.log_lines import LogLines
+from ledger.reads.port import Reads
+from projections.web.app import WebPages, status_of
+from projections.web.asked import Asked, BadRequestError
+from projections.web.listing import Size
+from projections.web.pages.menu import PAGES, answered, refused
+from projections.web.pages.page import ROOT, NothingHereError, UiPage
+from projections.web.pages.rendering import FILES, file_named
+from projections.web.problems import FAULT_TEXT, BusyError
+from projections.web.registry import Endpoint
+
+FAULT_STATUS: Final = 500
+
+# The first class that fits decides.
+STATUS: Final[Mapping[type[Exception], int]] = {
+    NothingHereError: 404,
+    BadRequestError: 400,
+    BusyError: 503,
+}
+
+log_lines = LogLines("lakeledger.web")
+
+
+def page_routes(pages: WebPages[Reads]) -> Sequence[Route]:
+    """Return a route for each page and each file that pages load."""
+    return [
+        *(pages.route(f"{ROOT}/{name}", file_endpoint(name)) for name in FILES),
+        *(pages.route(path_of(page), page_endpoint(pages, page)) for page in PAGES),
+        pages.route(f"{ROOT}/", page_endpoint(pages, PAGES[0])),
+        pages.route(f"{ROOT}/{{path:path}}", unknown_page),
+    ]
+
+
+def path_of(page: UiPage) -> str:
+    """Return the path of a page."""
+    return f"{ROOT}/{page.path}" if page.path else ROOT
+
+
+def file_endpoint(name: str) -> Endpoint:
+    """Return the endpoint of a file."""
+
+    async def endpoint(_request: Request) -> Response:
+        return file_named(name)
+
+    return endpoint
+
+
+def page_endpoint(pages: WebPages[Reads], page: UiPage) -> Endpoint:
+    """Return the endpoint of a page; its errors are pages too."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            asked = Asked(request.path_params, request.query_params.multi_items())
+            async with pages.place(page.size):
+                checks = await pages.checks() if page.has_checks else {}
+                return await pages.ask(
+                    lambda reads: answered(page, reads, asked, checks),
+                    asked,
+                    is_long=page.size is not Size.FEW,
+                )
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            return page_instead(request, error)
+
+    return endpoint
+
+
+async def unknown_page(request: Request) -> Response:
+    """Answer a request for a page that does not exist."""
+    return refused(404, f"There is no page {request.url.path}.")
+
+
+def page_instead(request: Request, error: Exception) -> Response:
+    """Return the page of an error."""
+    if isinstance(error, ReaderBehindError):
+        text = f"Position {error.wanted} is not there yet: the newest one is {error.applied}."
+        return refused(409, text)
+    if isinstance(error, LedgerError):
+        return refused(status_of(error), str(error))
+    status = next((each for kind, each in STATUS.items() if isinstance(error, kind)), 0)
+    if status:
+        return refused(status, str(error))
+    log_lines.error("fault", path=request.url.path, exc_info=error)
+    return refused(FAULT_STATUS, FAULT_TEXT)

@@ -1,0 +1,180 @@
+"""The pages about tables: the list, and of one table its history, schema, partitions and files."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ledger.core.commands import TableDefinition
+from ledger.reads.port import FileRow, PartitionRow, TableRow, VersionRow
+from ledger.sdk.column_mapping import is_published
+from projections.reads.lake_diff import schema_diff
+from projections.web.pages.charts import history_chart, share_bars
+from projections.web.pages.page import ROWS, Fields, NothingHereError, PageView, number_between
+
+CHARTED: Final = 40
+METADATA_SOUGHT: Final = 200
+APPS_SHOWN: Final = 20
+
+
+def tables(view: PageView) -> Fields:
+    """Gather the tables that existed at the position of the page, by id, some at a time."""
+    above = view.asked.number_or_none("above") or 0
+    every = view.reads.tables(include_dropped=view.is_past)
+    there = [each for each in every if is_there(each, view.at)]
+    found = [each for each in there if each.table > above]
+    shown = [(row, at) for row, at in definitions(view, found[: ROWS + 1]) if at is not None]
+    lines = [line_of(view, row, definition) for row, definition in shown[:ROWS]]
+    last = found[ROWS - 1].table if len(found) > ROWS else 0
+    return {
+        "lines": lines,
+        "total": len(there),
+        "next": view.here(above=last) if last else None,
+        "first": view.here() if above else None,
+    }
+
+
+def is_there(row: TableRow, position: int) -> bool:
+    """Return whether a table was created and not dropped by a position."""
+    return row.created <= position and not 0 < row.dropped <= position
+
+
+def definitions(
+    view: PageView, rows: Sequence[TableRow]
+) -> Iterator[tuple[TableRow, TableDefinition | None]]:
+    """Yield tables with their definitions at the position of the page, None for no reader yet."""
+    for row in rows:
+        yield row, view.reads.definition(row.table, view.list_at)
+
+
+def line_of(view: PageView, row: TableRow, definition: TableDefinition) -> Fields:
+    """Return one line of the list."""
+    version = view.reads.version_row(row.table, position=view.list_at)
+    return {
+        "row": row,
+        "definition": definition,
+        "version": version,
+        "published": is_published(definition),
+        "link": view.link("table", table=row.table),
+    }
+
+
+def table_of(view: PageView) -> Fields:
+    """Return the fields that each page about one table shows in its head."""
+    number = view.number("table")
+    row = view.reads.table(number)
+    if row is None:
+        raise NothingHereError(f"There is no table {number} up to position {view.newest}.")
+    return {
+        "row": row,
+        "is_there": is_there(row, view.at),
+        "definition": view.reads.definition(number, view.list_at),
+        "version": view.reads.version_row(number, position=view.list_at),
+    }
+
+
+def one_table(view: PageView) -> Fields:
+    """Gather one table: its definition, its last versions, and how it is published and cleaned."""
+    head = table_of(view)
+    row, version = head["row"], head["version"]
+    below = 0 if version is None else version.version + 1
+    rows = view.reads.versions(row.table, CHARTED, below=below)
+    definition = head["definition"]
+    apps = view.reads.apps(row.table)
+    return {
+        **head,
+        "chart": history_chart(view, rows),
+        "versions": rows[:8],
+        "published": definition is not None and is_published(definition),
+        "mark": view.reads.table_mark(row.table),
+        "apps": apps[:APPS_SHOWN],
+        "more_apps": max(0, len(apps) - APPS_SHOWN),
+    }
+
+
+def table_history(view: PageView) -> Fields:
+    """Gather the versions of a table, newest first, some at a time."""
+    head = table_of(view)
+    row, newest = head["row"], head["version"]
+    end = 0 if newest is None else newest.version + 1
+    below = number_between(view.asked, "below", 0, 2**63 - 1, end)
+    rows = view.reads.versions(row.table, ROWS, below=min(below, end))
+    return {
+        **head,
+        "versions": rows,
+        "chart": history_chart(view, rows),
+        "older": view.here(below=rows[-1].version) if rows and rows[-1].version else None,
+        "first": view.here() if below < end else None,
+    }
+
+
+def schema(view: PageView) -> Fields:
+    """Gather the definition of a table at two positions, and how they differ."""
+    head = table_of(view)
+    row = head["row"]
+    changes = metadata_versions(view, row.table, head["version"])
+    # A table that never changed is compared with its creation.
+    last = changes[0].position - 1 if changes else 0
+    first = number_between(view.asked, "first", 0, view.newest, max(0, last))
+    view.subject["first"] = first
+    old = view.reads.definition(row.table, first)
+    return {
+        **head,
+        "first": first,
+        "old": old,
+        "differences": schema_diff(old, head["definition"]),
+        "changes": [
+            (each, view.link("schema", table=row.table, first=each.position - 1, at=each.position))
+            for each in changes[:ROWS]
+        ],
+        "sought": METADATA_SOUGHT,
+    }
+
+
+def metadata_versions(
+    view: PageView, table: int, newest: VersionRow | None
+) -> Sequence[VersionRow]:
+    """Return the versions among the last ones that changed the definition, newest first."""
+    below = 0 if newest is None else newest.version + 1
+    rows = view.reads.versions(table, METADATA_SOUGHT, below=below)
+    return [each for each in rows if each.metadata_events or not each.version]
+
+
+def partitions(view: PageView) -> Fields:
+    """Gather the partitions of a table with the sums of their files, some at a time."""
+    head = table_of(view)
+    after = view.asked.number_or_none("after") or 0
+    rows: Sequence[PartitionRow] = ()
+    if is_readable(head):
+        rows = view.reads.partitions(
+            head["row"].table, position=view.list_at, limit=ROWS, after=after
+        )
+    return {
+        **head,
+        "bars": share_bars(rows),
+        "next": view.here(after=rows[-1].number) if len(rows) == ROWS else None,
+        "first": view.here() if after else None,
+    }
+
+
+def files(view: PageView) -> Fields:
+    """Gather the files of a table, some at a time, by path."""
+    head = table_of(view)
+    path = view.asked.text_or_none("path") or ""
+    vector = view.asked.text_or_none("vector") or ""
+    rows: Sequence[FileRow] = ()
+    if is_readable(head):
+        rows = view.reads.files(
+            head["row"].table, position=view.at, limit=ROWS, path=path, vector=vector
+        )
+    last = rows[-1] if len(rows) == ROWS else None
+    return {
+        **head,
+        "files": rows,
+        # The pages of one listing are of one position, whatever is committed meanwhile.
+        "next": last and view.here(at=view.at, path=last.path, vector=last.vector),
+        "first": view.here() if path or vector else None,
+    }
+
+
+def is_readable(head: Fields) -> bool:
+    """Return whether a table had files that any reader saw at the position of the page."""
+    return bool(head["is_there"]) and head["definition"] is not None

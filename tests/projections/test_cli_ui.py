@@ -1,0 +1,37 @@
+"""The command `ui`: it opens the pages, prints where they are, or says why there are none."""
+
+import json
+from pathlib import Path
+
+from ledger.config.address import BOOTSTRAP, READS_URL
+from ledger.machine.exit_codes import ExitCode
+from tests.command_line import done_apart, done_in
+
+URL = "http://127.0.0.1:8181"
+UP = {BOOTSTRAP: "127.0.0.1:9"}
+
+
+def test_printed(tmp_path: Path) -> None:
+    """The address of the pages follows from the URL of the reads."""
+    here = {"LAKELEDGER_HOME": str(tmp_path), **UP, READS_URL: f"{URL}/"}
+    done = done_in(tmp_path, "ui", "--no-open", "--output", "json", **here)
+    assert json.loads(done.stdout) == {"url": f"{URL}/ui"}
+
+
+def test_opened(tmp_path: Path) -> None:
+    """The browser of the environment is started with the address."""
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
+    browser.chmod(0o755)
+    here = {"LAKELEDGER_HOME": str(tmp_path), **UP, READS_URL: URL}
+    done = done_apart(tmp_path, "ui", BROWSER=f"{browser} %s", **here)
+    assert done.returncode == 0, done.stderr
+    assert opened.read_text() == f"{URL}/ui"
+
+
+def test_no_follower(tmp_path: Path) -> None:
+    """Without a follower over HTTP the command says what to set."""
+    done = done_in(tmp_path, "ui", LAKELEDGER_HOME=str(tmp_path), **UP)
+    assert done.returncode == ExitCode.NOT_FOUND
+    assert READS_URL in done.stderr

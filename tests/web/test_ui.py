@@ -1,0 +1,210 @@
+"""Pages for a browser: every page and link answers, names stay text, and nothing is from afar."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+import urllib3
+
+from projections.web.pages.menu import PAGES
+from tests.web.lake import HOSTILE, HOSTILE_PATH, Lake
+from tests.web.served import Served, rows_in, serving
+
+LOADS: Final = {"script": "src", "link": "href", "img": "src", "form": "action"}
+PAGES_MAX: Final = 400
+
+
+@pytest.fixture(scope="module")
+def lake() -> Lake:
+    """Return a lake."""
+    return Lake()
+
+
+@pytest.fixture(scope="module")
+def served(lake: Lake) -> Iterator[Served]:
+    """Return a server over the rows of the lake."""
+    with serving(rows_in(lake)) as served:
+        yield served
+
+
+class Seen(HTMLParser):
+    """What a page has: its tags, its links, what it loads, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.said: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep a tag."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Keep a text."""
+        self.said.append(data)
+
+    @property
+    def links(self) -> set[str]:
+        """The targets of links."""
+        return {each["href"] or "" for tag, each in self.tags if tag == "a" and "href" in each}
+
+    @property
+    def text(self) -> str:
+        """The text, with single spaces."""
+        return " ".join(" ".join(self.said).split())
+
+
+def page(served: Served, path: str, status: int = 200) -> Seen:
+    """Return a page."""
+    found = served.ask(path)
+    assert found.status == status, (path, found.data.decode()[:3000])
+    return Seen(found.data.decode())
+
+
+@pytest.fixture(scope="module")
+def crawled(served: Served) -> dict[str, Seen]:
+    """Return every page that links lead to, by its address, from the overview on."""
+    found: dict[str, Seen] = {}
+    left = ["/ui"]
+    while left and len(found) < PAGES_MAX:
+        path = left.pop(0)
+        if path in found:
+            continue
+        found[path] = page(served, path)
+        targets = {urljoin(path, each) for each in found[path].links if not each.startswith("#")}
+        left += sorted(each for each in targets if each not in found)
+    return found
+
+
+def test_links_resolve(crawled: dict[str, Seen]) -> None:
+    """Links lead to every page, and each answers."""
+    assert len(crawled) == PAGES_MAX or len(crawled) > 100
+    names = {urlsplit(each).path.removeprefix("/ui").strip("/") for each in crawled}
+    assert names >= {each.path for each in PAGES}
+
+
+def test_nothing_is_from_elsewhere(crawled: dict[str, Seen], served: Served) -> None:
+    """A page loads and asks this server alone, and holds no script or style of its own."""
+    loaded = set()
+    for seen in crawled.values():
+        for tag, attributes in seen.tags:
+            assert not [name for name in attributes if name.startswith("on") or name == "style"]
+            assert tag != "style"
+            if tag in LOADS:
+                loaded.add(attributes[LOADS[tag]])
+    assert all(each is not None and each.startswith("/ui") for each in loaded)
+    for each in loaded:
+        path = urlsplit(each or "").path
+        assert served.ask(path).status in {200, 400}
+
+
+def test_names_stay_text(crawled: dict[str, Seen]) -> None:
+    """A name of the log is never a tag, and stands on pages as it is."""
+    for seen in crawled.values():
+        assert not [tag for tag, _ in seen.tags if tag in {"img", "b", "iframe"}]
+        assert sum(tag == "script" for tag, _ in seen.tags) == 1
+    every = " ".join(seen.text for seen in crawled.values())
+    for name in (HOSTILE, HOSTILE_PATH, "orders<b>&'\""):
+        assert name in every
+
+
+def test_headers(served: Served) -> None:
+    """A browser is told to run and load nothing else."""
+    found = urllib3.request("GET", f"{served.url}/ui")
+    policy = found.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert found.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", [each.path for each in PAGES])
+def test_each_position(path: str, lake: Lake, served: Served) -> None:
+    """Every page answers at every position, and says which one."""
+    subject = {
+        "txn": "txn=1",
+        "conflict": f"position={lake.lost[0]}",
+        **dict.fromkeys(
+            ("table", "history", "schema", "partitions", "files"), f"table={lake.flights}"
+        ),
+    }.get(path, "")
+    newest = lake.head.position
+    for at in range(newest + 1):
+        seen = page(served, f"/ui/{path}?{subject}&at={at}")
+        said = re.search(r"As of position ([\d,]+)", seen.text)
+        assert said is not None
+        assert int(said[1].replace(",", "")) == at
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/ui/none", 404),
+        ("/ui/txn?txn=999", 404),
+        ("/ui/table?table=999", 404),
+        ("/ui/conflict?txn=999", 404),
+        ("/ui/conflict?position=1", 404),
+        ("/ui/conflict", 400),
+        ("/ui/txn", 400),
+        ("/ui/txn?txn=x", 400),
+        ("/ui?at=999999", 409),
+        ("/ui?at=-1", 400),
+        ("/ui?at=1&at=2", 400),
+        ("/ui?what=1", 400),
+        ("/ui/diff?first=7&at=3", 200),
+        ("/ui/diff?first=999999", 400),
+        ("/ui/schema?table=1&first=7&at=3", 200),
+    ],
+)
+def test_errors_are_pages(served: Served, path: str, status: int) -> None:
+    """What cannot be shown is a page that says why."""
+    assert "LakeLedger" in page(served, path, status).text
+
+
+def test_three_clicks(lake: Lake, served: Served) -> None:
+    """From the overview a link leads to winner, file and what-if of each conflict."""
+    first, second, third = lake.lost
+    overview = page(served, "/ui")
+    targets = {each for each in overview.links if each.startswith("/ui/conflict?")}
+    assert targets == {f"/ui/conflict?position={each}" for each in lake.lost}
+    text = page(served, f"/ui/conflict?position={first}").text
+    assert "day=1/1.parquet" in text
+    assert "WriteSerializable would not have let it pass" in text
+    text = page(served, f"/ui/conflict?position={second}").text
+    assert "WriteSerializable would have let it pass" in text
+    assert HOSTILE_PATH in page(served, f"/ui/conflict?position={third}").text
+
+
+def test_a_txn_leads_to_its_conflict(lake: Lake, served: Served) -> None:
+    """The page of a txn that lost says so, and leads to the conflict."""
+    row = lake.reads.conflicts(lake.lost[0] - 1, 1)[0]
+    seen = page(served, f"/ui/txn?txn={row.txn}")
+    assert f"/ui/conflict?txn={row.txn}" in seen.links
+    assert "would not have" in page(served, f"/ui/conflict?txn={row.txn}").text
+    before = page(served, f"/ui/txn?txn={row.txn}&at={row.position - 1}")
+    assert "open" in before.text
+    assert not [each for each in before.links if "/ui/conflict?" in each]
+
+
+def test_the_past(lake: Lake, served: Served) -> None:
+    """A page of the past shows what was there then: tables, versions, open txns, watermark."""
+    reads = lake.reads
+    gone = reads.table(lake.gone)
+    assert gone is not None
+    assert "lake.gone" in page(served, f"/ui/tables?at={gone.dropped - 1}").text
+    assert "lake.gone" not in page(served, f"/ui/tables?at={gone.dropped}").text
+    assert "bigint" not in page(served, f"/ui/table?table={lake.flights}&at={lake.lost[0]}").text
+    assert "bigint" in page(served, f"/ui/table?table={lake.flights}").text
+    for at in range(1, lake.head.position):
+        event = reads.history(at - 1, 1)[0]
+        text = page(served, f"/ui/watermark?at={at}").text
+        assert f"The watermark is txn {event.watermark};" in text
+        files = {each.path for each in reads.files(lake.flights, position=at)}
+        if files:
+            shown = page(served, f"/ui/files?table={lake.flights}&at={at}").text
+            assert set(re.findall(r"day=\d/\d+\.parquet", shown)) == files
