@@ -29,6 +29,7 @@ from ledger.sdk.definitions import (
 )
 from ledger.sdk.given_files import are_rows, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
+from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
@@ -175,6 +176,7 @@ class LedgerTables(PartOfLedger):
         position = reads.position()
         row = known_row(reads, table)
         definition = changed(row.definition, change, **changes)
+        definition = mapped_as_written(reads, row, definition)
         place = read_at or (0 if isinstance(change, TableDefinition) else position)
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)

@@ -50,6 +50,13 @@ def mapped(before: TableDefinition, after: TableDefinition) -> TableDefinition:
     if not after.columns or not (is_mapped(after) or needs_names):
         return after
     known = {each.id: physical_name(each) for each in before.columns if each.id}
+    return with_mapping(before, after, known)
+
+
+def with_mapping(
+    before: TableDefinition, after: TableDefinition, known: Mapping[int, str]
+) -> TableDefinition:
+    """Return a definition whose columns have names in files; `known` has those so far by id."""
     columns = [with_physical_name(each, known) for each in after.columns]
     found = properties(after)
     if not is_mapped(after):
@@ -76,10 +83,15 @@ def with_physical_name(column: Column, known: Mapping[int, str]) -> Column:
     metadata: dict[str, Any] = dict(column_metadata(column))
     if PHYSICAL_NAME in metadata:
         return column
-    metadata[PHYSICAL_NAME] = known.get(column.id) or f"col-{uuid4()}"
+    metadata[PHYSICAL_NAME] = known.get(column.id) or new_name()
     metadata[COLUMN_ID] = column.id
     text = json.dumps(metadata, sort_keys=True, ensure_ascii=False)
     return column._replace(metadata=text)
+
+
+def new_name() -> str:
+    """Return a name in files that no column ever had."""
+    return f"col-{uuid4()}"
 
 
 def highest_id(definition: TableDefinition) -> int:

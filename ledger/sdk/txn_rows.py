@@ -161,6 +161,8 @@ class TxnRows(TxnTables):
     ) -> "RewrittenFiles":
         """Put the rows of small files, and of files with deleted rows, into larger files.
 
+        Files with other names of columns than new ones have are written anew too.
+
         No row changes, so the txn loses only to a commit that removed the same files. `where` may
         name partition columns only. Files that the txn itself wrote stay.
         """

@@ -28,6 +28,7 @@ from ledger.sdk.definitions import (
 from ledger.sdk.given import check_arrow
 from ledger.sdk.given_files import are_rows, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
+from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.parts import PartOfTxn
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt
@@ -101,6 +102,8 @@ class TxnTables(PartOfTxn):
         number = self._names.number(table)
         row = self._names.own(number) or known_row(self._view.reads(), number)
         definition = changed(row.definition, change, **changes)
+        if row.creator != self.id:
+            definition = mapped_as_written(self._view.reads(), row, definition)
         # A table that was changed since the txn opened is refused as a conflict.
         if row.changed <= self.opened or row.creator == self.id:
             self._data.check_alter(row.name, row.definition, definition)

@@ -33,6 +33,19 @@ class KeptLog(Fields):
     folder: str = ""
     is_on: bool = False
     is_stopped: bool = False
+    is_waiting: bool = False
+
+
+class SchemaEra(Fields):
+    """The versions of a table from `first` to `until` - 1, which had one layout of files.
+
+    `is_readable` says whether readers of the present definition read files of that time rightly.
+    """
+
+    first: int
+    until: int
+    definition: TableDefinition
+    is_readable: bool = True
 
 
 class KeptTable(Fields):
@@ -42,13 +55,14 @@ class KeptTable(Fields):
     domains: dict[str, str]
     widened: dict[int, list[dict[str, str]]]
     features: list[str]
+    eras: list[SchemaEra]
     created_at: int = 0
     version: int = -1
     definition: TableDefinition | None = None
     protocol: Protocol = DEFAULT_PROTOCOL
     reason: str = ""
     folder: str = ""
-    unreadable_before: int = 0
+    began: int = 0
     is_imported: bool = False
     log: KeptLog | None = None
 
@@ -94,6 +108,8 @@ def row_value(form: Fields) -> bytes:
 
 def plain(form: Any) -> Any:
     """Return a form as JSON has it."""
+    if isinstance(form, list):
+        return [plain(each) for each in form]
     if isinstance(form, Fields):
         return {name: plain(getattr(form, name)) for name in form.__struct_fields__}
     return form

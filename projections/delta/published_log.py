@@ -70,6 +70,7 @@ class PublishedLog:
         self._folder = ""
         self.is_on = False
         self.is_stopped = False
+        self._is_waiting = False
 
     def kept(self) -> KeptLog:
         """Return the form in which it is kept."""
@@ -82,6 +83,7 @@ class PublishedLog:
             folder=self._folder,
             is_on=self.is_on,
             is_stopped=self.is_stopped,
+            is_waiting=self._is_waiting,
         )
 
     @classmethod
@@ -92,6 +94,7 @@ class PublishedLog:
         log._first, log._folder = kept.first, kept.folder
         log._protocol, log._metadata = kept.protocol, kept.metadata
         log.is_on, log.is_stopped = kept.is_on, kept.is_stopped
+        log._is_waiting = kept.is_waiting
         return log
 
     def next(
@@ -103,6 +106,9 @@ class PublishedLog:
         folder begins a log there.
         """
         is_on, was_on = is_published(version.definition), self.is_on
+        if self.is_stopped and self._is_waiting and is_on and self._is_readable(version):
+            # It never began, so a log that begins here has no gap.
+            self.is_stopped, was_on = False, False
         is_moved = is_on and self._state.folder != self._folder
         self.is_on, self._folder = is_on, self._state.folder
         if not is_on and not was_on:
@@ -121,7 +127,16 @@ class PublishedLog:
             except UnpublishableError as error:
                 reason = str(error)
         self.is_stopped = True
+        self._is_waiting = not was_on
         return StoppedTable(version.table, name, self._number(version), reason)
+
+    def _is_readable(self, version: CommittedVersion) -> bool:
+        """Return whether a table is written anew, so that a log may begin."""
+        has_removes = version.files is not None and bool(version.files.removes)
+        state = self._state
+        return has_removes and not (
+            reason_against(version.definition) or state.reason or state.reason_against_files()
+        )
 
     @property
     def newest(self) -> int:

@@ -204,6 +204,12 @@ def is_wider(old: Any, new: Any) -> bool:
     return False
 
 
+def layout_of(definition: TableDefinition) -> Any:
+    """Return what the files of a table depend on: names, types, and partition columns."""
+    kinds = {each.id: delta_type(each) for each in definition.columns}
+    return physical_names(definition), kinds, partition_names(definition)
+
+
 def keeps_files_readable(before: TableDefinition, after: TableDefinition) -> bool:
     """Return whether files that were written under `before` are read rightly under `after`.
 

@@ -16,12 +16,13 @@ from projections.delta.file_actions import (
     added_fields,
     removed_fields,
 )
-from projections.delta.kept_forms import KeptTable
+from projections.delta.kept_forms import KeptTable, SchemaEra
 from projections.delta.metadata_action import FOLDER
 from projections.delta.schema_json import (
     TYPE_CHANGES,
     UnpublishableError,
     keeps_files_readable,
+    layout_of,
     partition_names,
     type_changes,
 )
@@ -75,7 +76,8 @@ class PublishedState:
         self.features: set[str] = set()
         self.reason = ""
         self.folder = ""
-        self._unreadable_before = 0
+        self._began = 0
+        self.eras: list[SchemaEra] = []
         self._is_imported = False
 
     def kept(self) -> KeptTable:
@@ -90,8 +92,9 @@ class PublishedState:
             widened=self.widened,
             features=sorted(self.features),
             reason=self.reason,
+            began=self._began,
             folder=self.folder,
-            unreadable_before=self._unreadable_before,
+            eras=self.eras,
             is_imported=self._is_imported,
         )
 
@@ -103,8 +106,8 @@ class PublishedState:
         state.definition, state.protocol = kept.definition, kept.protocol
         state.apps, state.domains, state.widened = kept.apps, kept.domains, kept.widened
         state.features = set(kept.features)
-        state.reason, state.folder = kept.reason, kept.folder
-        state._unreadable_before, state._is_imported = kept.unreadable_before, kept.is_imported
+        state.reason, state.folder, state._began = kept.reason, kept.folder, kept.began
+        state.eras, state._is_imported = kept.eras, kept.is_imported
         return state
 
     def take(self, version: CommittedVersion) -> list[Action]:
@@ -125,14 +128,24 @@ class PublishedState:
 
     def reason_against_files(self) -> str:
         """Return why readers would not find the values of some live files, "" if they would."""
-        changed = self._unreadable_before
-        if not changed or all(each.version >= changed for each in self.live.values()):
-            self._unreadable_before = 0
+        unreadable = [each for each in self.eras if not each.is_readable]
+        if not unreadable:
             return ""
-        return (
-            f"version {changed} changed columns or partition columns so that Delta's readers would "
-            "not find the values of older files; write the table anew"
-        )
+        used = {self._era_of(each) for each in self.live.values()}
+        for era in reversed(unreadable):
+            if era.first in used:
+                return (
+                    f"version {era.until} changed columns or partition columns so that Delta's "
+                    "readers would not find the values of older files; write the table anew, as "
+                    "OPTIMIZE does"
+                )
+        self.eras = [each for each in self.eras if each.is_readable]
+        return ""
+
+    def _era_of(self, file: LiveFile) -> int:
+        """Return the first version of the era in which a file was added, -1 for the present one."""
+        firsts = [each.first for each in self.eras if each.first <= file.version < each.until]
+        return firsts[0] if firsts else -1
 
     def _define(self, version: CommittedVersion) -> None:
         before, after = self.definition, version.definition
@@ -141,6 +154,8 @@ class PublishedState:
             self.folder = folder_of(after)
         if version.protocol is not None:
             self.protocol = version.protocol
+        if before is None:
+            self._began = version.version
         if before is None or before is after:
             return
         for number, change in type_changes(before, after).items():
@@ -148,8 +163,11 @@ class PublishedState:
             self.features.add("typeWidening")
         if any(TYPE_CHANGES in column_metadata(each) for each in after.columns):
             self.features.add("typeWidening")
-        if not keeps_files_readable(before, after):
-            self._unreadable_before = version.version
+        if layout_of(before) != layout_of(after):
+            self.eras.append(SchemaEra(self._began, version.version, before))
+            self._began = version.version
+            for era in self.eras:
+                era.is_readable = keeps_files_readable(era.definition, after)
 
     def _progress(self, version: CommittedVersion) -> Iterator[Action]:
         for app, number in version.apps:

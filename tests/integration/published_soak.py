@@ -84,7 +84,7 @@ class PublishedSoak:
         roles = {
             "sequencer": (),
             "follower": ("--store", str(self.store), "--no-http"),
-            "publisher": (),
+            "publisher": ("--store", str(folder / "state"), "--no-http"),
         }
         self.roles = {
             kind: Recorded(kind, ("serve", kind, *options, *own), said=folder / f"{kind}.log")

@@ -1,6 +1,6 @@
 """OPTIMIZE: the rows of many small files in few larger ones. No row changes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +19,10 @@ FULL: Final = 0.75
 """A file of this part of the wanted size stays as it is."""
 
 
+FileKey = tuple[str, str]
+"""The path of a file and the id of its deletion vector."""
+
+
 class RewrittenFiles(NamedTuple):
     """How many files were replaced, and by how many."""
 
@@ -31,13 +35,15 @@ def optimize(
 ) -> RewrittenFiles:
     """Put the rows of small files, and of files with deleted rows, into files of the wanted size.
 
+    A file with other names of columns than a new one would have is written anew in any case.
     `where` may name partition columns only. Files that the txn itself wrote stay.
     """
     table.check_listed()
     removes: list[FileRow] = []
     adds: list[AddFile] = []
     with table.kept(adds):
-        several = list(groups(chosen(table, where), target_bytes))
+        files = chosen(table, where)
+        several = list(groups(files, written_anew(table, files), target_bytes))
         todo = table.shown([each for group in several for each in group])
         for group in several:
             adds += table.write(batches(table, todo, len(group)), target_bytes)
@@ -58,32 +64,64 @@ def chosen(table: StatementTable, where: Any) -> Sequence[FileRow]:
         )
     noted = table.hand.writes.noted(table.number)
     own = {(each.path, each.vector) for each in noted.added} if noted is not None else set()
-    found = [each for each in table.read(where) if (each.path, each.vector) not in own]
+    found = [each for each in table.read(where) if key_of(each) not in own]
     with table.judge() as judge:
         whole = wholly_fulfilled(table, judge, condition, found)
     return [each for each in found if whole is not None and whole[tuple(each.partition)]]
 
 
-def groups(files: Sequence[FileRow], target_bytes: int) -> Iterator[list[FileRow]]:
-    """Yield files of one partition that become one file together."""
+def groups(
+    files: Sequence[FileRow], anew: Container[FileKey], target_bytes: int
+) -> Iterator[list[FileRow]]:
+    """Yield files of one partition that become one file together; those to write `anew` do."""
     by_partition: dict[tuple[str | None, ...], list[FileRow]] = {}
     for each in files:
-        if each.vector or each.size < target_bytes * FULL:
+        if key_of(each) in anew or each.size < target_bytes * FULL:
             by_partition.setdefault(tuple(each.partition), []).append(each)
     for inside in by_partition.values():
         group: list[FileRow] = []
         for each in sorted(inside, key=lambda file: (file.size, file.path)):
             if group and sum(file.size for file in group) + each.size > target_bytes:
-                yield from worth(group)
+                yield from worth(group, anew)
                 group = []
             group.append(each)
-        yield from worth(group)
+        yield from worth(group, anew)
 
 
-def worth(group: list[FileRow]) -> Iterator[list[FileRow]]:
-    """Yield a group unless it is a single file without deleted rows."""
-    if len(group) > 1 or any(each.vector for each in group):
+def worth(group: list[FileRow], anew: Container[FileKey]) -> Iterator[list[FileRow]]:
+    """Yield a group unless it is a single file that may stay."""
+    if len(group) > 1 or any(key_of(each) in anew for each in group):
         yield group
+
+
+def key_of(file: FileRow) -> FileKey:
+    """Return what names a live file."""
+    return file.path, file.vector
+
+
+def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey]:
+    """Return the files to write anew whatever their size: for deleted rows, or names of columns."""
+    known: dict[int, bool] = {}
+    found = set()
+    for each in files:
+        if each.added not in known:
+            known[each.added] = has_names_of(table.written(each), table.schema)
+        if each.vector or not known[each.added]:
+            found.add(key_of(each))
+    return found
+
+
+def has_names_of(then: TableSchema, now: TableSchema) -> bool:
+    """Return whether files of a schema have the columns of another under its names."""
+    if then is now:
+        return True
+    names = {each.id: each.physical for each in then.columns}
+    taken = {each.physical.lower(): each.id for each in then.columns}
+    return all(
+        names.get(each.id, each.physical) == each.physical
+        and taken.get(each.physical.lower(), each.id) == each.id
+        for each in now.columns
+    )
 
 
 def batches(table: StatementTable, files: Iterator[FileRow], count: int) -> Iterator[Any]:

@@ -1,0 +1,106 @@
+"""Tables that are published late: their columns were renamed or dropped before."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger.client import Ledger
+from ledger.sdk.column_mapping import is_mapped, physical_name
+from ledger.testing import InMemoryLedger
+from projections.delta.log_folder import version_file
+from tests.tables.published_lake import PUBLISHED, PublishedLake
+from tests.tables.test_published_readers import rename
+
+COLUMNS = [("id", "bigint"), ("day", "int"), ("text", "string")]
+
+
+@pytest.fixture
+def lake(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> PublishedLake:
+    """Return a ledger with a table of two rows that is not published."""
+    made = PublishedLake(memory, ledger, tmp_path)
+    ledger.create_table("t", COLUMNS, location=tmp_path / "t", partition_columns=["day"])
+    ledger.append("t", [{"id": 1, "day": 1, "text": "a"}, {"id": 2, "day": None, "text": "b"}])
+    return made
+
+
+def switch_on(lake: PublishedLake) -> None:
+    """Publish the table from now on, and append a row."""
+    lake.ledger.alter_table("t", properties=PUBLISHED)
+    lake.note()
+    columns = [each.name for each in lake.ledger.table("t").definition.columns]
+    lake.ledger.append("t", [dict.fromkeys(columns)])
+    lake.note()
+
+
+def check(lake: PublishedLake) -> None:
+    """Compare each published version with what readers show."""
+    lake.publish()
+    assert lake.publisher.stopped == {}
+    assert lake.check(("deltalake", "duckdb")) > 0
+
+
+def test_renamed_before(lake: PublishedLake) -> None:
+    """The first published version maps columns to the names in files, the partition's too."""
+    rename(lake, id="number", day="dag")
+    switch_on(lake)
+    names = {each.name: physical_name(each) for each in lake.ledger.table("t").definition.columns}
+    assert names == {"number": "id", "dag": "day", "text": "text"}
+    check(lake)
+
+
+def test_dropped_and_added_again_before(lake: PublishedLake) -> None:
+    """A column that has the name of a dropped one shows nothing of its values."""
+    lake.ledger.alter_table("t", columns=[COLUMNS[0], COLUMNS[1]])
+    lake.ledger.alter_table("t", columns=[COLUMNS[0], COLUMNS[1], ("text", "string")])
+    switch_on(lake)
+    check(lake)
+
+
+def test_renamed_there_and_back(lake: PublishedLake) -> None:
+    """Columns that have their first names again need no mapping."""
+    rename(lake, id="number")
+    rename(lake, number="id")
+    switch_on(lake)
+    assert not is_mapped(lake.ledger.table("t").definition)
+    check(lake)
+
+
+def test_in_a_transaction(lake: PublishedLake) -> None:
+    """A txn that switches publication on maps the columns too."""
+    rename(lake, id="number")
+    with lake.ledger.transaction() as txn:
+        txn.alter_table("t", properties=PUBLISHED)
+    lake.note()
+    check(lake)
+
+
+def test_files_with_both_names(lake: PublishedLake) -> None:
+    """Files with other names stop the table by name; OPTIMIZE lets its log begin."""
+    rename(lake, id="number")
+    lake.ledger.append("t", [{"number": 3, "day": 1, "text": "c"}])
+    switch_on(lake)
+    lake.publish()
+    (stopped,) = lake.publisher.stopped.values()
+    assert "OPTIMIZE" in stopped.reason
+    lake.shown.clear()
+    with lake.ledger.transaction() as txn:
+        assert txn.optimize("t").removed >= 2
+    lake.note()
+    lake.ledger.append("t", [{"number": 5, "day": 1, "text": "c"}])
+    lake.note()
+    check(lake)
+    version = lake.ledger.table("t").version
+    log = lake.folder / "t" / "_delta_log"
+    assert not (log / version_file(version - 2)).exists()
+
+
+def test_optimized_before(lake: PublishedLake) -> None:
+    """OPTIMIZE writes large files with other names anew, so that none is left."""
+    rename(lake, id="number")
+    with lake.ledger.transaction() as txn:
+        assert txn.optimize("t", target_bytes=1).removed == 2
+    with lake.ledger.transaction() as txn:
+        assert txn.optimize("t", target_bytes=1).removed == 0
+    switch_on(lake)
+    assert not is_mapped(lake.ledger.table("t").definition)
+    check(lake)
