@@ -25,6 +25,7 @@ from spark_sink.demo.log_checks import check_bytes, check_log
 from spark_sink.demo.manifest import read_manifests, with_step
 from spark_sink.demo.metastore import TablePlace
 from spark_sink.demo.report import Report
+from spark_sink.demo.spark_sql import show_spark_sql
 from spark_sink.demo.stage import Home, Stage, set_up
 from spark_sink.demo.two_metastores import show_two_metastores
 from spark_sink.demo.visibility import TimedCommit, Watches
@@ -84,6 +85,8 @@ def play_on(
     answers.check_spark_now("Spark under a new snapshot, unchanged")
     report.step("Isolation: statements side by side on a table whose files the ledger lists")
     conflicts = show_isolation(stage, report)
+    report.step("Spark SQL: two jobs race, one commit over two tables, a stream is killed")
+    conflicts += show_spark_sql(stage, report)
     report.step("Two metastores: the steps of Hive's page, M1 writes and M2 reads it from the log")
     address = stage.up.address
     place = TablePlace(address.bootstrap, address.ledger, str(address.store), "one version")
