@@ -7,6 +7,7 @@ from ledger.core.commands import Footprint, TableWrite
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
 from projections.store.memory import MemoryStore
+from projections.web.pages.menu import PAGES
 from tests.core.parts import equals, footprint, partition, table_of
 from tests.projections.followed import Followed
 
@@ -63,6 +64,19 @@ class Lake(Followed):
         self.lost: list[int] = []
         self.play()
         self.follow()
+
+    def addresses(self) -> list[str]:
+        """Return the address of each page, about what it has most of."""
+        flights, first = f"table={self.flights}", f"position={self.lost[0]}"
+        subjects = {"txn": "txn=4", "conflict": first, "diff": "first=1"}
+        of_table = ("table", "history", "schema", "partitions", "files")
+        subjects |= dict.fromkeys(of_table, flights)
+        return [
+            f"/ui/{each.path}?{subjects[each.path]}"
+            if each.path in subjects
+            else f"/ui/{each.path}".rstrip("/")
+            for each in PAGES
+        ]
 
     def lose(self, txn: int, *writes: TableWrite, level: str = "") -> None:
         """Commit what loses a conflict."""
