@@ -21,6 +21,7 @@ from ledger.sdk.transaction import Transaction
 from spark_sink.demo.answers import differences
 from spark_sink.demo.flights import NOTHING, Day, Totals, read_days, rows_of, totals_of
 from spark_sink.demo.listed_table import delete, month_totals, update
+from spark_sink.demo.other_readers import check_other_readers
 from spark_sink.demo.report import Report
 from spark_sink.demo.spark_job import spark_totals
 from spark_sink.demo.stage import CATCH_UP_MS, Stage
@@ -46,7 +47,17 @@ def show_isolation(stage: Stage, report: Report) -> int:
     acts.check_sums("pyarrow, in the files of the follower's store,", month_totals(table, files))
     found = spark_sums(stage, table)
     acts.check_sums("Spark, in the files of its own store,", found)
+    row = one_row(stage, table)
+    check_other_readers(report, row, row.version, acts.wanted)
     return acts.conflicts
+
+
+def one_row(stage: Stage, table: TableRow) -> TableRow:
+    """Return a table as it is now."""
+    stage.catch_up()
+    row = stage.reads.table(table.table)
+    assert row is not None, "the table is there"
+    return row
 
 
 def spark_sums(stage: Stage, table: TableRow) -> dict[int, Totals]:

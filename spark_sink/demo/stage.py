@@ -1,7 +1,7 @@
 """The stage: all processes of the demo, brought up in a home of its own and taken down again.
 
-A ledger with its broker, two sequencers, a follower and the Spark feeder as child processes; a
-batch session of Spark and one connection to the ledger in this one.
+A ledger with its broker, two sequencers, a follower, the publisher of Delta logs and the Spark
+feeder as child processes; a batch session of Spark and one connection to the ledger in this one.
 """
 
 import json
@@ -134,7 +134,11 @@ def set_up(home: Home, report: Report) -> Iterator[Stage]:
     """Bring everything up, and down again on leaving; raises what `running` of `up` raises."""
     prepare_environment(home)
     settings = UpSettings(
-        ledger=LEDGER, home=home.root / "ledger", with_spark=True, lease_s=LEASE_S
+        ledger=LEDGER,
+        home=home.root / "ledger",
+        with_publisher=True,
+        with_spark=True,
+        lease_s=LEASE_S,
     )
     with ExitStack() as held:
         pool = held.enter_context(ThreadPoolExecutor(1))

@@ -42,7 +42,7 @@ def play(home: Home, report: Report) -> None:
     totals = totals_by_day(flights)
     write_days(flights, home.flights)
     report.say(f"{flights.num_rows:,} flights of {len(totals)} days, from the package {PACKAGE}")
-    report.step("The ledger: Kafka, two sequencers, a follower, Spark Structured Streaming")
+    report.step("The ledger: Kafka, two sequencers, a follower, a publisher, Structured Streaming")
     with Fleet((*PRODUCERS, STANDS_BY)) as fleet, set_up(home, report) as stage:
         report.say(", ".join(f"{name} {pid}" for name, pid in stage.up.roles().items()))
         table = stage.ledger.create_table(

@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 
 from ledger.client import Ledger
 from ledger.reads.port import FileRow, TableRow
+from ledger.sdk.column_mapping import PUBLISH
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.flights import NOTHING, Totals, columns, totals_of
@@ -35,12 +36,13 @@ class TwoTables(NamedTuple):
 
 
 def create_tables(ledger: Ledger, warehouse: Path, schema: pa.Schema) -> TwoTables:
-    """Create both tables, without rows."""
+    """Create both tables, without rows; the flights are published as Delta."""
     flights = ledger.create_table(
         FLIGHTS,
         columns(schema),
         partition_columns=[PARTITION],
         location=str(warehouse / FLIGHTS),
+        properties={PUBLISH: "delta"},
     )
     measured = [(name, "BIGINT") for name in Totals._fields]
     sums = ledger.create_table(SUMS, measured, location=str(warehouse / SUMS))

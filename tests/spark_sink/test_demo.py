@@ -6,6 +6,7 @@ import subprocess
 import sys
 from itertools import chain
 from pathlib import Path
+from threading import Event as Signal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,8 @@ import pytest
 from rich.console import Console
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.testing import InMemoryLedger
+from projections.delta.publisher import DeltaPublisher
 from spark_sink.demo.answers import differences
 from spark_sink.demo.audit import Audit, is_dense, read_audit
 from spark_sink.demo.delta_folders import (
@@ -36,6 +39,7 @@ from spark_sink.demo.flights import (
     write_days,
 )
 from spark_sink.demo.manifest import DatasetManifest, ManifestEntry, read_manifests, with_step
+from spark_sink.demo.other_readers import READERS, by_month
 from spark_sink.demo.producer import Job
 from spark_sink.demo.report import CheckFailedError, Report, wait_until
 from spark_sink.demo.visibility import SeenPosition, TimedCommit, delays_ms, percentiles
@@ -292,6 +296,28 @@ def test_wait_that_takes_too_long_says_for_what() -> None:
     """A wait ends the demo like a check."""
     with pytest.raises(CheckFailedError, match="not within 0 s: the moon is full"):
         wait_until(lambda: False, "the moon is full", timeout_s=0)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_other_readers(tmp_path: Path, reader: str) -> None:
+    """Another reader finds the sums of each month at a version, in the folder alone."""
+    package, read = READERS[reader]
+    pytest.importorskip(package)
+    with InMemoryLedger() as memory:
+        ledger = memory.connect()
+        ledger.create_table(
+            "flights",
+            [(name, "bigint") for name in FLIGHTS.column_names],
+            partition_columns=["month"],
+            location=tmp_path / "t",
+            properties={"lakeledger.publish": "delta"},
+        )
+        ledger.append("flights", FLIGHTS)
+        ledger.append("flights", FLIGHTS.slice(3))
+        publisher, stop = DeltaPublisher(memory.log), Signal()
+        publisher.run(stop, stop.set)
+    assert by_month(read(str(tmp_path / "t"), 1)) == totals_by_month(TOTALS, TOTALS)
+    assert by_month(read(str(tmp_path / "t"), 2))[2] == Totals(2, 1_600, 0)
 
 
 @pytest.mark.slow
