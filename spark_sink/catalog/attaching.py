@@ -20,11 +20,13 @@ from pyspark.sql import SparkSession
 
 from ledger.client import Ledger
 from ledger.errors import SettingsError
+from ledger.machine.kafka.java import find_java
 from ledger.sdk.transaction import Transaction
 from spark_sink.catalog.compiled import CATALOG_CLASS, compiled
 from spark_sink.catalog.questions import CATALOGS
 from spark_sink.catalog.state import CatalogState, Refusal
 from spark_sink.catalog.transactions import joining, run
+from spark_sink.session import prepare_environment, started
 
 CATALOG: Final = "ledger"
 PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -33,9 +35,12 @@ LOCAL: Final = "local"
 Result = TypeVar("Result")
 
 
-def attach(spark: SparkSession, ledger: Ledger | None = None, name: str = CATALOG) -> "Lake":
+def attach(
+    spark: SparkSession | None = None, ledger: Ledger | None = None, name: str = CATALOG
+) -> "Lake":
     """Make a ledger a catalog of a Spark session, under a name.
 
+    Without a `spark` it is the session of this process, or a new one on this machine.
     Without a `ledger` the one of this host is connected. All sessions of the Spark application have
     the catalog then, also those by `newSession`; after `spark.stop()` a new one needs `attach`
     again. Raises SettingsError if the catalog does not fit the installed PySpark, or the session
@@ -43,6 +48,7 @@ def attach(spark: SparkSession, ledger: Ledger | None = None, name: str = CATALO
     """
     if not PLAIN_NAME.fullmatch(name):
         raise ValueError(f"the name of a catalog must be letters, digits and _, got {name!r}")
+    spark = spark or own_session()
     context = context_of(spark)
     gateway: Any = context._gateway  # noqa: SLF001 - PySpark has no public way to the JVM
     load(context)
@@ -53,6 +59,15 @@ def attach(spark: SparkSession, ledger: Ledger | None = None, name: str = CATALO
     gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
     name_class(spark, gateway.jvm, f"spark.sql.catalog.{name}")
     return Lake(spark, state)
+
+
+def own_session() -> SparkSession:
+    """Return the session of this process, or a new one, which gets the Java that is installed."""
+    found = SparkSession.getActiveSession()
+    if found is None:
+        prepare_environment(find_java())
+        found = started(SparkSession.builder)
+    return found
 
 
 def name_class(spark: SparkSession, jvm: Any, setting: str) -> None:
