@@ -52,7 +52,7 @@ def files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     paths = [hadoop_path(storage, each) for each in kept]
     if txn is not None:
         txn.note(table, dict(zip(paths, kept, strict=True)))
-    return in_groups(kept, paths, found, storage)
+    return in_groups(kept, paths, found.schema, found.written, storage)
 
 
 def found_files(
@@ -159,17 +159,27 @@ def may_matter(file: FileRow, found: ReadFiles) -> bool:
 
 
 def in_groups(
-    kept: Sequence[FileRow], paths: Sequence[str], found: ReadFiles, storage: Storage
+    kept: Sequence[FileRow],
+    paths: Sequence[str],
+    schema: TableSchema,
+    written_of: Callable[[FileRow], TableSchema],
+    storage: Storage,
+    *,
+    beside: Sequence[tuple[str | None, ...]] = (),
 ) -> Mapping[str, Any]:
-    """Return files as an answer: those with the same names for the columns make a group."""
+    """Return files as an answer: those with the same names for the columns make a group.
+
+    `beside` has for each file further constants of its rows.
+    """
     values: dict[tuple[str | None, ...], int] = {}
     groups: dict[tuple[str | None, ...], int] = {}
     value_of, group_of, sizes = [], [], []
-    for each in kept:
-        written = found.written(each)
-        check_plain(each, found.schema, written)
-        value_of.append(values.setdefault(tuple(each.partition), len(values)))
-        group_of.append(groups.setdefault(names_in(found.schema, written), len(groups)))
+    for place, each in enumerate(kept):
+        written = written_of(each)
+        check_plain(each, schema, written)
+        constants = (*each.partition, *(beside[place] if beside else ()))
+        value_of.append(values.setdefault(constants, len(values)))
+        group_of.append(groups.setdefault(names_in(schema, written), len(groups)))
         sizes.append(each.size or storage.size(each.path))
     return {
         "paths": paths,

@@ -19,6 +19,11 @@ once.
 | begin | | the key of a new txn, or of the joined one |
 | commit, abort, close | | nothing; a joined txn goes on |
 | files | `id`, `position`, `where`, `zone` | files, see below |
+| changed | `id`, `position`, `options` | files with `unit_of` and `removed_of` |
+| stream_begin | `id`, `position`, `changes`, `options` | an offset |
+| stream_newest | the same | a version |
+| stream_latest | the same, `start`, `until` | an offset |
+| stream_batch | the same, `start`, `end` | files, or those of changes |
 | can_delete, can_overwrite | `id`, `position`, `where` | truth |
 | delete | `id`, `position`, `where` | nothing |
 | stage | `id`, `position`, `mode`, `execution` | `write`, `folder`, `below`, `writer`, `stored` |
@@ -34,6 +39,11 @@ Rows are {name, columns, rows}; each value is a text that is cast to its column,
 Files are {paths, sizes, values, value_of, groups, group_of}. `values` lists the partitions,
 `value_of` has for each file its place there. `groups` lists the names that the data columns of the
 table have in files, null for a column that files of the group lack; `group_of` is as `value_of`.
+
+The changes of a table are a table with `constants`: columns whose values follow those of the
+partition columns in `values`. `unit_of` has for each file the rewrite that it is a part of, -1 for
+a file whose rows are all changed; `removed_of` says on which side of the rewrite it is. The
+names of `options` are in small letters, and their times in microseconds.
 
 `where` of files is SQL in the time zone `zone`. Elsewhere it is a list of trees: {column: [names]},
 {type, value} or {op, args}. `stage` says where files go: `folder` is the table's location, `below`
@@ -63,8 +73,9 @@ from ledger.errors import (
     TableExistsError,
     UnknownTableError,
 )
-from spark_sink.catalog import alter, files, names, procedures, tables, txns, writing
+from spark_sink.catalog import alter, changes, files, names, procedures, tables, txns, writing
 from spark_sink.catalog.state import CatalogState, Question, Refusal
+from spark_sink.streams import sources
 
 Answer = Callable[[CatalogState, Question], Any]
 
@@ -74,6 +85,8 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     **alter.ANSWERS,
     **txns.ANSWERS,
     **files.ANSWERS,
+    **changes.ANSWERS,
+    **sources.ANSWERS,
     **writing.ANSWERS,
     **procedures.ANSWERS,
 }

@@ -16,12 +16,14 @@ from ledger.sdk.transaction import Transaction
 from ledger.tables.scan_planning import position_at, state_of
 from ledger.tables.schema import TableSchema
 from spark_sink.catalog import metadata_tables
+from spark_sink.catalog.changes import changes_named
 from spark_sink.catalog.state import CatalogState, Question, Refusal, StatementsTxn, unsupported
 
 # What Spark keeps for a column as metadata, and what the ledger keeps of it.
 COMMENT: Final = "comment"
 DEFAULT: Final = "CURRENT_DEFAULT"
 KEPT: Final = (COMMENT, DEFAULT)
+CHANGES: Final = "changes"
 LAYOUT: Final = "layout"
 LOCATION: Final = "location"
 PROVIDER: Final = "provider"
@@ -40,10 +42,26 @@ def table(state: CatalogState, asked: Question) -> Mapping[str, Any]:
             return pinned(state, name, asked)
         return current(state, name) if txn is None else in_txn(name, txn)
     except UnknownTableError:
-        found = metadata_tables.rows_about(state, name)
+        found = changes_about(state, asked) or metadata_tables.rows_about(state, name)
         if found is None:
             raise Refusal("NoSuchTable", name) from None
         return found
+
+
+def changes_about(state: CatalogState, asked: Question) -> Mapping[str, Any] | None:
+    """Return the changes of a table by their name, None if the name means none."""
+    owner, _, last = str(asked["table"]).rpartition(".")
+    if not owner or last.lower() != CHANGES:
+        return None
+    reads, txn = state.ledger.reads(), state.find(asked)
+    try:
+        if txn is None:
+            return changes_named(current(state, owner), asked)
+        row, opened = named(reads, state, owner), txn.txn.opened
+    except UnknownTableError:
+        return None
+    definition = state_of(reads, row, opened).definition
+    return changes_named(said(row, definition, opened, seen=f"@{opened}"), asked)
 
 
 def current(state: CatalogState, name: str) -> Mapping[str, Any]:

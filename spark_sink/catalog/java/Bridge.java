@@ -147,7 +147,9 @@ public class Bridge
 
     private Table loaded(ObjectNode asked) {
         JsonNode found = ask("table", asked);
-        return found.has("rows") ? (Table) new LedgerRows(found) : (Table) new LedgerTable(this, found);
+        if (found.has("rows")) return new LedgerRows(found);
+        if (found.has("constants")) return new LedgerChanges(this, found);
+        return new LedgerTable(this, found);
     }
 
     public boolean tableExists(Identifier table) {

@@ -15,10 +15,12 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
 
 /**
  * A scan by Spark's vectorised Parquet reader.
@@ -27,16 +29,24 @@ import org.apache.spark.sql.types.StructType;
  * group gets a reader of its own, with those names, and no filter by name.
  */
 class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
-    final LedgerTable table;
+    final FileRelation table;
     /** The files that a row-level operation read; null before it was planned. */
     List planned;
+    /** The columns that Spark named, in its order. */
+    final StructType inOrder;
     private final RowOperation operation;
     private ParquetScan inner;
     private PlannedFiles files;
 
-    LedgerScan(LedgerTable table, ParquetScan inner, PlannedFiles files, RowOperation operation) {
+    LedgerScan(
+        FileRelation table,
+        ParquetScan inner,
+        StructType inOrder,
+        PlannedFiles files,
+        RowOperation operation) {
         this.table = table;
         this.inner = inner;
+        this.inOrder = inOrder;
         this.files = files;
         this.operation = operation;
     }
@@ -51,6 +61,10 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
 
     public Batch toBatch() {
         return this;
+    }
+
+    public MicroBatchStream toMicroBatchStream(String checkpoint) {
+        return new LedgerStream(this, inner.options(), inner.hadoopConf(), checkpoint);
     }
 
     public Statistics estimateStatistics() {
@@ -69,19 +83,35 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
             InputPartition[] found = over(files, group).planInputPartitions();
             for (int i = 0; i < found.length; i++) all.add(new GroupPartition(group, found[i]));
         }
+        all.addAll(Rewrites.parts(files, inner.partitionFilters(), inner.dataFilters()));
         return (InputPartition[]) all.toArray(new InputPartition[0]);
     }
 
     public PartitionReaderFactory createReaderFactory() {
-        return readers(files);
+        return readers(files, readSchema());
     }
 
-    PartitionReaderFactory readers(PlannedFiles files) {
+    /** The readers of some files, with columns in the order in which Spark asks for them. */
+    PartitionReaderFactory readers(PlannedFiles files, StructType asked) {
         PartitionReaderFactory[] all = new PartitionReaderFactory[files.groups()];
+        boolean compares = !files.rewritten().isEmpty();
+        PartitionReaderFactory[] rewrites = new PartitionReaderFactory[compares ? all.length : 0];
         for (int group = 0; group < all.length; group++) {
             all[group] = over(files, group).createReaderFactory();
+            if (compares) rewrites[group] = whole(files, group).createReaderFactory();
         }
-        return new GroupReaders(all);
+        int compared = table.data.length() + table.partitionColumns.length;
+        return new ScanReaders(all, readSchema(), asked, rewrites, table.whole(), compared);
+    }
+
+    /** The scan of whole rows of a group, without any filter. */
+    private ParquetScan whole(PlannedFiles files, int group) {
+        StructType data = renamed(table.data, files.names(group));
+        Seq none = Questions.seq(new ArrayList());
+        return new ParquetScan(
+            inner.sparkSession(), new Configuration(inner.hadoopConf()), files, data, data,
+            table.constants, new Filter[0], inner.options(), inner.pushedAggregate(), none, none,
+            inner.pushedVariantExtractions());
     }
 
     /** The scan of one group of files, with the names that its columns have there. */
@@ -116,7 +146,9 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
     }
 
     public NamedReference[] filterAttributes() {
-        if (operation != null) return new NamedReference[] {Questions.column(LedgerTable.FILE)};
+        if (operation != null) return new NamedReference[] {Questions.column(FileRelation.FILE)};
+        // A rewrite is read whole.
+        if (table instanceof LedgerChanges) return new NamedReference[0];
         List read = Arrays.asList(inner.readSchema().fieldNames());
         List found = new ArrayList();
         for (int i = 0; i < table.partitionColumns.length; i++) {

@@ -1,5 +1,6 @@
 package lakeledger;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
@@ -13,15 +14,17 @@ import scala.collection.immutable.Seq;
 
 /** Builds scans with Spark's own builder for Parquet, over the files that Python names. */
 class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownCatalystFilters {
-    private final LedgerTable table;
+    private final FileRelation table;
     private final CaseInsensitiveStringMap options;
     private final RowOperation operation;
     private final PlannedFiles files;
     private ParquetScanBuilder inner;
+    /** The columns of a stream: Spark takes them by their places, in the order of the table. */
+    private StructType inOrder;
 
     /** `operation` is the UPDATE, DELETE or MERGE that rewrites the files, null for a query. */
     LedgerScanBuilder(
-        LedgerTable table, CaseInsensitiveStringMap options, RowOperation operation) {
+        FileRelation table, CaseInsensitiveStringMap options, RowOperation operation) {
         this.table = table;
         this.operation = operation;
         HashMap all = new HashMap(options.asCaseSensitiveMap());
@@ -29,29 +32,37 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
         all.put("datetimeRebaseMode", "CORRECTED");
         all.put("int96RebaseMode", "CORRECTED");
         this.options = new CaseInsensitiveStringMap(all);
-        this.files = new PlannedFiles(table);
+        this.files = planned();
         this.inner = made();
+        this.inOrder = table.schema;
+    }
+
+    private PlannedFiles planned() {
+        if (!(table instanceof LedgerChanges)) return new PlannedFiles(table);
+        ObjectNode asked = table.about();
+        asked.set("options", ReadOptions.told(options));
+        return new PlannedFiles(table).asking("changed", asked);
     }
 
     private ParquetScanBuilder made() {
-        StructType schema = table.data;
-        for (int i = 0; i < table.constants.length(); i++) {
-            schema = schema.add(table.constants.fields()[i]);
-        }
-        return new ParquetScanBuilder(Questions.spark(), files, schema, table.data, options);
+        return new ParquetScanBuilder(
+            Questions.spark(), files, table.whole(), table.data, options);
     }
 
     public void pruneColumns(StructType required) {
+        inOrder = required;
         inner.pruneColumns(required);
     }
 
     /**
      * Returns the filters that Spark still has to apply. A row-level operation reads whole files:
-     * rows that fulfil no condition are written again. So it pushes filters on partitions only.
+     * rows that fulfil no condition are written again. So it pushes filters on partitions only. A
+     * rewrite among changes is read whole, so that filters on its partitions are left to Spark too.
      */
     public Seq pushFilters(Seq filters) {
         Seq rest = inner.pushFilters(filters);
         files.where(Conditions.sql(filters));
+        if (table instanceof LedgerChanges) return filters;
         if (operation == null) return rest;
         Seq partitionFilters = inner.partitionFilters();
         inner = made();
@@ -64,7 +75,7 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     }
 
     public Scan build() {
-        LedgerScan scan = new LedgerScan(table, (ParquetScan) inner.build(), files, operation);
+        LedgerScan scan = new LedgerScan(table, (ParquetScan) inner.build(), inOrder, files, operation);
         if (operation != null) operation.scan = scan;
         return scan;
     }

@@ -2,125 +2,35 @@ package lakeledger;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.Arrays;
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
-import org.apache.spark.sql.connector.catalog.CatalogV2Util;
-import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
-import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A table of the ledger as of one position, or as one txn sees it. */
-class LedgerTable
-    implements SupportsRead, SupportsWrite, SupportsRowLevelOperations, SupportsDeleteV2,
+class LedgerTable extends FileRelation
+    implements SupportsWrite, SupportsRowLevelOperations, SupportsDeleteV2,
         SupportsMetadataColumns, SupportsPartitionManagement {
-    /** The path of a row's file, as a metadata column. */
-    static final String FILE = "_file";
-
-    final Bridge catalog;
-    final JsonNode answer;
-    final String[] partitionColumns;
-    /** The columns in data files, with the names and types that the table has. */
-    final StructType data;
-    /** The partition columns, then the path of the file: both are constants of a file's rows. */
-    final StructType constants;
-    private final StructType schema;
-
     LedgerTable(Bridge catalog, JsonNode answer) {
-        this.catalog = catalog;
-        this.answer = answer;
-        this.schema = Columns.asked(Questions.at(answer, "columns"));
-        this.partitionColumns = Questions.texts(Questions.at(answer, "partition"));
-        StructType plain =
-            ((StructType) CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)).asNullable();
-        List inside = Arrays.asList(partitionColumns);
-        StructType columns = new StructType();
-        for (int i = 0; i < plain.length(); i++) {
-            if (!inside.contains(plain.fields()[i].name())) columns = columns.add(plain.fields()[i]);
-        }
-        StructType values = new StructType();
-        for (int i = 0; i < partitionColumns.length; i++) {
-            values = values.add(plain.fields()[plain.fieldIndex(partitionColumns[i])]);
-        }
-        this.data = columns;
-        this.constants = values.add(FILE, DataTypes.StringType);
-    }
-
-    /** A question about this table, as it was when it was looked up. */
-    ObjectNode about() {
-        ObjectNode asked = Questions.question();
-        asked.put("table", Questions.text(answer, "name"));
-        asked.put("id", Questions.text(answer, "id"));
-        asked.put("position", position());
-        return asked;
-    }
-
-    long position() {
-        return Questions.at(answer, "position").asLong();
-    }
-
-    /** Equal keys mean equal rows. */
-    String key() {
-        return id() + Questions.text(answer, "seen");
-    }
-
-    public boolean equals(Object other) {
-        if (!(other instanceof LedgerTable)) return false;
-        LedgerTable that = (LedgerTable) other;
-        return that.name().equals(name()) && that.key().equals(key()) && that.schema.equals(schema);
-    }
-
-    public int hashCode() {
-        return key().hashCode();
-    }
-
-    public String name() {
-        return catalog.name() + "." + Questions.text(answer, "name");
-    }
-
-    public String toString() {
-        return name();
-    }
-
-    public String id() {
-        return Questions.text(answer, "id");
-    }
-
-    /** With a version Spark looks the table up again before it runs a plan. */
-    public String version() {
-        return Questions.at(answer, "pinned").asBoolean() ? null : key();
-    }
-
-    public StructType schema() {
-        return schema;
-    }
-
-    public Column[] columns() {
-        return CatalogV2Util.structTypeToV2Columns(schema, true);
+        super(catalog, answer);
     }
 
     public Transform[] partitioning() {
@@ -131,13 +41,10 @@ class LedgerTable
         return all;
     }
 
-    public Map<String, String> properties() {
-        return Questions.map(Questions.at(answer, "properties"));
-    }
-
     public Set<TableCapability> capabilities() {
         return EnumSet.of(
             TableCapability.BATCH_READ,
+            TableCapability.MICRO_BATCH_READ,
             TableCapability.BATCH_WRITE,
             TableCapability.STREAMING_WRITE,
             TableCapability.TRUNCATE,
@@ -147,10 +54,6 @@ class LedgerTable
 
     public MetadataColumn[] metadataColumns() {
         return new MetadataColumn[] {new FileColumn()};
-    }
-
-    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        return new LedgerScanBuilder(this, options, null);
     }
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {

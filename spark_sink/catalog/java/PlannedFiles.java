@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
@@ -35,18 +36,20 @@ import scala.collection.mutable.LinkedHashMap;
 class PlannedFiles extends PartitioningAwareFileIndex {
     private static final long BLOCK = 134217728L;
 
-    final LedgerTable table;
+    final FileRelation table;
     private String word = "files";
     private ObjectNode asked;
     private JsonNode files;
     private Set kept;
     private int group = -1;
     private PartitionSpec spec;
+    /** The places of files in the answer, by the object that holds their constants. */
+    private IdentityHashMap places;
     private LinkedHashMap leaves;
     private Map folders;
     private long bytes;
 
-    PlannedFiles(LedgerTable table) {
+    PlannedFiles(FileRelation table) {
         super(
             Questions.spark(),
             Questions.scalaMap(new HashMap()),
@@ -125,23 +128,48 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         List partitions = new ArrayList();
         HashMap byFolder = new HashMap();
         leaves = new LinkedHashMap();
+        places = new IdentityHashMap();
         for (int i = 0; i < paths.size(); i++) {
             String path = Questions.item(paths, i).asText();
             if (kept != null && !kept.contains(path)) continue;
-            if (group >= 0 && Questions.item(inGroups, i).asInt() != group) continue;
+            if (group >= 0 && (unit(i) >= 0 || Questions.item(inGroups, i).asInt() != group)) continue;
             Path place = new Path(path);
             FileStatus status =
                 new FileStatus(Questions.item(sizes, i).asLong(), false, 1, BLOCK, 0L, place);
             Object[] row = (Object[]) constants[Questions.item(inValues, i).asInt()].clone();
             row[row.length - 1] = UTF8String.fromString(path);
             Path folder = new Path(path + "#" + i);
-            partitions.add(new PartitionPath(new GenericInternalRow(row), folder));
+            GenericInternalRow held = new GenericInternalRow(row);
+            places.put(held, i);
+            partitions.add(new PartitionPath(held, folder));
             byFolder.put(folder, new FileStatus[] {status});
             leaves.put(place, status);
             bytes += status.getLen();
         }
         folders = Questions.scalaMap(byFolder);
         spec = new PartitionSpec(table.constants, Questions.seq(partitions));
+    }
+
+    /** Which rewrite a file is a part of, -1 for a file whose rows stand for themselves. */
+    int unit(int place) {
+        JsonNode units = Questions.at(answer(), "unit_of");
+        return units.size() == 0 ? -1 : Questions.item(units, place).asInt();
+    }
+
+    /** The constants of the files of rewrites, by their places in the answer. */
+    java.util.Map rewritten() {
+        load();
+        HashMap found = new HashMap();
+        for (Iterator i = Questions.list(spec.partitions()).iterator(); i.hasNext();) {
+            InternalRow row = ((PartitionPath) i.next()).values();
+            Object place = places.get(row);
+            if (unit(((Integer) place).intValue()) >= 0) found.put(place, row);
+        }
+        return found;
+    }
+
+    JsonNode said(String key, int place) {
+        return Questions.item(Questions.at(answer(), key), place);
     }
 
     /** The values of partition columns, with a free place for the path. */
@@ -164,6 +192,19 @@ class PlannedFiles extends PartitioningAwareFileIndex {
             InternalRow row = ((PartitionPath) i.next()).values();
             if (values.contains(row.get(at, type))) found.add(path(row));
         }
+        return found;
+    }
+
+    /** The rewrites of which some filters keep a file. */
+    Set units(Seq partitionFilters, Seq dataFilters) {
+        load();
+        Set found = new HashSet();
+        Seq directories = listFiles(partitionFilters, dataFilters);
+        for (Iterator i = Questions.list(directories).iterator(); i.hasNext();) {
+            Object place = places.get(((PartitionDirectory) i.next()).values());
+            found.add(unit(((Integer) place).intValue()));
+        }
+        found.remove(-1);
         return found;
     }
 

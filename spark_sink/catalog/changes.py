@@ -1,0 +1,163 @@
+"""The rows that commits changed, as a table: `ledger.db.sales.changes`.
+
+Its rows have the columns that the table has now, and what Delta's change data feed says of a row. A
+file of a commit that only added or only removed rows is read as it is. For a commit that did both,
+the rows that are in both sides of a partition have not changed; Spark takes them off.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow.parquet as pq
+
+from ledger.core.partitions.names import typed
+from ledger.core.state.traits import traits_of
+from ledger.errors import UnreadableTableError
+from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
+from ledger.sdk.reading import check_listed, known_row
+from ledger.tables.changed_rows import UPDATE
+from ledger.tables.changes import ChangeFeed, CommitChanges
+from ledger.tables.scan_planning import SchemasThen, state_of
+from ledger.tables.skipping import parsed_stats
+from ledger.tables.storage import Storage, storage_at
+from spark_sink.catalog.files import hadoop_path, in_groups
+from spark_sink.catalog.metadata_tables import moment
+from spark_sink.catalog.state import CatalogState, Question, StatementsTxn, unsupported
+from spark_sink.catalog.versions import VersionRange, range_of
+
+COLUMNS: Final = (
+    ("_change_type", "string"),
+    ("_commit_version", "bigint"),
+    ("_commit_timestamp", "timestamp"),
+)
+"""What Delta's change data feed says of a row."""
+
+NAMES: Final = tuple(name for name, _ in COLUMNS)
+
+
+class ChangedFile(NamedTuple):
+    """A file whose rows a commit changed; `said` are the values of `COLUMNS`.
+
+    `unit` numbers the rewrites of partitions, -1 for a file whose rows are all changed.
+    """
+
+    file: FileRow
+    removed: bool
+    said: tuple[str | None, ...]
+    unit: int
+
+
+def changes_of(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the answer for the changes of a table, from the answer for the table."""
+    columns = [{**each, "nullable": True} for each in table["columns"]]
+    taken = {str(each["name"]).lower() for each in columns} & set(NAMES)
+    if taken:
+        raise UnreadableTableError(
+            f"column {min(taken)} of table {table['name']} has the name of a column that changes "
+            "of rows have; rename the column"
+        )
+    own = [{"name": name, "type": kind} for name, kind in COLUMNS]
+    return {
+        **table,
+        "name": f"{table['name']}.changes",
+        "columns": [*columns, *own],
+        "constants": list(NAMES),
+    }
+
+
+def changed(state: CatalogState, asked: Question) -> Mapping[str, Any]:
+    """Answer which files have the rows that commits changed."""
+    reads, table, txn = state.ledger.reads(), int(asked["id"]), state.find(asked)
+    position = int(asked["position"])
+    row = known_row(reads, table)
+    check_listed(row)
+    wanted = range_of(reads, row, asked.get("options") or {}, position)
+    note(txn, table, wanted)
+    return answer_of(reads, row, position, wanted)
+
+
+def note(txn: StatementsTxn | None, table: int, wanted: VersionRange) -> None:
+    """Note a read of changes in its txn: later commits belong to a range without an end."""
+    if txn is not None and wanted.is_open:
+        txn.txn.read_whole(table)
+
+
+def answer_of(
+    reads: Reads, row: TableRow, position: int, wanted: VersionRange
+) -> Mapping[str, Any]:
+    """Return the changed files of some versions as an answer."""
+    now = state_of(reads, row, position)
+    storage = storage_at(now.definition.location)
+    commits = commits_in(reads, row, wanted)
+    schema = traits_of(now.definition).schema
+    units: dict[object, int] = {}
+    found: list[ChangedFile] = []
+    for commit in commits:
+        meant = [each for each in commit if each.data_change]
+        rewrites = len({each.added for each in meant}) > 1
+        for each, said in zip(meant, labels(commit.row, meant, storage), strict=True):
+            key = (commit.version, typed(tuple(each.file.partition), schema))
+            unit = units.setdefault(key, len(units)) if rewrites else -1
+            found.append(ChangedFile(each.file, not each.added, said, unit))
+    kept = [each.file for each in found]
+    paths = [hadoop_path(storage, each) for each in kept]
+    written = SchemasThen(now, now.schema).of
+    return {
+        **in_groups(
+            kept, paths, now.schema, written, storage, beside=[each.said for each in found]
+        ),
+        "unit_of": [each.unit for each in found],
+        "removed_of": [each.removed for each in found],
+    }
+
+
+def commits_in(reads: Reads, row: TableRow, wanted: VersionRange) -> Iterator[CommitChanges]:
+    """Yield the commits of some versions in order."""
+    for commit in ChangeFeed(reads, row, wanted.first - 1):
+        if commit.version > wanted.last:
+            return
+        yield commit
+
+
+def labels(
+    version: VersionRow, changes: Sequence[FileChange], storage: Storage
+) -> Iterator[tuple[str | None, ...]]:
+    """Yield what is said of the rows of changed files.
+
+    An UPDATE that leaves as many rows as before has images of rows, as Delta says.
+    """
+    sides = {each.added for each in changes}
+    is_update = version.operation == UPDATE and len(sides) > 1 and is_even(changes, storage)
+    for each in changes:
+        if is_update:
+            kind = "update_postimage" if each.added else "update_preimage"
+        else:
+            kind = "insert" if each.added else "delete"
+        yield kind, str(version.version), moment(version.at)
+
+
+def is_even(changes: Sequence[FileChange], storage: Storage) -> bool:
+    """Return whether a commit added as many rows as it removed."""
+    return not sum(rows_in(each.file, storage) * (1 if each.added else -1) for each in changes)
+
+
+def rows_in(file: FileRow, storage: Storage) -> int:
+    """Return how many rows a file has, by its statistics or its footer."""
+    found = parsed_stats(file.stats).get("numRecords")
+    if type(found) is int:
+        return found
+    with storage.open(file.path) as stream:
+        return int(pq.read_metadata(stream).num_rows)
+
+
+def changes_named(table: Mapping[str, Any], asked: Question) -> Mapping[str, Any]:
+    """Return the changes of a table for a name in SQL; raises Refusal for one version of them."""
+    if "version" in asked or "micros" in asked:
+        raise unsupported(
+            f"the changes of table {table['name']} are not read as of one version: give the "
+            "options startingVersion and endingVersion"
+        )
+    return changes_of(table)
+
+
+ANSWERS: Final[Mapping[str, Any]] = {"changed": changed}

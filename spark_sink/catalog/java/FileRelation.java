@@ -1,0 +1,120 @@
+package lakeledger;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** Rows in data files that Python names, as of one position, or as one txn sees them. */
+abstract class FileRelation implements SupportsRead {
+    /** The path of a row's file, as a metadata column. */
+    static final String FILE = "_file";
+
+    final Bridge catalog;
+    final JsonNode answer;
+    final String[] partitionColumns;
+    /** The columns in data files, with the names and types that the table has. */
+    final StructType data;
+    /** The partition columns, other constants of a file's rows, and last the path of the file. */
+    final StructType constants;
+    final StructType schema;
+
+    FileRelation(Bridge catalog, JsonNode answer) {
+        this.catalog = catalog;
+        this.answer = answer;
+        this.schema = Columns.asked(Questions.at(answer, "columns"));
+        this.partitionColumns = Questions.texts(Questions.at(answer, "partition"));
+        StructType plain =
+            ((StructType) CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)).asNullable();
+        List beside = new ArrayList(Arrays.asList(partitionColumns));
+        beside.addAll(Arrays.asList(Questions.texts(Questions.at(answer, "constants"))));
+        StructType columns = new StructType();
+        for (int i = 0; i < plain.length(); i++) {
+            if (!beside.contains(plain.fields()[i].name())) columns = columns.add(plain.fields()[i]);
+        }
+        StructType values = new StructType();
+        for (int i = 0; i < beside.size(); i++) {
+            values = values.add(plain.fields()[plain.fieldIndex((String) beside.get(i))]);
+        }
+        this.data = columns;
+        this.constants = values.add(FILE, DataTypes.StringType);
+    }
+
+    /** All that data files and their constants have, in the order in which Spark reads them. */
+    StructType whole() {
+        StructType all = data;
+        for (int i = 0; i < constants.length(); i++) all = all.add(constants.fields()[i]);
+        return all;
+    }
+
+    /** A question about this table, as it was when it was looked up. */
+    ObjectNode about() {
+        ObjectNode asked = Questions.question();
+        asked.put("table", Questions.text(answer, "name"));
+        asked.put("id", id());
+        asked.put("position", position());
+        return asked;
+    }
+
+    long position() {
+        return Questions.at(answer, "position").asLong();
+    }
+
+    /** Equal keys mean equal rows. */
+    String key() {
+        return id() + Questions.text(answer, "seen");
+    }
+
+    public boolean equals(Object other) {
+        if (other == null || other.getClass() != getClass()) return false;
+        FileRelation that = (FileRelation) other;
+        return that.name().equals(name()) && that.key().equals(key()) && that.schema.equals(schema);
+    }
+
+    public int hashCode() {
+        return key().hashCode();
+    }
+
+    public String name() {
+        return catalog.name() + "." + Questions.text(answer, "name");
+    }
+
+    public String toString() {
+        return name();
+    }
+
+    public String id() {
+        return Questions.text(answer, "id");
+    }
+
+    /** With a version Spark looks the table up again before it runs a plan. */
+    public String version() {
+        return Questions.at(answer, "pinned").asBoolean() ? null : key();
+    }
+
+    public StructType schema() {
+        return schema;
+    }
+
+    public Column[] columns() {
+        return CatalogV2Util.structTypeToV2Columns(schema, true);
+    }
+
+    public Map<String, String> properties() {
+        return Questions.map(Questions.at(answer, "properties"));
+    }
+
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        return new LedgerScanBuilder(this, options, null);
+    }
+}
