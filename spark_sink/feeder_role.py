@@ -10,7 +10,6 @@ import typer
 from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles import run_role
-from ledger.config.client_config import client_settings
 from ledger.config.config import load
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
@@ -43,7 +42,7 @@ def serve_feeder(
     loaded = load({**flags, "feeder.publish": publish}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
     client = found.client()
-    of_spark = client_settings(found.feeder.client_config, "feeder.client_config")
+    of_spark = found.feeder_client()
 
     def run(stop: Signal) -> None:
         from projections.cache.publishing import publishing  # noqa: PLC0415

@@ -65,6 +65,7 @@ LIBRARIES: Final = {
         "ledger.log.kafka.reader",
         "ledger.log.kafka.writer",
         "ledger.log.kafka.topics",
+        "ledger.log.kafka.users",
     ),
     "cryptography": ("ledger.machine.certificates",),
     "fastavro": ("ledger.log.codec", "ledger.log.file_list_avro", "ledger.backup.container"),

@@ -1,6 +1,6 @@
 """Commands that copy a log out of its cluster, and make a log from the copy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from threading import Event as Signal
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,11 +32,10 @@ def backup(
     from ledger.backup.place import open_place  # noqa: PLC0415
     from ledger.backup.taking import take  # noqa: PLC0415
     from ledger.config.address import find_address  # noqa: PLC0415 - a command loads only what it uses
-    from ledger.config.config import load  # noqa: PLC0415
 
     place, stop = open_place(path), Signal()
     address = find_address(bootstrap, ledger)
-    topics = topics_noted(address.bootstrap, address.ledger, load().settings.client())
+    topics = topics_noted(address.bootstrap, address.ledger, address.client())
     with closing(address.log()) as log, progress_bar("backup", transient=True) as progress:
         heed_signals(stop)
         taken = take(log, place, topics, stop=stop, progress=progress)
@@ -75,7 +74,8 @@ def restore(
     loaded = load({"bootstrap": bootstrap, "home": home})
     # Reading a backup needs no broker, and a dry run must not make a broker's folder.
     is_alone = dry_run and loaded.settings.bootstrap is None
-    with nullcontext() if is_alone else cluster(loaded, manifest.name) as kafka:
+    unused = nullcontext((None, loaded.settings.client()))
+    with unused if is_alone else cluster(loaded, manifest.name) as (kafka, client):
         copies = replication or (1 if loaded.settings.bootstrap is None else 0)
         with progress_bar("restore", transient=True) as progress:
             heed_signals(stop)
@@ -85,7 +85,7 @@ def restore(
                 manifest,
                 replication=copies or replicas_noted(manifest),
                 stop=stop,
-                client=loaded.settings.client(),
+                client=client,
                 is_dry=dry_run,
                 progress=progress,
             )
@@ -98,14 +98,23 @@ def restore(
 
 
 @contextmanager
-def cluster(loaded: "Loaded", ledger: str) -> Iterator[str]:
-    """Yield the address of the Kafka to restore into; the embedded one runs meanwhile."""
+def cluster(loaded: "Loaded", ledger: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the Kafka to restore into, and the settings of its client.
+
+    The embedded one runs meanwhile.
+    """
     from ledger.machine.folder import alone_in  # noqa: PLC0415
-    from ledger.machine.up import UpSettings, check, made_folder, start_broker  # noqa: PLC0415
+    from ledger.machine.up import (  # noqa: PLC0415
+        UpSettings,
+        administered,
+        check,
+        made_folder,
+        start_broker,
+    )
 
     found = loaded.settings
     if found.bootstrap is not None:
-        yield found.bootstrap
+        yield found.bootstrap, found.client()
         return
     settings = UpSettings(ledger=ledger, home=found.home, client=found.client())
     check(settings)
@@ -113,7 +122,7 @@ def cluster(loaded: "Loaded", ledger: str) -> Iterator[str]:
         broker = start_broker(settings, say)
         assert broker is not None, "no other Kafka is set"
         try:
-            yield broker.bootstrap
+            yield administered(settings, broker)
         finally:
             broker.stop()
 

@@ -100,12 +100,12 @@ def recover(  # noqa: PLR0917 - options of a command are named
 
     given = {"--bootstrap": bootstrap, "--ledger": ledger, "--home": home}
     loaded = load({name.removeprefix("--"): value for name, value in given.items()})
-    name, client = loaded.settings.ledger, loaded.settings.client()
+    name = loaded.settings.ledger
     folder = UpSettings(ledger=name, home=loaded.settings.home).folder
     rows, passed = Path(store) if store is not None else folder / STORE, pass_over or []
     place = open_place(backup) if backup is not None else None
     with (
-        cluster(loaded, name) as kafka,
+        cluster(loaded, name) as (kafka, client),
         closing(KafkaLog(kafka, name, client=client)) as log,
     ):
         with progress_bar("reading the log", transient=True) as progress:

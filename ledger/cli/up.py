@@ -20,8 +20,21 @@ if TYPE_CHECKING:
     from ledger.config.config import Loaded
 
 
+KafkaOption = Annotated[
+    str | None, typer.Option(help="Use this Kafka; by default an embedded one is started.")
+]
+PortOption = Annotated[
+    int | None, typer.Option(min=1, max=65_535, help="Port of the embedded Kafka.")
+]
 PublishOption = Annotated[
     bool, typer.Option("--publish", help="Run the publisher of Delta logs too.")
+]
+SecureOption = Annotated[
+    bool,
+    typer.Option(
+        "--secure",
+        help="Logins, rights, tokens and TLS for everything; a ledger stays secured.",
+    ),
 ]
 RebuildOption = Annotated[
     bool,
@@ -35,13 +48,8 @@ def up(
     *,
     ledger: LedgerOption = None,
     home: HomeOption = None,
-    bootstrap: Annotated[
-        str | None,
-        typer.Option(help="Use this Kafka; by default an embedded one is started."),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="Port of the embedded Kafka.")
-    ] = None,
+    bootstrap: KafkaOption = None,
+    port: PortOption = None,
     sequencers: Annotated[int, typer.Option(min=1, help="One leads, the rest stand by.")] = 2,
     caches: Annotated[int, typer.Option(min=0, help="Metadata caches, each a process.")] = 0,
     publish: PublishOption = False,
@@ -53,12 +61,14 @@ def up(
     lease_s: LeaseOption = None,
     flush: FlushOption = True,
     begin_anew: BeginAnewOption = False,
+    secure: SecureOption = False,
     rebuild: RebuildOption = False,
     output: FailureOption = Output.TABLE,  # noqa: ARG001 - `main` reports the failure
 ) -> None:
     """Run every process of a ledger on this machine until Ctrl-C."""
     from ledger.config.config import load  # noqa: PLC0415 - a command loads only what it uses
-    from ledger.machine.up import UpSettings, stay_up  # noqa: PLC0415 - loads the Kafka client
+    from ledger.machine.staying_up import stay_up  # noqa: PLC0415 - loads the Kafka client
+    from ledger.machine.up import UpSettings  # noqa: PLC0415
 
     take_signals()
     flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}
@@ -80,6 +90,8 @@ def up(
         rebuild=rebuild,
         flush=flush,
         begin_anew=begin_anew,
+        secure=secure,
+        hosts=found.follower.hosts,
         client=found.client(),
     )
     warn_of_store(loaded, settings.folder)

@@ -41,6 +41,8 @@ FIELDS: Final = {
     "token_file": False,
     "ca_file": False,
 }
+FEEDER_LOGIN: Final = "feeder-jvm.properties"
+"""The login of Spark's client, beside the one of the clients of a secured ledger."""
 PATHS: Final = ("store", "client_config", "token_file", "ca_file")
 KEPT_PORTS: Final = "ports.json"
 """The file in the folder of a ledger with the ports that its roles keep."""

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from ledger.config.address import running_here
+from ledger.config.address import FEEDER_LOGIN, running_here
 from ledger.config.client_config import client_settings
 from ledger.config.layers import PREFIX, PROJECT_FILE, Layer, file_layer, files, split, variables
 from ledger.config.settings import (
@@ -108,12 +108,21 @@ class Settings(BaseModel):
 
         Without `client_config` a secured ledger of this machine at `bootstrap` has its own.
         """
+        return client_settings(self.client_config or self._own_client())
+
+    def feeder_client(self) -> Mapping[str, str]:
+        """Return the settings of the Kafka client of Spark's JVM; raises as `client`."""
+        file = self.feeder.client_config
+        if file is None and (own := self._own_client()) is not None:
+            file = own.parent / FEEDER_LOGIN
+        return client_settings(file, "feeder.client_config")
+
+    def _own_client(self) -> Path | None:
+        """Return the login of the secured ledger of this machine at `bootstrap`."""
         if self.client_config is not None or self.bootstrap is None:
-            return client_settings(self.client_config)
+            return None
         here = running_here(None).up
-        return client_settings(
-            next((each.client_config for each in here if each.bootstrap == self.bootstrap), None)
-        )
+        return next((each.client_config for each in here if each.bootstrap == self.bootstrap), None)
 
 
 class Loaded(NamedTuple):

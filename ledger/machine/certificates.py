@@ -24,12 +24,17 @@ CA_NAME: Final = "LakeLedger CA"
 CA: Final = "ca.pem"
 CERTIFICATE: Final = "server.pem"
 KEY: Final = "server.key"
-STORE: Final = "server-store.pem"
+BROKER_NAME: Final = "lakeledger-broker"
+BROKER_CERTIFICATE: Final = "broker.pem"
+BROKER_KEY: Final = "broker.key"
+BROKER_STORE: Final = "broker-store.pem"
 """The key and the certificate in one file, as Kafka's broker takes them."""
 
 
 def make_certificates(folder: Path, names: Collection[str] = LOOPBACK_NAMES) -> None:
-    """Write a new CA's certificate, and the certificate and key of a server of these names.
+    """Write a new CA's certificate, and certificates and keys of a server and of a broker.
+
+    `names` are the names of the server; the broker is on loopback.
 
     Raises SettingsError without the package `cryptography`.
     """
@@ -41,18 +46,26 @@ def make_certificates(folder: Path, names: Collection[str] = LOOPBACK_NAMES) -> 
         PrivateFormat,
     )
 
-    authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority, server, broker = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
+
+    def write(key: Any, made: Any, key_name: str, name: str) -> str:
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+        public = made.public_bytes(Encoding.PEM).decode()
+        write_private(folder / key_name, private)
+        write_private(folder / name, public)
+        return str(private + public)
+
     root = signed(CA_NAME, authority, authority)
-    server = signed("LakeLedger", key, authority, names)
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    public = server.public_bytes(Encoding.PEM).decode()
-    write_private(folder / KEY, private)
-    write_private(folder / CERTIFICATE, public)
-    write_private(folder / STORE, private + public)
+    write(server, signed("LakeLedger", server, authority, names), KEY, CERTIFICATE)
+    own = signed(BROKER_NAME, broker, authority, LOOPBACK_NAMES, is_client=True)
+    both = write(broker, own, BROKER_KEY, BROKER_CERTIFICATE)
+    write_private(folder / BROKER_STORE, both)
     write_private(folder / CA, root.public_bytes(Encoding.PEM).decode())
 
 
-def signed(name: str, key: Any, authority: Any, names: Collection[str] = ()) -> "Certificate":
+def signed(
+    name: str, key: Any, authority: Any, names: Collection[str] = (), *, is_client: bool = False
+) -> "Certificate":
     """Return the certificate of a key; one without names is of a CA."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
@@ -84,9 +97,11 @@ def signed(name: str, key: Any, authority: Any, names: Collection[str] = ()) -> 
             x509.IPAddress(ip_address(each)) if is_address(each) else x509.DNSName(each)
             for each in names
         ]
-        for_servers = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+        uses = [ExtendedKeyUsageOID.SERVER_AUTH]
+        if is_client:
+            uses.append(ExtendedKeyUsageOID.CLIENT_AUTH)
         made = made.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        made = made.add_extension(for_servers, critical=False)
+        made = made.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
     found: Certificate = made.sign(authority, hashes.SHA256())
     return found
 
@@ -107,7 +122,7 @@ def usage_of(x509: Any, *, is_ca: bool) -> Any:
 def is_usable(folder: Path, names: Collection[str] = LOOPBACK_NAMES) -> bool:
     """Return whether a folder has a certificate of these names that is valid for long enough."""
     x509 = library()
-    if not all((folder / each).exists() for each in (CA, CERTIFICATE, KEY, STORE)):
+    if not all((folder / each).exists() for each in (CA, CERTIFICATE, KEY, BROKER_STORE)):
         return False
     try:
         found = x509.load_pem_x509_certificate((folder / CERTIFICATE).read_bytes())

@@ -4,12 +4,13 @@ It does not know what the roles do. Safety does not depend on it: two leaders do
 killed follower resumes from its store.
 """
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event as Signal
 
 from ledger.log_lines import LogLines
@@ -32,7 +33,7 @@ log_lines = LogLines("lakeledger.supervisor")
 class SupervisedRole:
     """One child process: how to start it, and its ends so far.
 
-    Its first start also gets the arguments of `first`.
+    Its first start also gets the arguments of `first`; each has the variables of `environ`.
     """
 
     name: str
@@ -44,13 +45,14 @@ class SupervisedRole:
     backoff_s: float = BACKOFF_MIN_S
     restarts: int = 0
     first: Sequence[str] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
         """Start the process in a session of its own, so that Ctrl-C reaches only its parent."""
         self.process = subprocess.Popen(
             [*self.program, *self.arguments, *self.first],
             stdin=subprocess.PIPE,
-            env=environment,
+            env={**(os.environ if environment is None else environment), **self.environ},
             start_new_session=True,
         )
         self.first = ()

@@ -8,15 +8,14 @@ children of this process, which restarts them when they fail and stops them at i
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Event as Signal
-from threading import Thread
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ledger.config.address import LEDGER_DEFAULT, LOCK, Address, home_folder, spelled
 from ledger.config.private import close_to_others, make_private
-from ledger.config.settings import OFF
+from ledger.config.settings import OFF, hosts_of
 from ledger.errors import SettingsError
 from ledger.log.anew import give_up
 from ledger.log.kafka.log import KafkaLog
@@ -25,7 +24,7 @@ from ledger.log.kafka.topics import create_topics, set_flush, verify_topics
 from ledger.log.port import Topic
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
-from ledger.machine.exit_codes import ExitCode, is_debugged
+from ledger.machine.exit_codes import is_debugged
 from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
 from ledger.machine.former_rows import (
     check_rows,
@@ -37,10 +36,10 @@ from ledger.machine.former_rows import (
 )
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.kafka.jars import fetch
+from ledger.machine.secured import Secured
 from ledger.machine.supervisor import SupervisedRole, Supervisor
 from ledger.sdk.view import open_store
 
-ALONE_S = 1.0
 FOLLOWER = "follower"
 PUBLISHER = "publisher"
 
@@ -54,7 +53,9 @@ class UpSettings:
     `lease_s` None = the configured lease. With `flush` a single broker flushes acknowledged records
     to the disk; an embedded one gets the setting at each start. With `rebuild` all rows are made
     anew from the log. With `begin_anew` the remains of a ledger without events are deleted.
-    `client` are settings of Kafka's client; the roles find them by themselves.
+    `client` are settings of Kafka's client; the roles find them by themselves. With `secure` the
+    embedded broker and all HTTP servers demand a login and speak TLS; `hosts` are further names of
+    the servers. A ledger that was secured once stays so.
     """
 
     ledger: str = LEDGER_DEFAULT
@@ -73,12 +74,20 @@ class UpSettings:
     rebuild: bool = False
     flush: bool = True
     begin_anew: bool = False
+    secure: bool = False
+    hosts: str = ""
     client: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
         """Return the folder of this ledger as an absolute path: clients run in other folders."""
         return (self.home or home_folder()).absolute() / self.ledger
+
+    @property
+    def secured(self) -> Secured | None:
+        """The security of this ledger, None for one without a login."""
+        found = Secured(self.folder)
+        return found if self.bootstrap is None and (self.secure or found.is_there) else None
 
     @property
     def options(self) -> str:
@@ -144,6 +153,11 @@ def check(settings: UpSettings) -> None:
             "client_config is for another Kafka, as the embedded broker needs no login; give the "
             "address of that Kafka with --bootstrap, or leave client_config out"
         )
+    if settings.secure and settings.bootstrap is not None:
+        raise SettingsError(
+            "--secure is for the embedded broker; for a Kafka of your own, name its login in "
+            "client_config, and tokens and certificate in web.tokens, web.certificate and web.key"
+        )
     topic_name(settings.ledger, Topic.EVENTS)
     if settings.cache_http is not None and settings.caches > 1:
         raise SettingsError(
@@ -157,17 +171,28 @@ def check(settings: UpSettings) -> None:
 
 def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Running]:
     """Bring a ledger up, yield it once, and take it down."""
-    folder, ending = settings.folder, Ending()
+    folder, ending, secured = settings.folder, Ending(), settings.secured
+    scheme = "http" if secured is None else "https"
     broker = start_broker(settings, say)
     try:
         bootstrap = broker.bootstrap if broker is not None else str(settings.bootstrap)
-        make_topics(settings, bootstrap, say)
+        reached = administered(settings, broker)
+        make_topics(settings, reached, say)
+        if secured is not None:
+            secured.admit(reached.bootstrap, settings.ledger)
         ports = KeptPorts(folder, say)
         http = ports.endpoint_of(FOLLOWER, settings.http)
-        url = None if http == OFF else f"http://{http}"
+        url = None if http == OFF else f"{scheme}://{http}"
         address = Address(
-            bootstrap, settings.ledger, folder / STORE, url, publisher_url(settings, ports)
+            bootstrap, settings.ledger, folder / STORE, url, publisher_url(settings, ports, scheme)
         )
+        if secured is not None:
+            address = replace(
+                address,
+                client_config=secured.client_file(),
+                token_file=secured.token,
+                ca_file=secured.ca,
+            )
         with closing(address.log()) as log:
             compare = check_rows_given_up if settings.rebuild else check_rows
             compare(folder / STORE, log, settings.options)
@@ -189,8 +214,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
             if has_rows and any(set_aside(folder / STORE)):
                 with closing(open_store(folder / STORE)) as reads:
                     let_go(folder, reads, say)
-            urls = [f"http://{each}" for each in caches]
-            answering = [f"http://{each}" for each in probes if each != OFF]
+            urls = [f"{scheme}://{each}" for each in caches]
+            answering = [f"{scheme}://{each}" for each in probes if each != OFF]
             yield Running(address, supervisor, broker, urls, has_rows, answering)
         finally:
             try:
@@ -202,9 +227,24 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
             ending.of(broker.stop, broker.kill)
 
 
-def make_topics(settings: UpSettings, bootstrap: str, say: Callable[[str], None]) -> None:
+class Administered(NamedTuple):
+    """The address of a Kafka, and the settings of a client, for an administrator."""
+
+    bootstrap: str
+    client: Mapping[str, str]
+
+
+def administered(settings: UpSettings, broker: Broker | None) -> Administered:
+    """Return how the Kafka of a ledger is administered."""
+    if broker is None:
+        return Administered(str(settings.bootstrap), settings.client)
+    secured = settings.secured
+    return Administered(broker.admin, settings.client if secured is None else secured.admin())
+
+
+def make_topics(settings: UpSettings, reached: Administered, say: Callable[[str], None]) -> None:
     """Create or verify the topics, and set whether the embedded broker flushes."""
-    ledger, client = settings.ledger, settings.client
+    ledger, (bootstrap, client) = settings.ledger, reached
     copies, flush = settings.replication, settings.flush
     if settings.begin_anew:
         deleted = give_up(bootstrap, ledger, client=client)
@@ -215,7 +255,7 @@ def make_topics(settings: UpSettings, bootstrap: str, say: Callable[[str], None]
             check_rows_left(log, ledger, row_folders(settings.folder))
     create_topics(bootstrap, ledger, replication=copies, flush=flush, client=client)
     if settings.bootstrap is None:
-        set_flush(bootstrap, ledger, flush=flush)
+        set_flush(bootstrap, ledger, flush=flush, client=client)
     warnings = verify_topics(bootstrap, ledger, client=client)
     if settings.bootstrap is not None:
         for warning in warnings:
@@ -248,7 +288,18 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
     if settings.bootstrap is not None:
         return None
     fetch()
-    broker = Broker.start(settings.folder / "broker", port=settings.port, lasting=True)
+    secured, secure, admin = settings.secured, None, None
+    if secured is not None:
+        secured.prepare(hosts_of(settings.hosts))
+        secure, admin = secured.at, secured.admin()
+        say(f"secured: logins, tokens and certificates are in {secured.at}")
+    broker = Broker.start(
+        settings.folder / "broker",
+        port=settings.port,
+        lasting=True,
+        secure=secure,
+        admin=admin or {},
+    )
     say(f"Kafka is ready at {broker.bootstrap}, its data in {broker.folder}")
     return broker
 
@@ -282,6 +333,9 @@ def roles_of(
     if settings.with_spark:
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(SupervisedRole("feeder", feeder, first=anew))
+    if (secured := settings.secured) is not None:
+        for role in roles:
+            role.environ = secured.environ(role.name)
     return roles
 
 
@@ -295,76 +349,9 @@ def cache_names(settings: UpSettings) -> Sequence[str]:
     return [f"cache-{number + 1}" for number in range(settings.caches)]
 
 
-def publisher_url(settings: UpSettings, ports: KeptPorts) -> str | None:
+def publisher_url(settings: UpSettings, ports: KeptPorts, scheme: str) -> str | None:
     """Return where the publisher answers, None without one."""
     if not settings.with_publisher:
         return None
     http = ports.endpoint_of(PUBLISHER, settings.publisher_http)
-    return None if http == OFF else f"http://{http}"
-
-
-def stay_up(settings: UpSettings, say: Callable[[str], None]) -> ExitCode:
-    """Keep a ledger up until KeyboardInterrupt; return the code of a role that ended for good.
-
-    An interrupt before the ledger is up is raised after the started processes are stopped. A second
-    interrupt kills the remaining ones. Raises as `running`, and BrokerError if the embedded broker
-    died.
-    """
-    is_up = False
-    try:
-        with running(settings, say) as up:
-            is_up = True
-            code = until_told(up, say)
-            say("stopping")
-    except KeyboardInterrupt:
-        if not is_up:
-            raise
-        say(
-            "interrupted while stopping: the remaining processes were killed, nothing runs any more"
-        )
-        return ExitCode.INTERRUPTED
-    return code
-
-
-def until_told(up: Running, say: Callable[[str], None]) -> ExitCode:
-    """Look after the processes until KeyboardInterrupt or a final end; return the exit code."""
-    ended = end_of(up.broker)
-    try:
-        announce(up, say)
-        code = up.supervisor.watch(ended)
-    except KeyboardInterrupt:
-        code = ExitCode.DONE
-    if ended.is_set():
-        up.supervisor.stop_s = ALONE_S
-    return code
-
-
-def announce(up: Running, say: Callable[[str], None]) -> None:
-    """Print what is up, and the next step."""
-    address = up.address
-    say(f"ledger {address.ledger} is up: {address.bootstrap}, rows in {address.store}")
-    if not up.has_rows:
-        say("its rows are still being made: until then reads wait, show less, or find none")
-    if address.reads_url:
-        say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
-    if address.publisher_url:
-        say(f"the publisher of Delta logs answers at {address.publisher_url}")
-    if up.probe_urls:
-        say(f"probes and metrics of the sequencers at {', '.join(up.probe_urls)}")
-    for url in up.cache_urls:
-        say(f"metadata cache at {url}: lakeledger cache status --url {url}")
-    say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
-    say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
-
-
-def end_of(broker: Broker | None) -> Signal:
-    """Return a signal that is set when the broker ends: without it no role can work."""
-    ended = Signal()
-
-    def wait(broker: Broker) -> None:
-        broker.wait_for_end()
-        ended.set()
-
-    if broker is not None:
-        Thread(target=wait, args=(broker,), name="lakeledger-broker", daemon=True).start()
-    return ended
+    return None if http == OFF else f"{scheme}://{http}"

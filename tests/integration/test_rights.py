@@ -160,6 +160,17 @@ def test_publisher(secured: SecureBroker, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
+def test_operator(secured: SecureBroker, tmp_path: Path) -> None:
+    """An operator reads the log, and learns which sequencer leads."""
+    done = done_of(secured, tmp_path, "operator", "log", "verify")
+    assert done.returncode == ExitCode.DONE, done.stderr
+    environ = {**secured.environ("operator", LEDGER), "LAKELEDGER_STORE": str(tmp_path / "rows")}
+    done = done_in(tmp_path, "status", "--output", "json", **environ)
+    found = json.loads(done.stdout)
+    assert found["leader"], found["reason"]
+
+
+@pytest.mark.usefixtures("ledger")
 def test_backup(secured: SecureBroker, tmp_path: Path) -> None:
     """A backup of the events is taken by a user that may write nowhere."""
     done = done_of(secured, tmp_path, "backup", "backup", str(tmp_path / "copy"))

@@ -71,6 +71,10 @@ ROLES: Final[Mapping[str, RoleRights]] = {
             Topic.CHECKPOINTS: (READ,),
         },
     ),
+    "operator": RoleRights(
+        "`lakeledger status`, `log tail` and `log verify`: looks at a ledger",
+        {**FOLLOWED, Topic.CHECKPOINTS: (READ,), Topic.BEATS: (READ,)},
+    ),
     "follower": RoleRights("`lakeledger serve follower`: keeps the rows of a host", FOLLOWED),
     "cache": RoleRights(
         "`lakeledger serve cache`: keeps metadata in memory, beside the rows of its host",

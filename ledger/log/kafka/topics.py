@@ -190,16 +190,16 @@ def topic_ends(
     return KafkaAdmin(bootstrap, client, timeout_s).ends(ledger, Topic)
 
 
-def wait_until_ready(bootstrap: str, timeout_s: float) -> bool:
+def wait_until_ready(bootstrap: str, timeout_s: float, *, client: Mapping[str, Any] = {}) -> bool:
     """Wait until a broker is ready; return whether it was in time.
 
     While a broker registers, it already answers but lists no broker that could hold a topic.
     """
     deadline = time.monotonic() + timeout_s
-    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": _SILENT})
+    admin = AdminClient({**client, "bootstrap.servers": bootstrap, "log_level": _SILENT})
     while (left_s := deadline - time.monotonic()) > 0:
         try:
-            if client.list_topics(timeout=left_s).brokers:
+            if admin.list_topics(timeout=left_s).brokers:
                 return True
         except KafkaException:
             pass  # Not reachable yet; the deadline decides.

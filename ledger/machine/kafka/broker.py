@@ -14,9 +14,10 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self, TextIO
+from types import MappingProxyType
+from typing import Final, Self, TextIO
 
 from ledger.config.private import OTHERS
 from ledger.errors import BrokerError
@@ -24,7 +25,9 @@ from ledger.log.kafka.topics import wait_until_ready
 from ledger.machine.kafka.broker_folder import LOOPBACK, BrokerFolder
 from ledger.machine.kafka.jars import BROKER, jar_paths
 from ledger.machine.kafka.java import Java, find_java
+from ledger.machine.kafka.listeners import Listeners
 
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 _POLL_S = 0.02
@@ -94,14 +97,22 @@ class Broker:
     Attributes:
         bootstrap: the address for clients, `127.0.0.1:port`.
         folder: the folder of its data.
+        admin: the address for administrators.
     """
 
     def __init__(
-        self, folder: BrokerFolder, port: int, kafka: _Kafka, lock: TextIO, *, lasting: bool
+        self,
+        folder: BrokerFolder,
+        listeners: Listeners,
+        kafka: _Kafka,
+        lock: TextIO,
+        *,
+        lasting: bool,
     ) -> None:
         self.folder = folder.path
-        self.bootstrap = f"{LOOPBACK}:{port}"
-        self._port = port
+        self.bootstrap = listeners.clients
+        self.admin = listeners.admin
+        self._port = int(listeners.clients.rpartition(":")[2])
         self._output = folder.output
         self._said_before = self._output.stat().st_size if self._output.exists() else 0
         self._is_released = False
@@ -120,7 +131,15 @@ class Broker:
             )
 
     @classmethod
-    def start(cls, data_dir: Path, *, port: int | None = None, lasting: bool = False) -> Self:
+    def start(
+        cls,
+        data_dir: Path,
+        *,
+        port: int | None = None,
+        lasting: bool = False,
+        secure: Path | None = None,
+        admin: Mapping[str, str] = NOTHING,
+    ) -> Self:
         """Start a broker in a new or kept folder and wait until it is ready.
 
         Args:
@@ -128,6 +147,8 @@ class Broker:
             port: for clients; by default the one kept in the folder, or a free one.
             lasting: tuned for hours under load: it needs 100 MB more memory, and after a while a
                 third of the CPU.
+            secure: the folder of the certificates of a broker that demands a login.
+            admin: settings of Kafka's client for an administrator of such a broker.
 
         Raises:
             SettingsError: there is no Java.
@@ -141,14 +162,14 @@ class Broker:
             with folder.lock() as lock:
                 folder.check()
                 port = folder.choose_port(port)
-                folder.write_properties(port)
+                listeners = folder.write_properties(port, secure=secure)
                 if not folder.is_formatted:
                     kafka.format(folder)
-                broker = cls(folder, port, kafka, lock, lasting=lasting)
+                broker = cls(folder, listeners, kafka, lock, lasting=lasting)
         except OSError as problem:
             raise BrokerError(_why_unusable(folder.path, problem)) from problem
         try:
-            broker.wait_ready()
+            broker.wait_ready(client=admin)
             folder.check_topics()
         except BaseException:
             broker.kill()
@@ -160,10 +181,12 @@ class Broker:
         """The process id of the broker itself."""
         return self._process.pid
 
-    def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+    def wait_ready(
+        self, timeout_s: float = READY_TIMEOUT_S, client: Mapping[str, str] = NOTHING
+    ) -> None:
         """Wait until clients can list topics; raise BrokerError if it dies or takes too long."""
         deadline = time.monotonic() + timeout_s
-        while not (self._listens() and wait_until_ready(self.bootstrap, timeout_s=1.0)):
+        while not (self._listens() and wait_until_ready(self.admin, 1.0, client=client)):
             if self._process.poll() is not None:
                 raise BrokerError(self._last_words("died while it started"))
             if time.monotonic() > deadline:

@@ -20,6 +20,7 @@ from typing import TextIO
 
 from ledger.config.private import make_private, write_private
 from ledger.errors import BrokerError
+from ledger.machine.kafka.listeners import Listeners, plain, secured
 
 LOOPBACK = "127.0.0.1"
 # Below the range from which systems take the ports of outgoing connections: a client that retries
@@ -159,13 +160,24 @@ class BrokerFolder:
             )
         return port
 
-    def write_properties(self, port: int) -> None:
-        """Write the file for a start at this port; the controller's port is new every time."""
-        broker, controller = f"{LOOPBACK}:{port}", f"{LOOPBACK}:{free_port(other_than=port)}"
+    def write_properties(self, port: int, *, secure: Path | None = None) -> Listeners:
+        """Write the file for a start at this port; the other ports are new every time.
+
+        `secure` is the folder of the certificates of a secured broker.
+        """
+        clients, (controller, admin) = (
+            f"{LOOPBACK}:{port}",
+            (f"{LOOPBACK}:{each}" for each in free_ports(2, other_than=port)),
+        )
+        if secure is None:
+            listeners = plain(clients, controller)
+        else:
+            # Seen from the working directory of Kafka's programs, as "log.dirs" is.
+            near = Path(os.path.relpath(secure, self.path))
+            listeners = secured(clients, controller, admin, near)
         here = {
             "controller.quorum.voters": f"1@{controller}",
-            "listeners": f"PLAINTEXT://{broker},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{broker}",
+            **listeners.properties,
             # Below the working directory of Kafka's programs. As a whole path it would be read as
             # another one: a comma parts folders, a backslash escapes, and letters are Latin-1.
             "log.dirs": self._log.name,
@@ -174,6 +186,7 @@ class BrokerFolder:
         lines = [f"{name}={value}\n" for name, value in {**_PROPERTIES, **here}.items()]
         write_private(draft, "".join(lines))
         draft.replace(self.properties)
+        return listeners
 
 
 def read_properties(file: Path) -> Mapping[str, str]:
@@ -188,6 +201,16 @@ def free_port(other_than: int = 0) -> int:
     """Return a free port of loopback, below the ports of outgoing connections."""
     candidates = random.SystemRandom().sample(_PORTS, 100)
     return next(port for port in candidates if port != other_than and _is_free(port))
+
+
+def free_ports(number: int, other_than: int) -> list[int]:
+    """Return several free ports of loopback."""
+    found: list[int] = []
+    while len(found) < number:
+        port = free_port(other_than)
+        if port not in found:
+            found.append(port)
+    return found
 
 
 def _is_free(port: int) -> bool:

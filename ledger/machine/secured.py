@@ -1,0 +1,161 @@
+"""A secured ledger of one machine: its certificates, users, rights and tokens, in one folder.
+
+    ca.pem                  what clients trust
+    server.pem, server.key  the certificate of the HTTP servers
+    broker-*.pem, .key      the certificate of the broker, by which `up` administers it
+    <user>.properties       the login of a user, for librdkafka; *-jvm.properties for Spark's client
+    tokens, token           the tokens that HTTP servers know, and the one of this machine's clients
+
+All of it is for the owner of the ledger. The folder says that the ledger is a secured one.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from socket import gethostname
+from typing import Final
+
+from ledger.config.address import FEEDER_LOGIN
+from ledger.config.client_config import client_settings
+from ledger.config.private import make_private, write_private
+from ledger.config.tokens import KnownToken, change_tokens, known_as, read_tokens
+from ledger.log.kafka.rights import Acl, acls
+from ledger.log.kafka.users import set_users
+from ledger.machine.certificates import (
+    BROKER_CERTIFICATE,
+    BROKER_KEY,
+    CA,
+    CERTIFICATE,
+    KEY,
+    LOOPBACK_NAMES,
+    is_usable,
+    make_certificates,
+)
+from ledger.machine.kafka.listeners import LOGIN_MODULE, SCRAM
+
+FOLDER: Final = "secure"
+CLIENT: Final = "client"
+FEEDER: Final = "feeder"
+TOKENS: Final = "tokens"
+TOKEN: Final = "token"  # noqa: S105 - the name of a file
+# The roles of each user; clients of this machine may also look at the ledger and back it up.
+USERS: Final[Mapping[str, Sequence[str]]] = {
+    "sequencer": ("sequencer",),
+    "follower": ("follower",),
+    "cache": ("cache",),
+    "publisher": ("publisher",),
+    FEEDER: ("feeder",),
+    CLIENT: ("client", "operator", "backup"),
+}
+PASSWORD_BYTES: Final = 32
+ANSWER_S: Final = 30.0
+
+
+class Secured:
+    """The security of the ledger in a folder; `prepare` makes what is missing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.at = folder / FOLDER
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the ledger was made secure before."""
+        return self.at.is_dir()
+
+    def prepare(self, hosts: Sequence[str] = ()) -> None:
+        """Make certificates, logins and tokens that are missing or about to expire.
+
+        `hosts` are further names of the HTTP servers. Raises SettingsError.
+        """
+        make_private(self.at)
+        names = list(dict.fromkeys((*LOOPBACK_NAMES, gethostname(), *hosts)))
+        if not is_usable(self.at, names):
+            make_certificates(self.at, names)
+        for user in USERS:
+            if not self.client_file(user).exists():
+                self._write_login(user, secrets.token_urlsafe(PASSWORD_BYTES))
+        self._make_token()
+
+    def client_file(self, user: str = CLIENT) -> Path:
+        """Return the file of a user's login, as `client_config` names one."""
+        return self.at / f"{user}.properties"
+
+    @property
+    def ca(self) -> Path:
+        """The file with the certificate of the CA."""
+        return self.at / CA
+
+    @property
+    def token(self) -> Path:
+        """The file with the token of this machine's clients."""
+        return self.at / TOKEN
+
+    def admin(self) -> Mapping[str, str]:
+        """Return the settings of Kafka's client for an administrator."""
+        return {
+            "security.protocol": "SSL",
+            "ssl.ca.location": str(self.ca),
+            "ssl.certificate.location": str(self.at / BROKER_CERTIFICATE),
+            "ssl.key.location": str(self.at / BROKER_KEY),
+        }
+
+    def admit(self, bootstrap: str, ledger: str) -> None:
+        """Give the users their passwords and rights, at the address of administrators."""
+        words = {user: client_settings(self.client_file(user))["sasl.password"] for user in USERS}
+        rights: list[Acl] = [
+            each
+            for user, roles in USERS.items()
+            for role in roles
+            for each in acls(ledger, user, role)
+        ]
+        set_users(bootstrap, self.admin(), words, rights, ANSWER_S)
+
+    def environ(self, role: str) -> Mapping[str, str]:
+        """Return the variables by which a role finds its login, its tokens and its certificate."""
+        user = role.partition("-")[0]
+        return {
+            "LAKELEDGER_CLIENT_CONFIG": str(self.client_file(user)),
+            "LAKELEDGER_FEEDER__CLIENT_CONFIG": str(self.jvm_file()),
+            "LAKELEDGER_WEB__TOKENS": str(self.at / TOKENS),
+            "LAKELEDGER_WEB__CERTIFICATE": str(self.at / CERTIFICATE),
+            "LAKELEDGER_WEB__KEY": str(self.at / KEY),
+        }
+
+    def jvm_file(self) -> Path:
+        """Return the file with which the JVM's client logs in as the feeder."""
+        return self.at / FEEDER_LOGIN
+
+    def _write_login(self, user: str, password: str) -> None:
+        login = {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": SCRAM,
+            "sasl.username": user,
+            "sasl.password": password,
+            "ssl.ca.location": str(self.ca),
+        }
+        if user == FEEDER:
+            jaas = f'{LOGIN_MODULE} username="{user}" password="{password}";'
+            of_jvm = {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": SCRAM,
+                "sasl.jaas.config": jaas,
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(self.ca),
+            }
+            write_private(self.jvm_file(), lines(of_jvm))
+        write_private(self.client_file(user), lines(login))
+
+    def _make_token(self) -> None:
+        """Make the token of this machine's clients, if its servers do not know it."""
+        file = self.at / TOKENS
+        known = read_tokens(file) if file.exists() else []
+        given = self.token.read_text(encoding="utf-8").strip() if self.token.exists() else ""
+        if known_as(known, given) is None:
+            own, token = KnownToken.made(CLIENT, None)
+            change_tokens(file, lambda all_: [*(each for each in all_ if each.name != CLIENT), own])
+            write_private(self.token, f"{token}\n")
+
+
+def lines(settings: Mapping[str, str]) -> str:
+    """Return settings as a file has them."""
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
