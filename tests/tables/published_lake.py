@@ -5,6 +5,7 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Final, NamedTuple
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -24,6 +25,9 @@ TEXT_FORMS: Final[Mapping[str, Mapping[pa.DataType, pa.DataType]]] = {
     "deltalake": {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()},
     "polars": {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()},
 }
+
+
+MISPLACED: Final = "Failed to cast value"
 
 
 class Shown(NamedTuple):
@@ -51,6 +55,7 @@ def faults(definition: TableDefinition) -> Mapping[str, frozenset[str]]:
     """Return the columns that readers show wrongly.
 
     DuckDB 1.5.5 shows NULL in a partition column that comes after a renamed column of the files.
+    It may give the value of one of two such columns to another column, and fail to cast it.
     """
     found, by, is_renamed = set(), set(definition.partition_columns), False
     for each in definition.columns if is_mapped(definition) else ():
@@ -110,7 +115,13 @@ class PublishedLake:
         if name in shown.refusals:
             return
         wrong = shown.faults.get(name, frozenset())
-        found, wanted = READERS[name](shown.folder, shown.version), shown.rows
+        wanted = shown.rows
+        try:
+            found = READERS[name](shown.folder, shown.version)
+        except duckdb.InvalidInputException as problem:
+            if not wrong or MISPLACED not in str(problem):
+                raise
+            return
         kept = [each for each in wanted.schema.names if each not in wrong]
         assert found.schema.names == wanted.schema.names
         found, wanted = found.select(kept), wanted.select(kept)

@@ -4,6 +4,7 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Any, Final
 
+import polars as pl
 import pytest
 
 from ledger.client import Ledger
@@ -126,3 +127,7 @@ def test_every_table_is_what_a_scan_shows(tmp_path: Path) -> None:
                     map(repr, scan.to_pylist())
                 ), full
                 assert kinds(table) == kinds(scan), full
+            catalog = pl.Catalog(served.url, require_https=False)
+            for number in range(5):
+                frame = catalog.scan_table("main", f"s{number % 3}", f"t{number}").collect()
+                assert frame.to_dicts() == [{"id": number}]
