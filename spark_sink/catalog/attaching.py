@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -31,6 +32,9 @@ from spark_sink.session import prepare_environment, started
 CATALOG: Final = "ledger"
 PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LOCAL: Final = "local"
+CONNECTED: Final[dict[str, Ledger]] = {}
+"""The clients that `attach` connected by itself, by the names of their catalogs."""
+CONNECTING: Final = Lock()
 
 Result = TypeVar("Result")
 
@@ -40,11 +44,11 @@ def attach(
 ) -> "Lake":
     """Make a ledger a catalog of a Spark session, under a name.
 
-    Without a `spark` it is the session of this process, or a new one on this machine.
-    Without a `ledger` the one of this host is connected. All sessions of the Spark application have
-    the catalog then, also those by `newSession`; after `spark.stop()` a new one needs `attach`
-    again. Raises SettingsError if the catalog does not fit the installed PySpark, or the session
-    has no driver in this process.
+    Without a `spark` it is the session of this process, or a new one on this machine. Without a
+    `ledger` the one of this host is connected, once for each name. All sessions of the Spark
+    application have the catalog then, also those by `newSession`; after `spark.stop()` a new one
+    needs `attach` again. Raises SettingsError if the catalog does not fit the installed PySpark, or
+    the session has no driver in this process.
     """
     if not PLAIN_NAME.fullmatch(name):
         raise ValueError(f"the name of a catalog must be letters, digits and _, got {name!r}")
@@ -55,10 +59,19 @@ def attach(
     # Py4J shows each refusal with its trace, though Spark raises it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-    state = CATALOGS.attach(name, ledger or Ledger.connect(application=application_of(context)))
+    state = CATALOGS.attach(name, ledger or own_ledger(context, name))
     gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
     name_class(spark, gateway.jvm, f"spark.sql.catalog.{name}")
     return Lake(spark, state)
+
+
+def own_ledger(context: SparkContext, name: str) -> Ledger:
+    """Return a client of the ledger of this host: that of the catalog, if it is such a client."""
+    with CONNECTING:
+        found = CONNECTED.get(name)
+        if found is None or found._channel.is_closed:  # noqa: SLF001 - a client has no public word
+            found = CONNECTED[name] = Ledger.connect(application=application_of(context))
+        return found
 
 
 def own_session() -> SparkSession:

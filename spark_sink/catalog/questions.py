@@ -114,6 +114,10 @@ class Catalogs:
                 known = self._states[name] = CatalogState(name, ledger)
             return known
 
+    def find(self, name: str) -> CatalogState | None:
+        """Return the state of a catalog, None for a name that was not attached."""
+        return self._states.get(name)
+
     def state(self, name: str) -> CatalogState:
         """Return the state of a catalog; raises Refusal for a name that was not attached."""
         found = self._states.get(name)

@@ -13,8 +13,9 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ledger.errors import SettingsError
 from ledger.sdk.transaction import Transaction
-from spark_sink.catalog.questions import said
+from spark_sink.catalog.questions import CATALOGS, said
 from spark_sink.catalog.state import CatalogState, StatementsTxn
 
 TXN: Final = "lakeledger.txn"
@@ -32,6 +33,7 @@ def joining(
     Raises ValueError within another such block, and the error of the ledger itself in the place of
     the error that Spark makes of it.
     """
+    check_attached(state)
     check_free(spark)
     key = state.begin(make, is_shared=True)
     found = state.of_key(key)
@@ -66,6 +68,15 @@ def said_to(spark: SparkSession, key: str) -> Iterator[None]:
         yield
     finally:
         say(spark, "")
+
+
+def check_attached(state: CatalogState) -> None:
+    """Raise SettingsError if statements go to another ledger now, which knows no txn of this."""
+    if CATALOGS.find(state.name) is not state:
+        raise SettingsError(
+            f"another ledger was attached as catalog {state.name} since: use what that attach "
+            "returned, or give one of them another name"
+        )
 
 
 def check_free(spark: SparkSession) -> None:
@@ -110,6 +121,7 @@ def context_of_thread(spark: SparkSession) -> SparkContext | None:
 @contextmanager
 def joining_txn(spark: SparkSession, state: CatalogState, txn: Transaction) -> Iterator[None]:
     """Let the statements of a block join a txn that the block does not end."""
+    check_attached(state)
     check_free(spark)
     key = state.begin(lambda: txn, is_shared=True)
     found = state.of_key(key)

@@ -13,9 +13,11 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import DataFrame
 
+from ledger.errors import SettingsError
 from ledger.machine.kafka.java import find_java
 from ledger.machine.up import UpSettings, running
-from spark_sink import Lake, transaction
+from ledger.testing import InMemoryLedger
+from spark_sink import Lake, attach, transaction
 from tests.spark_sink.catalog.sql import done, rows
 
 pytestmark = pytest.mark.spark
@@ -87,6 +89,24 @@ def test_new_session(lake: Lake) -> None:
         other.sql("INSERT INTO ledger.db.a VALUES (2)")
         assert other.table("ledger.db.a").count() == 2
     assert lake.spark.table("ledger.db.a").count() == 2
+
+
+def test_another_ledger(lake: Lake, tmp_path: Path) -> None:
+    """A catalog that was given to another ledger has no blocks; attached again, it goes on."""
+    with InMemoryLedger() as memory:
+        other = attach(lake.spark, memory.connect(warehouse=str(tmp_path / "other")))
+        done(other, "CREATE TABLE ledger.db.o AS SELECT 1 AS id")
+        with pytest.raises(SettingsError, match="another ledger was attached"), lake.snapshot():
+            pass
+        with pytest.raises(SettingsError, match="another ledger"):
+            lake.run(lambda spark: spark.sql("SELECT 1"))
+        with other.snapshot():
+            assert rows(other, "SELECT id FROM ledger.db.o") == [(1,)]
+    again = attach(ledger=lake.ledger)
+    assert again.spark.sparkContext is lake.spark.sparkContext
+    with again.transaction():
+        done(again, "CREATE TABLE ledger.db.a AS SELECT 1 AS id")
+    assert again.ledger.table("db.a").version == 0
 
 
 def test_batches_of_a_stream(lake: Lake, tmp_path: Path) -> None:
