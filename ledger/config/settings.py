@@ -125,13 +125,15 @@ class FollowerSettings:
     """Where a follower answers HTTP, and from which lag on it counts as not ready.
 
     `http` is `host:port`, port 0 = any free port, or OFF. `hosts` are further names, with commas
-    between them, by which clients may address it besides its own and loopback's, `*` = any name. A
-    state checkpoint older than `checkpoint_s` is replaced if an event came since: a restart reads
-    again the events after it.
+    between them, by which clients may address it besides its own and loopback's, `*` = any name.
+    `processes` are the URLs of other processes, with commas between them, whose health its pages
+    show. A state checkpoint older than `checkpoint_s` is replaced if an event came since: a restart
+    reads again the events after it.
     """
 
     http: str = "127.0.0.1:8181"
     hosts: str = ""
+    processes: str = ""
     lag_max_s: float = 10.0
     checkpoint_s: float = CHECKPOINT_S
 

@@ -320,7 +320,8 @@ def roles_of(
     store = str(address.store)
     anew = ("--rebuild",) if settings.rebuild else ()
     http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
-    follower = ("serve", "follower", "--store", store, "--http", http, *where)
+    others = processes_of(address, caches, probes)
+    follower = ("serve", "follower", "--store", store, "--http", http, *others, *where)
     roles.append(SupervisedRole(FOLLOWER, follower, first=anew))
     for name, endpoint in zip(cache_names(settings), caches, strict=True):
         cache = ("serve", "cache", "--store", store, "--http", endpoint, *where)
@@ -337,6 +338,15 @@ def roles_of(
         for role in roles:
             role.environ = secured.environ(role.name)
     return roles
+
+
+def processes_of(address: Address, caches: Sequence[str], probes: Sequence[str]) -> tuple[str, ...]:
+    """Return the option that names the other processes to a follower, for its pages."""
+    # A secured ledger speaks TLS everywhere.
+    scheme = urlsplit(address.reads_url or "http:").scheme
+    urls = [f"{scheme}://{each}" for each in (*probes, *caches) if each != OFF]
+    urls += [address.publisher_url] if address.publisher_url else []
+    return ("--set", f"follower.processes={','.join(urls)}") if urls else ()
 
 
 def sequencer_names(settings: UpSettings) -> Sequence[str]:

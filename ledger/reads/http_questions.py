@@ -99,6 +99,11 @@ class HttpQuestions(MetadataReads):
         answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)
         return list(map(settled, from_json(list[MetadataAnswer], answer)))
 
+    def readiness(self) -> Mapping[str, Any]:
+        """Return the answer of `/readyz`: a status, and each check by its name."""
+        target = f"{urlsplit(self._url).path}/readyz"
+        return read_object(self._answered("GET", target, None, self._timeout_s).data)
+
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()

@@ -43,20 +43,31 @@ def serve_store(
     endpoint = Endpoint.parse(settings.http)
     readers: Readers[Reads] = Readers(partial(open_rows, store))
     pages = read_pages(
-        readers, lambda: followers[0] if followers else None, lag_max_s=settings.lag_max_s
+        readers,
+        lambda: followers[0] if followers else None,
+        lag_max_s=settings.lag_max_s,
+        processes=hosts_of(settings.processes),
     )
     return WebServer.start(pages, endpoint, hosts=hosts_of(settings.hosts), doors=doors)
 
 
 def read_pages(
-    readers: Readers[Reads], followed: Followed, *, lag_max_s: float, limits: WebLimits = LIMITS
+    readers: Readers[Reads],
+    followed: Followed,
+    *,
+    lag_max_s: float,
+    limits: WebLimits = LIMITS,
+    processes: Sequence[str] = (),
 ) -> WebPages[Reads]:
-    """Return the pages of a read model; `followed` returns the follower of these rows."""
+    """Return the pages of a read model; `followed` returns the follower of these rows.
+
+    `processes` are the URLs of other processes whose health a page shows.
+    """
     health = FollowerHealth(PositionWaiting(readers), followed, lag_max_s=lag_max_s)
     questions = (*QUESTIONS, *UNITY_QUESTIONS)
     metrics = Metrics(FollowerCollector(followed))
     pages = WebPages(readers, questions, health, metrics, limits, beside=registry_routes())
-    pages.add_routes(page_routes(pages))
+    pages.add_routes(page_routes(pages, processes))
     return pages
 
 

@@ -1,7 +1,7 @@
 """A server in this process, over the rows of a domain, and ways to ask it."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -82,11 +82,18 @@ def serving(
     lag_max_s: float = LAG_MAX_S,
     limits: WebLimits = LIMITS,
     hosts: Collection[str] = (),
+    processes: Sequence[str] = (),
     doors: WebSettings = UNLOCKED,
     login: WebLogin = NO_LOGIN,
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
-    pages = read_pages(Readers(open_reads), lambda: follower, lag_max_s=lag_max_s, limits=limits)
+    pages = read_pages(
+        Readers(open_reads),
+        lambda: follower,
+        lag_max_s=lag_max_s,
+        limits=limits,
+        processes=processes,
+    )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
     with closing(Served(server, login)) as served:
         yield served

@@ -208,3 +208,13 @@ def test_the_past(lake: Lake, served: Served) -> None:
         if files:
             shown = page(served, f"/ui/files?table={lake.flights}&at={at}").text
             assert set(re.findall(r"day=\d/\d+\.parquet", shown)) == files
+
+
+def test_processes(lake: Lake, served: Served) -> None:
+    """The page of processes asks the others, and says which one does not answer."""
+    away = "http://127.0.0.1:9"
+    with serving(rows_in(lake), processes=(served.url, away)) as asking:
+        text = page(asking, "/ui/processes").text
+    assert f"{served.url} " in text
+    assert f"store: open, at position {lake.head.position}" in text.partition(served.url)[2]
+    assert "no answer" in text.partition(away)[2]

@@ -1,7 +1,7 @@
 """Every page by its path, and a page made whole: its fields in its template."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
@@ -41,6 +41,8 @@ PAGES: Final[Sequence[UiPage]] = (
         processes.processes,
         nav="Processes",
         has_checks=True,
+        has_others=True,
+        size=Size.WHOLE,
     ),
 )
 """The pages; those with a text in the menu are in its order."""
@@ -48,9 +50,11 @@ PAGES: Final[Sequence[UiPage]] = (
 BY_PATH: Final[Mapping[str, UiPage]] = {each.path: each for each in PAGES}
 
 
-def answered(page: UiPage, reads: Reads, asked: Asked, checks: Checks) -> Response:
+def answered(
+    page: UiPage, reads: Reads, asked: Asked, checks: Checks, others: Sequence[Any] = ()
+) -> Response:
     """Return a page over reads; raises as they do, and NothingHereError."""
-    view = view_of(page, reads, asked, checks)
+    view = view_of(page, reads, asked, checks, others)
     fields = page.gather(view)
     asked.check_all_read()
     return html(page.template, {**frame(page, view), **fields})

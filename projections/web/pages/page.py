@@ -28,7 +28,8 @@ class PageView:
     """The reads behind one page, as of position `at`; `newest` is the applied position.
 
     `path` is the page, `subject` are the parameters that say what it is about: the slider keeps
-    them. `checks` are the health checks of this process, empty where a page does not show them.
+    them. `checks` are the health checks of this process and `others` those of further ones, empty
+    where a page does not show them.
     """
 
     reads: Reads
@@ -37,6 +38,7 @@ class PageView:
     newest: int
     at: int
     checks: Checks = field(default_factory=dict)
+    others: Sequence[Any] = ()
     subject: Fields = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
 
@@ -93,7 +95,8 @@ def address(page: str, **given: object) -> str:
 class UiPage(NamedTuple):
     """A page below `ROOT`: its title, its template, and the function that gathers its fields.
 
-    A page that `has_checks` shows the health of this process. `nav` is its text in the menu, "" if
+    A page that `has_checks` shows the health of this process, one that `has_others` that of other
+    ones. `nav` is its text in the menu, "" if
     it is not there. `size` is the size of what it reads.
     """
 
@@ -102,6 +105,7 @@ class UiPage(NamedTuple):
     gather: Callable[[PageView], Fields]
     nav: str = ""
     has_checks: bool = False
+    has_others: bool = False
     size: Size = Size.FEW
 
     @property
@@ -110,13 +114,15 @@ class UiPage(NamedTuple):
         return f"{self.path or 'overview'}.html"
 
 
-def view_of(page: UiPage, reads: Reads, asked: Asked, checks: Checks) -> PageView:
+def view_of(
+    page: UiPage, reads: Reads, asked: Asked, checks: Checks, others: Sequence[Any]
+) -> PageView:
     """Return the view of a page; raises ReaderBehindError for a position not applied yet."""
     newest = reads.position()
     at = asked.number_or_none("at")
     if at is not None and at > newest:
         raise ReaderBehindError(newest, at, 0)
-    return PageView(reads, asked, page.path, newest, newest if at is None else at, checks)
+    return PageView(reads, asked, page.path, newest, newest if at is None else at, checks, others)
 
 
 def rows_before(

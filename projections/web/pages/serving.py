@@ -15,6 +15,7 @@ from projections.web.asked import Asked, BadRequestError
 from projections.web.listing import Size
 from projections.web.pages.menu import PAGES, answered, refused
 from projections.web.pages.page import ROOT, NothingHereError, UiPage
+from projections.web.pages.processes import look_at
 from projections.web.pages.rendering import FILES, file_named
 from projections.web.problems import FAULT_TEXT, BusyError
 from projections.web.registry import Endpoint
@@ -31,12 +32,15 @@ STATUS: Final[Mapping[type[Exception], int]] = {
 log_lines = LogLines("lakeledger.web")
 
 
-def page_routes(pages: WebPages[Reads]) -> Sequence[Route]:
-    """Return a route for each page and each file that pages load."""
+def page_routes(pages: WebPages[Reads], processes: Sequence[str]) -> Sequence[Route]:
+    """Return a route for each page and each file that pages load.
+
+    `processes` are the URLs of other processes whose health a page shows.
+    """
     return [
         *(pages.route(f"{ROOT}/{name}", file_endpoint(name)) for name in FILES),
-        *(pages.route(path_of(page), page_endpoint(pages, page)) for page in PAGES),
-        pages.route(f"{ROOT}/", page_endpoint(pages, PAGES[0])),
+        *(pages.route(path_of(page), page_endpoint(pages, page, processes)) for page in PAGES),
+        pages.route(f"{ROOT}/", page_endpoint(pages, PAGES[0], processes)),
         pages.route(f"{ROOT}/{{path:path}}", unknown_page),
     ]
 
@@ -55,7 +59,7 @@ def file_endpoint(name: str) -> Endpoint:
     return endpoint
 
 
-def page_endpoint(pages: WebPages[Reads], page: UiPage) -> Endpoint:
+def page_endpoint(pages: WebPages[Reads], page: UiPage, processes: Sequence[str]) -> Endpoint:
     """Return the endpoint of a page; its errors are pages too."""
 
     async def endpoint(request: Request) -> Response:
@@ -63,8 +67,9 @@ def page_endpoint(pages: WebPages[Reads], page: UiPage) -> Endpoint:
             asked = Asked(request.path_params, request.query_params.multi_items())
             async with pages.place(page.size):
                 checks = await pages.checks() if page.has_checks else {}
+                others = await look_at(processes) if page.has_others else ()
                 return await pages.ask(
-                    lambda reads: answered(page, reads, asked, checks),
+                    lambda reads: answered(page, reads, asked, checks, others),
                     asked,
                     is_long=page.size is not Size.FEW,
                 )
