@@ -1,6 +1,7 @@
 """`lakeledger up --secure`: clients of this machine work as before, others are refused."""
 
 import json
+import re
 import signal
 import socket
 import ssl
@@ -11,9 +12,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.request import Request, urlopen
 
 import psutil
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from ledger.client import Ledger
 from ledger.config.address import Address
@@ -33,6 +36,8 @@ from ledger.reads.http import HttpReads
 from ledger.reads.web_login import WebLogin
 from tests.integration.commands import Command, answer_of, environment, lakeledger, up
 from tests.integration.test_private_files import open_to_others
+from tests.web.board import queries
+from tests.web.test_board import NAMES
 
 pytestmark = pytest.mark.kafka
 
@@ -48,6 +53,29 @@ with Ledger.connect() as ledger:
         txn.add_files("db.flights", ["a.parquet"])
     assert ledger.read("db.flights").paths == ["a.parquet"]
 """
+CONFLICT: Final = """
+from ledger import ConflictError, Ledger, TableExistsError
+
+with Ledger.connect() as ledger:
+    first, second = (ledger.begin() for _ in range(2))
+    for txn in (first, second):
+        txn.remove_files("db.flights", ["a.parquet"])
+    first.commit()
+    try:
+        second.commit()
+    except ConflictError:
+        pass
+    else:
+        raise AssertionError
+    try:
+        ledger.create_table("db.flights")
+    except TableExistsError:
+        pass
+    else:
+        raise AssertionError
+"""
+# It has a sample for each published table that stopped, and no table of this ledger does.
+NONE_STOPPED: Final = {"lakeledger_publisher_stopped_table_behind"}
 SPARK_WORK: Final = """
 from pyspark.sql import SparkSession
 
@@ -128,6 +156,30 @@ def test_clients_of_this_machine(secured: SecuredUp) -> None:
     assert answer_of(secured.home, "log", "verify")["records"] > 1
     backup = lakeledger(secured.home, "backup", str(secured.home / "copy"))
     assert backup.returncode == ExitCode.DONE, backup.stderr
+
+
+def test_every_query_finds_data(secured: SecuredUp) -> None:
+    """Every query of the board and of the alert rules has data, after work and a conflict."""
+    python(secured.home, CONFLICT)
+    said = "".join(secured.command.said)
+    urls = set(re.findall(r"https://[\d.]+:\d+", said))
+    cache = next(line for line in secured.command.said if "metadata cache at" in line).split()[-1]
+    read = lakeledger(secured.home, "cache", "read", "db.flights", "--url", cache)
+    assert read.returncode == ExitCode.DONE, read.stderr
+    login = WebLogin(secured.address.token_file, secured.address.ca_file)
+    with closing(HttpReads(str(secured.address.reads_url), login=login)) as reads:
+        reads.wait(reads.position(), 0)
+    context = login.pool_settings(cache)["ssl_context"]
+    found = set[str]()
+    for url in urls:
+        asked = Request(f"{url}/metrics", headers=dict(login.headers(url)))  # noqa: S310
+        with urlopen(asked, timeout=PATIENT_S, context=context) as answer:  # noqa: S310
+            text = answer.read().decode()
+        every = text_string_to_metric_families(text)
+        found |= {sample.name for each in every for sample in each.samples}
+    assert len(urls) == 5
+    wanted = {name for each in queries() for name in NAMES.findall(each)}
+    assert wanted - found == NONE_STOPPED
 
 
 def refusals(secured: SecuredUp) -> Iterator[tuple[type[Exception], Any]]:

@@ -1,0 +1,225 @@
+"""The board of Grafana and the alert rules of Prometheus, from the metrics that the roles define.
+
+`python -m tests.web.board` writes the files in `deploy`. Metrics come from roles in this process.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import Any, Final, NamedTuple
+
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from projections.delta.publisher import DeltaPublisher
+from projections.web.publisher_serving import serve_publisher
+from tests.docs.pages import ROOT
+from tests.web.served import Served
+from tests.web.test_cache import ServedCache
+from tests.web.test_health import followed, played
+from tests.web.test_publisher import ANYWHERE
+from tests.web.test_sequencer_probes import led, probing
+
+DEPLOY: Final = ROOT / "deploy"
+BOARD: Final = DEPLOY / "grafana" / "lakeledger.json"
+ALERTS: Final = DEPLOY / "alerts.yml"
+OURS: Final = "lakeledger_"
+SPAN: Final = "[5m]"
+WIDTH, HEIGHT, ACROSS = 8, 7, 3
+
+
+def of_sequencer() -> str:
+    """Return the metrics of a sequencer."""
+    with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
+        return metrics_of(served)
+
+
+def of_follower() -> str:
+    """Return the metrics of a follower."""
+    with followed(played()) as served:
+        return metrics_of(served)
+
+
+def of_cache() -> str:
+    """Return the metrics of a cache."""
+    with ExitStack() as own:
+        cached = ServedCache(own)
+        cached.start()
+        return metrics_of(cached.served)
+
+
+def of_publisher() -> str:
+    """Return the metrics of a publisher."""
+    with closing(Served(serve_publisher(DeltaPublisher(played().log), ANYWHERE))) as served:
+        return metrics_of(served)
+
+
+ROLES: Final[Mapping[str, Callable[[], str]]] = {
+    "Sequencers": of_sequencer,
+    "Followers": of_follower,
+    "Caches": of_cache,
+    "Publisher": of_publisher,
+}
+# Labels are known only where a sample has them; these have none before something happens.
+LABELS: Final[Mapping[str, str]] = {
+    "lakeledger_sequencer_conflicts": "exception",
+    "lakeledger_sequencer_refusals": "reason",
+    "lakeledger_conflicts": "exception",
+    "lakeledger_events_applied": "type",
+    "lakeledger_cache_reads": "source, reason",
+    "lakeledger_cache_fills": "kept",
+    "lakeledger_http_requests": "path, status",
+}
+
+
+def metrics_of(served: Served) -> str:
+    """Return the metrics of a server, after a question that is counted."""
+    served.ask("/v1/position")
+    return served.ask("/metrics").data.decode()
+
+
+def families(text: str) -> list[Metric]:
+    """Return our metrics in a text, without the times at which counters were made."""
+    found = text_string_to_metric_families(text)
+    return [each for each in found if each.name.startswith(OURS) and not made_at(each)]
+
+
+def made_at(metric: Metric) -> bool:
+    """Return whether a metric is the time at which another one was made."""
+    return metric.type == "gauge" and metric.name.endswith("_created")
+
+
+def query(metric: Metric) -> str:
+    """Return the query of a panel, by the kind of its metric."""
+    name = metric.name
+    by = f" by ({LABELS[name]})" if name in LABELS else " by (instance)"
+    match metric.type:
+        case "counter":
+            return f"sum{by} (rate({name}_total{SPAN}))"
+        case "summary":
+            return f"rate({name}_sum{SPAN}) / rate({name}_count{SPAN})"
+        case "histogram":
+            return f"histogram_quantile(0.99, sum by (le) (rate({name}_bucket{SPAN})))"
+        case _:
+            return name
+
+
+def board() -> str:
+    """Return the board: a row for each role, a panel for each of its metrics."""
+    panels, seen, y = list[Any](), set[str](), 0
+    for role, text in ROLES.items():
+        place = {"x": 0, "y": y, "w": WIDTH * ACROSS, "h": 1}
+        panels.append({"type": "row", "title": role, "gridPos": place, "id": len(panels) + 1})
+        y += 1
+        new = [each for each in families(text()) if each.name not in seen]
+        seen |= {each.name for each in new}
+        for number, metric in enumerate(new):
+            at = {"x": number % ACROSS * WIDTH, "y": y + number // ACROSS * HEIGHT}
+            panels.append(panel(metric, {**at, "w": WIDTH, "h": HEIGHT}, len(panels) + 1))
+        y += -(-len(new) // ACROSS) * HEIGHT
+    shown = {
+        "uid": "lakeledger",
+        "title": "LakeLedger",
+        "schemaVersion": 41,
+        "refresh": "10s",
+        "time": {"from": "now-1h", "to": "now"},
+        "panels": panels,
+    }
+    return json.dumps(shown, indent=1) + "\n"
+
+
+def panel(metric: Metric, place: Mapping[str, int], number: int) -> dict[str, Any]:
+    """Return the panel of a metric."""
+    unit = "s" if metric.name.endswith("seconds") else "short"
+    return {
+        "id": number,
+        "type": "timeseries",
+        "title": metric.documentation,
+        "description": metric.name,
+        "gridPos": place,
+        "datasource": {"type": "prometheus", "uid": "lakeledger"},
+        "fieldConfig": {"defaults": {"unit": unit}, "overrides": []},
+        "targets": [{"expr": query(metric), "refId": "A"}],
+    }
+
+
+class Alert(NamedTuple):
+    """A rule: its name, the query that is true while it fires, for how long, and what to do."""
+
+    name: str
+    query: str
+    lasts: str
+    severity: str
+    says: str
+
+
+RULES: Final[Sequence[Alert]] = (
+    Alert(
+        *("LedgerRoleDown", 'up{job="lakeledger"} == 0', "1m", "page"),
+        "A process does not answer: see its log.",
+    ),
+    Alert(
+        *("LedgerWithoutLeader", "sum(lakeledger_sequencer_leads) < 1", "30s", "page"),
+        "No sequencer leads: commits wait. See lakeledger status.",
+    ),
+    Alert(
+        *("LedgerQueue", "min(lakeledger_sequencer_queue_seconds) > 10", "1m", "page"),
+        "Commands wait for an answer: see the log of the leader.",
+    ),
+    Alert(
+        *("LedgerTakeOvers", "sum(increase(lakeledger_sequencer_takeovers_total[15m])) > 3"),
+        *("0s", "ticket", "The leader changes often: see why sequencers end."),
+    ),
+    Alert(
+        *("FollowerBehind", "lakeledger_lag_seconds > 60", "1m", "page"),
+        "Rows are behind the log: see whether the follower keeps up.",
+    ),
+    Alert(
+        *("CacheBehind", "lakeledger_cache_lag_seconds > 60", "1m", "ticket"),
+        "A cache is behind the log: see its /readyz.",
+    ),
+    Alert(
+        *("CacheDiffers", "increase(lakeledger_cache_verify_mismatches_total[10m]) > 0"),
+        *("0s", "page", "A cache differs from its store: run lakeledger cache verify."),
+    ),
+    Alert(
+        *("PublisherBehind", "lakeledger_publisher_lag_seconds > 300", "1m", "ticket"),
+        "Delta logs are behind the log: see the publisher's /readyz.",
+    ),
+    Alert(
+        *("PublishedTableStopped", "lakeledger_publisher_stopped_tables > 0", "5m", "ticket"),
+        "A published table stopped: lakeledger status names it and the reason.",
+    ),
+    Alert(
+        *("ImpossibleCommits", "increase(lakeledger_anomalies_total[15m]) > 0", "0s", "ticket"),
+        "Commits say what cannot be: run lakeledger anomaly list.",
+    ),
+)
+
+
+def alerts() -> str:
+    """Return the file of the alert rules."""
+    return "".join(["groups:\n  - name: lakeledger\n    rules:\n", *map(rule, RULES)])
+
+
+def rule(alert: Alert) -> str:
+    """Return a rule as YAML; a text as JSON is one of YAML, too."""
+    return (
+        f"      - alert: {alert.name}\n"
+        f"        expr: {json.dumps(alert.query)}\n"
+        f"        for: {alert.lasts}\n"
+        f"        labels: {{ severity: {alert.severity} }}\n"
+        f"        annotations: {{ summary: {json.dumps(alert.says)} }}\n"
+    )
+
+
+def queries() -> Iterator[str]:
+    """Yield every query of the committed board and rules."""
+    for each in json.loads(BOARD.read_text(encoding="utf-8"))["panels"]:
+        yield from (target["expr"] for target in each.get("targets", ()))
+    yield from (each.query for each in RULES)
+
+
+if __name__ == "__main__":
+    BOARD.write_text(board(), encoding="utf-8")
+    ALERTS.write_text(alerts(), encoding="utf-8")
