@@ -26,6 +26,7 @@ from tests.benchmarks import (
     cache_reads,
     catch_up,
     closed_loop,
+    commands,
     conflict_checks,
     file_commits,
     growth,
@@ -116,6 +117,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "cache-apply": Benchmark(cache_apply.measure, "events into a cache : into the state"),
     "BYTES": Benchmark(log_bytes.measure, "bytes of log of a transaction"),
     "BACKUP": Benchmark(backup.measure, "a million events to files and back"),
+    "T11": Benchmark(commands.measure, "processor time of --help and of status"),
     "IDLE": Benchmark(idle.measure, "CPU of processes nobody asks anything of"),
     "idle-feeder": Benchmark(idle.measure_feeder, "the same of a Spark feeder and its JVM"),
 }
