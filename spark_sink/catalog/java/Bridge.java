@@ -13,6 +13,8 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Changelog;
+import org.apache.spark.sql.connector.catalog.ChangelogContext;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
@@ -150,6 +152,15 @@ public class Bridge
         if (found.has("rows")) return new LedgerRows(found);
         if (found.has("constants")) return new LedgerChanges(this, found);
         return new LedgerTable(this, found);
+    }
+
+    public Changelog loadChangelog(
+        Identifier table, ChangelogContext context, CaseInsensitiveStringMap options)
+        throws NoSuchTableException {
+        Table found = loadTable(table);
+        if (!(found instanceof LedgerTable)) throw new NoSuchTableException(table);
+        Identifier changes = Questions.identifier(Questions.name(table) + ".changes");
+        return new LedgerChangelog((LedgerChanges) loadTable(changes), context);
     }
 
     public boolean tableExists(Identifier table) {

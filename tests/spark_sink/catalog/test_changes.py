@@ -105,6 +105,22 @@ def test_range(history: Lake) -> None:
     assert {each[-2] for each in rows(history, sql)} == {5}
 
 
+def test_changes_of_sql(history: Lake) -> None:
+    """`CHANGES` of SQL and `spark.read.changes` are the same rows, with bounds that may be out."""
+    whole = rows(history, CHANGES)
+    sql = "SELECT * FROM ledger.db.t CHANGES FROM VERSION"
+    assert repr(rows(history, f"{sql} 0")) == repr(whole)
+    for clause, versions in (
+        ("2 TO VERSION 4", {2, 3, 4}),
+        ("2 EXCLUSIVE TO VERSION 4 INCLUSIVE", {3, 4}),
+        ("2 TO VERSION 4 EXCLUSIVE", {2, 3}),
+    ):
+        found = rows(history, f"{sql} {clause}")
+        assert repr(found) == repr([each for each in whole if each[-2] in versions])
+    assert "startingVersion" in refusal(history, f"{sql} 'x'")
+    assert "at most" in refusal(history, f"{sql} 99")
+
+
 def test_refused(history: Lake) -> None:
     """What names no versions, and writes to changes, are refused by name."""
     for options, word in (

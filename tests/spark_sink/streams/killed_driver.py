@@ -3,7 +3,8 @@
 It moves the files of its folder into a table, one file at a time, and kills itself in the write of
 that number at a point. "files": all are written, and nothing is committed. "publish": the commit is
 on its way. "commit": it is done, and Spark does not know it. A sink is `to_table`, `foreach_batch`
-or `batch`, a job over two tables whose runs have numbers.
+or `batch`, a job over two tables whose runs have numbers. `from_table` is a stream into a table
+from the commits of another.
 """
 
 import json
@@ -103,6 +104,14 @@ def to_table(spark: SparkSession, _: Watched) -> None:
     stream_of(spark).toTable("ledger.db.to_table").awaitTermination()
 
 
+def from_table(spark: SparkSession, _: Watched) -> None:
+    """Let a stream move the commits of one table into another, one at a time."""
+    reader = spark.readStream.option("startingVersion", 1).option("maxFilesPerTrigger", 1)
+    writer = reader.table("ledger.db.source").writeStream.trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(Path("checkpoint").absolute()))
+    writer.toTable("ledger.db.from_table").awaitTermination()
+
+
 def by_batches(spark: SparkSession, watched: Watched) -> None:
     """Let a function write each batch."""
     sink = foreach_batch("db.foreach_batch")
@@ -127,6 +136,7 @@ def by_jobs(spark: SparkSession, watched: Watched) -> None:
 
 SINKS: Final[Mapping[str, Callable[[SparkSession, Watched], None]]] = {
     "to_table": to_table,
+    "from_table": from_table,
     "foreach_batch": by_batches,
     "batch": by_jobs,
 }

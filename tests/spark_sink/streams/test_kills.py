@@ -29,12 +29,13 @@ ROWS: Final = 4
 # written by `to_table` and by a job even if it was committed, and not by `foreach_batch`.
 ENDS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "to_table": (("files", 1), ("publish", 0), ("commit", 1)),
+    "from_table": (("files", 1), ("publish", 0), ("commit", 1)),
     "foreach_batch": (("files", 1), ("publish", 0), ("commit", 0)),
     # A job has two writes, and a run begins with the first job.
     "batch": (("files", 3), ("publish", 3), ("commit", 5)),
 }
 # What the kills before a commit leave behind, and the jobs that were done before.
-ORPHANS: Final = {"to_table": 2, "foreach_batch": 2, "batch": 2}
+ORPHANS: Final = {"to_table": 2, "from_table": 2, "foreach_batch": 2, "batch": 2}
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,15 @@ def write_files(folder: Path) -> None:
         os.utime(file, (number, number))
 
 
+def commit_files(ledger: Ledger, folder: Path) -> None:
+    """Put the rows of each file into a table by a commit of its own."""
+    ledger.create_table("db.source", COLUMNS, location=folder / "source")
+    for file in sorted((folder / "in").iterdir()):
+        with ledger.transaction() as txn:
+            rows = [json.loads(line) for line in file.read_text().splitlines()]
+            txn.insert("db.source", rows)
+
+
 def stored(folder: Path) -> set[str]:
     """Return the Parquet files of a folder."""
     return {str(each.relative_to(folder)) for each in folder.rglob("*.parquet")}
@@ -90,6 +100,8 @@ def test_killed_driver(up: Running, tmp_path: Path, sink: str) -> None:
         table = ledger.create_table(name, COLUMNS, partition_columns=["odd"], location=place)
         if sink == "batch":
             ledger.create_table("db.counts", [("n", "BIGINT")], location=tmp_path / "counts")
+        if sink == "from_table":
+            commit_files(ledger, tmp_path)
         for point, writes in ENDS[sink]:
             assert drive(tmp_path, home, sink, point, str(writes)) == KILLED, point
         assert drive(tmp_path, home, sink) == 0

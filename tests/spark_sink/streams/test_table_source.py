@@ -21,6 +21,7 @@ class Reader:
 
     def __init__(self, river: River, source: str = SOURCE, **options: Any) -> None:
         self.river, self.source, self.options = river, source, options
+        self.by_name = False
         self.batches: list[list[tuple[Any, ...]]] = []
 
     def read(self, checkpoint: str = "reader") -> list[list[tuple[Any, ...]]]:
@@ -30,7 +31,8 @@ class Reader:
         def keep(frame: DataFrame, _: int) -> None:
             self.batches.append(sorted((tuple(each) for each in frame.collect()), key=repr))
 
-        stream = self.river.spark.readStream.options(**self.options).table(self.source)
+        reader = self.river.spark.readStream.options(**self.options)
+        stream = reader.changes(self.source) if self.by_name else reader.table(self.source)
         writer = stream.writeStream.foreachBatch(keep).trigger(availableNow=True)
         place = str(self.river.folder / checkpoint)
         query = writer.option("checkpointLocation", place).start()
@@ -104,6 +106,22 @@ def test_limits_of_the_first_rows(table: River) -> None:
     assert together(found) == row(0, 1, 2, 3)
 
 
+def test_some_columns(table: River) -> None:
+    """A stream of some columns has them by their names, and the path of a row's file."""
+    table.spark.sql("INSERT INTO ledger.db.t VALUES (7, 8, 'n8')").collect()
+    found: list[tuple[Any, ...]] = []
+
+    def keep(frame: DataFrame, _: int) -> None:
+        found.extend(tuple(each) for each in frame.collect())
+
+    stream = table.spark.readStream.table(SOURCE)
+    chosen = stream.where("odd > 0").selectExpr("name", "odd", "_file LIKE '%odd=%'")
+    writer = chosen.writeStream.foreachBatch(keep).trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(table.folder / "some")).start()
+    query.awaitTermination()
+    assert sorted(found) == [("n1", 1, True), ("n3", 1, True), ("n8", 7, True)]
+
+
 def test_where_a_stream_begins(table: River) -> None:
     """`startingVersion` and `startingTimestamp` name the first commit; `latest` is the next one."""
     assert Reader(table, startingVersion=2).read("a") == [row(2, 3)]
@@ -152,6 +170,9 @@ def test_changes(table: River) -> None:
         (tuple(each.values())[:-1] for each in same), key=repr
     )
     assert [{each[-2] for each in batch} for batch in found] == [{1}, {2}, {3}, {4}]
+    named = Reader(table, SOURCE, startingVersion=3)
+    named.by_name = True
+    assert named.read("named") == [together(found[2:])]
 
 
 def created_again(river: River) -> None:
