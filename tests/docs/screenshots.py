@@ -102,6 +102,7 @@ class Week(Followed):
         yield "watermark", "/ui/watermark"
         yield "diff", "/ui/diff?first=5"
         yield "processes", "/ui/processes"
+        yield "api", "/ui/api"
 
 
 def make() -> None:

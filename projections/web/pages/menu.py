@@ -8,7 +8,7 @@ from starlette.responses import Response
 from ledger.reads.port import Reads
 from projections.web.asked import Asked
 from projections.web.listing import Size
-from projections.web.pages import conflicts, history, marks, processes, tables, txns
+from projections.web.pages import api, conflicts, history, marks, processes, tables, txns
 from projections.web.pages.page import (
     ROOT,
     Checks,
@@ -44,6 +44,7 @@ PAGES: Final[Sequence[UiPage]] = (
         has_others=True,
         size=Size.WHOLE,
     ),
+    UiPage("api", "API", api.api, nav="API"),
 )
 """The pages; those with a text in the menu are in its order."""
 

@@ -1,15 +1,18 @@
 """Serving: the pages of a follower as routes of its server, within the bounds of all requests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ledger.errors import LedgerError, ReaderBehindError
 from ledger.log_lines import LogLines
 from ledger.reads.port import Reads
+from projections.web.api.asyncapi import asyncapi
+from projections.web.api.form_schemas import Schema
+from projections.web.api.openapi import openapi
 from projections.web.app import WebPages, status_of
 from projections.web.asked import Asked, BadRequestError
 from projections.web.listing import Size
@@ -29,6 +32,12 @@ STATUS: Final[Mapping[type[Exception], int]] = {
     BusyError: 503,
 }
 
+DOCUMENTS: Final[Mapping[str, Callable[[], Schema]]] = {
+    "/openapi.json": openapi,
+    "/asyncapi.json": asyncapi,
+}
+"""The documents of the API, which are the same as long as the process runs."""
+
 log_lines = LogLines("lakeledger.web")
 
 
@@ -38,6 +47,7 @@ def page_routes(pages: WebPages[Reads], processes: Sequence[str]) -> Sequence[Ro
     `processes` are the URLs of other processes whose health a page shows.
     """
     return [
+        *(pages.route(path, document_endpoint(made)) for path, made in DOCUMENTS.items()),
         *(pages.route(f"{ROOT}/{name}", file_endpoint(name)) for name in FILES),
         *(pages.route(path_of(page), page_endpoint(pages, page, processes)) for page in PAGES),
         pages.route(f"{ROOT}/", page_endpoint(pages, PAGES[0], processes)),
@@ -48,6 +58,15 @@ def page_routes(pages: WebPages[Reads], processes: Sequence[str]) -> Sequence[Ro
 def path_of(page: UiPage) -> str:
     """Return the path of a page."""
     return f"{ROOT}/{page.path}" if page.path else ROOT
+
+
+def document_endpoint(made: Callable[[], Schema]) -> Endpoint:
+    """Return the endpoint of a document of the API."""
+
+    async def endpoint(_request: Request) -> Response:
+        return JSONResponse(made())
+
+    return endpoint
 
 
 def file_endpoint(name: str) -> Endpoint:
