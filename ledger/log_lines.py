@@ -3,13 +3,20 @@
 Loading it takes longer than most commands run, and most commands log nothing. The process decides
 where lines go: the command line says so by `set_up_at_first`, any other program by structlog's own
 `configure`.
+
+With debugging on, each part that a command passes logs a line about it under one name: the client
+that sends it, the sequencer that decides it, the follower that makes rows of its event.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, Final
+
+DEBUG: Final = "LAKELEDGER_DEBUG"
+"""The variable by which `--debug` reaches the processes that a command starts."""
 
 _waiting: list[Callable[[], None]] = []
 """The set-up that waits for the first line, if any."""
@@ -26,6 +33,38 @@ class LogLines:
 
     def __getattr__(self, level: str) -> Any:
         return getattr(_logger(self._name), level)
+
+
+class CommandLines:
+    """Lines about single commands and their events; `are_on` = this process is debugged.
+
+    A command has one name in all of them: its session, a dot, and its number in the session. A line
+    has what the program bound by `structlog.contextvars` too, such as the id of its own trace.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.are_on = is_debugged()
+        self._lines = LogLines(name)
+
+    def send(self, session: int, n: int, command: object) -> None:
+        """Log that a command goes to the log."""
+        self._lines.debug("sent", command=f"{session}.{n}", kind=type(command).__name__)
+
+    def note(self, said: str, event: tuple[Any, object]) -> None:
+        """Log what was done with an event, its control and body."""
+        control, body = event
+        self._lines.debug(
+            said,
+            command=f"{control.session}.{control.n}" if control.session else None,
+            kind=type(body).__name__,
+            position=control.position,
+            txn=control.txn,
+        )
+
+
+def is_debugged() -> bool:
+    """Return whether to log more, to show tracebacks and stacks, and to check states."""
+    return DEBUG in os.environ
 
 
 def set_up_at_first(set_up: Callable[[], None]) -> None:

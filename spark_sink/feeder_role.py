@@ -15,7 +15,7 @@ from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic
 from ledger.log.port import Log, Topic
-from ledger.machine.exit_codes import is_debugged
+from ledger.log_lines import is_debugged
 from ledger.machine.process import final, freeze_recovered
 from projections.store.port import RowStore
 

@@ -15,7 +15,8 @@ from typing import Any, Final
 import typer
 
 from ledger.errors import LedgerError
-from ledger.machine.exit_codes import ExitCode, exit_code, is_debugged
+from ledger.log_lines import is_debugged
+from ledger.machine.exit_codes import ExitCode, exit_code
 
 # Messages say what happened, then what to do: in further sentences, or after a semicolon.
 _SENTENCE: Final = re.compile(r"(?<=[^.][.?!]) (?=[A-Z`])")

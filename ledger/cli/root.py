@@ -18,7 +18,8 @@ from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.loading import ended_at_once
 from ledger.cli.streams import flush, is_read, read_no_more, show_every_letter
 from ledger.config.private import make_all_private
-from ledger.machine.exit_codes import DEBUG, ExitCode
+from ledger.log_lines import DEBUG
+from ledger.machine.exit_codes import ExitCode
 
 DISTRIBUTION = "lakeledger"
 COMMANDS = "lakeledger.commands"

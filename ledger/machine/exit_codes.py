@@ -1,6 +1,5 @@
 """Exit codes of commands and roles, and the code of each error."""
 
-import os
 from enum import IntEnum
 
 from ledger.backup.errors import BackupDamagedError
@@ -18,9 +17,6 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-
-DEBUG = "LAKELEDGER_DEBUG"
-"""The variable by which `--debug` reaches the processes that a command starts."""
 
 
 class ExitCode(IntEnum):
@@ -61,8 +57,3 @@ def exit_code(error: LedgerError) -> ExitCode:
     if isinstance(error, RoleEndedError):
         return ExitCode(error.code)
     return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
-
-
-def is_debugged() -> bool:
-    """Tell whether to log more, to show tracebacks and stacks, and to check states."""
-    return DEBUG in os.environ

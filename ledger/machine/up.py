@@ -22,9 +22,9 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import create_topics, set_flush, verify_topics
 from ledger.log.port import Topic
+from ledger.log_lines import is_debugged
 from ledger.machine.coming_up import wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
-from ledger.machine.exit_codes import is_debugged
 from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
 from ledger.machine.former_rows import (
     check_rows,

@@ -181,6 +181,11 @@ def properties_of(properties: Mapping[str, str]) -> list[Property]:
 
 def check_several(columns: object) -> None:
     """Raise TypeError for anything but a list of columns."""
+    if isinstance(columns, str):
+        raise TypeError(
+            "columns must be a list of pairs of name and Spark SQL type, such as "
+            f"[('id', 'bigint')], got {columns!r}"
+        )
     check_list("columns (names with their types)", columns)
 
 

@@ -21,7 +21,7 @@ from ledger.core.events.events import Body, CommandRefused, CommandRepeated, Con
 from ledger.core.limits import WINDOW
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
-from ledger.log_lines import LogLines
+from ledger.log_lines import CommandLines, LogLines
 from ledger.sdk.channel import Channel
 from ledger.sdk.endings import Endings
 from ledger.sdk.exchange import Times, exchange
@@ -83,6 +83,7 @@ class ClientSession:
         self.open_txns: set[int] = set()
         self._silence = Silence(lease_s)
         self._silent = Signal()
+        self._lines = CommandLines("lakeledger.session")
         self._pulse = Thread(
             target=self._beat, args=(beat_s,), name="lakeledger-pulse", daemon=True
         )
@@ -158,7 +159,11 @@ class ClientSession:
             numbered = command._replace(
                 session=self.number, n=n, not_after=times.not_after(self._clock)
             )
+            if self._lines.are_on:
+                self._lines.send(self.number, n, command)
             event = exchange(self._channel, numbered, awaited, times)
+            if self._lines.are_on:
+                self._lines.note("answered", event)
         finally:
             self._settle(n, None if event is not None else awaited)
         return self._answer(event)

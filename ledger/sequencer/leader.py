@@ -40,7 +40,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import Checkpoint
 from ledger.log.codec import decode_command, frame_event
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
-from ledger.log_lines import LogLines
+from ledger.log_lines import CommandLines, LogLines
 from ledger.sequencer.in_flight import Flight
 from ledger.sequencer.leases import Leases
 from ledger.sequencer.tally import SequencerTally
@@ -112,6 +112,7 @@ class Leader:
         self._own_beats = log.writer(Topic.HEARTBEATS)
         self._own_beat = str(self.epoch).encode()
         self._housekeeping_s = 0.0
+        self._lines = CommandLines("lakeledger.sequencer")
 
     @property
     def epoch(self) -> int:
@@ -261,6 +262,8 @@ class Leader:
         control = answer_control(self.state, self._head, command, body, at)
         event = self._append_framed(control, body)
         self._note(event)
+        if self._lines.are_on:
+            self._lines.note("decided", event)
         return event
 
     def _decided(self, command: Command, now: int) -> Body:

@@ -20,8 +20,7 @@ from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
-from ledger.log_lines import LogLines
-from ledger.machine.exit_codes import is_debugged
+from ledger.log_lines import LogLines, is_debugged
 from ledger.machine.process import final, interruptible
 from projections.errors import StoreDamagedError
 from projections.fold.follower import Follower, follow

@@ -28,8 +28,7 @@ from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import verify_topics
 from ledger.log.port import Log
-from ledger.log_lines import LogLines
-from ledger.machine.exit_codes import is_debugged
+from ledger.log_lines import LogLines, is_debugged
 from ledger.machine.former_rows import check_rows_left
 from ledger.machine.process import freeze_recovered, interruptible
 from ledger.sequencer.sequencer import Sequencer

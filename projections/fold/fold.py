@@ -25,6 +25,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Record, Topic
+from ledger.log_lines import CommandLines
 from projections.errors import StoreForeignError
 from projections.fold.tally import Tally
 from projections.rows import (
@@ -130,6 +131,7 @@ class Fold:
         self._checkpoint_after = checkpoint_every
         self._rows_per_write = rows_per_write
         self._checks_state = checks_state
+        self._lines = CommandLines("lakeledger.follower")
 
     @classmethod
     def load(
@@ -271,6 +273,8 @@ class Fold:
                 rows.append((CHECKPOINT, data))
                 self._note_checkpoint(len(data))
             batch.update(rows)
+            if self._lines.are_on:
+                self._lines.note("rows made", event)
             self._end = head.position, head.chain, self.offset
 
     def _write(self, batch: Batch, began_s: float) -> float:
