@@ -66,6 +66,8 @@ def refusal(line: str) -> str:
         parse(arguments_of(line))
     except typer.TyperException as error:
         return error.format_message()
+    except typer.Exit as ended:  # An option such as --help ends the command itself.
+        return OK if ended.exit_code == 0 else f"exit code {ended.exit_code}"
     return OK
 
 
