@@ -30,14 +30,20 @@ MERGE: Final = (
     "MERGE INTO ledger.db.t t USING (SELECT {number} AS id, 'z' AS p) s ON t.id = s.id "
     "WHEN MATCHED THEN UPDATE SET p = s.p WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, s.p)"
 )
-# Spark keeps the last so many of each for its pages, also without pages.
+# Spark keeps the last so many of each for its pages, also without pages. And a statement makes
+# threads until so many of a kind are there: by default 1,024 of each, and 128.
 KEPT: Final = {
     f"spark.{name}": "20"
     for name in (
         *("ui.retainedJobs", "ui.retainedStages", "ui.retainedTasks"),
         *("sql.ui.retainedExecutions", "ui.retainedDeadExecutors"),
+        *("sql.shuffleExchange.maxThreadThreshold", "sql.resultQueryStage.maxThreadThreshold"),
+        "sql.broadcastExchange.maxThreadThreshold",
     )
 }
+STILL: Final = 10
+"""So many collections in a row free nothing more."""
+COLLECTIONS_MAX: Final = 50
 
 
 def stopped() -> Found:
@@ -184,13 +190,20 @@ def many_statements() -> Found:
 
 
 def heap_of(spark: SparkSession) -> int:
-    """Return how many bytes of the heap are in use after a collection."""
+    """Return how many bytes of the heap are in use once collections find nothing more to free.
+
+    Spark's cleaner removes what a collection found unused, and the next collection frees it.
+    """
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to the JVM
     runtime = jvm.java.lang.Runtime.getRuntime()
     gc.collect()
-    for _ in range(3):
+    found = [int(runtime.totalMemory())]
+    while len(found) <= STILL or (
+        len(found) < COLLECTIONS_MAX and min(found[-STILL:]) < min(found[:-STILL])
+    ):
         jvm.java.lang.System.gc()
-    return int(runtime.totalMemory()) - int(runtime.freeMemory())
+        found.append(int(runtime.totalMemory()) - int(runtime.freeMemory()))
+    return min(found)
 
 
 def memory() -> int:
