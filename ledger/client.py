@@ -36,6 +36,7 @@ from ledger.sdk.client_tables import LedgerTables
 from ledger.sdk.definitions import location_of
 from ledger.sdk.given import check_list, check_name_of
 from ledger.sdk.names import TableLike, TableNames, listed
+from ledger.sdk.new_tables import NewTables
 from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.sdk.refusals import body_as
 from ledger.sdk.retry import Pace, run
@@ -72,7 +73,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
         clock: Clock | None = None,
         open_channel: Callable[[Log, int], Channel] = Channel.open,
         time_zone: ZoneLike = "UTC",
-        warehouse: str = "",
+        new_tables: NewTables = NewTables(),  # noqa: B008 - it never changes
     ) -> None:
         if log is None or open_reads is None or isinstance(log, str):
             raise TypeError(
@@ -95,7 +96,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
         )
         origin = Token(created.ledger, created.domain, 0)
         self._view = View(self._channel, origin, open_reads, self._settings.timeout_s, zone)
-        self._names = TableNames(self._view, self._channel.tail, catalog, warehouse)
+        self._names = TableNames(self._view, self._channel.tail, catalog, new_tables)
         self._own = ExitStack()
         atexit.register(self._close_at_exit)
 
@@ -117,20 +118,19 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
     ) -> Self:
         """Connect to a ledger: the named one, else the one of the environment or of this host.
 
-        `client` holds librdkafka settings, such as the login; by default LAKELEDGER_CLIENT_CONFIG
-        names a file with them. `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else
-        `main`). `reads` answers reads; by default the rows of this host do, or `HttpReads` if
+        `client` holds librdkafka settings, such as the login (else LAKELEDGER_CLIENT_CONFIG names a
+        file of them). `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else `main`).
+        `reads` answers reads; by default the rows of this host, or `HttpReads` if
         LAKELEDGER_READS_URL is set. `log` replaces Kafka in tests. The caller closes both. New
         tables without a location lie below `warehouse` (LAKELEDGER_WAREHOUSE, else a folder beside
-        the rows of a ledger of this machine). Conditions are read in `time_zone`.
-
-        Every call waits `timeout_s`. Open txns end after `lease_s` of silence, 0.5 to 86,400 s (by
-        default LAKELEDGER_LEASE_S, else the ledger's); a long call in C is silence too.
+        the rows of a local ledger); LAKELEDGER_PUBLISH=delta publishes them. Conditions are read in
+        `time_zone`. Calls wait `timeout_s`. Open txns end after `lease_s` of silence, from 0.5 s
+        (else LAKELEDGER_LEASE_S, else the ledger's); a long call in C is silence too.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
         settings = ClientSettings(timeout_s=checked_timeout(timeout_s), lease_s=lease_s)
-        address = None
+        address, new_tables = None, NewTables(location_of(warehouse or ""))
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
@@ -142,7 +142,8 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
                 client = address.client() if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
-                warehouse = warehouse or configured.warehouse or address.warehouse
+                place = location_of(warehouse or configured.warehouse or address.warehouse)
+                new_tables = NewTables(place, configured.publish or "")
                 log = (make_log := partial(KafkaLog, *where, client=client))()
                 own.callback(log.close)
                 open_channel = LINES.opener((where, frozen(client)), make_log)
@@ -154,7 +155,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
                 settings=settings,
                 open_channel=open_channel,
                 time_zone=time_zone,
-                warehouse=location_of(warehouse or ""),
+                new_tables=new_tables,
             )
             if reads is None:
                 own.callback(connected._view.close)

@@ -30,6 +30,7 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, Topic
 from ledger.reads.port import Reads
 from ledger.sdk.channel import Channel, SharedConnection
+from ledger.sdk.new_tables import NewTables
 from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.view import open_log
 from ledger.sequencer.leases import SETTLED_PER_LEASE
@@ -184,11 +185,12 @@ class InMemoryLedger:
         log: Log | None = None,
         time_zone: ZoneLike = "UTC",
         warehouse: str = "",
+        publish: str = "",
     ) -> Ledger:
         """Return a client of this ledger, as if in another process.
 
         `log` is the log as that process sees it, if it does not see every record. `warehouse` is
-        the folder of new tables without a location.
+        the folder of new tables without a location, `publish` how they are published.
         """
         ledger = Ledger(
             self.log if log is None else log,
@@ -199,7 +201,7 @@ class InMemoryLedger:
             clock=self.clock,
             open_channel=open_channel,
             time_zone=time_zone,
-            warehouse=warehouse,
+            new_tables=NewTables(warehouse, publish),
         )
         self._ledgers.append(ledger)
         return ledger

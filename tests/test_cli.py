@@ -46,6 +46,7 @@ COMMANDS = {
     "status",
     "sql",
     "table adopt",
+    "table publish",
     "table changes",
     "table files",
     "table history",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
@@ -59,6 +59,7 @@ class Settings(BaseModel):
         publisher_url: where the publisher answers HTTP, for `lakeledger status`.
         home: where ledgers of this machine keep their data.
         warehouse: the folder, or the URI, below which new tables without a location lie.
+        publish: how new tables that clients here make are published, if they do not say: `delta`.
         lease_s: how long sessions of clients here may be silent; by default the ledger's lease.
         client_config: a file of settings for librdkafka, such as the login; see `client_config`.
         token_file: a file with the token that clients here show to HTTP servers.
@@ -75,6 +76,7 @@ class Settings(BaseModel):
     publisher_url: str | None = None
     home: Path | None = None
     warehouse: str | None = None
+    publish: Literal["delta"] | None = None
     lease_s: float | None = None
     client_config: Path | None = None
     token_file: Path | None = None

@@ -24,7 +24,6 @@ from ledger.sdk.definitions import (
     altered,
     changed,
     operation_of,
-    placed,
     table_definition,
 )
 from ledger.sdk.given_files import are_rows, is_schema
@@ -61,8 +60,8 @@ class LedgerTables(PartOfLedger):
         check_new_name(name)
         if are_rows(columns) or is_schema(columns):
             return self._create_with_rows(name, columns, options)
-        warehouse = self._names.warehouse
-        definition = placed(table_definition(columns, **options), warehouse, self.catalog, name)
+        definition = table_definition(columns, **options)
+        definition = self._names.new_tables.completed(definition, self.catalog, name)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
         self._names.remember(row, answer.control.position)

@@ -9,22 +9,19 @@ judges the rest. A definition with full columns, as an import gives, may name an
 """
 
 import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike, fspath
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import SPELLINGS
 from ledger.core.state.traits import known_key, partitioned_by
-from ledger.errors import SettingsError
 from ledger.reads.port import TableRow
 from ledger.sdk.column_mapping import HIGHEST_ID, highest_id, is_highest_id, mapped
 from ledger.sdk.given import check_list, check_name_of, check_text
 
-URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
 # their spellings. Only Hive has the last one.
 KNOWN: Final = SPELLINGS.keys() | {
@@ -43,9 +40,6 @@ def check_type(column: str, kind: str) -> None:
     meant = f", did you mean {alike[0]}?" if alike else "; one looks like bigint or array<string>"
     raise ValueError(f"column {column!r} has type {kind!r}, which Spark SQL does not know{meant}")
 
-
-ODD: Final = re.compile(r"[^\w.-]")
-"""What does not stand in the name of a folder that the ledger chooses."""
 
 ColumnLike = Column | tuple[str, str]
 """A column, or its name and Spark SQL type."""
@@ -98,13 +92,6 @@ def table_definition(
         names_of("partition columns", options.get("partition_columns", ())),
         properties_of(options.get("properties", {})),
     )
-
-
-def placed(definition: TableDefinition, warehouse: str, catalog: str, name: str) -> TableDefinition:
-    """Return a definition with a folder below the warehouse, unless it names its own."""
-    if definition.location or definition.kind == "external" or not warehouse:
-        return definition
-    return definition._replace(location=default_location(warehouse, catalog, name))
 
 
 def location_of(location: str | PathLike[str]) -> str:
@@ -330,24 +317,3 @@ def columns_operation(before: Sequence[Column], after: Sequence[Column]) -> str:
     if old.keys() < new.keys():
         return "ADD COLUMNS"
     return "DROP COLUMNS" if new.keys() < old.keys() else "REPLACE COLUMNS"
-
-
-def warehouse_at(folder: str) -> str:
-    """Return a warehouse as its tables name it: a relative folder begins in the current one."""
-    if not folder or URI.match(folder):
-        return folder
-    return folder if folder.startswith("/") else str(Path(folder).absolute())
-
-
-def default_location(warehouse: str, catalog: str, name: str) -> str:
-    """Return a folder of its own for a new table below the warehouse.
-
-    Raises SettingsError without a warehouse.
-    """
-    if not warehouse:
-        raise SettingsError(
-            f"table {name} must have a place for its files: give location=..., or set a warehouse "
-            "for all tables (LAKELEDGER_WAREHOUSE, or warehouse = ... in lakeledger.toml)"
-        )
-    parts = [ODD.sub("_", part) or "_" for part in (catalog, *name.split("."))]
-    return f"{warehouse.rstrip('/')}/{'/'.join(parts)}-{secrets.token_hex(4)}"

@@ -21,8 +21,8 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.definitions import warehouse_at
 from ledger.sdk.given import check_list, check_name_of, check_text
+from ledger.sdk.new_tables import NewTables, warehouse_at
 from ledger.sdk.tail import Tail
 from ledger.sdk.view import View
 
@@ -47,13 +47,13 @@ class TableStanding(NamedTuple):
 class TableNames:
     """The names of one catalog as a client knows them; threads may share it.
 
-    `warehouse` is the folder of new tables without a location, "" = they have no folder.
+    `new_tables` says what new tables get that name none of it.
     """
 
-    def __init__(self, view: View, tail: Tail, catalog: str, warehouse: str = "") -> None:
+    def __init__(self, view: View, tail: Tail, catalog: str, new_tables: NewTables) -> None:
         self.view = view
         self.catalog = catalog
-        self.warehouse = warehouse_at(warehouse)
+        self.new_tables = new_tables._replace(warehouse=warehouse_at(new_tables.warehouse))
         self._tail = tail
         self._rows: dict[int, tuple[TableRow, int]] = {}
         # By name: the id, and the position at which this client gave the name.

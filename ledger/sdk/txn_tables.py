@@ -20,9 +20,7 @@ from ledger.sdk.definitions import (
     TableOptions,
     altered,
     changed,
-    default_location,
     operation_of,
-    placed,
     table_definition,
 )
 from ledger.sdk.given import check_arrow
@@ -67,14 +65,14 @@ class TxnTables(PartOfTxn):
         `columns` and the options are as for `Ledger.create_table`.
         """
         check_new_name(name)
-        catalog, warehouse = self._names.client.catalog, self._names.client.warehouse
+        catalog, new_tables = self._names.client.catalog, self._names.client.new_tables
         reader, named = None, columns
         if are_rows(columns) or is_schema(columns):
             made = rows_of_new_table(columns)
             reader, named = made.reader, made.columns
             if "location" not in options:
-                options["location"] = default_location(warehouse, catalog, name)
-        definition = placed(table_definition(named, **options), warehouse, catalog, name)
+                options["location"] = new_tables.location(catalog, name)
+        definition = new_tables.completed(table_definition(named, **options), catalog, name)
         answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
         body = body_as(TableCreated, answer)
         self.note_write_id(body.table, body.write_id)

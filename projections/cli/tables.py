@@ -58,6 +58,12 @@ later(
 )
 later(
     app,
+    "publish",
+    "projections.cli.switching:table_publish",
+    "Publish tables as Delta: the publisher writes a log for each, from its next version on.",
+)
+later(
+    app,
     "release",
     "projections.cli.published:table_release",
     "End the publication of a table: its log is that of an ordinary Delta table again.",

@@ -1,7 +1,8 @@
 """Adopting and releasing: the ledger takes over the log of a Delta table, and gives it back.
 
 An adopted table is an imported one whose log the publisher goes on with, at the next Delta version.
-A released table is one whose last published version lets other writers in again.
+A released table is one whose last published version lets other writers in again. Any other table is
+published once it has the property; new tables have it by the setting `publish`.
 """
 
 import json
@@ -28,8 +29,12 @@ from projections.delta.metadata_action import FOLDER, Adopted
 from projections.delta.object_log import log_at
 from projections.delta.publication import Publication
 from projections.delta.table_log import WrittenLog, write_table_log
+from projections.delta.table_state import reason_against
 
 DELTA: Final = "delta"
+
+PUBLISHED: Final = "published"
+"""What `publish_table` says of a table that it published."""
 
 
 class NotAdoptableError(LedgerError):
@@ -149,3 +154,20 @@ def with_properties(definition: TableDefinition, given: dict[str, str]) -> Table
     return definition._replace(
         properties=sorted([*kept, *(Property(*each) for each in given.items())])
     )
+
+
+def publish_table(ledger: Ledger, row: TableRow) -> str:
+    """Let the publisher write the log of a table; return PUBLISHED, else why nothing changed."""
+    if is_published(row.definition):
+        return "was published before"
+    reason = reason_against(with_properties(row.definition, {PUBLISH: DELTA}))
+    if reason:
+        return f"cannot be published: {reason}"
+    own_folder = any(each.key == FOLDER for each in row.definition.properties)
+    if not own_folder and versions_in(ledger.reads().apps(row.table)) is not None:
+        return (
+            "was imported, so its folder has the log of its Delta table: lakeledger table adopt "
+            f"{row.name}"
+        )
+    ledger.alter_table(row, properties={PUBLISH: DELTA})
+    return PUBLISHED

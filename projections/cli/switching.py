@@ -1,0 +1,51 @@
+"""The command that publishes tables as Delta from now on."""
+
+from typing import Annotated
+
+import typer
+
+from ledger.cli.answers import Output, OutputOption, answer_rows
+from ledger.cli.options import (
+    CONFIGURED,
+    CatalogOption,
+    NameOption,
+    YesOption,
+    confirm,
+    named_tables,
+)
+from ledger.client import Ledger
+from ledger.machine.exit_codes import ExitCode
+from projections.cli.reading import known_table
+from projections.delta.adopting import publish_table
+
+
+def table_publish(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", autocompletion=named_tables)
+    ] = None,
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    every: Annotated[
+        bool, typer.Option("--all", help="Publish every table of the catalog that can be.")
+    ] = False,
+    yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Publish tables as Delta: the publisher writes a log for each, from its next version on.
+
+    The setting publish = "delta" does the same for tables that clients make later. The command ends
+    with an error if a table that it names cannot be published.
+    """
+    if every == bool(names):
+        raise typer.BadParameter("name tables, or give --all for those of the catalog")
+    with Ledger.connect(ledger=ledger, catalog=catalog) as connection:
+        reads = connection.reads()
+        rows = [known_table(reads, catalog, each) for each in names or ()]
+        if every:
+            rows = [each for each in reads.tables() if each.catalog == catalog]
+            confirm(f"publish the {len(rows)} tables of catalog {catalog}", yes=yes)
+        found = [{"table": each.name, "outcome": publish_table(connection, each)} for each in rows]
+    answer_rows(found, output)
+    if not every and any(each["outcome"].startswith("cannot") for each in found):
+        raise typer.Exit(ExitCode.FAILED)
