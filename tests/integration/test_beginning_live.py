@@ -192,6 +192,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_rows_are_all_that_is_left(home: Path) -> None:
     """Rows of this machine tell of a ledger too, and go with it when another one is begun."""
     with starting(home, "--rebuild") as refused:

@@ -226,6 +226,7 @@ def test_publisher_is_away(home: Home) -> None:
             assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v0"
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_spark_publishes(home: Home) -> None:
     """A feeder creates the topic, goes on after a kill, makes its rows anew; a cache follows."""

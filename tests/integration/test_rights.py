@@ -128,11 +128,10 @@ def test_follower_and_cache(secured: SecureBroker, tmp_path: Path) -> None:
             assert cache.process.poll() is None
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("ledger")
-@pytest.mark.parametrize(
-    "user", [pytest.param("feeder", marks=pytest.mark.slow), "publishing-feeder"]
-)
+@pytest.mark.parametrize("user", ["feeder", "publishing-feeder"])
 def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
     """A feeder folds by Spark; one that publishes fills a cache that reads nothing else."""
     with connected(secured) as client:

@@ -19,6 +19,7 @@ def wrong(broker: Broker, ledger: str, folder: Path, plan: Plan) -> Sequence[str
     return report.wrong
 
 
+@pytest.mark.slow
 def test_half_a_minute(broker: Broker, ledger_name: str, tmp_path: Path) -> None:
     """Every process but Spark's is killed once: nobody is told anything wrong, all come back."""
     plan = Plan(lasts_s=30.0, every_s=3.0, seed=1, with_spark=False)

@@ -264,7 +264,10 @@ def damaged(store: Path) -> None:
 
 @pytest.mark.parametrize(
     ("spoil", "code"),
-    [(as_of_a_newer_version, ExitCode.INCOMPATIBLE), (damaged, ExitCode.UNHEALTHY)],
+    [
+        pytest.param(as_of_a_newer_version, ExitCode.INCOMPATIBLE, marks=pytest.mark.slow),
+        (damaged, ExitCode.UNHEALTHY),
+    ],
 )
 def test_rows_to_make_anew(home: Path, spoil: Callable[[Path], None], code: ExitCode) -> None:
     """Rows that nobody can go on with end it, and the option that this names makes them anew."""
