@@ -1,7 +1,8 @@
 """`python -m spark_sink.demo`: the whole of LakeLedger in a few minutes, with real data.
 
 Everything runs on this machine, in a temporary home. It ends by itself; Ctrl-C ends it early and
-leaves nothing behind either.
+leaves nothing behind either. With `--keep` the ledger is up again after that, until Ctrl-C, and its
+home stays.
 """
 
 import os
@@ -19,7 +20,7 @@ import typer
 from ledger.errors import LedgerError
 from ledger.machine.process import ExitCode, set_up_logging
 from spark_sink.demo.report import CheckFailedError, Report
-from spark_sink.demo.stage import Home
+from spark_sink.demo.stage import LEDGER, Home
 from spark_sink.demo.story import play
 
 STDERR: Final = 2
@@ -27,7 +28,10 @@ LINES: Final = "processes.log"
 
 
 def main(
-    *, keep: Annotated[bool, typer.Option("--keep", help="Keep the home of the demo.")] = False
+    *,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the ledger up until Ctrl-C, and keep its home.")
+    ] = False,
 ) -> None:
     """Run a ledger with its producers, readers and Spark, kill some of them, check the rest."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -39,7 +43,17 @@ def main(
         report.say(f"kept: {home}; the output of the processes is in {home / LINES}")
     else:
         shutil.rmtree(home)
+    if keep and code == ExitCode.DONE:
+        stay_up(Home(home), report)
     sys.exit(code)
+
+
+def stay_up(home: Home, report: Report) -> NoReturn:
+    """Become the command that runs the ledger of the demo."""
+    report.say(f"look at it: LAKELEDGER_HOME={home.ledger} lakeledger ui")
+    up = ("up", "--ledger", LEDGER, "--home", str(home.ledger), "--publish", "--caches", "1")
+    sys.stdout.flush()
+    os.execv(sys.executable, (sys.executable, "-m", "ledger", *up))  # noqa: S606 - of this program
 
 
 def perform(home: Path, report: Report) -> ExitCode:

@@ -46,6 +46,11 @@ class Home:
     root: Path
 
     @property
+    def ledger(self) -> Path:
+        """Return the folder in which the ledger of the demo keeps its data."""
+        return self.root / "ledger"
+
+    @property
     def flights(self) -> Path:
         """Return the file of the raw rows."""
         return self.root / "flights.feather"
@@ -135,7 +140,7 @@ def set_up(home: Home, report: Report) -> Iterator[Stage]:
     prepare_environment(home)
     settings = UpSettings(
         ledger=LEDGER,
-        home=home.root / "ledger",
+        home=home.ledger,
         with_publisher=True,
         with_spark=True,
         lease_s=LEASE_S,
