@@ -1,7 +1,6 @@
 """The documents of the API are valid, say what the server does, and the server keeps to them."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,8 +18,7 @@ from schemathesis.specs.openapi.checks import (
 from ledger.log.published_schemas import COMMAND_IDS, EVENT_IDS, schema_ids
 from ledger.reads.routes import ROUTES
 from projections.web.questions import QUESTIONS
-from tests.web.lake import Lake
-from tests.web.served import Served, rows_in, serving
+from tests.web.served import Served
 
 CHECKS = (
     not_a_server_error,
@@ -30,19 +28,6 @@ CHECKS = (
 )
 FEW = 3
 MANY = 60
-
-
-@pytest.fixture(scope="module")
-def lake() -> Lake:
-    """Return a lake."""
-    return Lake()
-
-
-@pytest.fixture(scope="module")
-def served(lake: Lake) -> Iterator[Served]:
-    """Return a server over the rows of the lake."""
-    with serving(rows_in(lake)) as served:
-        yield served
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Pages for a browser: every page and link answers, names stay text, and nothing is from afar."""
 
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -15,19 +14,6 @@ from tests.web.served import Served, rows_in, serving
 
 LOADS: Final = {"script": "src", "link": "href", "img": "src", "form": "action"}
 PAGES_MAX: Final = 400
-
-
-@pytest.fixture(scope="module")
-def lake() -> Lake:
-    """Return a lake."""
-    return Lake()
-
-
-@pytest.fixture(scope="module")
-def served(lake: Lake) -> Iterator[Served]:
-    """Return a server over the rows of the lake."""
-    with serving(rows_in(lake)) as served:
-        yield served
 
 
 class Seen(HTMLParser):

@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.web.lake import HOSTILE, Lake
-from tests.web.served import Served, rows_in, serving
+from tests.web.served import Served
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 NARROW: Final = 360
@@ -23,19 +23,6 @@ WIDE: Final = 1100
 Scheme = Literal["light", "dark"]
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
-
-
-@pytest.fixture(scope="module")
-def lake() -> Lake:
-    """Return a lake."""
-    return Lake()
-
-
-@pytest.fixture(scope="module")
-def served(lake: Lake) -> Iterator[Served]:
-    """Return a server over the rows of the lake."""
-    with serving(rows_in(lake)) as served:
-        yield served
 
 
 @pytest.fixture(scope="module")
