@@ -38,7 +38,7 @@ def table_publish(
     with an error if a table that it names cannot be published.
     """
     if every == bool(names):
-        raise typer.BadParameter("name tables, or give --all for those of the catalog")
+        raise typer.BadParameter("name tables, or give --all for every table of the catalog")
     with Ledger.connect(ledger=ledger, catalog=catalog) as connection:
         reads = connection.reads()
         rows = [known_table(reads, catalog, each) for each in names or ()]

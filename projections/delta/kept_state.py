@@ -1,6 +1,6 @@
 """The state of a publisher on disk: a restart reads the log from there, not from its beginning.
 
-The rows are those of one position: they are written in one batch, with the checkpoint of the domain
+All rows are of one position: they are written in one batch, with the checkpoint of the domain
 that names the place in the log. All of it can be made from the log, so rows that are missing, of
 another log, of another format or damaged cost a restart time, and nothing else.
 """
@@ -78,7 +78,7 @@ class KeptState:
         self._store.close()
 
     def load(self, logs: TableLogs) -> ResumedState | None:
-        """Return the publication as it was kept, and restore its logs; None if there is none.
+        """Return the publication as it was kept, and restore its logs; None if no state is kept.
 
         Nothing is restored where None is returned. Raises StoreError if the folder cannot be used.
         """

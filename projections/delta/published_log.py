@@ -100,7 +100,7 @@ class PublishedLog:
     def next(
         self, name: str, version: CommittedVersion, actions: Sequence[Action]
     ) -> Outcome | None:
-        """Return the next version of the log, or why there is none; None if it is not published.
+        """Return the next version of the log, or why it stops; None if it is not published.
 
         The version that ends the publication lets other writers in. A table that gets another
         folder begins a log there.

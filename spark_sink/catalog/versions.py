@@ -74,7 +74,7 @@ def last_of(reads: Reads, row: TableRow, options: Options) -> int | None:
 
 
 def version_from(reads: Reads, row: TableRow, micros: int) -> int:
-    """Return the first version at a time or later; the next one if there is none yet."""
+    """Return the first version at a time or later; the next one if it has not come."""
     found, below = row.version + 1, None
     while page := reads.versions(row.table, PAGE, below=below):
         for each in page:

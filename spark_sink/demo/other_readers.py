@@ -1,7 +1,7 @@
 """Other readers: DuckDB and deltalake read the published flights, without any code of the ledger.
 
 The publisher writes the log of the table beside its data. The readers find the table by its folder
-alone, and their sums by month are those of the statements that committed.
+alone, and their sums by month equal what the committed statements wrote.
 """
 
 from collections.abc import Callable, Mapping

@@ -33,7 +33,7 @@ PAGE: Final = 1000
 class Source(NamedTuple):
     """A stream that reads a table: as the table was at its start, and the options.
 
-    `position` is where the table was looked up: its columns are those of the stream.
+    `position` is where the table was looked up: the stream has its columns.
     """
 
     reads: Reads
@@ -227,17 +227,14 @@ def refusal(source: Source, commit: CommitChanges) -> Refusal | None:
     adds = any(each.data_change and each.added for each in commit)
     if not adds and source.is_set(IGNORE_DELETES):
         return None
-    ways = f"{SKIP} leaves such commits out"
-    ways += (
-        f", {IGNORE_CHANGES} gives their files whole"
-        if adds
-        else (f", {IGNORE_DELETES} those that only remove rows")
-    )
+    other = f"{IGNORE_CHANGES} gives their files whole"
+    if not adds:
+        other = f"{IGNORE_DELETES} leaves out commits that only remove rows"
     return Refusal(
         CHANGED,
         f"version {version} of table {name} is a {commit.operation} that took rows away, such as "
-        f"those of {removed[0].file.path}, and a stream gives added rows only. The option {ways}. "
-        f"A stream of {name}.changes gives what changed",
+        f"rows of {removed[0].file.path}, and a stream gives added rows only. The option {SKIP} "
+        f"leaves such commits out, {other}. A stream of {name}.changes gives what changed",
     )
 
 

@@ -156,7 +156,7 @@ class KilledPublishers:
 @pytest.mark.slow
 @pytest.mark.kafka
 def test_killed_anywhere(tmp_path: Path) -> None:
-    """After 200 kills all files are those of an undisturbed run; a foreign file stops its table."""
+    """After 200 kills all files equal an undisturbed run; a foreign file stops its table."""
     began_s = monotonic()
     with Broker.start(tmp_path / "kafka") as broker:
         create_topics(broker.bootstrap, LEDGER)

@@ -66,7 +66,7 @@ def test_new(tmp_path: Path) -> None:
 
 
 def test_out(tmp_path: Path) -> None:
-    """With a file of its own a token is not printed; nobody else may read it."""
+    """With a file of its own a token is not printed; only its owner may read it."""
     (tmp_path / "token").write_text("former")
     (tmp_path / "token").chmod(0o644)
     done = made(tmp_path, "etl", "--out", "token")

@@ -28,8 +28,8 @@ class PageView:
     """The reads behind one page, as of position `at`; `newest` is the applied position.
 
     `path` is the page, `subject` are the parameters that say what it is about: the slider keeps
-    them. `checks` are the health checks of this process and `others` those of further ones, empty
-    where a page does not show them.
+    them. `checks` are the health checks of this process, `others` of further processes; both are
+    empty where a page does not show them.
     """
 
     reads: Reads

@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 
 /**
- * The net rows of a rewrite: rows of removed files are counted and kept in memory, those of added
+ * The net rows of a rewrite: rows of removed files are counted and kept in memory, rows of added
  * files are set off against them. What is left went or came.
  */
 public class RewriteReader implements PartitionReader {
