@@ -36,16 +36,16 @@ SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-ROUNDS: Final = 5
+ROUNDS: Final = 3
 FILES: Final = 1_000
-ROWS: Final = 20_000_000
-LARGE: Final = 4_000_000
-ONES: Final = 25
+ROWS: Final = 10_000_000
+LARGE: Final = 2_000_000
+ONES: Final = 15
 PARTITIONS: Final = 12
 CHANGED: Final = 1_000_000
-CHANGES: Final = 5
+CHANGES: Final = 3
 APPENDERS: Final = 8
-APPENDS: Final = 5
+APPENDS: Final = 4
 COLUMNS: Final = "id BIGINT, p INT, price DOUBLE, name STRING"
 
 Call = Callable[[], object]

@@ -24,7 +24,7 @@ from spark_sink.session import ledger_session, prepare_environment
 
 Found = Mapping[str, Any]
 
-WARM_ROUNDS: Final = 60
+WARM_ROUNDS: Final = 40
 ROUNDS: Final = 200
 MERGE: Final = (
     "MERGE INTO ledger.db.t t USING (SELECT {number} AS id, 'z' AS p) s ON t.id = s.id "
