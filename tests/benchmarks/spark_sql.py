@@ -124,7 +124,7 @@ def read_many_files(both: Sides) -> Figure:
 def write_many_rows(both: Sides) -> Figure:
     """Return T2."""
     rows, numbers = both.rows(LARGE), count()
-    both.sql(f"CREATE TABLE ledger.b.large ({COLUMNS})")
+    both.sql(f"CREATE TABLE ledger.b.large ({COLUMNS}) LOCATION '{both.folder / 'large'}'")
 
     def plain() -> None:
         rows.write.parquet(str(both.folder / f"plain-{next(numbers)}"))
@@ -202,7 +202,7 @@ def append_together(both: Sides) -> Figure:
 def create(both: Sides, tables: Sequence[str], partition: str) -> None:
     """Create a table of either side."""
     ours, delta = tables
-    both.sql(f"CREATE TABLE {ours} ({COLUMNS}) {partition}")
+    both.sql(f"CREATE TABLE {ours} ({COLUMNS}) {partition} LOCATION '{both.folder / ours}'")
     both.sql(f"CREATE TABLE {delta} ({COLUMNS}) USING delta {partition}")
 
 
