@@ -27,6 +27,7 @@ LedgerError
 │       ├── ConcurrentTransactionException  ├── ProtocolChangedException
 │       └── UnsupportedTableFeatureException
 ├── UnknownColumnError       a condition names a column that the table does not have
+├── ConstraintViolatedError  a row breaks a CHECK constraint of the table
 ├── FilesUnknownError        the ledger does not know the requested files
 ├── OutcomeUnknownError      no answer came: the command may or may not be executed
 ├── LogError
@@ -118,6 +119,7 @@ from ledger.errors.root import (
     LedgerError,
 )
 from ledger.errors.tables import (
+    ConstraintViolatedError,
     DeltaLogError,
     FilesUnknownError,
     TableExistsError,
@@ -138,6 +140,7 @@ __all__ = [
     "ConcurrentDeleteReadException",
     "ConcurrentTransactionException",
     "ConflictError",
+    "ConstraintViolatedError",
     "DeltaLogError",
     "EventsLostError",
     "FencedError",

@@ -1,5 +1,7 @@
 """Errors that concern a table: its name, its versions, its columns, its files, its Delta log."""
 
+from collections.abc import Mapping
+
 from ledger.errors.refused import RefusedError
 from ledger.errors.root import LedgerError
 
@@ -23,6 +25,24 @@ class UnknownColumnError(LedgerError, ValueError):
         super().__init__(message)
         self.column = column
         self.table = table
+
+
+class ConstraintViolatedError(LedgerError, ValueError):
+    """A row breaks a CHECK `constraint` of `table`: its `condition` is false or NULL.
+
+    `row` has the values of the columns that the condition names.
+    """
+
+    def __init__(
+        self, *, table: str, constraint: str, condition: str, row: Mapping[str, object]
+    ) -> None:
+        values = ", ".join(f"{name} = {value!r}" for name, value in row.items())
+        super().__init__(
+            f"each row of table {table} must fulfil the constraint {constraint} ({condition}), got "
+            f"a row with {values}"
+        )
+        self.table, self.constraint = table, constraint
+        self.condition, self.row = condition, dict(row)
 
 
 class FilesUnknownError(LedgerError):

@@ -13,10 +13,15 @@ from ledger.core.commands import (
 )
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.errors import MetadataChangedException
+from ledger.errors import (
+    ConcurrentAppendException,
+    ConcurrentDeleteReadException,
+    MetadataChangedException,
+)
 from ledger.reads.errors import check_list_is_of
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
+from ledger.sdk.constraints import adds_constraints, check_constraints
 from ledger.sdk.definitions import (
     Change,
     TableChanges,
@@ -36,6 +41,11 @@ from ledger.sdk.refusals import body_as
 from ledger.sdk.session import UNNUMBERED
 
 ALTER_ATTEMPTS: Final = 10
+OVERTAKEN: Final = (
+    MetadataChangedException,
+    ConcurrentAppendException,
+    ConcurrentDeleteReadException,
+)
 
 Place = Token | str | int
 """A token, its text, or a position; 0 = any position."""
@@ -62,6 +72,7 @@ class LedgerTables(PartOfLedger):
             return self._create_with_rows(name, columns, options)
         definition = table_definition(columns, **options)
         definition = self._names.new_tables.completed(definition, self.catalog, name)
+        check_constraints(name, None, definition, self._view.zone)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
         self._names.remember(row, answer.control.position)
@@ -84,14 +95,18 @@ class LedgerTables(PartOfLedger):
         position from which it was planned. `operation` is Delta's name of the change; by default it
         is derived.
 
+        A new CHECK constraint, the property `delta.constraints.<name>`, is checked for all rows of
+        the table, in a txn that has read them.
+
         Raises MetadataChangedException if the table was changed after `read_at`, or at every
-        attempt.
+        attempt; ValueError for a constraint that is no condition on the columns; and
+        ConstraintViolatedError for one that a row breaks.
         """
         number = self._names.number(table)
         place = self._view.position_of(read_at)
         is_fixed = bool(place) or isinstance(change, TableDefinition)
         for _ in range(0 if is_fixed else ALTER_ATTEMPTS - 1):
-            with suppress(MetadataChangedException):
+            with suppress(*OVERTAKEN):
                 return self._alter(number, change, operation, 0, changes)
         return self._alter(number, change, operation, place, changes)
 
@@ -176,6 +191,9 @@ class LedgerTables(PartOfLedger):
         row = known_row(reads, table)
         definition = changed(row.definition, change, **changes)
         definition = mapped_as_written(reads, row, definition)
+        if adds_constraints(row.definition, definition):
+            return self._alter_checked(table, change, operation, read_at, changes)
+        check_constraints(row.name, row.definition, definition, self._view.zone)
         place = read_at or (0 if isinstance(change, TableDefinition) else position)
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)
@@ -183,6 +201,19 @@ class LedgerTables(PartOfLedger):
         made = altered(row, definition, receipt.position)
         self._names.changed(made, position, receipt.position)
         return receipt
+
+    def _alter_checked(
+        self,
+        table: int,
+        change: Change | None,
+        operation: str,
+        read_at: int,
+        changes: TableChanges,
+    ) -> Receipt:
+        """Alter a table in a txn that reads its rows: they must fulfil its new constraints."""
+        with self.begin(level="serializable") as txn:
+            txn._alter_from(read_at, table, change, operation, changes)  # noqa: SLF001 - its own part
+            return txn.commit()
 
     def _metadata(
         self, table: TableLike, what: str, write_ids: ValidWriteIdList | None, token: Place

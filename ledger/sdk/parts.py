@@ -21,6 +21,7 @@ from ledger.sdk.written_files import WrittenFiles
 
 if TYPE_CHECKING:
     from ledger.sdk.transaction import Transaction
+    from ledger.tables.statements.target import TxnHand
 
 
 class PartOfLedger(OfOneProcess):
@@ -91,6 +92,9 @@ class PartOfTxn(OfOneProcess):
     @abstractmethod
     def note_write_id(self, table: int, write_id: int) -> None:
         """Note a write id of the txn; 0 = no write id was allocated."""
+
+    @abstractmethod
+    def _hand(self) -> "TxnHand": ...
 
     @abstractmethod
     def _receipt(self, answer: CommandAnswer) -> Receipt: ...

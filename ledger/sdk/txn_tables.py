@@ -14,6 +14,7 @@ from ledger.core.commands import (
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
+from ledger.sdk.constraints import adds_constraints, check_constraints, check_rows
 from ledger.sdk.definitions import (
     Change,
     TableChanges,
@@ -73,6 +74,7 @@ class TxnTables(PartOfTxn):
             if "location" not in options:
                 options["location"] = new_tables.location(catalog, name)
         definition = new_tables.completed(table_definition(named, **options), catalog, name)
+        check_constraints(name, None, definition, self._view.zone)
         answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
         body = body_as(TableCreated, answer)
         self.note_write_id(body.table, body.write_id)
@@ -96,7 +98,22 @@ class TxnTables(PartOfTxn):
         name the changes, see `TableChanges`. `operation` is Delta's name of the change; by default
         it is derived. Raises MetadataChangedException if the table was changed after this txn
         opened.
+
+        A new CHECK constraint, the property `delta.constraints.<name>`, is checked for all rows
+        that the txn sees, and the txn has then read the whole table. Raises ValueError for a
+        constraint that is no condition on the columns, and ConstraintViolatedError.
         """
+        return self._alter_from(0, table, change, operation, changes)
+
+    def _alter_from(
+        self,
+        read_at: int,
+        table: TableLike,
+        change: Change | None,
+        operation: str,
+        changes: TableChanges,
+    ) -> Receipt:
+        """Alter a table by a change that was planned at a position, 0 = the txn's snapshot."""
         number = self._names.number(table)
         row = self._names.own(number) or known_row(self._view.reads(), number)
         definition = changed(row.definition, change, **changes)
@@ -105,8 +122,11 @@ class TxnTables(PartOfTxn):
         # A table that was changed since the txn opened is refused as a conflict.
         if row.changed <= self.opened or row.creator == self.id:
             self._data.check_alter(row.name, row.definition, definition)
+            check_constraints(row.name, row.definition, definition, self._view.zone)
+            if adds_constraints(row.definition, definition):
+                check_rows(self._hand(), number, row.definition, definition)
         name = operation or operation_of(row.definition, definition)
-        answer = self.ask(AlterTable(*UNNUMBERED, self.id, 0, number, definition, name))
+        answer = self.ask(AlterTable(*UNNUMBERED, self.id, read_at, number, definition, name))
         body = body_as(TableAltered, answer)
         self.note_write_id(number, body.write_id)
         self._names.alter(altered(row, definition, self.opened))

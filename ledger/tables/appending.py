@@ -14,6 +14,7 @@ from ledger.tables.data_files import new_writer, write_rows
 from ledger.tables.progress import shown
 from ledger.tables.rows import as_batches, opened
 from ledger.tables.schema import TableSchema
+from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.target import check_writable
 from ledger.tables.storage import storage_at
 from ledger.tables.types import sql_type
@@ -26,12 +27,14 @@ class NewRows:
         files: the files to add.
     """
 
-    def __init__(self, row: TableRow, rows: Any) -> None:
+    def __init__(self, row: TableRow, rows: Any, zone: str = "") -> None:
         check_listed(row)
         check_writable(row.name, row.definition)
         self._storage = storage_at(row.definition.location)
         schema = TableSchema.of(row.definition, row.name, row.table)
-        batches = shown(as_batches(rows, schema), None, f"append {row.name}, rows", len)
+        checks = RowChecks(row.name, row.definition, zone)
+        given = checks.over(as_batches(rows, schema))
+        batches = shown(given, None, f"append {row.name}, rows", len)
         self.files = write_rows(self._storage, schema, batches, writer=new_writer(0))
 
     def discard(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ledger.core.partitions.keys import reader
 from ledger.log.file_list import AddFile
+from ledger.sdk.constraints import constraints_of
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.sdk.written_files import discard
@@ -43,6 +44,7 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     try:
         table = txn.txn.statement(int(asked["id"]), mode)
         check_names(table.schema)
+        check_unconstrained(table)
         below = ""
         if is_in_folders(table.row):
             if mode != APPEND or table.definition.kind == "external":
@@ -65,6 +67,12 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
             for each in table.schema.data_columns
         },
     }
+
+
+def check_unconstrained(table: StatementTable) -> None:
+    """Raise Refusal for a table whose rows must be checked."""
+    if constraints_of(table.definition):
+        raise unsupported(f"table {table.row.name} has CHECK constraints: write it by the SDK")
 
 
 def wrote(state: CatalogState, asked: Question) -> None:

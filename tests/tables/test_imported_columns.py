@@ -52,7 +52,6 @@ REFUSED: list[tuple[Column | None, dict[str, str], str]] = [
     ),
     (with_metadata("delta.identity.start", 1), {}, "column c .* identity"),
     (with_metadata("delta.invariants", '{"expression":"c > 0"}'), {}, "column c .* invariant"),
-    (None, {"delta_constraints_positive": "id > 0"}, r"constraint delta.constraints.positive \(id"),
 ]
 
 

@@ -16,6 +16,7 @@ from ledger.tables.conditions import RowCondition
 from ledger.tables.data_files import NewFiles, new_writer
 from ledger.tables.progress import shown
 from ledger.tables.rows import as_batches, checked, opened
+from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.deleting import Deletion
 from ledger.tables.statements.evolving import evolved
 from ledger.tables.statements.judge import RowJudge
@@ -51,7 +52,13 @@ def overwrite(
 
 
 def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
-    """Return rows as batches of the table's columns, with the new ones if it evolves."""
+    """Return checked batches of the table's columns, with the new ones if it evolves."""
+    batches = in_columns(table, rows, evolve=evolve)
+    return RowChecks(table.row.name, table.definition, table.zone).over(batches)
+
+
+def in_columns(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
+    """Return rows as batches of the table's columns; it gets new columns if it evolves."""
     if not evolve:
         return as_batches(rows, table.schema)
     table.check_listed()

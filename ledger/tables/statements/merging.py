@@ -15,6 +15,7 @@ from ledger.sdk.merge_clauses import ClauseKind, MergeClause
 from ledger.tables.casts import check_filled
 from ledger.tables.conditions import RowCondition, row_condition
 from ledger.tables.schema import TableSchema
+from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.judge import RowJudge, numbered
 from ledger.tables.statements.merge_source import SOURCE, TARGET, MergeSource, read_of
 from ledger.tables.statements.target import ChangedRows, StatementTable
@@ -67,6 +68,7 @@ class Merge:
         self.touched: list[FileRow] = []
         self.inserted = self.updated = self.deleted = 0
         self._table, self._judge, self._source = table, judge, source
+        self._checks = RowChecks(table.row.name, table.definition, table.zone)
         schemas = {TARGET: table.schema, SOURCE: source.schema}
         self._on: RowCondition = row_condition(on, schemas, table.zone)
         scopes: dict[ClauseKind, tuple[str, ...]] = {
@@ -168,7 +170,8 @@ class Merge:
             self.deleted += len(rows[TARGET])
             return []
         self.updated += len(rows[TARGET])
-        return [assigned(self._judge, self._table.schema, rows[TARGET], clause.terms, rows)]
+        made = assigned(self._judge, self._table.schema, rows[TARGET], clause.terms, rows)
+        return [self._checks.passed(self._judge, made)]
 
     def _inserted(self) -> Iterator[Any]:
         """Yield the rows that clauses make of source rows without a match."""
@@ -185,7 +188,7 @@ class Merge:
                     each.check_given()
                 if not each.nullable:
                     check_filled(made[each.name].is_valid(), each.name)
-            yield made
+            yield self._checks.passed(self._judge, made)
 
 
 def whole(values: Any) -> Any:

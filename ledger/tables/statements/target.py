@@ -260,12 +260,11 @@ COMPUTED: Final = (
     ("delta.identity.", "is an identity column"),
     ("delta.invariants", "has an invariant"),
 )
-CHECKED: Final = "delta.constraints."
 APPEND_ONLY: Final = "delta.appendonly"
 
 
 def check_writable(name: str, definition: TableDefinition) -> None:
-    """Raise ValueError for a table whose rows need values or checks that are not supported."""
+    """Raise ValueError for a table with columns that a writer would have to compute."""
     for each in definition.columns:
         for mark, what in COMPUTED:
             if mark not in each.metadata:
@@ -275,12 +274,6 @@ def check_writable(name: str, definition: TableDefinition) -> None:
             raise ValueError(
                 f"column {each.name} of table {name} {what}{said}, which is not supported here: "
                 "write the table with Delta's own tools"
-            )
-    for key, value in definition.properties:
-        if key.lower().startswith(CHECKED):
-            raise ValueError(
-                f"table {name} has the constraint {key} ({value}), which is not checked here: "
-                "write the table with Delta's own tools, or drop the constraint"
             )
 
 

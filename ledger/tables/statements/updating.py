@@ -18,6 +18,7 @@ from ledger.tables.conditions import RowExpression, Schemas, row_expression
 from ledger.tables.python_rows import array_of
 from ledger.tables.rows import bounded
 from ledger.tables.schema import TableColumn, TableSchema
+from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.target import ChangedRows, StatementTable
 from ledger.tables.types import sql_type
@@ -34,6 +35,7 @@ def update(table: StatementTable, changes: Mapping[str, Any], where: Any = None)
     table.check_listed()
     terms = assignments(changes, table.schema, table.schema, table.zone)
     condition = table.condition(where)
+    checks = RowChecks(table.row.name, table.definition, table.zone)
     found, touched, count = table.read(where), [], 0
     with table.judge() as judge:
 
@@ -48,7 +50,8 @@ def update(table: StatementTable, changes: Mapping[str, Any], where: Any = None)
                 touched.append(file)
                 count += hits
                 yield before.filter(pc.invert(hit))
-                yield assigned(judge, table.schema, before.filter(hit), terms)
+                after = assigned(judge, table.schema, before.filter(hit), terms)
+                yield checks.passed(judge, after)
 
         adds = table.write(rows())
     table.replace(touched, adds, "UPDATE")

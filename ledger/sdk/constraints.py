@@ -1,0 +1,64 @@
+"""CHECK constraints in definitions, under Delta's names: `delta.constraints.<name>`.
+
+A constraint that a definition has anew is checked before the definition is sent, with the rows that
+the table has. Constraints that the table had before are kept as they are, also those of an import
+that cannot be checked here.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from ledger.core.commands import TableDefinition
+from ledger.sdk.given import check_arrow
+
+if TYPE_CHECKING:
+    from ledger.tables.statements.target import TxnHand
+
+CONSTRAINT: Final = "delta.constraints."
+"""How the keys of constraints begin, in any case of letters."""
+
+
+def constraints_of(definition: TableDefinition | None) -> Mapping[str, str]:
+    """Return the conditions of a definition's constraints by their names, in small letters."""
+    known = definition.properties if definition is not None else ()
+    return {
+        each.key[len(CONSTRAINT) :].lower(): each.value
+        for each in known
+        if each.key.lower().startswith(CONSTRAINT)
+    }
+
+
+def adds_constraints(before: TableDefinition | None, after: TableDefinition) -> bool:
+    """Return whether a definition has constraints that the former one lacks."""
+    return bool(constraints_of(after).items() - constraints_of(before).items())
+
+
+def check_constraints(
+    name: str, before: TableDefinition | None, after: TableDefinition, zone: str
+) -> None:
+    """Raise ValueError for a new constraint that cannot be checked, or for a changed column of one.
+
+    `name` is the table's. `before` is None for a new table. Raises SettingsError without the extra
+    `arrow`.
+    """
+    if not constraints_of(after):
+        return
+    is_reshaped = before is not None and list(before.columns) != list(after.columns)
+    if not is_reshaped and not adds_constraints(before, after):
+        return
+    check_arrow()
+    from ledger.tables.statements.constraints import check_definition  # noqa: PLC0415 - loads Arrow
+
+    check_definition(name, before, after, zone)
+
+
+def check_rows(
+    hand: "TxnHand", table: int, before: TableDefinition, after: TableDefinition
+) -> None:
+    """Raise ConstraintViolatedError if a row of a table breaks a constraint that it gets anew.
+
+    The txn remembers that it read the whole table.
+    """
+    from ledger.tables.statements.constraints import check_present  # noqa: PLC0415 - loads Arrow
+
+    check_present(hand, table, before, after)
