@@ -11,6 +11,7 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import FEATURES_NAMED_FROM, KNOWN_FEATURES, features_of
 from ledger.delta.actions import READER_FEATURES
 from ledger.sdk.column_mapping import is_mapped
+from ledger.sdk.constraints import constraints_of
 from projections.delta.schema_json import TYPE_CHANGES, UnpublishableError
 
 OWN_FEATURE: Final = "lakeledger"
@@ -67,6 +68,8 @@ def needed(definition: TableDefinition) -> set[str]:
     found = set()
     if is_mapped(definition):
         found.add(MAPPING)
+    if constraints_of(definition):
+        found.add("checkConstraints")
     if "timestamp_ntz" in kinds:
         found.add("timestampNtz")
     if "variant" in kinds:

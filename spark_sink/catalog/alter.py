@@ -14,6 +14,7 @@ from ledger.tables.schema import TableSchema
 from ledger.tables.statements.evolving import is_widening
 from ledger.tables.types import arrow_type
 from spark_sink.catalog import tables
+from spark_sink.catalog.constraints import changed_constraints
 from spark_sink.catalog.state import CatalogState, Question, unsupported
 
 FIXED: Final = frozenset({tables.LOCATION, tables.LAYOUT, tables.PROVIDER})
@@ -43,6 +44,9 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
         given["columns"] = columns
     set_anew = {each["key"]: each["value"] for each in changes if each["kind"] == "SetProperty"}
     unset = [each["key"] for each in changes if each["kind"] == "RemoveProperty"]
+    added, dropped = changed_constraints(before, str(asked["table"]), changes)
+    set_anew.update(added)
+    unset += dropped
     if set_anew:
         given["properties"] = set_anew
     if unset:
@@ -127,8 +131,8 @@ def check_changes(schema: TableSchema, changes: Sequence[Mapping[str, Any]]) -> 
             )
         elif kind == "SetProperty" and each["key"] in FIXED:
             raise unsupported(f"{each['key']} cannot be changed in SQL: use Ledger.alter_table")
-        elif kind in ("AddConstraint", "DropConstraint", "ClusterBy"):
-            raise unsupported(f"a table of the ledger has no constraints and clusters, got {kind}")
+        elif kind == "ClusterBy":
+            raise unsupported(f"a table of the ledger has no clusters, got {kind}")
 
 
 ANSWERS: Final[Mapping[str, Any]] = {"alter": alter}

@@ -9,6 +9,7 @@ from ledger.errors import UnreadableTableError
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.sdk.transaction import Transaction
+from ledger.tables.statements.constraints import check_files
 from ledger.tables.storage import storage_at
 from spark_sink.catalog.metadata_tables import Rows
 from spark_sink.catalog.reports import row_of
@@ -68,6 +69,7 @@ def rollback_to_version(
         gone = [each for name, each in now.items() if name not in then]
         back = [each for name, each in then.items() if name not in now]
         check_there(row.definition.location, back)
+        check_files(statement, back)
         statement.replace(gone, [again(each) for each in back], RESTORE)
     return [[len(gone), len(back)]]
 

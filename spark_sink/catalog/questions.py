@@ -32,8 +32,9 @@ once.
 
 A column is {name, type, nullable, metadata}; its type is SQL, its metadata the text of JSON.
 
-A table is {name, id, position, seen, pinned, columns, partition, properties}: `position` is where
-it is read, equal texts in `seen` mean equal rows, `pinned` says that no later version is meant.
+A table is {name, id, position, seen, pinned, columns, partition, constraints, properties}:
+`position` is where it is read, equal texts in `seen` mean equal rows, `pinned` says that no later
+version is meant. A constraint is {name, condition}; a new one has a `type` too, such as Check.
 Rows are {name, columns, rows}; each value is a text that is cast to its column, or null.
 
 Files are {paths, sizes, values, value_of, groups, group_of}. `values` lists the partitions,
@@ -49,7 +50,7 @@ names of `options` are in small letters, and their times in microseconds.
 {type, value} or {op, args}. `stage` says where files go: `folder` is the table's location, `below`
 a folder within each partition, `writer` begins their names, and `stored` has for each column its
 name and id in files, and whether it may be NULL. `wrote` ends the write: `files` are paths below
-the location, `removed` those that the rows were read from.
+the location, `removed` those that the rows were read from, `constraints` what Spark has checked.
 
 A write of a stream is `streamed`, and its `wrote` has `stream` too: {query, name, batch,
 checkpoint, application, from_batch, sources}. A source is {source, end, latest}, with offsets as

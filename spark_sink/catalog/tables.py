@@ -15,7 +15,7 @@ from ledger.sdk.reading import position_of_version
 from ledger.sdk.transaction import Transaction
 from ledger.tables.scan_planning import position_at, state_of
 from ledger.tables.schema import TableSchema
-from spark_sink.catalog import metadata_tables
+from spark_sink.catalog import constraints, metadata_tables
 from spark_sink.catalog.changes import changes_named
 from spark_sink.catalog.state import CatalogState, Question, Refusal, StatementsTxn, unsupported
 
@@ -142,6 +142,7 @@ def said(
             for each in schema.columns
         ],
         "partition": list(schema.partition_columns),
+        "constraints": constraints.said(definition),
         "properties": {**properties, LOCATION: definition.location, LAYOUT: definition.layout},
     }
 
@@ -202,17 +203,16 @@ def options_of(name: str, asked: Question) -> dict[str, Any]:
         raise unsupported(
             f"table {name} must be made of Parquet files, got USING {given[PROVIDER]}"
         )
-    if asked.get("constraints"):
-        raise unsupported(
-            f"table {name} cannot have constraints other than NOT NULL: check rows before the write"
-        )
     if given.get(LAYOUT, "listed") not in ("listed", "directories"):
         raise unsupported(
             f"the layout of table {name} must be listed or directories, got {given[LAYOUT]}"
         )
     options: dict[str, Any] = {
         "partition_columns": asked["partition"],
-        "properties": {key: text for key, text in given.items() if key not in SPARKS_OWN},
+        "properties": constraints.with_constraints(
+            {key: text for key, text in given.items() if key not in SPARKS_OWN},
+            constraints.as_properties(name, asked.get("constraints", ())),
+        ),
     }
     options.update({key: given[key] for key in (LAYOUT, LOCATION) if given.get(key)})
     return options

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from ledger.core.partitions.keys import reader
 from ledger.log.file_list import AddFile
-from ledger.sdk.constraints import constraints_of
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.sdk.written_files import discard
@@ -21,6 +20,7 @@ from ledger.tables.statements.inserting import fulfilling
 from ledger.tables.statements.target import StatementTable
 from ledger.tables.storage import storage_at
 from spark_sink.catalog.conditions import literal, quoted, sql_of
+from spark_sink.catalog.constraints import check_written
 from spark_sink.catalog.files import check_names, hadoop
 from spark_sink.catalog.micro_batches import is_new_batch
 from spark_sink.catalog.state import CatalogState, Question, StagedWrite, StatementsTxn, unsupported
@@ -44,7 +44,6 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     try:
         table = txn.txn.statement(int(asked["id"]), mode)
         check_names(table.schema)
-        check_unconstrained(table)
         below = ""
         if is_in_folders(table.row):
             if mode != APPEND or table.definition.kind == "external":
@@ -67,12 +66,6 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
             for each in table.schema.data_columns
         },
     }
-
-
-def check_unconstrained(table: StatementTable) -> None:
-    """Raise Refusal for a table whose rows must be checked."""
-    if constraints_of(table.definition):
-        raise unsupported(f"table {table.row.name} has CHECK constraints: write it by the SDK")
 
 
 def wrote(state: CatalogState, asked: Question) -> None:
@@ -122,6 +115,7 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
         return
     table.hand.data.note(table.definition.location, storage, paths, table.definition)
     adds = added_by_footers(storage, table.schema, paths).files
+    check_written(table, adds, asked)
     is_unknown = write.is_alone and "stream" not in asked
     if is_unknown and not is_in_folders(table.row) and not table.is_new:
         txn.txn.read(table.number, position=seen, whole=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
@@ -65,6 +66,28 @@ def test_renamed_columns(lake: PublishedLake) -> None:
     assert lake.check() == 5
     with pytest.raises(Exception, match="column mapping"):
         by_polars(str(lake.folder / "t"), 5)
+
+
+def test_constraints(lake: PublishedLake) -> None:
+    """The log names a constraint as Delta does, for writers; readers need not know it."""
+    lake.ledger.alter_table("t", properties={"delta.constraints.positive": "id > 0"})
+    lake.note()
+    append(lake, id=3, day=1)
+    lake.publish()
+    assert lake.publisher.stopped == {}
+    assert lake.check() == 3
+    found = DeltaTable(lake.folder / "t")
+    assert found.metadata().configuration["delta.constraints.positive"] == "id > 0"
+    protocol = found.protocol()
+    assert "checkConstraints" in (protocol.writer_features or [])
+    assert (protocol.min_reader_version, protocol.reader_features) == (1, None)
+    lake.ledger.alter_table("t", unset=["delta.constraints.positive"])
+    lake.note()
+    append(lake, id=-3, day=1)
+    lake.publish()
+    assert lake.check() == 5
+    protocol = DeltaTable(lake.folder / "t").protocol()
+    assert "checkConstraints" not in (protocol.writer_features or [])
 
 
 def test_dropped_columns(lake: PublishedLake) -> None:

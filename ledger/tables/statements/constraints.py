@@ -5,7 +5,7 @@ fails if its condition is false or NULL (`CheckDeltaInvariant` in delta-spark). 
 in Spark's own CHECK, a NULL passes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 
 from ledger.core.commands import TableDefinition
 from ledger.errors import ConstraintViolatedError, UnknownColumnError
+from ledger.reads.rows import FileRow
 from ledger.sdk.constraints import CONSTRAINT, constraints_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.tables.conditions import RowCondition, row_condition
 from ledger.tables.scanning import scan_in_txn
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.judge import RowJudge
-from ledger.tables.statements.target import TxnHand
+from ledger.tables.statements.target import StatementTable, TxnHand
 
 
 class Constraint(NamedTuple):
@@ -65,6 +66,18 @@ class RowChecks:
             for each in batches:
                 self.passed(judge, pa.Table.from_batches([each]))
                 yield each
+
+
+def check_files(table: StatementTable, files: Sequence[FileRow]) -> None:
+    """Raise ConstraintViolatedError if a row in files breaks a constraint of their table."""
+    checks = RowChecks(table.row.name, table.definition, table.zone)
+    if not checks.constraints:
+        return
+    names = {name for each in checks.constraints for name in each.condition.columns}
+    columns = [each.name for each in table.schema.columns if each.name in names]
+    with table.judge() as judge:
+        for each in table.shown(files):
+            checks.passed(judge, table.rows(each, columns or None))
 
 
 def constraint_of(table: str, name: str, text: str, schema: TableSchema, zone: str) -> Constraint:
@@ -150,7 +163,7 @@ def check_present(
         pass
 
 
-def is_new(key: str, value: str, known: Any) -> bool:
+def is_new(key: str, value: str, known: Mapping[str, str]) -> bool:
     """Return whether a property is a constraint that a table does not have yet."""
     lower = key.lower()
     return lower.startswith(CONSTRAINT) and known.get(lower[len(CONSTRAINT) :]) != value

@@ -63,7 +63,9 @@ public class Bridge
     }
 
     public Set<TableCatalogCapability> capabilities() {
-        return EnumSet.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
+        return EnumSet.of(
+            TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE,
+            TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
     }
 
     // Namespaces.
@@ -180,7 +182,7 @@ public class Bridge
         ObjectNode asked = Questions.about(table);
         asked.set("columns", Columns.told(schema));
         asked.set("properties", (JsonNode) Questions.JSON.valueToTree(info.properties()));
-        asked.put("constraints", info.constraints().length);
+        asked.set("constraints", Constraints.told(info.constraints()));
         ArrayNode told = asked.putArray("partition");
         for (int i = 0; i < partitions.length; i++) {
             if (!partitions[i].name().equals("identity")) {

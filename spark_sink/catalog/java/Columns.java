@@ -83,6 +83,8 @@ final class Columns {
             told.put("default", added.defaultValue() != null);
         } else if (change instanceof TableChange.ColumnChange) {
             told.put("column", String.join(".", ((TableChange.ColumnChange) change).fieldNames()));
+        } else {
+            Constraints.tell(told, change);
         }
     }
 }

@@ -55,6 +55,7 @@ class LedgerBatch implements BatchWrite {
         told.put("mode", what.mode);
         told.put("query", what.info.queryId());
         told.put("execution", Questions.execution());
+        told.set("constraints", Questions.at(what.table.answer, "constraints"));
         told.set("where", Conditions.trees(what.where));
         staged = what.table.catalog.ask("stage", told);
         told.put("write", Questions.text(staged, "write"));

@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -39,6 +40,10 @@ class LedgerTable extends FileRelation
             all[i] = Expressions.identity("`" + partitionColumns[i].replace("`", "``") + "`");
         }
         return all;
+    }
+
+    public Constraint[] constraints() {
+        return Constraints.asked(Questions.at(answer, "constraints"));
     }
 
     public Set<TableCapability> capabilities() {

@@ -11,6 +11,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.testing import InMemoryLedger
 from spark_sink.catalog import questions
+from spark_sink.catalog.constraints import condition_of
 from spark_sink.catalog.questions import ANSWERS, Catalogs
 
 SALES = "db.sales"
@@ -101,6 +102,41 @@ def test_a_write_in_a_txn(asker: Asker) -> None:
     assert files(asker, where="(p = 'y')")["paths"] == []
     assert files(asker, where="(id > 7)")["paths"] == []
     assert files(asker, where="(id > 1)")["paths"] == found["paths"]
+
+
+def test_rows_that_spark_did_not_check(asker: Asker, tmp_path: Path) -> None:
+    """A table that got a constraint after Spark looked it up takes no rows that break it."""
+    table = asker.ask("table", table=SALES)
+    added = {"kind": "AddConstraint", "type": "Check", "name": "C", "condition": "(id > 0) IS TRUE"}
+    about = {"table": SALES, "columns": table["columns"], "position": table["position"]}
+    altered = asker.ask("alter", **about, changes=[added])
+    assert altered["constraints"] == [{"name": "c", "condition": "id > 0"}]
+    for checked in ([], [{"name": "c", "condition": "id > 1"}]):
+        txn = asker.ask("begin")
+        with pytest.raises(KeyError, match="answer"):
+            asker.write(txn, "append", {"id": [None]}, constraints=checked)
+        asker.ask("abort", txn=txn)
+        assert list(tmp_path.rglob("*.parquet")) == []
+        txn = asker.ask("begin")
+        asker.write(txn, "append", {"id": [1]}, constraints=checked)
+        asker.ask("abort", txn=txn)
+    # Spark says that it has checked these rows.
+    asker.write(asker.ask("begin"), "append", {"id": [0]}, constraints=altered["constraints"])
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("x > 0", "x > 0"),
+        ("(x > 0) IS TRUE", "x > 0"),
+        ("(x > 0) AND (y > 0) IS TRUE", "(x > 0) AND (y > 0) IS TRUE"),
+        ("((x > 0) AND (y > 0)) IS TRUE", "(x > 0) AND (y > 0)"),
+        ("(s = ')') IS TRUE", "s = ')'"),
+    ],
+)
+def test_conditions_as_they_were_given(text: str, condition: str) -> None:
+    """What the Java side puts around a condition does not stay."""
+    assert condition_of(text) == condition
 
 
 def test_an_empty_file_is_dropped(asker: Asker, tmp_path: Path) -> None:

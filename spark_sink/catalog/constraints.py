@@ -1,0 +1,100 @@
+"""CHECK constraints between Spark and a table's definition, which keeps them as Delta does.
+
+Spark checks the rows that its batch writes bring, by the constraints of the table as it was looked
+up. All other new rows are checked here: those of streams, and those of a table that got another
+constraint since.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ledger.core.commands import TableDefinition
+from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.log.file_list import AddFile
+from ledger.sdk.constraints import CONSTRAINT, constraints_of
+from ledger.sdk.predicate_sql import PredicateSyntaxError, parsed
+from ledger.sdk.reading import TableFiles
+from ledger.tables.overlay import file_row
+from ledger.tables.statements.constraints import check_files
+from ledger.tables.statements.target import StatementTable
+from spark_sink.catalog.state import Question, unsupported
+
+CHECK: Final = "Check"
+# What the Java side puts around a condition, so that NULL does not pass.
+BEFORE, BEHIND = "(", ") IS TRUE"
+
+
+def said(definition: TableDefinition) -> Sequence[Mapping[str, str]]:
+    """Return the constraints of a table as an answer."""
+    found = sorted(constraints_of(definition).items())
+    return [{"name": name, "condition": text} for name, text in found]
+
+
+def as_properties(table: str, given: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    """Return constraints that Spark names as table properties; raises Refusal for other kinds."""
+    found: dict[str, str] = {}
+    for each in given:
+        if each["type"] != CHECK:
+            raise unsupported(
+                f"table {table} can have CHECK constraints only, got {each['type']} {each['name']}"
+            )
+        key = f"{CONSTRAINT}{each['name'].lower()}"
+        if key in found:
+            raise unsupported(f"table {table} must have one constraint {each['name']}, got several")
+        found[key] = condition_of(str(each["condition"]))
+    return found
+
+
+def with_constraints(
+    properties: Mapping[str, str], constraints: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the properties of a new table with its constraints; raises Refusal if they differ."""
+    for key, text in constraints.items():
+        if properties.get(key, text) != text:
+            raise unsupported(f"{key} must be given once, got {properties[key]} and {text}")
+    return {**properties, **constraints}
+
+
+def condition_of(text: str) -> str:
+    """Return a condition as it was given first: SHOW CREATE TABLE shows what Spark checks."""
+    inner = text[len(BEFORE) : -len(BEHIND)]
+    if text != f"{BEFORE}{inner}{BEHIND}":
+        return text
+    try:
+        parsed(inner)
+    except PredicateSyntaxError:
+        return text
+    return inner
+
+
+def changed_constraints(
+    before: TableDefinition, table: str, changes: Sequence[Mapping[str, Any]]
+) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the properties that ALTER TABLE adds and drops with constraints; raises Refusal."""
+    known = {each.key.lower(): each.key for each in before.properties}
+    added: dict[str, str] = {}
+    dropped: list[str] = []
+    for each in changes:
+        if each["kind"] == "AddConstraint":
+            for key, text in as_properties(table, [each]).items():
+                if key in known:
+                    raise unsupported(
+                        f"table {table} has a constraint {each['name']} already: drop it first"
+                    )
+                added[key] = text
+        elif each["kind"] == "DropConstraint":
+            spelled = known.get(f"{CONSTRAINT}{each['name'].lower()}")
+            if spelled is not None:
+                dropped.append(spelled)
+            elif not each["if_exists"]:
+                raise unsupported(f"table {table} has no constraint {each['name']}")
+    return added, dropped
+
+
+def check_written(table: StatementTable, adds: Sequence[AddFile], asked: Question) -> None:
+    """Raise ConstraintViolatedError for a new row that Spark did not check and that breaks one."""
+    known = said(table.definition)
+    if not known or ("stream" not in asked and asked.get("constraints") == known):
+        return
+    read = TableFiles(table.row, table.hand.opened, TRUE_PREDICATE, ())
+    check_files(table, [file_row(each, read) for each in adds])

@@ -1,0 +1,144 @@
+"""CHECK constraints in SQL: Spark checks the rows of statements, the catalog all others."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from spark_sink import Lake, transaction
+from tests.spark_sink.catalog.sql import done, refusal, rows
+
+pytestmark = pytest.mark.spark
+
+T = "ledger.db.t"
+
+
+@pytest.fixture
+def table(lake: Lake) -> Lake:
+    """Return a lake with a table whose numbers are positive."""
+    done(
+        lake,
+        f"CREATE TABLE {T} (id INT, x INT, CONSTRAINT Positive CHECK (x > 0))",
+        f"INSERT INTO {T} VALUES (1, 1), (2, 2)",
+    )
+    return lake
+
+
+INSERT = "INSERT (id, x) VALUES (9, {})"
+WRITES = (
+    f"INSERT INTO {T} VALUES (3, 3), (4, {{}})",
+    f"INSERT OVERWRITE {T} VALUES (4, {{}})",
+    f"INSERT INTO {T} REPLACE WHERE id = 1 VALUES (1, {{}})",
+    f"UPDATE {T} SET x = {{}} WHERE id = 1",
+    f"MERGE INTO {T} USING (SELECT 1 AS k) ON id = k WHEN MATCHED THEN UPDATE SET x = {{}}",
+    f"MERGE INTO {T} USING (SELECT 9 AS k) ON id = k WHEN NOT MATCHED THEN {INSERT}",
+)
+
+
+def test_statements(table: Lake) -> None:
+    """A row for which the condition is false or NULL is refused in every statement that writes."""
+    for statement in WRITES:
+        for value in ("-1", "CAST(NULL AS INT)"):
+            said = refusal(table, statement.format(value))
+            assert "CHECK_CONSTRAINT_VIOLATION" in said
+            assert "positive" in said
+            assert "x > 0" in said
+    assert rows(table, f"SELECT * FROM {T}") == [(1, 1), (2, 2)]
+    assert len(table.ledger.read("db.t")) == len(table.ledger.read("db.t", version=1))
+    for statement in WRITES:
+        done(table, statement.format("7"))
+    done(table, f"DELETE FROM {T} WHERE id = 9")
+    with pytest.raises(PySparkException, match="CHECK_CONSTRAINT_VIOLATION"):
+        table.spark.sql("SELECT 5 AS id, 0 AS x").write.mode("append").saveAsTable(T)
+    with pytest.raises(PySparkException, match="CHECK_CONSTRAINT_VIOLATION"):
+        table.spark.sql("SELECT 5, 0").write.insertInto(T)
+    assert rows(table, f"SELECT * FROM {T} WHERE x <= 0 OR x IS NULL") == []
+
+
+def test_alter_table(table: Lake) -> None:
+    """A constraint is added if all rows fulfil it, and dropped by its name."""
+    assert "x > 1" in refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT c CHECK (x > 1)")
+    done(table, f"INSERT INTO {T} VALUES (NULL, 3)")
+    said = refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT c CHECK (id > 0)")
+    assert "LEDGER_CONSTRAINT_VIOLATED" in said
+    assert "got a row with id = None" in said
+    done(table, f"ALTER TABLE {T} ADD CONSTRAINT c CHECK (id IS NULL OR id > 0)")
+    assert "c" in refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT C CHECK (x > 0)")
+    assert dict(table.ledger.table("db.t").definition.properties) == {
+        "delta.constraints.c": "id IS NULL OR id > 0",
+        "delta.constraints.positive": "x > 0",
+    }
+    assert "CHECK_CONSTRAINT_VIOLATION" in refusal(table, f"INSERT INTO {T} VALUES (0, 3)")
+    assert "LEDGER_UNSUPPORTED" in refusal(table, f"ALTER TABLE {T} DROP COLUMN id")
+    ((shown,),) = table.spark.sql(f"SHOW CREATE TABLE {T}").collect()
+    done(table, f"DROP TABLE {T}", shown)
+    assert "CHECK_CONSTRAINT_VIOLATION" in refusal(table, f"INSERT INTO {T} VALUES (0, 3)")
+    assert len(table.ledger.table("db.t").definition.properties) == 2
+    done(table, f"ALTER TABLE {T} DROP CONSTRAINT c", f"INSERT INTO {T} VALUES (0, 3)")
+    assert "c" in refusal(table, f"ALTER TABLE {T} DROP CONSTRAINT c")
+    done(table, f"ALTER TABLE {T} DROP CONSTRAINT IF EXISTS c")
+
+
+def test_in_a_transaction(table: Lake) -> None:
+    """A constraint that a transaction adds holds for its later statements."""
+    with transaction(table.spark):
+        done(table, f"INSERT INTO {T} VALUES (3, 30)")
+        assert "30" in refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT small CHECK (x < 30)")
+        done(table, f"ALTER TABLE {T} ADD CONSTRAINT small CHECK (x < 31)")
+        assert "CHECK_CONSTRAINT_VIOLATION" in refusal(table, f"UPDATE {T} SET x = 31")
+    assert "small" in refusal(table, f"INSERT INTO {T} VALUES (4, 40)")
+    assert len(rows(table, f"SELECT * FROM {T}")) == 3
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    ["PRIMARY KEY (id)", "UNIQUE (id)", "FOREIGN KEY (id) REFERENCES ledger.db.t (id)"],
+)
+def test_other_constraints_are_refused(table: Lake, constraint: str) -> None:
+    """Keys are not checked by any writer, so no table has them."""
+    named = f"CONSTRAINT k {constraint} NOT ENFORCED"
+    for statement in (
+        f"CREATE TABLE ledger.db.o (id INT, {named})",
+        f"ALTER TABLE {T} ADD {named}",
+    ):
+        said = refusal(table, statement)
+        assert "LEDGER_UNSUPPORTED" in said
+        assert "CHECK constraints only" in said
+
+
+def test_streams(table: Lake, tmp_path: Path) -> None:
+    """The rows of a stream are checked, though Spark does not check them."""
+    source = tmp_path / "source"
+    source.mkdir()
+
+    def stream(name: str, x: int | None) -> None:
+        arrived = pa.table({"id": pa.array([5], pa.int32()), "x": pa.array([x], pa.int32())})
+        pq.write_table(arrived, source / f"{name}.parquet")
+        read = table.spark.readStream.schema("id INT, x INT").parquet(str(source))
+        query = read.writeStream.trigger(availableNow=True).toTable(
+            T, checkpointLocation=str(tmp_path / "checkpoint")
+        )
+        query.awaitTermination(60)
+
+    stream("good", 5)
+    files = list((tmp_path / "lake").rglob("*.parquet"))
+    for name, x in (("null", None), ("bad", -5)):
+        with pytest.raises(StreamingQueryException, match="LEDGER_CONSTRAINT_VIOLATED"):
+            stream(name, x)
+    assert rows(table, f"SELECT * FROM {T}") == [(1, 1), (2, 2), (5, 5)]
+    assert list((tmp_path / "lake").rglob("*.parquet")) == files
+
+
+def test_the_way_back_is_checked(table: Lake) -> None:
+    """A version with rows that break a later constraint does not come back."""
+    done(
+        table,
+        f"DELETE FROM {T} WHERE x = 1",
+        f"ALTER TABLE {T} ADD CONSTRAINT many CHECK (x > 1)",
+    )
+    call = "CALL ledger.system.rollback_to_version('db.t', 1)"
+    assert "LEDGER_CONSTRAINT_VIOLATED" in refusal(table, call)
+    done(table, f"ALTER TABLE {T} DROP CONSTRAINT many", call)
+    assert rows(table, f"SELECT * FROM {T}") == [(1, 1), (2, 2)]
