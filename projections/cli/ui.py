@@ -10,6 +10,7 @@ from ledger.cli.failures import Stopped
 from ledger.cli.options import NameOption
 from ledger.config.address import READS_URL, find_address
 from ledger.machine.exit_codes import ExitCode
+from ledger.reads.web_login import WebLogin
 
 ROOT = "/ui"
 
@@ -22,7 +23,10 @@ def ui(
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Open the pages of the ledger in a browser: overview, timeline, conflicts, tables."""
+    """Open the pages of the ledger in a browser: overview, timeline, conflicts, tables.
+
+    A secured ledger asks the browser for a login. The command says in which file its password is.
+    """
     address = find_address(ledger=ledger)
     if address.reads_url is None:
         raise Stopped(
@@ -31,9 +35,19 @@ def ui(
             ExitCode.NOT_FOUND,
         )
     url = pages_of(address.reads_url)
-    answer({"url": url}, output)
+    login = WebLogin.of(url)
+    answer({"url": url, **files_of(login)}, output)
+    if login.token_file is not None:
+        say("the browser asks for a login: any user name, the password is the token in token_file")
+    if login.ca_file is not None:
+        say("the browser warns of the certificate until it trusts the one in ca_file")
     if not no_open and not webbrowser.open(url):
         say("no browser could be started here: open the address yourself")
+
+
+def files_of(login: WebLogin) -> dict[str, str]:
+    """Return the files that a person needs to log in, {} for a server without a login."""
+    return {name: str(file) for name, file in login._asdict().items() if file is not None}
 
 
 def pages_of(url: str) -> str:

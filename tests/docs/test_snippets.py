@@ -5,9 +5,6 @@ itself. Hosts and folders that stand for others are given: those of the ledger t
 """
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,15 +12,11 @@ from typing import Any, Final
 import pytest
 
 from ledger.config.client_config import client_settings
-from ledger.machine.kafka.java import find_java
 from ledger.machine.up import Running, UpSettings, running
+from tests.docs.desk import OPERATOR, PYTHON, README, Desk, block_of
 from tests.docs.pages import ROOT, Block, all_blocks
 
-README: Final = "README.md"
 NEEDS_SPARK: Final = ("pyspark", "spark_sink")
-SCHEMAS: Final = ROOT / "ledger" / "log" / "schemas"
-QUICK_START: Final = "Quick start: Python"
-OPERATOR: Final = "Quick start: operator"
 CLEAN: Final = """
 from ledger import Ledger
 with Ledger.connect() as ledger:
@@ -52,65 +45,12 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield up
 
 
-class Desk:
-    """Where a reader of a page works: a folder, a ledger that is up, and nothing else set."""
-
-    def __init__(self, up: Running, folder: Path) -> None:
-        assert up.address.store is not None
-        assert up.address.reads_url is not None
-        self.folder = folder
-        self._hosts = {
-            "kafka:9092": up.address.bootstrap,
-            "http://host:8181": up.address.reads_url,
-            "127.0.0.1:9092": up.address.bootstrap,
-        }
-        (folder / "store").symlink_to(up.address.store)
-        (folder / "schemas").symlink_to(SCHEMAS)
-        java = find_java().home
-        self._environ = {
-            "HOME": str(Path.home()),
-            "JAVA_HOME": str(java),
-            "LAKELEDGER_HOME": str(up.address.store.parent.parent),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": str(ROOT),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        }
-
-    def run(self, *command: str) -> str:
-        """Return what a command says; it must end well."""
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self._environ,
-            capture_output=True,
-            text=True,
-            timeout=400,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def python(self, program: str) -> str:
-        """Return what a program says, with the hosts that it names."""
-        for named, host in self._hosts.items():
-            program = program.replace(named, host)
-        return self.run(sys.executable, "-c", program)
-
-
 @pytest.fixture
 def desk(up: Running, tmp_path: Path) -> Iterator[Desk]:
     """Give a desk, and leave no table behind: pages use the same names."""
-    desk = Desk(up, tmp_path)
+    desk = Desk(up.address, tmp_path)
     yield desk
     desk.python(CLEAN)
-
-
-def block_of(heading: str, language: str) -> str:
-    """Return the one block of the README below a heading."""
-    found = [each for each in all_blocks(language) if each[0] == README and each.heading == heading]
-    (block,) = found
-    return block.text
 
 
 @pytest.mark.parametrize("program", list(programs()))
@@ -122,7 +62,7 @@ def test_python_runs(desk: Desk, program: str) -> None:
 @pytest.mark.kafka
 def test_operators_quick_start(desk: Desk) -> None:
     """The commands for operators end well, on the table of the quick start before them."""
-    desk.python(block_of(QUICK_START, "python"))
+    desk.python(block_of(PYTHON, "python"))
     said = desk.run("bash", "-ec", block_of(OPERATOR, "sh"))
 
     assert "db.sales" in said

@@ -7,10 +7,12 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from threading import Thread
+from typing import Final
 
 import pytest
 
-from ledger.errors import LogUnavailableError, SettingsError
+from ledger.errors import LoginRefusedError, LogUnavailableError, SettingsError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import (
     create_topics,
@@ -21,6 +23,8 @@ from ledger.log.kafka.topics import (
 from ledger.log.port import Topic
 
 LEDGER = "flights"
+REFUSED_S: Final = 1.5
+TRIES: Final = 2
 
 
 @pytest.fixture
@@ -43,6 +47,44 @@ def test_ends(log: KafkaLog) -> None:
     """Asking for the ends names the reason."""
     with pytest.raises(LogUnavailableError, match=r"flights\.events: no answer.*Connection refuse"):
         log.ends(Topic.EVENTS, 0.5)
+
+
+@pytest.fixture
+def closing_broker() -> Iterator[str]:
+    """Return an address that takes each connection and closes it, as one with TLS does."""
+
+    def answer(server: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                line, _ = server.accept()
+                with line, suppress(OSError):
+                    line.recv(1024)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=answer, args=[server], daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda there: KafkaLog(there, LEDGER).ends(Topic.EVENTS, 30.0),
+        lambda there: verify_topics(there, LEDGER, timeout_s=30.0),
+    ],
+    ids=["ends", "topics"],
+)
+def test_refused_soon(closing_broker: str, ask: Callable[[str], object]) -> None:
+    """A broker that closes each connection is named after a second, not after the timeout."""
+    taken_s = []
+    for _ in range(TRIES):  # The machine may be busy; the least time is the program's own.
+        began_s = time.monotonic()
+        with pytest.raises(LoginRefusedError, match=r"security\.protocol is PLAINTEXT"):
+            ask(closing_broker)
+        taken_s.append(time.monotonic() - began_s)
+    assert min(taken_s) < REFUSED_S
 
 
 def interrupt(*_: object) -> None:

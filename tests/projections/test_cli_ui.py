@@ -30,6 +30,23 @@ def test_opened(tmp_path: Path) -> None:
     assert opened.read_text() == f"{URL}/ui"
 
 
+def test_a_login(tmp_path: Path) -> None:
+    """For a server that asks for a login, the files of token and certificate are named."""
+    token = tmp_path / "etl.token"
+    token.touch(mode=0o600)
+    token.write_text("secret-word")
+    here = {"LAKELEDGER_HOME": str(tmp_path), **UP, READS_URL: "https://lake:8181"}
+    login = {"LAKELEDGER_TOKEN_FILE": str(token), "LAKELEDGER_CA_FILE": "/etc/ca.pem"}
+    done = done_in(tmp_path, "ui", "--no-open", "--output", "json", **here, **login)
+    assert json.loads(done.stdout) == {
+        "url": "https://lake:8181/ui",
+        "token_file": str(token),
+        "ca_file": "/etc/ca.pem",
+    }
+    assert "password" in done.stderr
+    assert "secret-word" not in done.stdout + done.stderr
+
+
 def test_no_follower(tmp_path: Path) -> None:
     """Without a follower over HTTP the command says what to set."""
     done = done_in(tmp_path, "ui", LAKELEDGER_HOME=str(tmp_path), **UP)

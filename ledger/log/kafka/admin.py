@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 )
 
 from ledger.errors import LogError, LogUnavailableError, SettingsError
-from ledger.log.kafka.client import made
+from ledger.log.kafka.client import NEW_SLICE_S, made
 from ledger.log.kafka.connection import NO_LEADER, Connection, as_log_error
 from ledger.log.kafka.rights import ALTER_CONFIGS, CREATE, DELETE, DESCRIBE, DESCRIBE_CONFIGS, Right
 from ledger.log.kafka.topic_settings import FoundTopic, topic_name
@@ -29,7 +29,6 @@ from ledger.log.kafka.trouble import NO_TOPIC
 from ledger.log.port import REQUIRED, Topic
 
 _PAUSE_S: Final = 0.02
-_SLICE_S: Final = 0.5
 
 
 class KafkaAdmin:
@@ -162,7 +161,7 @@ class KafkaAdmin:
 
         The wait is cut into slices, so that signals are handled in between.
         """
-        while not wait([answer], _SLICE_S).done:
+        while not wait([answer], NEW_SLICE_S).done:
             self._client.poll(0)
             if (refusal := self._trouble.standing()) is not None:
                 raise KafkaException(refusal)

@@ -19,6 +19,8 @@ Client = TypeVar("Client")
 
 # A refusal is reported to a callback and does not end a wait, so long waits are cut into slices.
 SLICE_S: Final = 0.5
+# A client calls its callbacks between slices only, so one that was never answered gets short ones.
+NEW_SLICE_S: Final = 0.1
 _SPREAD_S: Final = 2.0
 _LEADER_S: Final = 0.05
 # The time for the look-up of a topic after the caller's timeout is over. Without this look-up the
@@ -74,7 +76,7 @@ def ask_ends(
     broker is connected, the wait is cut into slices, so that signals are handled in between.
     """
     deadline = time.monotonic() + timeout_s
-    slice_s = SLICE_S
+    slice_s = SLICE_S if trouble.has_answered else NEW_SLICE_S
     answered_s: float | None = None
     is_there = False
     while True:
@@ -85,7 +87,7 @@ def ask_ends(
             name, now_s = problem.args[0].name(), time.monotonic()
             # A client without any answer so far may learn a little later why it is not connected.
             is_new_here = name == NOT_CONNECTED and not trouble.has_answered
-            if is_cut := name in WAITED and (SLICE_S if is_new_here else slice_s) < left_s:
+            if is_cut := name in WAITED and (NEW_SLICE_S if is_new_here else slice_s) < left_s:
                 # A connected broker may take all the time that is left for its answer.
                 slice_s = next_slice(name, slice_s, timeout_s, is_new_here=is_new_here)
             elif answered_s is None:
@@ -111,8 +113,10 @@ def ask_ends(
 def next_slice(name: str, slice_s: float, timeout_s: float, *, is_new_here: bool) -> float:
     """Return the next slice of a wait after an error: short while no broker is connected."""
     if is_new_here:
-        return SLICE_S
-    return slice_s if name == NOT_CONNECTED else timeout_s
+        return NEW_SLICE_S
+    if name == NOT_CONNECTED:
+        return slice_s
+    return timeout_s if slice_s >= SLICE_S else SLICE_S
 
 
 def check_right(client: Consumer, topic: str, timeout_s: float) -> None:
