@@ -233,7 +233,7 @@ class WebPages(Generic[Source]):
 
     async def _livez(self, _request: Request) -> Response:
         """Answer that this process runs, whatever it depends on."""
-        return JSONResponse({"status": "UP", "checks": {}})
+        return JSONResponse(readiness({}))
 
     async def _readyz(self, _request: Request) -> Response:
         form = readiness(await self._health.checks())

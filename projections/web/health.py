@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from ledger.errors import LedgerError
 from projections.fold.follower import Follower
@@ -18,13 +18,30 @@ Followed = Callable[[], Follower | None]
 """The follower of this process, None until its state is loaded."""
 
 
+UpDown = Literal["UP", "DOWN"]
+
+
+class CheckForm(TypedDict):
+    """A check as fields."""
+
+    status: UpDown
+    detail: str
+
+
+class HealthForm(TypedDict):
+    """The health of a process: UP if all of its checks are."""
+
+    status: UpDown
+    checks: dict[str, CheckForm]
+
+
 class Check(NamedTuple):
     """One condition that must hold, and what was found."""
 
     is_up: bool
     detail: str
 
-    def form(self) -> dict[str, str]:
+    def form(self) -> CheckForm:
         """Return the check as fields."""
         return {"status": "UP" if self.is_up else "DOWN", "detail": self.detail}
 
@@ -128,7 +145,7 @@ def lag_check(lag: Lag | LedgerError | None, lag_max_s: float) -> Check:
     return Check(lag.behind_ms <= lag_max_s * 1000, text)
 
 
-def readiness(checks: Mapping[str, Check]) -> dict[str, Any]:
+def readiness(checks: Mapping[str, Check]) -> HealthForm:
     """Return checks as fields, with UP if all are up."""
     is_up = all(each.is_up for each in checks.values())
     named = {name: each.form() for name, each in checks.items()}

@@ -6,9 +6,9 @@ as in its RecordNameStrategy. A schema never changes, so each subject has one ve
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,10 +24,64 @@ DIGITS: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
+REGISTRY_JSON: Final = "application/vnd.schemaregistry.v1+json"
+
+
 class RegistryAnswer(JSONResponse):
     """JSON of the type that clients of a registry ask for."""
 
-    media_type = "application/vnd.schemaregistry.v1+json"
+    media_type = REGISTRY_JSON
+
+
+class SchemaText(TypedDict):
+    """A schema, as its text."""
+
+    schema: str
+
+
+class SchemaPlace(TypedDict):
+    """The subject and version of a schema."""
+
+    subject: str
+    version: int
+
+
+class PlacedSchema(SchemaPlace):
+    """A schema with its subject, version and id."""
+
+    id: int
+    schema: str
+
+
+class RegistryLevel(TypedDict):
+    """How schemas are compared: not at all."""
+
+    compatibilityLevel: str
+
+
+class RegistryMode(TypedDict):
+    """Whether schemas can be written: they cannot."""
+
+    mode: str
+
+
+class RegistryProblem(TypedDict):
+    """An error of a registry; the first three digits of its code are the status."""
+
+    error_code: int
+    message: str
+
+
+class RegistryRead(NamedTuple):
+    """The answer to a path, its kind and what it is; `errors` are the statuses of its errors.
+
+    The kind is None if there is never an answer but an error.
+    """
+
+    ask: Callable[[Mapping[str, str]], Any]
+    kind: Any
+    text: str
+    errors: Sequence[int] = ()
 
 
 class RegistryError(Exception):
@@ -39,7 +93,7 @@ class RegistryError(Exception):
 
     def answer(self, headers: Mapping[str, str] | None = None) -> Response:
         """Return the answer to it."""
-        form = {"error_code": self.code, "message": str(self)}
+        form: RegistryProblem = {"error_code": self.code, "message": str(self)}
         return RegistryAnswer(form, int(str(self.code)[:3]), headers)
 
 
@@ -51,14 +105,14 @@ class Published(NamedTuple):
     schema: str
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> SchemaPlace:
         """Return the subject and version of the schema."""
         return {"subject": self.subject, "version": VERSION}
 
 
 def registry_routes() -> Mapping[str, Endpoint]:
     """Return the endpoint of each path; all are read by GET."""
-    return {path: answering_from_registry(ask) for path, ask in ANSWERS.items()}
+    return {path: answering_from_registry(each.ask) for path, each in REGISTRY_READS.items()}
 
 
 def is_of_registry(path: str) -> bool:
@@ -138,12 +192,12 @@ def of_version(given: Mapping[str, str]) -> Published:
     )
 
 
-def versions_of(given: Mapping[str, str]) -> Any:
+def versions_of(given: Mapping[str, str]) -> list[int]:
     """Return the versions of the subject in a path."""
     return [of_subject(given).place["version"]]
 
 
-def with_place(given: Mapping[str, str]) -> Any:
+def with_place(given: Mapping[str, str]) -> PlacedSchema:
     """Return the schema of the subject and version in a path, with both and its id."""
     found = of_version(given)
     return {**found.place, "id": found.id, "schema": found.schema}
@@ -156,20 +210,54 @@ def subject_level(given: Mapping[str, str]) -> Any:
     )
 
 
-ANSWERS: Final[Mapping[str, Callable[[Mapping[str, str]], Any]]] = {
-    "/schemas/types": lambda _: ["AVRO"],
-    "/schemas/ids/{id}": lambda given: {"schema": with_id(given).schema},
-    "/schemas/ids/{id}/schema": lambda given: json.loads(with_id(given).schema),
-    "/schemas/ids/{id}/subjects": lambda given: [with_id(given).subject],
-    "/schemas/ids/{id}/versions": lambda given: [with_id(given).place],
-    "/subjects": lambda _: list(by_subject()),
-    "/subjects/{subject}/versions": versions_of,
-    "/subjects/{subject}/versions/{version}": with_place,
-    "/subjects/{subject}/versions/{version}/schema": lambda given: json.loads(
-        of_version(given).schema
+def text_of(given: Mapping[str, str]) -> SchemaText:
+    """Return the schema that has the id in a path, as its text."""
+    return {"schema": with_id(given).schema}
+
+
+UNKNOWN: Final = (404,)
+REGISTRY_READS: Final[Mapping[str, RegistryRead]] = {
+    "/schemas/types": RegistryRead(lambda _: ["AVRO"], list[str], "The forms of schemas."),
+    "/schemas/ids/{id}": RegistryRead(text_of, SchemaText, "The schema of an id.", UNKNOWN),
+    "/schemas/ids/{id}/schema": RegistryRead(
+        lambda given: json.loads(with_id(given).schema), Any, "The schema of an id.", UNKNOWN
+    ),
+    "/schemas/ids/{id}/subjects": RegistryRead(
+        lambda given: [with_id(given).subject], list[str], "The subjects of an id.", UNKNOWN
+    ),
+    "/schemas/ids/{id}/versions": RegistryRead(
+        lambda given: [with_id(given).place],
+        list[SchemaPlace],
+        "The subjects of an id, with their versions.",
+        UNKNOWN,
+    ),
+    "/subjects": RegistryRead(
+        lambda _: list(by_subject()), list[str], "The subjects: full names of records."
+    ),
+    "/subjects/{subject}/versions": RegistryRead(
+        versions_of, list[int], "The versions of a subject.", UNKNOWN
+    ),
+    "/subjects/{subject}/versions/{version}": RegistryRead(
+        with_place, PlacedSchema, "The schema of a subject.", (404, 422)
+    ),
+    "/subjects/{subject}/versions/{version}/schema": RegistryRead(
+        lambda given: json.loads(of_version(given).schema),
+        Any,
+        "The schema of a subject.",
+        (404, 422),
     ),
     # A change of an event gets an id of its own, so nothing is compared.
-    "/config": lambda _: {"compatibilityLevel": "NONE"},
-    "/config/{subject}": subject_level,
-    "/mode": lambda _: {"mode": "READONLY"},
+    "/config": RegistryRead(
+        lambda _: {"compatibilityLevel": "NONE"}, RegistryLevel, "How schemas are compared."
+    ),
+    "/config/{subject}": RegistryRead(
+        subject_level,
+        None,
+        "How schemas of a subject are compared.",
+        UNKNOWN,
+    ),
+    "/mode": RegistryRead(
+        lambda _: {"mode": "READONLY"}, RegistryMode, "Whether schemas can be written."
+    ),
 }
+"""The paths of a registry, all read by GET."""

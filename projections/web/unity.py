@@ -5,15 +5,45 @@ Their answers are loaded with the first request: they need an extra that a follo
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ledger.errors import SettingsError
 from ledger.reads.port import Reads
 from projections.web.asked import Asked
 from projections.web.questions import GET, Ask, Question, whole
+from projections.web.unity_forms import (
+    CredentialsWanted,
+    UnityCatalog,
+    UnityCatalogs,
+    UnityCredentials,
+    UnitySchema,
+    UnitySchemas,
+    UnityTableForm,
+    UnityTables,
+)
 
 UNITY_PATH: Final = "/api/2.1/unity-catalog"
 ANSWERS: Final = "projections.web.unity_answers"
+PAGING: Final = ("max_results", "page_token")
+"""The parameters of a list; other parameters must be given."""
+
+
+class UnityRoute(NamedTuple):
+    """A path below `UNITY_PATH`, the function that answers, and the form of its answer.
+
+    A request with a body is a `POST`.
+    """
+
+    path: str
+    name: str
+    kind: type
+    parameters: Sequence[str] = ()
+    body: type | None = None
+
+    @property
+    def methods(self) -> Sequence[str]:
+        """Return the methods of the path."""
+        return GET if self.body is None else ("POST",)
 
 
 def answered_by(name: str) -> Ask:
@@ -32,15 +62,19 @@ def answered_by(name: str) -> Ask:
     return ask
 
 
+UNITY_ROUTES: Final[Sequence[UnityRoute]] = (
+    UnityRoute("/catalogs", "catalogs", UnityCatalogs, PAGING),
+    UnityRoute("/catalogs/{named}", "catalog", UnityCatalog),
+    UnityRoute("/schemas", "schemas", UnitySchemas, ("catalog_name", *PAGING)),
+    UnityRoute("/schemas/{named:path}", "schema", UnitySchema),
+    UnityRoute("/tables", "tables", UnityTables, ("catalog_name", "schema_name", *PAGING)),
+    UnityRoute("/tables/{named:path}", "table", UnityTableForm),
+    UnityRoute(
+        "/temporary-table-credentials", "credentials", UnityCredentials, body=CredentialsWanted
+    ),
+)
+
 UNITY_QUESTIONS: Final[Sequence[Question[Reads]]] = tuple(
-    Question(path, answered_by(name), methods, whole, UNITY_PATH)
-    for path, name, methods in (
-        ("/catalogs", "catalogs", GET),
-        ("/catalogs/{named}", "catalog", GET),
-        ("/schemas", "schemas", GET),
-        ("/schemas/{named:path}", "schema", GET),
-        ("/tables", "tables", GET),
-        ("/tables/{named:path}", "table", GET),
-        ("/temporary-table-credentials", "credentials", ("POST",)),
-    )
+    Question(each.path, answered_by(each.name), each.methods, whole, UNITY_PATH)
+    for each in UNITY_ROUTES
 )

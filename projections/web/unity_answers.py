@@ -18,6 +18,15 @@ from projections.delta.metadata_action import delta_id
 from projections.delta.schema_json import UnpublishableError, schema_of
 from projections.delta.table_state import folder_of, reason_against
 from projections.web.asked import LIMIT_MAX, Asked, BadRequestError
+from projections.web.unity_forms import (
+    UNRECORDED,
+    CredentialsWanted,
+    UnityCatalog,
+    UnityColumn,
+    UnityCredentials,
+    UnitySchema,
+    UnityTableForm,
+)
 
 DEFAULT_SCHEMA: Final = "default"
 # The end of the year 9999: no credentials are given out, so none expire.
@@ -39,11 +48,6 @@ LISTABLE: Final = re.compile(
     r"|boolean|string|binary|date|timestamp|void|[,>])+"
 )
 
-# Some clients need these fields, whatever is in them.
-UNKNOWN: Final[Mapping[str, None]] = dict.fromkeys(
-    ("comment", "owner", "created_at", "created_by", "updated_at", "updated_by")
-)
-
 Form = dict[str, Any]
 
 
@@ -58,13 +62,6 @@ class UnityTable(NamedTuple):
     def full_name(self) -> str:
         """The name with catalog and schema."""
         return f"{self.row.catalog}.{self.schema}.{self.name}"
-
-
-class CredentialsWanted(NamedTuple):
-    """A request for credentials of one table."""
-
-    table_id: str
-    operation: str = "READ"
 
 
 def published_tables(reads: Reads) -> list[UnityTable]:
@@ -103,7 +100,7 @@ def catalogs(reads: Reads, asked: Asked) -> Form:
     return paged("catalogs", [catalog_form(each) for each in names], asked)
 
 
-def catalog(reads: Reads, asked: Asked) -> Form | None:
+def catalog(reads: Reads, asked: Asked) -> UnityCatalog | None:
     """Return a catalog, None for one without tables."""
     name = asked.text("named")
     asked.pass_over_rest()
@@ -119,7 +116,7 @@ def schemas(reads: Reads, asked: Asked) -> Form | None:
     return paged("schemas", [schema_form(name, each) for each in sorted(found)], asked)
 
 
-def schema(reads: Reads, asked: Asked) -> Form | None:
+def schema(reads: Reads, asked: Asked) -> UnitySchema | None:
     """Return a schema, None for one without published tables."""
     wanted = asked.text("named").lower()
     asked.pass_over_rest()
@@ -142,7 +139,7 @@ def tables(reads: Reads, asked: Asked) -> Form:
     return paged("tables", found, asked)
 
 
-def table(reads: Reads, asked: Asked) -> Form | None:
+def table(reads: Reads, asked: Asked) -> UnityTableForm | None:
     """Return a published table, None for another one."""
     wanted = asked.text("named").lower()
     asked.pass_over_rest()
@@ -152,7 +149,7 @@ def table(reads: Reads, asked: Asked) -> Form | None:
     return None
 
 
-def credentials(reads: Reads, asked: Asked) -> Form | None:
+def credentials(reads: Reads, asked: Asked) -> UnityCredentials | None:
     """Return that an engine needs no credentials from here, None for an unknown table."""
     wanted = asked.body(CredentialsWanted, "request for credentials")
     asked.pass_over_rest()
@@ -165,7 +162,7 @@ def credentials(reads: Reads, asked: Asked) -> Form | None:
     return None
 
 
-def paged(kind: str, found: Sequence[Form], asked: Asked) -> Form:
+def paged(kind: str, found: Sequence[Mapping[str, Any]], asked: Asked) -> Form:
     """Return a page of a list; `page_token` is the name that the page before ended with."""
     most = asked.number_or_none("max_results") or LIMIT_MAX
     after = asked.text_or_none("page_token") or ""
@@ -178,32 +175,34 @@ def paged(kind: str, found: Sequence[Form], asked: Asked) -> Form:
     return {kind: list(page), **more}
 
 
-def catalog_form(name: str) -> Form:
+def catalog_form(name: str) -> UnityCatalog:
     """Return the fields of a catalog."""
-    return {"name": name, "properties": {}, **UNKNOWN}
+    return {"name": name, "properties": {}, **UNRECORDED}
 
 
-def schema_form(catalog: str, name: str) -> Form:
+def schema_form(catalog: str, name: str) -> UnitySchema:
     """Return the fields of a schema."""
     return {
         "name": name,
         "catalog_name": catalog,
         "full_name": f"{catalog}.{name}",
         "properties": {},
-        **UNKNOWN,
+        **UNRECORDED,
     }
 
 
-def table_form(ledger: str, found: UnityTable) -> Form:
+def table_form(ledger: str, found: UnityTable) -> UnityTableForm:
     """Return the fields of a table."""
     definition, fields = found.row.definition, schema_of(found.row.definition, {})
     known = {each.name.lower(): each for each in definition.columns}
     partitions = {name.lower(): at for at, name in enumerate(definition.partition_columns)}
-    columns = []
+    columns = list[UnityColumn]()
     for position, field in enumerate(fields["fields"]):
         name = field["name"].lower()
         form = column_form(field, known.get(name), position)
-        columns.append(form | ({"partition_index": partitions[name]} if name in partitions else {}))
+        if name in partitions:
+            form["partition_index"] = partitions[name]
+        columns.append(form)
     return {
         "name": found.name,
         "catalog_name": found.row.catalog,
@@ -215,11 +214,11 @@ def table_form(ledger: str, found: UnityTable) -> Form:
         "table_id": delta_id(ledger, found.row.table),
         "columns": columns,
         "properties": {each.key: each.value for each in definition.properties},
-        **UNKNOWN,
+        **UNRECORDED,
     }
 
 
-def column_form(field: Form, column: Column | None, position: int) -> Form:
+def column_form(field: Form, column: Column | None, position: int) -> UnityColumn:
     """Return the fields of a column; a partition column may be one without a type."""
     text = "string" if column is None else plain_type(column.type)
     name = text.partition("<")[0].partition("(")[0]

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import urllib3
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.routing import Route
 from urllib3 import HTTPHeaderDict
 
 from ledger.config.settings import UNLOCKED, WebSettings
@@ -50,8 +51,11 @@ class Answer(NamedTuple):
 class Served:
     """A server: its URL, a client of it, and plain requests."""
 
-    def __init__(self, server: WebServer, login: WebLogin = NO_LOGIN) -> None:
+    def __init__(
+        self, server: WebServer, login: WebLogin = NO_LOGIN, routes: Sequence[Route] = ()
+    ) -> None:
         self.server = server
+        self.routes: Sequence[Route] = routes
         self.url = server.url
         self.reads = HttpReads(server.url, login=login)
         trusted = login.pool_settings(server.url)
@@ -95,7 +99,8 @@ def serving(
         processes=processes,
     )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
-    with closing(Served(server, login)) as served:
+    routes = [each for each in pages.app.routes if isinstance(each, Route)]
+    with closing(Served(server, login, routes)) as served:
         yield served
 
 

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from inspect import getdoc
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from ledger.core.limits import NUMBER_MAX
 
@@ -41,14 +50,15 @@ class FormSchemas:
             return {"enum": list(inner)}
         if origin in {Union, UnionType}:
             return {"anyOf": [self.of(each) for each in inner]}
-        if isinstance(kind, type) and (hasattr(kind, "_fields") or is_dataclass(kind)):
+        if isinstance(kind, type) and is_record(kind):
             return self._of_class(kind)
         return self._of_container(kind, origin, inner)
 
     def _of_container(self, kind: Any, origin: Any, inner: Sequence[Any]) -> Schema:
         made = origin or kind
         if isinstance(made, type) and issubclass(made, Mapping):
-            return {"type": "object"}
+            values = {"additionalProperties": self.of(inner[1])} if inner else {}
+            return {"type": "object", **values}
         if isinstance(made, type) and issubclass(made, str):
             return {"type": "string"}
         if isinstance(made, type) and issubclass(made, int):
@@ -62,12 +72,27 @@ class FormSchemas:
         if name not in self.found:
             self.found[name] = {}  # Met while it is made, it is a reference.
             hints = get_type_hints(kind)
-            names = [each.name for each in fields(kind)] if is_dataclass(kind) else kind._fields  # type: ignore[attr-defined]
+            names = names_of(kind, hints)
+            required = sorted(getattr(kind, "__required_keys__", names))
             self.found[name] = {
                 "type": "object",
                 "description": (getdoc(kind) or "").partition("\n\n")[0],
                 "properties": {each: self.of(hints[each]) for each in names},
-                "required": list(names),
+                "required": list(required),
                 "additionalProperties": False,
             }
         return {"$ref": f"{COMPONENTS}{name}"}
+
+
+def is_record(kind: type) -> bool:
+    """Return whether a type has named fields."""
+    return hasattr(kind, "_fields") or is_dataclass(kind) or is_typeddict(kind)
+
+
+def names_of(kind: Any, hints: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names of the fields of a type."""
+    if is_typeddict(kind):
+        return list(hints)
+    if is_dataclass(kind):
+        return [each.name for each in fields(kind)]
+    return list(kind._fields)

@@ -1,7 +1,7 @@
-"""The OpenAPI document of a follower's reads, made from the table that serves them.
+"""The OpenAPI document of a follower, made from the tables that serve its paths.
 
 Paths, parameters and answers come from `ledger.reads.routes` and the declarations in
-`ledger.reads.port`; nothing about a read is said twice.
+`ledger.reads.port`; nothing about a read is said twice. `other_paths` has the other APIs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,25 +18,34 @@ from ledger.reads.routes import ROUTES, WHERE, Route, is_required
 from ledger.reads.whole_numbers import LIMIT, ROWS_MAX
 from ledger.version import CODE_VERSION
 from projections.web.api.form_schemas import NUMBER, FormSchemas, Schema
+from projections.web.api.other_paths import other_paths
+from projections.web.api.responses import (
+    ERROR_FORM,
+    JSON,
+    SCHEMES,
+    SECURITY,
+    UNAUTHORIZED,
+    UNAUTHORIZED_FORM,
+    answer_of,
+    errors_of,
+    operation,
+    query,
+)
 from projections.web.app import STATUS
 from projections.web.questions import AFTER
 
-JSON: Final = "application/json"
 HEX: Final = "^([0-9a-fA-F]{2})*$"
 LISTS: Final = "txns"
 WAIT: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_MS}
 ERRORS: Final = {"400", "413", *(str(each) for each in STATUS.values())} - {"500"}
-ERROR_FORM: Final[Schema] = {
-    "type": "object",
-    "description": "An error: its name, its text, and whether to ask again.",
-    "properties": {
-        "error": {"type": "string"},
-        "message": {"type": "string"},
-        "retry_unchanged": {"type": "boolean"},
-        "fields": {"type": "object"},
-    },
-    "required": ["error", "message", "retry_unchanged", "fields"],
-    "additionalProperties": False,
+DOCUMENTS: Final = ("/openapi.json", "/asyncapi.json")
+"""The paths of this document, and of the one about the topics."""
+READS: Final = "reads"
+OWN_TEXTS: Final = {
+    "position": "The applied position, as soon as it is `at_least`.",
+    "reached": "The applied position and the chain of the log there.",
+    "metadata": "What a reader sees of a table.",
+    "metadata_of_many": "What a reader sees of many tables, as of one position.",
 }
 
 
@@ -49,6 +58,7 @@ def openapi() -> Schema:
         for path, routes in groupby(ROUTES, attrgetter("path"))
     }
     paths |= {f"{VERSION_PATH}{path}": item for path, item in own_paths(schemas)}
+    paths |= dict(other_paths(schemas, DOCUMENTS))
     return {
         "openapi": "3.1.0",
         "info": {
@@ -59,23 +69,23 @@ def openapi() -> Schema:
         "paths": paths,
         "components": {
             "schemas": {**schemas.found, "Error": ERROR_FORM},
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {UNAUTHORIZED: UNAUTHORIZED_FORM},
+            "securitySchemes": SCHEMES,
         },
-        # A server without tokens requires none.
-        "security": [{}, {"token": []}],
+        "security": list(SECURITY),
     }
 
 
 def path_item(routes: Sequence[Route], schemas: FormSchemas) -> Schema:
     """Return the operations of a path."""
     first, last = routes[0], routes[-1]
-    found = {"get": operation(first, schemas)}
+    found = {"get": read_operation(first, schemas)}
     if last.body:
-        found["post"] = operation(last, schemas, body=True)
+        found["post"] = read_operation(last, schemas, body=True)
     return found
 
 
-def operation(route: Route, schemas: FormSchemas, *, body: bool = False) -> Schema:
+def read_operation(route: Route, schemas: FormSchemas, *, body: bool = False) -> Schema:
     """Return a read as an operation."""
     text = " ".join((getdoc(route.read) or "").partition("\n\n")[0].split())
     parameters = [
@@ -85,13 +95,9 @@ def operation(route: Route, schemas: FormSchemas, *, body: bool = False) -> Sche
     ]
     if body:
         parameters = [each for each in parameters if each["name"] != WHERE]
-    found = {
-        # A condition may be in the query or in the body of one read.
-        "operationId": f"{route.name}_by_body" if route.body == WHERE and body else route.name,
-        "summary": text,
-        "parameters": parameters,
-        "responses": responses(schemas.of(route.kind)),
-    }
+    # A condition may be in the query or in the body of one read.
+    name = f"{route.name}_by_body" if route.body == WHERE and body else route.name
+    found = operation(name, text, responses(schemas.of(route.kind)), parameters, tag=READS)
     return found | ({"requestBody": body_of(route, schemas)} if body else {})
 
 
@@ -129,14 +135,7 @@ def given_schema(name: str, kind: Any, schemas: FormSchemas) -> Schema:
 
 def responses(form: Schema) -> Schema:
     """Return the answers: of the read itself, and of errors."""
-    error = {"$ref": "#/components/schemas/Error"}
-    return {
-        "200": {"description": "The answer.", "content": {JSON: {"schema": form}}},
-        **{
-            status: {"description": "An error.", "content": {JSON: {"schema": error}}}
-            for status in sorted(ERRORS)
-        },
-    }
+    return answer_of(form) | errors_of(ERRORS)
 
 
 def own_paths(schemas: FormSchemas) -> Iterator[tuple[str, Schema]]:
@@ -170,9 +169,4 @@ def own_paths(schemas: FormSchemas) -> Iterator[tuple[str, Schema]]:
 
 def own(name: str, form: Schema, parameters: Sequence[Schema]) -> Schema:
     """Return an operation that is no read of the table."""
-    return {"operationId": name, "parameters": list(parameters), "responses": responses(form)}
-
-
-def query(name: str, form: Schema) -> Schema:
-    """Return a parameter behind the path that may be left out."""
-    return {"name": name, "in": "query", "required": False, "schema": dict(form)}
+    return operation(name, OWN_TEXTS[name], responses(form), parameters, tag=READS)

@@ -12,6 +12,7 @@ from ledger.log_lines import LogLines
 from ledger.reads.port import Reads
 from projections.web.api.asyncapi import asyncapi
 from projections.web.api.form_schemas import Schema
+from projections.web.api.openapi import DOCUMENTS as DOCUMENT_PATHS
 from projections.web.api.openapi import openapi
 from projections.web.app import WebPages, status_of
 from projections.web.asked import Asked, BadRequestError
@@ -32,10 +33,9 @@ STATUS: Final[Mapping[type[Exception], int]] = {
     BusyError: 503,
 }
 
-DOCUMENTS: Final[Mapping[str, Callable[[], Schema]]] = {
-    "/openapi.json": openapi,
-    "/asyncapi.json": asyncapi,
-}
+DOCUMENTS: Final[Mapping[str, Callable[[], Schema]]] = dict(
+    zip(DOCUMENT_PATHS, (openapi, asyncapi), strict=True)
+)
 """The documents of the API, which are the same as long as the process runs."""
 
 log_lines = LogLines("lakeledger.web")
