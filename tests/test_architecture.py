@@ -91,7 +91,7 @@ LIBRARIES: Final = {
     "urllib3": ("ledger.reads.http_questions",),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
-    "pydantic": ("ledger.config.config", "ledger.reads.http_form"),
+    "pydantic": ("ledger.reads.http_form",),
     "rich": ("ledger", "projections", "spark_sink"),
     "sqlglot": ("ledger.sdk.predicate_sql", "ledger.tables"),
     "structlog": ("ledger.log_lines", "ledger.machine.process"),

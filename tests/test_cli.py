@@ -314,7 +314,7 @@ def test_up_keeps_rows_elsewhere(tmp_path: Path, store: str | None, *, is_told: 
 
 
 @pytest.mark.parametrize("interrupted", ["raise KeyboardInterrupt", CTRL_C_IS_LOST])
-@pytest.mark.parametrize("loading", ["typer", "pydantic"])
+@pytest.mark.parametrize("loading", ["typer", "pyroaring"])
 def test_interrupted_while_it_loads(tmp_path: Path, loading: str, interrupted: str) -> None:
     """Ctrl-C before a command has begun, in its own modules or those of its commands, ends it."""
     (tmp_path / f"{loading}.py").write_text(interrupted)

@@ -30,8 +30,12 @@ UNUSED = (
     "prometheus_client",
     "rich.console",
     "duckdb",
+    "pydantic",
 )
-UNUSED_OF_US = ("ledger.client", "ledger.log.replay", "ledger.core.decide.decide")
+UNUSED_OF_US = (
+    *("ledger.client", "ledger.log.replay", "ledger.core.decide.tables"),
+    "ledger.core.evolve.evolve",
+)
 START = """
 import sys
 from ledger.cli.root import whole_app

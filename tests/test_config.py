@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ledger.config.config import load
 from ledger.machine.process import ExitCode
 from ledger.machine.up import UpSettings
 from tests.command_line import Done, done_apart, done_in
@@ -217,6 +218,11 @@ REFUSED = [
     ("", {}, ["-X", "nothing"], "a setting must look like name=value, got 'nothing'"),
     ("", {}, ["-X", "flight_max=1"], "no setting flight_max (flag)"),
     ("", {}, ["-X", "feeder.trigger_ms=soon"], "feeder.trigger_ms is 'soon' (flag)"),
+    ("ledger = 5", {}, [], "ledger is 5 (lakeledger.toml): must be a text"),
+    ("[web]\nopen = 'maybe'", {}, [], "web.open is 'maybe' (lakeledger.toml): must be true or"),
+    ("[web]\ntokens = 5", {}, [], "web.tokens is 5 (lakeledger.toml): must be a path"),
+    ("[cache]\nmax_wait_ms = 2.5", {}, [], "cache.max_wait_ms is 2.5 (lakeledger.toml): must be a"),
+    ("[feeder]\npublish = 3", {}, [], "feeder.publish is 3 (lakeledger.toml): must be true or"),
     ("store = ''", {}, [], "store is '' (lakeledger.toml): must not be empty"),
     ("", {}, ["-X", "home="], "home is '' (flag): must not be empty"),
     ("store = '~nobody-here/rows'", {}, [], "store is '~nobody-here/rows' (lakeledger.toml): "),
@@ -225,7 +231,7 @@ REFUSED = [
         "[cache]\nsource = 'rows'",
         {},
         [],
-        "cache.source is 'rows' (lakeledger.toml): Input should be",
+        "cache.source is 'rows' (lakeledger.toml): must be 'events' or 'published'",
     ),
 ]
 
@@ -240,6 +246,28 @@ def test_refused(
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "found"),
+    [
+        ("feeder.publish", "yes", True),
+        ("feeder.publish", "FALSE", False),
+        ("feeder.publish", 1, True),
+        ("web.open", True, True),
+        ("cache.max_wait_ms", "50", 50),
+        ("cache.max_wait_ms", 50.0, 50),
+        ("sequencer.lease_s", "2.5", 2.5),
+        ("sequencer.lease_s", 3, 3.0),
+        ("store", Path("/rows"), Path("/rows")),
+        ("warehouse", "s3://lake", "s3://lake"),
+        ("cache.source", "published", "published"),
+    ],
+)
+def test_values(name: str, given: object, found: object) -> None:
+    """A value comes as a text, or as TOML and flags have it, and becomes one of its kind."""
+    loaded = load({name: given}).given(name)
+    assert (loaded, type(loaded)) == (found, type(found))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ledger.cli.loading import ended_at_once
+from ledger.cli.plain_values import load_no_validators
 from ledger.errors import SettingsError
 
 EXTRAS: Final = {"pyarrow": "arrow", "duckdb": "arrow"}
@@ -47,6 +48,7 @@ class Later(TyperCommand):
             alone.command(self.name)(found)
             command = typer.main.get_command(alone)
         command.name = self.name
+        load_no_validators(command)
         return command
 
 

@@ -16,6 +16,7 @@ import typer
 from ledger.cli.failures import Stopped, tell, wants_json
 from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.loading import ended_at_once
+from ledger.cli.plain_values import load_no_validators
 from ledger.cli.streams import flush, is_read, read_no_more, show_every_letter
 from ledger.config.private import make_all_private
 from ledger.log_lines import DEBUG
@@ -44,6 +45,7 @@ class Root(LazyGroup):
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         """Read the options; this loads their modules, so Ctrl-C ends the process."""
+        load_no_validators(self)
         with ended_at_once():
             return super().make_context(*given, **more)
 

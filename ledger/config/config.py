@@ -8,12 +8,10 @@ unknown name is an error, wherever it stands.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, cast
-
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from typing import Any, Final, Literal, NamedTuple
 
 from ledger.config.address import FEEDER_LOGIN, running_here
 from ledger.config.client_config import client_settings
@@ -29,6 +27,7 @@ from ledger.config.settings import (
     SequencerSettings,
     WebSettings,
 )
+from ledger.config.values import fitted
 from ledger.errors import SettingsError
 
 # A number is a duration, a size or a count: above 0, unless another bound is given here.
@@ -45,9 +44,12 @@ LEAST_OF: Final = {int: 1, float: 0.001}
 MOST: Final = {"lease_s": LEASE_MAX_S}
 MOST_OF: Final = {int: 2**48, float: 365 * 24 * 3600}
 DEFAULT: Final = "default"
+FOLDERS: Final = frozenset({"store", "home"})
+"""The folders that may begin with `~`, and that must not be empty."""
 
 
-class Settings(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Settings:
     """Every setting: the shared ones, and a section for each role.
 
     Attributes:
@@ -66,8 +68,6 @@ class Settings(BaseModel):
         ca_file: the certificates, in PEM, that clients here trust besides the system's.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     bootstrap: str | None = None
     ledger: str = "lake"
     catalog: str = CATALOG_DEFAULT
@@ -81,29 +81,12 @@ class Settings(BaseModel):
     client_config: Path | None = None
     token_file: Path | None = None
     ca_file: Path | None = None
-    sequencer: SequencerSettings = SequencerSettings()
-    follower: FollowerSettings = FollowerSettings()
-    feeder: FeederSettings = FeederSettings()
-    cache: CacheSettings = CacheSettings()
-    publisher: PublisherSettings = PublisherSettings()
-    web: WebSettings = WebSettings()
-
-    @field_validator("store", "home", mode="before")
-    @classmethod
-    def check_named(cls, path: Any) -> Any:
-        """Return the text of a folder; an empty one would be the working directory."""
-        if path == "":
-            raise ValueError("must not be empty; write . for the working directory")
-        return path
-
-    @field_validator("store", "home")
-    @classmethod
-    def expand(cls, path: Path | None) -> Path | None:
-        """Return a folder as clients look for it, which know `~` for the user's home."""
-        try:
-            return path and path.expanduser()
-        except RuntimeError as problem:
-            raise ValueError(f"{problem}; give a path without ~") from problem
+    sequencer: SequencerSettings = field(default_factory=SequencerSettings)
+    follower: FollowerSettings = field(default_factory=FollowerSettings)
+    feeder: FeederSettings = field(default_factory=FeederSettings)
+    cache: CacheSettings = field(default_factory=CacheSettings)
+    publisher: PublisherSettings = field(default_factory=PublisherSettings)
+    web: WebSettings = field(default_factory=WebSettings)
 
     def client(self) -> Mapping[str, str]:
         """Return the settings of Kafka's client; raises SettingsError if they cannot be read.
@@ -167,27 +150,30 @@ def load(flags: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) 
     for layer in layers:
         check_names(layer)
     values = {name: each for layer in reversed(layers) for name, each in layer.values.items()}
-    origins = {name: origin_of(name, layers) for name in names()}
+    origins = {name: origin_of(name, layers) for name in kinds()}
     return Loaded(checked(values, origins), origins)
 
 
-def names() -> list[str]:
-    """Return the dotted names of all settings."""
-    return [name for name, field in Settings.model_fields.items() for name in named(name, field)]
+@cache
+def kinds() -> Mapping[str, Any]:
+    """Return the kind of each setting by its dotted name."""
+    return {name: kind for each in fields(Settings) for name, kind in named(each.name, each.type)}
 
 
-def named(name: str, field: Any) -> list[str]:
-    """Return the dotted names of a field, those of its parts if it is a section."""
-    if is_dataclass(field.annotation):
-        return [f"{name}.{part.name}" for part in fields(field.annotation)]
-    return [name]
+def named(name: str, kind: Any) -> list[tuple[str, Any]]:
+    """Return the dotted name of a setting with its kind, those of its parts if it is a section."""
+    if is_dataclass(kind):
+        return [(f"{name}.{part.name}", part.type) for part in fields(kind)]
+    return [(name, kind)]
 
 
 def check_names(layer: Layer) -> None:
     """Raise SettingsError for a name that no setting has."""
-    known = names()
+    known = kinds()
     for name in layer.values:
         if name not in known:
+            from difflib import get_close_matches  # noqa: PLC0415 - for this error only
+
             near = get_close_matches(name, known, 1)
             meant = f"; is {near[0]} meant?" if near else "."
             raise SettingsError(
@@ -203,20 +189,30 @@ def origin_of(name: str, layers: Sequence[Layer]) -> str:
 
 def checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     """Return the settings; raises SettingsError for a value that does not fit, with its origin."""
-    try:
-        settings = Settings(**nested(values))
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        # pydantic puts this before the message of our own check; it says nothing.
-        why = first["msg"].removeprefix("Value error, ")
-        raise SettingsError(
-            f"{name} is {first['input']!r} ({origins.get(name, 'a section')}): {why}"
-        ) from problem
+    settings = Settings(**nested({name: valid(name, values[name], origins) for name in values}))
     for name, origin in origins.items():
         check_bounds(name, value_of(settings, name), origin, given=values.get(name))
     check_beats(settings.sequencer)
     return settings
+
+
+def valid(name: str, value: Any, origins: Mapping[str, str]) -> Any:
+    """Return a value as its setting has it; raises SettingsError with its origin."""
+    try:
+        found = fitted(kinds()[name], value)
+        return expanded(value, found) if name in FOLDERS else found
+    except ValueError as problem:
+        raise SettingsError(f"{name} is {value!r} ({origins[name]}): {problem}") from problem
+
+
+def expanded(given: Any, path: Path) -> Path:
+    """Return a folder as clients look for it, which know `~` for the user's home."""
+    if given == "":
+        raise ValueError("must not be empty; write . for the working directory")
+    try:
+        return path.expanduser()
+    except RuntimeError as problem:
+        raise ValueError(f"{problem}; give a path without ~") from problem
 
 
 def check_beats(sequencer: SequencerSettings) -> None:
@@ -235,22 +231,23 @@ def check_bounds(name: str, value: Any, origin: str, *, given: Any) -> None:
         return
     kind = type(value)
     least, most = LEAST.get(name, LEAST_OF[kind]), MOST.get(name, MOST_OF[kind])
-    # pydantic takes True for a number.
+    # True is a number for Python.
     if isinstance(given, bool) or not least <= value <= most:
         said = str(given).lower() if isinstance(given, bool) else value
         raise SettingsError(f"{name} is {said} ({origin}); give a number from {least} to {most}")
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings by section."""
+    """Return settings as the fields of `Settings`: a section is one field."""
+    sections: dict[str, Any] = {
+        each.name: each.type for each in fields(Settings) if is_dataclass(each.type)
+    }
+    parts: dict[str, dict[str, Any]] = {section: {} for section in sections}
     found: dict[str, Any] = {}
     for name, value in values.items():
         section, _, part = name.rpartition(".")
-        if section:
-            cast(dict[str, Any], found.setdefault(section, {}))[part] = value
-        else:
-            found[name] = value
-    return found
+        (parts[section] if section else found)[part] = value
+    return found | {section: sections[section](**parts[section]) for section in sections}
 
 
 def value_of(settings: Settings, name: str) -> Any:

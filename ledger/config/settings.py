@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from ledger.core.decide.tables import NAME_FORBIDDEN
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.limits import (
@@ -17,6 +16,7 @@ from ledger.core.limits import (
     JITTER_S,
     LEASE_MAX_MS,
     LEASE_MIN_MS,
+    NAME_FORBIDDEN,
     SUSPECT_S,
 )
 from ledger.errors import SettingsError

@@ -52,6 +52,8 @@ assert COMMAND_BYTES_MAX < EVENT_BYTES_MAX
 LABEL_CHARS_MAX: Final = 256
 NONCE_BYTES: Final = 16
 TABLE_NAME_CHARS_MAX: Final = 255
+# Hive's text forms of lists separate names by them.
+NAME_FORBIDDEN: Final = ":$"
 # Write ids that one command may request: its answer names them all.
 IDS_PER_COMMAND_MAX: Final = 10_000
 # The end of a txn names all its tables in one record.

@@ -26,7 +26,8 @@ from projections.delta.protocol_action import protocol_action
 from projections.delta.published_log import Outcome, PublishedLog
 from projections.delta.schema_json import UnpublishableError
 from projections.delta.table_state import CommittedVersion, PublishedState, reason_against
-from projections.rows.applied import Applied, apply
+from projections.rows.applied import Applied
+from projections.rows.applying import apply
 from projections.store.memory import MemoryStore
 
 

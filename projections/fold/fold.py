@@ -43,7 +43,8 @@ from projections.rows import (
     watermarks,
     write_ids,
 )
-from projections.rows.applied import Applied, apply
+from projections.rows.applied import Applied
+from projections.rows.applying import apply
 from projections.rows.keys import CHECKPOINT, LOG, read_value, value
 from projections.rows.projection import EVERY, Projection, Rows
 from projections.store.batch import Batch, LateChange

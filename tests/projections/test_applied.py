@@ -6,7 +6,8 @@ import pytest
 
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
-from projections.rows.applied import Applied, apply
+from projections.rows.applied import Applied
+from projections.rows.applying import apply
 from projections.store.memory import MemoryStore
 from tests.driver import Driver, write
 

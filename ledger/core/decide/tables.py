@@ -19,7 +19,12 @@ from ledger.core.commands import (
 )
 from ledger.core.decide.txns import writable_txn
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
-from ledger.core.limits import CHANGES_PER_TXN_MAX, OPERATION_CHARS_MAX, TABLE_NAME_CHARS_MAX
+from ledger.core.limits import (
+    CHANGES_PER_TXN_MAX,
+    NAME_FORBIDDEN,
+    OPERATION_CHARS_MAX,
+    TABLE_NAME_CHARS_MAX,
+)
 from ledger.core.refusals import Reason, Refused
 from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.tables import Table, name_key, odd_character
@@ -31,7 +36,6 @@ PROTOCOL_CHANGES = {
     "breaks": "lost a feature, or gained an enforced one",
 }
 # Hive's text forms of snapshots carry the name unescaped between these (rule b7).
-NAME_FORBIDDEN = ":$"
 
 
 def create(state: DomainState, command: CreateTable) -> TableCreated:
