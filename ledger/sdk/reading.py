@@ -236,7 +236,8 @@ def position_of_version(reads: Reads, table: int, version: int) -> int:
     """Return the position at which a table got a version; raises UnknownVersionError."""
     found = reads.version_row(table, version=version)
     if found is None:
-        raise unknown_version(table, version, known_row(reads, table).version)
+        row = known_row(reads, table)
+        raise unknown_version(table, version, row.version, row.name)
     return found.position
 
 

@@ -285,5 +285,5 @@ def version_after(
         return version_at(reads, table.table, position)
     number = -1 if after is None else whole("after", after)
     if number >= 0 and reads.version_row(table.table, version=number) is None:
-        raise unknown_version(table.table, number, table.version)
+        raise unknown_version(table.table, number, table.version, table.name)
     return max(-1, number)

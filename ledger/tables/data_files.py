@@ -87,6 +87,7 @@ class NewFiles:
     ) -> None:
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be 1 or more, got {target_bytes}")
+        schema.check_holds_rows()
         self._storage = storage
         self._schema = schema
         self._writer = writer

@@ -119,6 +119,26 @@ class TableSchema:
         inside = set(self.partition_columns)
         return [each for each in self.columns if each.name not in inside]
 
+    def check_holds_rows(self) -> None:
+        """Raise ValueError for a table whose files would lose rows or partition values.
+
+        A Parquet file without columns has no rows, and the name of a folder has no bytes that are
+        no text.
+        """
+        if not any(each.problem or not pa.types.is_null(each.type) for each in self.data_columns):
+            raise ValueError(
+                f"table {self.name} must have a column in its files to hold rows, got only "
+                f"{', '.join(each.name for each in self.columns) or 'no columns'}: add a column "
+                "with a type that is not a partition column"
+            )
+        for name in self.partition_columns:
+            column = self.find(name)
+            if column is not None and (column.problem or not is_spelled(column.type)):
+                raise ValueError(
+                    f"column {name} of table {self.name} cannot partition rows: a value of type "
+                    f"{column.declared} has no exact text. Partition by another column"
+                )
+
     def find(self, name: str) -> TableColumn | None:
         """Return a column by its name in any case of letters, None if absent."""
         return self._by_name.get(name.lower())
@@ -126,6 +146,11 @@ class TableSchema:
     @cached_property
     def _by_name(self) -> Mapping[str, TableColumn]:
         return {each.name.lower(): each for each in self.columns}
+
+
+def is_spelled(type_: pa.DataType) -> bool:
+    """Return whether each value of a type has a text of its own."""
+    return not (pa.types.is_nested(type_) or pa.types.is_binary(type_))
 
 
 def column_of(column: Column, *, is_mapped: bool) -> TableColumn:

@@ -51,7 +51,10 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
         given["properties"] = set_anew
     if unset:
         given["unset"] = unset
-    return changed(before, **given) if given else before
+    after = changed(before, **given) if given else before
+    if any(each["kind"] == "DeleteColumn" for each in changes):
+        TableSchema.of(after, str(asked["table"])).check_holds_rows()
+    return after
 
 
 def renames(changes: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
@@ -135,4 +138,13 @@ def check_changes(schema: TableSchema, changes: Sequence[Mapping[str, Any]]) -> 
             raise unsupported(f"a table of the ledger has no clusters, got {kind}")
 
 
-ANSWERS: Final[Mapping[str, Any]] = {"alter": alter}
+def can_widen(_: CatalogState, asked: Question) -> bool:
+    """Answer whether every value of a type is one of another type too."""
+    try:
+        before, after = arrow_type(asked["before"]), arrow_type(asked["after"])
+    except ValueError:
+        return False
+    return is_widening(before, after)
+
+
+ANSWERS: Final[Mapping[str, Any]] = {"alter": alter, "can_widen": can_widen}

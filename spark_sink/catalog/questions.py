@@ -14,6 +14,7 @@ once.
 | exists | `table` | truth |
 | create | `table`, `columns`, `partition`, `properties`, `constraints` | a table |
 | alter | `table`, `columns`, `changes`, `position` | a table |
+| can_widen | `before`, `after`, types as SQL | truth |
 | drop, rename | `table`, `to` | truth |
 | partitions | `id`, `position` | lists of values |
 | begin | | the key of a new txn, or of the joined one |

@@ -169,9 +169,8 @@ def exists(state: CatalogState, asked: Question) -> bool:
     try:
         table(state, asked)
     except Refusal as refusal:
-        if refusal.kind != "NoSuchTable":
-            raise
-        return False
+        # A table that cannot be read can be dropped.
+        return refusal.kind != "NoSuchTable"
     return True
 
 
@@ -222,13 +221,7 @@ def check_definition(name: str, columns: Sequence[Column], partition: Sequence[s
     """Raise an error for columns that the rows of no table can have."""
     definition = TableDefinition("managed", "listed", "", columns, partition, ())
     schema = TableSchema.of(definition, name)
-    nested = [
-        each.name
-        for each in schema.columns
-        if each.name in schema.partition_columns and "<" in each.declared
-    ]
-    if nested:
-        raise unsupported(f"column {nested[0]} of type {schema.find(nested[0])} cannot partition")
+    schema.check_holds_rows()
 
 
 def drop(state: CatalogState, asked: Question) -> bool:

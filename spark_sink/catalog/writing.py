@@ -44,6 +44,7 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     try:
         table = txn.txn.statement(int(asked["id"]), mode)
         check_names(table.schema)
+        table.schema.check_holds_rows()
         below = ""
         if is_in_folders(table.row):
             if mode != APPEND or table.definition.kind == "external":

@@ -1,10 +1,13 @@
 """The schema of a table: columns, ids, and the names in data files."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.errors import UnreadableTableError
 from ledger.tables.schema import TableSchema, field_number, physical_name
@@ -79,6 +82,29 @@ def test_a_partition_column_may_be_no_column() -> None:
     schema = TableSchema.of(definition(by=("day",)))
     assert schema.arrow() == pa.schema([("day", pa.string())])
     assert schema.stored().names == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "by", "words"),
+    [
+        ([("p", "int")], ["p"], "must have a column in its files"),
+        ([("x", "void")], [], "must have a column in its files"),
+        ([("id", "int"), ("b", "binary")], ["b"], "column b of table db.t cannot partition"),
+        ([("id", "int"), ("s", "struct<a:int>")], ["s"], "column s of table db.t cannot"),
+    ],
+)
+def test_tables_that_would_lose_rows(
+    ledger: Ledger, tmp_path: Path, columns: Any, by: list[str], words: str
+) -> None:
+    """Rows are refused by a table whose files could not hold them as they are."""
+    ledger.create_table("db.t", columns, partition_columns=by, location=tmp_path / "t")
+    row = {name: None for name, _ in columns}
+    with pytest.raises(ValueError, match=words):
+        ledger.append("db.t", [row])
+    with pytest.raises(ValueError, match=words), ledger.transaction() as txn:
+        txn.insert("db.t", [row])
+    assert ledger.table("db.t").version == 0
+    assert list((tmp_path / "t").rglob("*.parquet")) == []
 
 
 def test_an_unreadable_type_names_the_column() -> None:

@@ -12,9 +12,14 @@ import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
+import org.apache.spark.sql.connector.catalog.SupportsSchemaEvolution;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+<<<<<<< HEAD
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
+=======
+import org.apache.spark.sql.connector.catalog.TableChange;
+>>>>>>> 5de6bf9b (Refuse tables that lose rows, and let statements evolve schemas)
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -29,7 +34,7 @@ import org.apache.spark.sql.types.StructType;
 /** A table of the ledger as of one position, or as one txn sees it. */
 class LedgerTable extends FileRelation
     implements SupportsWrite, SupportsRowLevelOperations, SupportsDeleteV2,
-        SupportsMetadataColumns, SupportsPartitionManagement {
+        SupportsMetadataColumns, SupportsPartitionManagement, SupportsSchemaEvolution {
     LedgerTable(Bridge catalog, JsonNode answer) {
         super(catalog, answer);
     }
@@ -54,7 +59,21 @@ class LedgerTable extends FileRelation
             TableCapability.STREAMING_WRITE,
             TableCapability.TRUNCATE,
             TableCapability.OVERWRITE_BY_FILTER,
-            TableCapability.OVERWRITE_DYNAMIC);
+            TableCapability.OVERWRITE_DYNAMIC,
+            TableCapability.AUTOMATIC_SCHEMA_EVOLUTION);
+    }
+
+    /** Statements WITH SCHEMA EVOLUTION may add columns, and make the type of a column wider. */
+    public boolean supportsColumnChange(TableChange.ColumnChange change) {
+        if (change instanceof TableChange.AddColumn) return true;
+        String[] path = change.fieldNames();
+        if (!(change instanceof TableChange.UpdateColumnType) || path.length > 1) return false;
+        int at = data.getFieldIndex(path[0]).isEmpty() ? -1 : data.fieldIndex(path[0]);
+        if (at < 0) return false;
+        ObjectNode asked = about();
+        asked.put("before", Columns.text(data.fields()[at].dataType()));
+        asked.put("after", Columns.text(((TableChange.UpdateColumnType) change).newDataType()));
+        return catalog.ask("can_widen", asked).asBoolean();
     }
 
     public MetadataColumn[] metadataColumns() {

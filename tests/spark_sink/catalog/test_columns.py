@@ -62,6 +62,66 @@ def test_wider_types_and_defaults(lake: Lake) -> None:
     assert "LIMIT" in refusal(lake, "INSERT INTO ledger.db.t VALUES (1, 'abcd', 1)")
 
 
+def test_statements_with_schema_evolution(lake: Lake) -> None:
+    """A statement adds columns and widens types in its own commit; narrower values are cast."""
+    done(
+        lake,
+        "CREATE TABLE ledger.db.t (id BIGINT, n INT, s STRUCT<a: INT>)",
+        "INSERT INTO ledger.db.t VALUES (1, 10, named_struct('a', 1))",
+        "MERGE WITH SCHEMA EVOLUTION INTO ledger.db.t t USING (SELECT id, 3000000000L AS n, "
+        "named_struct('a', 5, 'b', 6) AS s, 'w' AS word FROM range(1, 3)) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+        "INSERT WITH SCHEMA EVOLUTION INTO ledger.db.t BY NAME SELECT 3 AS id, true AS sure",
+    )
+    assert rows(lake, "SELECT id, n, s.b, word, sure FROM ledger.db.t") == [
+        (1, 3000000000, 6, "w", None),
+        (2, 3000000000, 6, "w", None),
+        (3, None, None, None, True),
+    ]
+    assert lake.ledger.table("db.t").version == 3
+    with lake.transaction():
+        done(
+            lake, "INSERT WITH SCHEMA EVOLUTION INTO ledger.db.t BY NAME SELECT 4 AS id, 1 AS more"
+        )
+        assert lake.ledger.table("db.t").definition.columns[-1].name == "sure"
+    assert rows(lake, "SELECT id, more FROM ledger.db.t WHERE id > 2") == [(3, None), (4, 1)]
+    assert lake.ledger.table("db.t").version == 4
+    said = refusal(
+        lake, "INSERT WITH SCHEMA EVOLUTION INTO ledger.db.t BY NAME SELECT 'text' AS id"
+    )
+    assert "id" in said
+    assert lake.ledger.table("db.t").version == 4
+
+
+@pytest.mark.parametrize(
+    ("columns", "partition", "words"),
+    [
+        ("(p INT)", "PARTITIONED BY (p)", "must have a column in its files"),
+        ("", "", "must have a column in its files"),
+        ("(id INT, p BINARY)", "PARTITIONED BY (p)", "column p"),
+        ("(id INT, p STRUCT<a: INT>)", "PARTITIONED BY (p)", "column p"),
+    ],
+)
+def test_tables_that_would_lose_rows(lake: Lake, columns: str, partition: str, words: str) -> None:
+    """A table whose files could not hold its rows as they are is refused, and not made."""
+    assert words in refusal(lake, f"CREATE TABLE ledger.db.t {columns} {partition}")
+    assert rows(lake, "SHOW TABLES IN ledger.db") == []
+
+
+def test_tables_of_others_that_would_lose_rows(lake: Lake) -> None:
+    """The last column of the files stays; a table that lacks one gets no rows until it has one."""
+    done(lake, "CREATE TABLE ledger.db.t (id INT, p INT) PARTITIONED BY (p)")
+    assert "must have a column" in refusal(lake, "ALTER TABLE ledger.db.t DROP COLUMN id")
+    lake.ledger.alter_table("db.t", columns=[("p", "int")])
+    assert "must have a column" in refusal(lake, "INSERT INTO ledger.db.t VALUES (1)")
+    done(lake, "ALTER TABLE ledger.db.t ADD COLUMN n INT", "INSERT INTO ledger.db.t VALUES (1, 2)")
+    assert both(lake) == [(1, 2)]
+    lake.ledger.create_table("db.bare", [])
+    done(lake, "DROP TABLE ledger.db.bare")
+    lake.ledger.create_table("db.bytes", [("id", "int"), ("b", "binary")], partition_columns=["b"])
+    assert "column b" in refusal(lake, "INSERT INTO ledger.db.bytes VALUES (1, X'41ff')")
+
+
 def test_all_types(lake: Lake) -> None:
     """Values of every type are the same for Spark and for the SDK, NULLs and old days included."""
     columns = (
