@@ -1,8 +1,9 @@
-"""A table of the ledger as a DataFrame: exactly the data of one snapshot, native Parquet scans.
+"""A table of the ledger as a DataFrame: exactly the data of one snapshot.
 
 The definition of the table comes from the cache of this host. The snapshot decides which data are
-read: the folders `delta_<write id>` that are valid in its list, or the live files. For an external
-table all data at its location are read, since no program commits there through the ledger.
+read: the live files, by the scan of the catalog, or the folders `delta_<write id>` that are valid
+in its list, by Spark's own. For an external table all data at its location are read, since no
+program commits there through the ledger.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,10 +15,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ledger.core.commands import TableDefinition
+from ledger.core.conflicts.metadata_diff import MAPPING_MODE
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import UnreadableTableError
 from ledger.sdk.time_zones import zone_named
-from spark_sink.file_frames import files_frame
 from spark_sink.folders import (
     check_none_divides,
     delta_folders,
@@ -28,9 +29,9 @@ from spark_sink.folders import (
     literal,
     location_of,
 )
+from spark_sink.host_files import files_frame
 from spark_sink.host_tables import (
     HostSnapshot,
-    HostTable,
     HostTables,
     Level,
     host_tables,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
 
 DELTA_LOG: Final = "_delta_log"
-COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 NOT_MAPPED: Final = ("", "none")
 
 
@@ -64,43 +64,54 @@ def cached_table(
     in the session's time zone, and only these count as read. Later filters of the DataFrame do not
     count. With `record=False` the read is not recorded: the txn's writes do not depend on the rows.
 
-    A reader sees the folders of its own txn, but not files that the txn only declared. Files are
-    read by the names of columns: a renamed column is NULL in older files, unless their partition
-    has its value. A query fails at a partition value that its column's type cannot hold. In a table
-    of files only queries that meet the partition fail: no condition on its column holds for it.
+    A reader sees the folders of its own txn, but not files that the txn only declared.
+
+    The files of a table are read by the catalog's scan, which needs no `attach`: columns are found
+    by their ids, else by name, and conditions leave out files by their partitions. `where` also
+    leaves out files by their statistics. The column `_file` is the path of a row's file. A value of
+    a partition that its column's type cannot hold fails the queries that read the partition: no
+    condition on the column holds for it. In folders of write ids columns are found by name, so a
+    renamed column is NULL in older folders unless their partition has its value, and any query of a
+    value that does not fit fails.
 
     Raises UnknownTableError, ReaderBehindError, SettingsError, StoreError, PredicateSyntaxError,
     ValueError if the txn has ended and the read would be recorded, and UnreadableTableError for
-    deletion vectors, hidden paths, missing files, column mapping, folders of other programs, in
-    other places or with a colon, an external table with a Delta log, and a table without a
-    location.
+    deletion vectors, missing files, column mapping that Spark cannot follow, folders of other
+    programs, in other places or with a colon, an external table with a Delta log, and a table
+    without a location.
     """
-    zone = "UTC" if where is None else session_zone(spark)
-
-    def resolved(tables: HostTables) -> HostTable:
-        return tables.resolve(name, snapshot, where=where, record=record, time_zone=zone)
-
-    if tables is not None:
-        found = resolved(tables)
-    else:
+    if tables is None:
         with host_tables().use() as own:
-            found = resolved(own)
+            return cached_table(spark, name, snapshot, own, where=where, record=record)
+    zone = "UTC" if where is None else session_zone(spark)
+    found = tables.resolve(name, snapshot, where=where, record=record, time_zone=zone)
     table = found.metadata.definition
     table = table._replace(partition_columns=partition_columns(table))
-    properties = {each.key.lower(): each.value for each in table.properties}
-    if properties.get(COLUMN_MAPPING.lower(), "").lower() not in NOT_MAPPED:
-        raise UnreadableTableError(
-            f"the files of table {name} hold columns under other names (property {COLUMN_MAPPING});"
-            " read it with a Delta reader"
-        )
+    check_names(name, table, is_listed=found.files is not None)
     if found.files is not None:
-        frame = files_frame(spark, table, found.files, found.partitioned)
+        frame = files_frame(spark, table, found, tables.reads, snapshot.opened)
     elif found.write_ids is not None:
         frame = folders_frame(spark, table, found.write_ids, found.levels)
     else:
         frame = external_frame(spark, table)
     frame = frame.select([quoted(each.name) for each in table.columns] or ["*"])
     return frame if where is None else frame.where(sql_in(where, zone))
+
+
+def check_names(name: str, table: TableDefinition, *, is_listed: bool) -> None:
+    """Raise UnreadableTableError for files with names of columns that are not known.
+
+    The scan of files knows the names of Delta's column mapping; Spark's own scan of folders does
+    not, and Delta spells the property in one way only.
+    """
+    for each in table.properties:
+        if each.key.lower() != MAPPING_MODE.lower() or each.value.lower() in NOT_MAPPED:
+            continue
+        if not is_listed or each.key != MAPPING_MODE:
+            raise UnreadableTableError(
+                f"the files of table {name} hold columns under other names (property {each.key}); "
+                "read it with a Delta reader"
+            )
 
 
 def session_zone(spark: SparkSession) -> str:

@@ -17,6 +17,7 @@ from ledger.config.config import load
 from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
+from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.refusals import Reason
 from ledger.core.state.traits import partitioned_by
 from ledger.errors import SettingsError, UnknownTableError
@@ -91,6 +92,7 @@ class HostTable(NamedTuple):
     snapshot, None if the names of folders hold the write ids. `partitioned` has the columns of the
     partition values of files, by the position of their add, where they differ from the partition
     columns. `levels` are the layouts of folders, the newest first; [] if folders hold no write ids.
+    `where` is the condition of the read, in wire form.
     """
 
     metadata: TableMetadata
@@ -98,6 +100,7 @@ class HostTable(NamedTuple):
     files: Sequence[FileRow] | None
     partitioned: Mapping[int, Sequence[str]]
     levels: Sequence[Level]
+    where: str = TRUE_PREDICATE
 
 
 class HostTables:
@@ -232,7 +235,7 @@ class HostTables:
         if found.definition.layout == "directories":
             return HostTable(found, ids, None, {}, self._levels(found, snapshot, names))
         partitioned = self._partitioned(found, read.files, names)
-        return HostTable(found, ids, read.files, partitioned, ())
+        return HostTable(found, ids, read.files, partitioned, (), read.where)
 
     def _partitioned(
         self, found: TableMetadata, files: Sequence[FileRow], names: "NamesNow"

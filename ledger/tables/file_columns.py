@@ -70,6 +70,8 @@ def name_then(column: TableColumn, schema: TableSchema, written: TableSchema) ->
     if schema is written or not column.id:
         return column.physical
     then = next((each for each in written.columns if each.id == column.id), None)
+    if then is None and not any(each.id for each in written.columns):
+        return column.physical  # The table did not say yet what its columns are.
     return None if then is None else then.physical
 
 

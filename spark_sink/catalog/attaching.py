@@ -14,7 +14,6 @@ from functools import partial
 from threading import Lock
 from typing import Any, Final, TypeVar
 
-from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
@@ -23,7 +22,7 @@ from ledger.client import Ledger
 from ledger.errors import SettingsError
 from ledger.machine.kafka.java import find_java
 from ledger.sdk.transaction import Transaction
-from spark_sink.catalog.compiled import CATALOG_CLASS, compiled
+from spark_sink.catalog.compiled import CATALOG_CLASS, load
 from spark_sink.catalog.questions import CATALOGS
 from spark_sink.catalog.state import CatalogState, Refusal
 from spark_sink.catalog.transactions import joining, run
@@ -31,7 +30,6 @@ from spark_sink.session import prepare_environment, started
 
 CATALOG: Final = "ledger"
 PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-LOCAL: Final = "local"
 CONNECTED: Final[dict[str, Ledger]] = {}
 """The clients that `attach` connected by itself, by the names of their catalogs."""
 CONNECTING: Final = Lock()
@@ -105,21 +103,6 @@ def context_of(spark: SparkSession) -> SparkContext:
 def application_of(context: SparkContext) -> str:
     """Return the name under which the ledger knows a Spark application."""
     return str(context.appName)
-
-
-def load(context: SparkContext) -> None:
-    """Load the classes of the catalog into the JVM of a context."""
-    gateway: Any = context._gateway  # noqa: SLF001 - as above
-    jvm = gateway.jvm
-    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
-    try:
-        loader.loadClass(CATALOG_CLASS)
-    except Py4JJavaError:
-        jar = compiled(gateway)
-        loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
-        if not str(context.master).startswith(LOCAL):
-            jsc: Any = context._jsc  # noqa: SLF001 - as above
-            jsc.addJar(str(jar))
 
 
 class Lake:

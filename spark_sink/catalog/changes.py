@@ -6,6 +6,7 @@ the rows that are in both sides of a partition have not changed; Spark takes the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow.parquet as pq
@@ -20,7 +21,7 @@ from ledger.tables.changes import ChangeFeed, CommitChanges
 from ledger.tables.scan_planning import SchemasThen, state_of
 from ledger.tables.skipping import parsed_stats
 from ledger.tables.storage import Storage, storage_at
-from spark_sink.catalog.files import hadoop_path, in_groups
+from spark_sink.catalog.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.metadata_tables import moment
 from spark_sink.catalog.state import CatalogState, Question, StatementsTxn, unsupported
 from spark_sink.catalog.versions import VersionRange, range_of
@@ -104,7 +105,12 @@ def answer_of(
     written = SchemasThen(now, now.schema).of
     return {
         **in_groups(
-            kept, paths, now.schema, written, storage, beside=[each.said for each in found]
+            kept,
+            paths,
+            now.schema,
+            written,
+            partial(size_of, storage),
+            beside=[each.said for each in found],
         ),
         "unit_of": [each.unit for each in found],
         "removed_of": [each.removed for each in found],

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyspark
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from ledger.errors import LedgerError, SettingsError
@@ -25,6 +26,7 @@ from ledger.machine.kafka.java import cache_folder, find_java
 from spark_sink.session import prepare_environment
 
 SOURCES: Final = "java"
+LOCAL: Final = "local"
 CATALOG_CLASS: Final = "lakeledger.Bridge"
 # Static methods of interfaces need 8 at least.
 JAVA_VERSION: Final = 8
@@ -56,6 +58,21 @@ def compiled(gateway: Any, environ: Mapping[str, str] = os.environ) -> Path:
     if not path.exists():
         write_whole(path, jar_of(classes(gateway, sources())))
     return path
+
+
+def load(context: SparkContext) -> None:
+    """Load the classes of the catalog into the JVM of a context; raises SettingsError."""
+    gateway: Any = context._gateway  # noqa: SLF001 - PySpark has no public way to the JVM
+    jvm = gateway.jvm
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    try:
+        loader.loadClass(CATALOG_CLASS)
+    except Py4JJavaError:
+        jar = compiled(gateway)
+        loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+        if not str(context.master).startswith(LOCAL):
+            jsc: Any = context._jsc  # noqa: SLF001 - as above
+            jsc.addJar(str(jar))
 
 
 def classes(gateway: Any, texts: Mapping[str, str]) -> Mapping[str, bytes]:

@@ -6,9 +6,10 @@ a matching row, by its partition or by its statistics, is left out.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of
+from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of, spellings
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import UnknownColumnError, UnreadableTableError
 from ledger.reads.rows import FileRow
@@ -52,7 +53,7 @@ def files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     paths = [hadoop_path(storage, each) for each in kept]
     if txn is not None:
         txn.note(table, dict(zip(paths, kept, strict=True)))
-    return in_groups(kept, paths, found.schema, found.written, storage)
+    return in_groups(kept, paths, found.schema, found.written, partial(size_of, storage))
 
 
 def found_files(
@@ -163,32 +164,42 @@ def in_groups(
     paths: Sequence[str],
     schema: TableSchema,
     written_of: Callable[[FileRow], TableSchema],
-    storage: Storage,
+    size: Callable[[FileRow], int],
     *,
+    values: Sequence[Sequence[str | None]] | None = None,
     beside: Sequence[tuple[str | None, ...]] = (),
 ) -> Mapping[str, Any]:
     """Return files as an answer: those with the same names for the columns make a group.
 
-    `beside` has for each file further constants of its rows.
+    `values` has for each file the values of the schema's partition columns, by default those of its
+    partition, which must have these columns. `beside` has further constants of its rows.
     """
-    values: dict[tuple[str | None, ...], int] = {}
+    constants_at: dict[tuple[str | None, ...], int] = {}
     groups: dict[tuple[str | None, ...], int] = {}
     value_of, group_of, sizes = [], [], []
     for place, each in enumerate(kept):
         written = written_of(each)
-        check_plain(each, schema, written)
-        constants = (*each.partition, *(beside[place] if beside else ()))
-        value_of.append(values.setdefault(constants, len(values)))
+        check_plain(each, schema)
+        if values is None:
+            check_placed(each, schema, written)
+        own = each.partition if values is None else values[place]
+        constants = (*(value or None for value in own), *(beside[place] if beside else ()))
+        value_of.append(constants_at.setdefault(constants, len(constants_at)))
         group_of.append(groups.setdefault(names_in(schema, written), len(groups)))
-        sizes.append(each.size or storage.size(each.path))
+        sizes.append(size(each))
     return {
         "paths": paths,
         "sizes": sizes,
-        "values": [list(each) for each in values],
+        "values": [list(each) for each in constants_at],
         "value_of": value_of,
         "groups": [list(each) for each in groups],
         "group_of": group_of,
     }
+
+
+def size_of(storage: Storage, file: FileRow) -> int:
+    """Return the bytes of a file; a size that the ledger does not know is looked up."""
+    return file.size or storage.size(file.path)
 
 
 def names_in(schema: TableSchema, written: TableSchema) -> tuple[str | None, ...]:
@@ -196,7 +207,7 @@ def names_in(schema: TableSchema, written: TableSchema) -> tuple[str | None, ...
     return tuple(name_then(each, schema, written) for each in schema.data_columns)
 
 
-def check_plain(file: FileRow, schema: TableSchema, written: TableSchema) -> None:
+def check_plain(file: FileRow, schema: TableSchema) -> None:
     """Raise UnreadableTableError for a file that Spark's reader would read as others."""
     if file.vector:
         raise UnreadableTableError(
@@ -205,11 +216,15 @@ def check_plain(file: FileRow, schema: TableSchema, written: TableSchema) -> Non
             "them as they are"
         )
     check_names(schema)
+
+
+def check_placed(file: FileRow, schema: TableSchema, written: TableSchema) -> None:
+    """Raise UnreadableTableError for a file whose partition has the values of other columns."""
     then = [ids_of(each) for each in (written, schema)]
     if then[0] != then[1]:
         raise UnreadableTableError(
             f"file {file.path} of table {schema.name} was written when the table had other "
-            "partition columns, which Spark's Parquet reader cannot place. Ledger.scan reads it"
+            "partition columns, which Spark's catalog cannot place. Ledger.scan reads it"
         )
 
 
@@ -236,9 +251,17 @@ def ids_of(schema: TableSchema) -> Sequence[tuple[int, str]]:
 
 def hadoop_path(storage: Storage, file: FileRow) -> str:
     """Return the path of a file as Hadoop takes it, which has no escapes."""
-    if writer_txn(file.path) is not None and not is_absolute(file.path):
-        return hadoop(f"{storage.location}/{file.path}")  # The ledger's writers escape nothing.
-    return hadoop(storage.place(file.path))
+    places = spelled(storage.location, file.path)
+    return hadoop(places[0] if len(places) == 1 else storage.place(file.path))
+
+
+def spelled(location: str, path: str) -> Sequence[str]:
+    """Return the places at one of which a file lies; the ledger's own writers escape nothing."""
+    if is_absolute(path):
+        return spellings("", path)
+    if writer_txn(path) is not None:
+        return [f"{location}/{path}"]
+    return spellings(location, path)
 
 
 def hadoop(place: str) -> str:

@@ -47,6 +47,9 @@ partition columns in `values`. `unit_of` has for each file the rewrite that it i
 a file whose rows are all changed; `removed_of` says on which side of the rewrite it is. The
 names of `options` are in small letters, and their times in microseconds.
 
+A value that its column cannot hold fails the reads of its files. A table with an answer for its
+files as `files` needs no catalog: nothing is asked about it.
+
 `where` of files is SQL in the time zone `zone`. Elsewhere it is a list of trees: {column: [names]},
 {type, value} or {op, args}. `stage` says where files go: `folder` is the table's location, `below`
 a folder within each partition, `writer` begins their names, and `stored` has for each column its

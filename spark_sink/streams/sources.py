@@ -6,6 +6,7 @@ that cannot go on in this way ends with an error that says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ledger.reads.port import FileRow, Reads, TableRow
@@ -14,7 +15,7 @@ from ledger.tables.changes import ChangeFeed, CommitChanges, shape, version_at
 from ledger.tables.scan_planning import SchemasThen, state_of
 from ledger.tables.storage import storage_at
 from spark_sink.catalog.changes import answer_of
-from spark_sink.catalog.files import hadoop_path, in_groups
+from spark_sink.catalog.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.state import CatalogState, Question, Refusal, unsupported
 from spark_sink.catalog.versions import ENDING, ENDING_AT, VersionRange, first_of, whole
 from spark_sink.streams.places import StreamPlace, token_at
@@ -261,7 +262,8 @@ def batch(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     storage = storage_at(now.definition.location)
     kept = list(batch_files(source, start, end))
     paths = [hadoop_path(storage, each) for each in kept]
-    return in_groups(kept, paths, now.schema, SchemasThen(now, now.schema).of, storage)
+    written = SchemasThen(now, now.schema).of
+    return in_groups(kept, paths, now.schema, written, partial(size_of, storage))
 
 
 def batch_files(source: Source, start: StreamPlace, end: StreamPlace) -> Iterator[FileRow]:

@@ -310,12 +310,66 @@ def test_partitioned_otherwise_before(
     )
 
 
-@pytest.mark.parametrize("key", ["delta.columnMapping.mode", "delta.columnmapping.mode"])
-def test_column_mapping(spark: SparkSession, host: Host, key: str) -> None:
-    """Files whose columns have other names than the table's are not read as nulls."""
+def test_columns_that_were_renamed(spark: SparkSession, host: Host) -> None:
+    """A column keeps its values under a new name; a later column of its old name has others."""
     host.create("listed")
-    host.ledger.alter_table(NAME, properties={key: "name"})
-    with pytest.raises(UnreadableTableError, match="hold columns under other names"):
+    host.ledger.append(NAME, [host.file("a.parquet", "N1")])
+    day = Column("day", "INT", nullable=True, id=1)
+    columns = [day, day._replace(name="craft", type="STRING", id=2)]
+    host.ledger.alter_table(NAME, columns=columns)
+    host.write("b.parquet", ["N2"], "craft")
+    host.ledger.append(NAME, [AddFile("b.parquet", ("1",))])
+    then = host.snapshot()
+    host.ledger.alter_table(NAME, columns=[*columns, columns[1]._replace(name="tail", id=3)])
+
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+
+    assert rows(cached_table(spark, NAME, then, host.tables)) == [(1, "N1"), (1, "N2")]
+    assert rows(frame) == [(1, "N1", None), (1, "N2", None)]
+    assert rows(frame.where("craft = 'N1' AND tail IS NULL")) == [(1, "N1", None)]
+    assert rows(frame.select("tail", "day")) == [(None, 1), (None, 1)]
+
+
+def test_columns_that_were_said_later(spark: SparkSession, host: Host) -> None:
+    """Files from before the table said its columns are read by the names of columns."""
+    host.ledger.create_table(NAME, location=str(host.warehouse / "flights"))
+    host.write("a.parquet", ["N1"])
+    host.ledger.append(NAME, [AddFile("a.parquet", ())])
+    host.ledger.alter_table(NAME, columns=[("tail", "STRING"), ("day", "INT")])
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert rows(frame) == [("N1", None)]
+    assert host.ledger.scan(NAME).to_arrow().to_pylist() == [{"tail": "N1", "day": None}]
+
+
+def test_mapped_columns(spark: SparkSession, host: Host) -> None:
+    """Columns are read by the names that Delta's column mapping gives them in files."""
+    mapped = {"delta.columnMapping.mode": "name"}
+    name = '{"delta.columnMapping.physicalName": "col-1"}'
+    columns = [Column("craft", "STRING", nullable=True, id=1, metadata=name)]
+    place = str(host.warehouse / "flights")
+    host.ledger.create_table(NAME, columns, location=place, properties=mapped)
+    host.write("a.parquet", ["N1"], "col-1")
+    host.ledger.append(NAME, [AddFile("a.parquet", ())])
+    assert rows(cached_table(spark, NAME, host.snapshot(), host.tables)) == [("N1",)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "key", "mode", "why"),
+    [
+        ("listed", "delta.columnmapping.mode", "name", "hold columns under other names"),
+        ("listed", "delta.columnMapping.mode", "id", "finds its columns by id alone"),
+        ("directories", "delta.columnMapping.mode", "name", "hold columns under other names"),
+    ],
+)
+def test_column_mapping_that_spark_cannot_follow(
+    spark: SparkSession, host: Host, *, layout: Layout, key: str, mode: str, why: str
+) -> None:
+    """Files whose columns have other names than the table's are not read as nulls."""
+    host.create(layout)
+    host.ledger.alter_table(NAME, properties={key: mode})
+    with host.ledger.transaction() as txn:
+        add_row(host, txn, "N1", ["day"], "1")
+    with pytest.raises(UnreadableTableError, match=why):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 

@@ -98,7 +98,7 @@ def test_values_beside_one_that_does_not_fit(spark: SparkSession, host: Host, pa
     files = [host.file(path.format(f"{day}{land}"), f"{day}{land}") for day, land in told]
     pairs = zip(files, told, strict=True)
     host.append_as_before([file._replace(partition=values) for file, values in pairs])
-    with pytest.warns(UserWarning, match="value of day"):
+    with pytest.warns(UserWarning, match="column day has the value march"):
         frame = cached_table(spark, NAME, host.snapshot(), host.tables)
 
     assert rows(frame.where("day = 4")) == [(4, "DE", "4DE"), (4, "FR", "4FR")]

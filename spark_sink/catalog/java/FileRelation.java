@@ -50,6 +50,11 @@ abstract class FileRelation implements SupportsRead {
         this.constants = values.add(FILE, DataTypes.StringType);
     }
 
+    /** The files that answer a question. */
+    JsonNode planned(String word, ObjectNode asked) {
+        return catalog.ask(word, asked);
+    }
+
     /** All that data files and their constants have, in the order in which Spark reads them. */
     StructType whole() {
         StructType all = data;

@@ -101,7 +101,8 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
             if (compares) rewrites[group] = whole(files, group).createReaderFactory();
         }
         int compared = table.data.length() + table.partitionColumns.length;
-        return new ScanReaders(all, readSchema(), asked, rewrites, table.whole(), compared);
+        return new ScanReaders(
+            all, readSchema(), asked, rewrites, table.whole(), compared, files.unfit());
     }
 
     /** The scan of whole rows of a group, without any filter. */

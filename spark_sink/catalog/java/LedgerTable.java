@@ -135,7 +135,7 @@ class LedgerTable extends FileRelation
         for (int i = 0; i < found.size(); i++) {
             Object[] values = new Object[types.length()];
             for (int k = 0; k < values.length; k++) {
-                values[k] = Questions.value(
+                values[k] = Questions.tried(
                     Questions.item(Questions.item(found, i), k), types.fields()[k].dataType());
             }
             boolean fits = true;

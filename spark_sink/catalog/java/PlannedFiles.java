@@ -20,6 +20,7 @@ import org.apache.spark.sql.execution.datasources.PartitionPath;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
@@ -45,8 +46,11 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     private PartitionSpec spec;
     /** The places of files in the answer, by the object that holds their constants. */
     private IdentityHashMap places;
+    /** The files by those places. */
+    private FileStatus[] statuses;
     private LinkedHashMap leaves;
     private Map folders;
+    private HashMap unfit;
     private long bytes;
 
     PlannedFiles(FileRelation table) {
@@ -96,7 +100,7 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     }
 
     private synchronized JsonNode answer() {
-        if (files == null) files = table.catalog.ask(word, asked);
+        if (files == null) files = table.planned(word, asked);
         return files;
     }
 
@@ -124,27 +128,37 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         JsonNode inValues = Questions.at(found, "value_of");
         JsonNode inGroups = Questions.at(found, "group_of");
         Object[][] constants = new Object[values.size()][];
-        for (int i = 0; i < constants.length; i++) constants[i] = typed(Questions.item(values, i));
+        String[] refusals = new String[constants.length];
+        for (int i = 0; i < constants.length; i++) {
+            JsonNode texts = Questions.item(values, i);
+            constants[i] = typed(texts);
+            refusals[i] = refusal(texts, constants[i]);
+        }
         List partitions = new ArrayList();
         HashMap byFolder = new HashMap();
         leaves = new LinkedHashMap();
         places = new IdentityHashMap();
+        statuses = new FileStatus[paths.size()];
+        unfit = new HashMap();
         for (int i = 0; i < paths.size(); i++) {
             String path = Questions.item(paths, i).asText();
             if (kept != null && !kept.contains(path)) continue;
             if (group >= 0 && (unit(i) >= 0 || Questions.item(inGroups, i).asInt() != group)) continue;
             Path place = new Path(path);
-            FileStatus status =
-                new FileStatus(Questions.item(sizes, i).asLong(), false, 1, BLOCK, 0L, place);
-            Object[] row = (Object[]) constants[Questions.item(inValues, i).asInt()].clone();
+            long size = Questions.item(sizes, i).asLong();
+            int said = Questions.item(inValues, i).asInt();
+            statuses[i] = new FileStatus(size, false, 1, BLOCK, 0L, place);
+            if (refusals[said] != null) unfit.put(place.toString(), refusals[said] + path);
+            Object[] row = (Object[]) constants[said].clone();
             row[row.length - 1] = UTF8String.fromString(path);
-            Path folder = new Path(path + "#" + i);
             GenericInternalRow held = new GenericInternalRow(row);
             places.put(held, i);
+            // Spark passes over files whose names begin with _ or ., so it gets a plain name.
+            Path folder = new Path("/" + i);
             partitions.add(new PartitionPath(held, folder));
-            byFolder.put(folder, new FileStatus[] {status});
-            leaves.put(place, status);
-            bytes += status.getLen();
+            byFolder.put(folder, new FileStatus[] {new FileStatus(size, false, 1, BLOCK, 0L, folder)});
+            leaves.put(place, statuses[i]);
+            bytes += size;
         }
         folders = Questions.scalaMap(byFolder);
         spec = new PartitionSpec(table.constants, Questions.seq(partitions));
@@ -172,14 +186,49 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         return Questions.item(Questions.at(answer(), key), place);
     }
 
-    /** The values of partition columns, with a free place for the path. */
-    private Object[] typed(JsonNode texts) {
+    /**
+     * The values of partition columns, with a free place for the path. A value that its column
+     * cannot hold is NULL, so that no condition on it holds.
+     */
+    Object[] typed(JsonNode texts) {
         Object[] row = new Object[table.constants.length()];
         for (int i = 0; i < row.length - 1; i++) {
             DataType type = table.constants.fields()[i].dataType();
-            row[i] = Questions.value(Questions.item(texts, i), type);
+            row[i] = Questions.tried(Questions.item(texts, i), type);
         }
         return row;
+    }
+
+    /** The start of the refusal of files whose values their columns cannot hold, else null. */
+    String refusal(JsonNode texts, Object[] values) {
+        for (int i = 0; i < values.length - 1; i++) {
+            if (values[i] != null || Questions.item(texts, i).isNull()) continue;
+            StructField column = table.constants.fields()[i];
+            return "a partition of column " + column.name() + " has the value "
+                + Questions.item(texts, i).asText() + ", which must be " + column.dataType().sql()
+                + "; correct the value, or alter the table to another type; it is the value of ";
+        }
+        return null;
+    }
+
+    /** The refusals of files by their paths: queries that read such a file fail. */
+    HashMap unfit() {
+        load();
+        return unfit;
+    }
+
+    public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+        load();
+        List found = new ArrayList();
+        Seq directories = super.listFiles(partitionFilters, dataFilters);
+        for (Iterator i = Questions.list(directories).iterator(); i.hasNext();) {
+            PartitionDirectory each = (PartitionDirectory) i.next();
+            if (each.files().isEmpty()) continue;  // The file has no bytes.
+            Integer place = (Integer) places.get(each.values());
+            FileStatus[] file = new FileStatus[] {statuses[place.intValue()]};
+            found.add(PartitionDirectory.apply(each.values(), file));
+        }
+        return Questions.seq(found);
     }
 
     /** The paths of files whose constant has one of some values. */

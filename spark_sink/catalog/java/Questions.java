@@ -27,6 +27,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
+import scala.Enumeration;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -169,10 +170,19 @@ public final class Questions {
 
     /** The value of a text in a column: a cast of ANSI SQL in UTC. */
     static Object value(JsonNode said, DataType type) {
+        return cast(said, type, "UTC", EvalMode.ANSI());
+    }
+
+    /** The value of a partition: a text without a zone is in the session's; NULL if it is unfit. */
+    static Object tried(JsonNode said, DataType type) {
+        return cast(said, type, zone(), EvalMode.TRY());
+    }
+
+    private static Object cast(JsonNode said, DataType type, String zone, Enumeration.Value mode) {
         if (said.isNull()) return null;
         UTF8String text = UTF8String.fromString(said.asText());
         if (type instanceof StringType) return text;
         Literal literal = Literal.create(text, DataTypes.StringType);
-        return new Cast(literal, type, Option.apply("UTC"), EvalMode.ANSI()).eval(null);
+        return new Cast(literal, type, Option.apply(zone), mode).eval(null);
     }
 }

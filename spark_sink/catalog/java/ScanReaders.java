@@ -1,6 +1,7 @@
 package lakeledger;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
@@ -8,6 +9,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.execution.datasources.FilePartition;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -24,6 +27,8 @@ public class ScanReaders implements PartitionReaderFactory {
     private final PartitionReaderFactory[] rewrites;
     private final StructType whole;
     private final int compared;
+    /** The refusals of files whose partition values are unfit, by their paths. */
+    private final HashMap unfit;
 
     public ScanReaders(
         PartitionReaderFactory[] groups,
@@ -31,22 +36,27 @@ public class ScanReaders implements PartitionReaderFactory {
         StructType asked,
         PartitionReaderFactory[] rewrites,
         StructType whole,
-        int compared) {
+        int compared,
+        HashMap unfit) {
         this.groups = groups;
         this.read = read;
         this.asked = asked;
         this.rewrites = rewrites;
         this.whole = whole;
         this.compared = compared;
+        this.unfit = unfit;
     }
 
     public PartitionReader createReader(InputPartition partition) {
         if (partition instanceof RewritePart) {
+            FilePartition[] files = ((RewritePart) partition).files;
+            for (int i = 0; i < files.length; i++) check(files[i]);
             UnsafeProjection rows = projection(whole, whole, compared);
             return new RewriteReader(
                 (RewritePart) partition, rewrites, rows, projection(whole, asked, asked.length()));
         }
         GroupPartition part = (GroupPartition) partition;
+        check(part.inner);
         PartitionReader found = groups[part.group].createReader(part.inner);
         if (read.equals(asked)) return found;
         return new InOrder(found, projection(read, asked, asked.length()), null);
@@ -54,11 +64,21 @@ public class ScanReaders implements PartitionReaderFactory {
 
     public PartitionReader createColumnarReader(InputPartition partition) {
         GroupPartition part = (GroupPartition) partition;
+        check(part.inner);
         PartitionReader found = groups[part.group].createColumnarReader(part.inner);
         if (read.equals(asked)) return found;
         int[] order = new int[asked.length()];
         for (int i = 0; i < order.length; i++) order[i] = read.fieldIndex(asked.fields()[i].name());
         return new InOrder(found, null, order);
+    }
+
+    private void check(InputPartition part) {
+        if (unfit.isEmpty()) return;
+        PartitionedFile[] files = ((FilePartition) part).files();
+        for (int i = 0; i < files.length; i++) {
+            String said = (String) unfit.get(files[i].toPath().toString());
+            if (said != null) throw new Refused("LEDGER_UNREADABLE_TABLE", said);
+        }
     }
 
     /** Spark takes rows from all parts of a scan or from none. */

@@ -193,6 +193,47 @@ def test_files_of_other_writers(lake: Lake, tmp_path: Path) -> None:
     assert both(lake, "SELECT a FROM ledger.db.t WHERE p = 'p=/'") == [(1,), (2,)]
 
 
+def test_hidden_names(lake: Lake, tmp_path: Path) -> None:
+    """Files with names that Spark's own scan passes over are read like others."""
+    names = ("_one.parquet", ".two.parquet", "three.parquet")
+    for number, name in enumerate(names):
+        pq.write_table(pa.table({"a": [number]}), tmp_path / name)
+    lake.ledger.create_table("db.t", [("a", "bigint")], location=str(tmp_path))
+    lake.ledger.append("db.t", [AddFile(name, ()) for name in names])
+    assert both(lake) == [(0,), (1,), (2,)]
+    done(lake, "UPDATE ledger.db.t SET a = 10 + a WHERE a < 2")
+    assert both(lake) == [(10,), (11,), (2,)]
+
+
+def test_partition_values_that_do_not_fit(lake: Lake, tmp_path: Path) -> None:
+    """A value that its column cannot hold fails the statements that meet its partition."""
+    columns = [("day", "STRING"), ("a", "bigint")]
+    lake.ledger.create_table("db.t", columns, partition_columns=["day"], location=str(tmp_path))
+    for name in ("4", "march"):
+        pq.write_table(pa.table({"a": [1]}), tmp_path / f"{name}.parquet")
+        lake.ledger.append("db.t", [AddFile(f"{name}.parquet", (name,))])
+    definition = lake.ledger.table("db.t").definition
+    day = definition.columns[0]._replace(type="INT")
+    lake.ledger.alter_table("db.t", definition._replace(columns=[day, definition.columns[1]]))
+    assert rows(lake, f"{ALL} WHERE day = 4") == [(4, 1)]
+    said = refusal(lake, ALL)
+    assert "column day has the value march, which must be INT" in said
+    assert f"the value of file:{tmp_path}/march.parquet" in said
+    assert "has the value march" in refusal(lake, "UPDATE ledger.db.t SET a = 2")
+
+
+def test_partitions_without_a_zone(lake: Lake, tmp_path: Path) -> None:
+    """The value of a partition without a zone is in the session's, as conditions have it."""
+    columns = [("at", "TIMESTAMP"), ("a", "bigint")]
+    lake.ledger.create_table("db.t", columns, partition_columns=["at"], location=str(tmp_path))
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    lake.ledger.append("db.t", [AddFile("a.parquet", ("2024-01-01 00:00:00",))])
+    session = lake.spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    found = session.sql("SELECT unix_seconds(at) FROM ledger.db.t WHERE at < '2024-01-01 00:30'")
+    assert [tuple(each) for each in found.collect()] == [(1704063600,)]
+
+
 def test_mapped_columns(lake: Lake, tmp_path: Path) -> None:
     """A table whose files have other names for its columns is read and written with them."""
     mapped = {"delta.columnMapping.mode": "name"}

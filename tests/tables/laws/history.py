@@ -13,10 +13,10 @@ from ledger.client import Ledger
 from ledger.errors import ConflictError
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
-from tests.tables.laws.altering import Alteration, DropColumn, RenameColumn
+from tests.tables.laws.altering import Alteration
 from tests.tables.laws.drawing import some_rows, statement
 from tests.tables.laws.model import ModelColumn, TableModel
-from tests.tables.laws.statements import Insert, Statement, World, given
+from tests.tables.laws.statements import Insert, Statement, given
 from tests.tables.laws.terms import NESTED, VALUES
 
 LEVELS = ["Serializable", "WriteSerializable"]
@@ -84,8 +84,7 @@ class OpenTxn:
 class History:
     """A history that comes back from its seed; `steps` says in words what was done.
 
-    With `vacuums` the tables are vacuumed now and then, beside open txns. With `by_name` a column
-    keeps its name, for readers that find columns by their names.
+    With `vacuums` the tables are vacuumed now and then, beside open txns.
     """
 
     def __init__(
@@ -95,9 +94,8 @@ class History:
         seed: int,
         *,
         vacuums: bool = False,
-        by_name: bool = False,
     ) -> None:
-        self.vacuums, self.by_name = vacuums, by_name
+        self.vacuums = vacuums
         self.rng = Random(seed)  # noqa: S311 - a history must come back from its seed
         self.ledger = ledger
         self.steps: list[str] = []
@@ -123,7 +121,7 @@ class History:
             model.columns = [*model.columns, ModelColumn(len(columns), *columns[-1])]
             model.highest += 1
         by = [model.columns[each - 1].name for each in model.by]
-        is_mapped = self.rng.random() < 0.3 and not self.by_name
+        is_mapped = self.rng.random() < 0.3
         mapping = {MAPPING: "name"} if is_mapped else {}
         row = self.ledger.create_table(
             name,
@@ -203,15 +201,8 @@ class History:
 
     def _draw(self, mine: OpenTxn) -> Statement:
         self.left -= 1
-        made = self._statement(mine.world, mine.own)
+        made = statement(self.rng, mine.world, mine.own)
         made.kinds = mine.world[made.table].types
-        return made
-
-    def _statement(self, world: World, own: Mapping[str, bool]) -> Statement:
-        """Draw a statement that the readers of this history understand."""
-        made = statement(self.rng, world, own)
-        while self.by_name and isinstance(made, DropColumn | RenameColumn):
-            made = statement(self.rng, world, own)
         return made
 
     def _do(self, mine: OpenTxn, made: Statement | None = None) -> None:
@@ -246,7 +237,7 @@ class History:
         table = self.rng.choice(list(self.world))
         mine = OpenTxn(self.ledger.begin("read_only"), self.world)
         mine.txn.abort()
-        made = self._statement({table: mine.world[table]}, {table: False})
+        made = statement(self.rng, {table: mine.world[table]}, {table: False})
         if not isinstance(made, Alteration):
             return
         self.left -= 1

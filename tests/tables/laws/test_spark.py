@@ -21,9 +21,9 @@ __all__ = ["host", "spark"]
 def test_histories_in_spark(spark: SparkSession, host: Host, seed: int) -> None:
     """A cached table shows what the txns made, and a condition finds the rows that a scan finds.
 
-    Spark finds columns by their names, so the columns keep theirs.
+    Columns are renamed, dropped and mapped meanwhile, and tables are partitioned otherwise.
     """
-    history = History(host.ledger, host.warehouse, seed, by_name=True)
+    history = History(host.ledger, host.warehouse, seed)
     with replayable(seed, history):
         history.play()
         with host.snapshot() as snapshot:
