@@ -15,11 +15,8 @@ import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsSchemaEvolution;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
-<<<<<<< HEAD
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
-=======
 import org.apache.spark.sql.connector.catalog.TableChange;
->>>>>>> 5de6bf9b (Refuse tables that lose rows, and let statements evolve schemas)
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
