@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ledger.config.config import load
+from ledger.config.config import kinds, load
+from ledger.config.values import fitted
+from ledger.errors import SettingsError
 from ledger.machine.process import ExitCode
 from ledger.machine.up import UpSettings
 from tests.command_line import Done, done_apart, done_in
@@ -48,7 +50,9 @@ class Place(NamedTuple):
 ANOTHER_USER = """
 import os, sys
 from ledger.config.address import find_address
-from ledger.config.config import load
+from ledger.config.config import kinds, load
+from ledger.config.values import fitted
+from ledger.errors import SettingsError
 from ledger.machine.kafka.maven import find_repository
 load()
 os.chdir(sys.argv[1])
@@ -262,12 +266,22 @@ def test_refused(
         ("store", Path("/rows"), Path("/rows")),
         ("warehouse", "s3://lake", "s3://lake"),
         ("cache.source", "published", "published"),
+        ("publish", "delta", "delta"),
     ],
 )
 def test_values(name: str, given: object, found: object) -> None:
     """A value comes as a text, or as TOML and flags have it, and becomes one of its kind."""
     loaded = load({name: given}).given(name)
     assert (loaded, type(loaded)) == (found, type(found))
+
+
+@pytest.mark.parametrize(("name", "kind"), kinds().items())
+def test_every_kind_is_known(name: str, kind: Any) -> None:
+    """Each setting refuses a value of no kind, by its name."""
+    with pytest.raises(ValueError, match=r"^must be "):
+        fitted(kind, [])
+    with pytest.raises(SettingsError, match=f"^{name} is "):
+        load({name: []})
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, Union, get_args, get_origin
 
 WORDS: Final = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -16,7 +16,7 @@ def fitted(kind: Any, value: Any) -> Any:
 
     A kind is str, int, float, bool, Path, a Literal, or one of them or None.
     """
-    if isinstance(kind, UnionType):
+    if get_origin(kind) in {Union, UnionType}:
         (kind,) = (each for each in get_args(kind) if each is not NoneType)
     if get_origin(kind) is Literal:
         return one_of(get_args(kind), value)
