@@ -8,7 +8,8 @@ that cannot be checked here.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ledger.core.commands import TableDefinition
+from ledger.core.commands import LEVELS, TableDefinition
+from ledger.core.state.traits import traits_of
 from ledger.sdk.given import check_arrow
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 CONSTRAINT: Final = "delta.constraints."
 """How the keys of constraints begin, in any case of letters."""
+
+WEAKEST: Final = LEVELS[0]
 
 
 def constraints_of(definition: TableDefinition | None) -> Mapping[str, str]:
@@ -46,6 +49,11 @@ def check_constraints(
     is_reshaped = before is not None and list(before.columns) != list(after.columns)
     if not is_reshaped and not adds_constraints(before, after):
         return
+    if after.kind == "external" or after.layout == "directories":
+        raise ValueError(
+            f"table {name} cannot have CHECK constraints, because its rows lie in folders: other "
+            "writers put rows there unchecked, while a table of layout listed names each file"
+        )
     check_arrow()
     from ledger.tables.statements.constraints import check_definition  # noqa: PLC0415 - loads Arrow
 
@@ -53,12 +61,18 @@ def check_constraints(
 
 
 def check_rows(
-    hand: "TxnHand", table: int, before: TableDefinition, after: TableDefinition
+    hand: "TxnHand", table: int, before: TableDefinition, after: TableDefinition, level: str
 ) -> None:
     """Raise ConstraintViolatedError if a row of a table breaks a constraint that it gets anew.
 
-    The txn remembers that it read the whole table.
+    The txn remembers that it read the whole table. Raises ValueError if its `level`, or else the
+    table's, lets others add rows meanwhile.
     """
+    if max((traits_of(before).level, level or WEAKEST), key=LEVELS.index) == WEAKEST:
+        raise ValueError(
+            f"a constraint must be added at a level above {WEAKEST}, at which others may add rows "
+            'meanwhile: use Ledger.alter_table, or begin the txn with level="serializable"'
+        )
     from ledger.tables.statements.constraints import check_present  # noqa: PLC0415 - loads Arrow
 
     check_present(hand, table, before, after)

@@ -61,10 +61,12 @@ class PartOfTxn(OfOneProcess):
 
     Attributes:
         id: its txn id.
+        level: the isolation level requested for every table, "" for each table's own.
         opened: the position of the snapshot the txn holds.
     """
 
     id: int
+    level: str
     opened: int
     _names: TxnNames
     _view: View

@@ -124,7 +124,7 @@ class TxnTables(PartOfTxn):
             self._data.check_alter(row.name, row.definition, definition)
             check_constraints(row.name, row.definition, definition, self._view.zone)
             if adds_constraints(row.definition, definition):
-                check_rows(self._hand(), number, row.definition, definition)
+                check_rows(self._hand(), number, row.definition, definition, self.level)
         name = operation or operation_of(row.definition, definition)
         answer = self.ask(AlterTable(*UNNUMBERED, self.id, read_at, number, definition, name))
         body = body_as(TableAltered, answer)

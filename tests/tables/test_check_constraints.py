@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.core.commands import AlterTable, Property
+from ledger.core.commands import LEVELS, AlterTable, Property, TableDefinition
 from ledger.errors import (
     ConcurrentAppendException,
     ConstraintViolatedError,
@@ -116,7 +116,7 @@ def test_conditions(
 
 
 def test_several_constraints(ledger: Ledger, sales: TableRow) -> None:
-    """Each constraint holds, in a folder layout as well."""
+    """Each constraint holds."""
     ledger.alter_table(sales, properties=named("small", "id < 100"))
     with pytest.raises(ConstraintViolatedError, match="small"):
         ledger.append(NAME, [{"id": 100, "price": 1.0}])
@@ -125,15 +125,15 @@ def test_several_constraints(ledger: Ledger, sales: TableRow) -> None:
 
 
 def test_rows_in_folders(ledger: Ledger, tmp_path: Path) -> None:
-    """A table whose rows lie in folders is checked in the same way, at writes and at the alter."""
+    """A table whose rows lie in folders has no constraints: any writer puts rows there."""
+    given = named("few", "id < 3")
+    with pytest.raises(ValueError, match="lie in folders"):
+        ledger.create_table(
+            NAME, COLUMNS, location=tmp_path, layout="directories", properties=given
+        )
     row = ledger.create_table(NAME, COLUMNS, location=tmp_path, layout="directories")
-    with ledger.transaction() as txn:
-        txn.insert(NAME, [GOOD])
-    with pytest.raises(ConstraintViolatedError):
-        ledger.alter_table(row, properties=named("many", "id > 1"))
-    ledger.alter_table(row, properties=named("few", "id < 3"))
-    with pytest.raises(ConstraintViolatedError), ledger.transaction() as txn:
-        txn.insert(NAME, [{"id": 3}])
+    with pytest.raises(ValueError, match="lie in folders"):
+        ledger.alter_table(row, properties=given)
 
 
 def test_rows_that_are_kept_are_not_checked(ledger: Ledger, sales: TableRow) -> None:
@@ -251,6 +251,41 @@ def test_rows_that_come_meanwhile(ledger: Ledger, sales: TableRow, level: str) -
         with pytest.raises(MetadataChangedException):
             other.commit()
     assert [row["id"] for row in rows_of(ledger, NAME)] == [1, 100]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("row", [{"id": 100, "price": 1.0}, {"id": 99, "price": 1.0}])
+def test_a_constraint_is_checked_again(
+    ledger: Ledger, sales: TableRow, level: str, row: Mapping[str, Any]
+) -> None:
+    """Rows that came while the others were checked are checked as well, at each level."""
+    ledger.alter_table(sales, properties={"delta.isolationLevel": level})
+    calls = 0
+
+    def change(before: TableDefinition) -> TableDefinition:
+        nonlocal calls
+        calls += 1
+        if calls == 2:  # The txn of the change is open.
+            ledger.append(NAME, [row])
+        small = Property("delta.constraints.small", "id < 100")
+        return before._replace(properties=sorted([*before.properties, small]))
+
+    if row["id"] == 100:
+        with pytest.raises(ConstraintViolatedError, match="id = 100"):
+            ledger.alter_table(NAME, change)
+    else:
+        ledger.alter_table(NAME, change)
+    assert calls == 4
+    assert len(rows_of(ledger, NAME)) == 2
+
+
+def test_a_level_at_which_rows_slip_in(ledger: Ledger, sales: TableRow) -> None:
+    """A txn whose reads no commit is judged by cannot add a constraint."""
+    ledger.alter_table(sales, properties={"delta.isolationLevel": "SnapshotIsolation"})
+    with ledger.transaction() as txn, pytest.raises(ValueError, match="level="):
+        txn.alter_table(sales, properties=named("small", "id < 100"))
+    with ledger.transaction(level="write-serializable") as txn:
+        txn.alter_table(sales, properties=named("small", "id < 100"))
 
 
 def test_a_planned_change(ledger: Ledger, sales: TableRow) -> None:
