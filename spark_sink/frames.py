@@ -7,6 +7,7 @@ program commits there through the ledger.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import IllegalArgumentException
@@ -80,20 +81,18 @@ def cached_table(
     programs, in other places or with a colon, an external table with a Delta log, and a table
     without a location.
     """
-    if tables is None:
-        with host_tables().use() as own:
-            return cached_table(spark, name, snapshot, own, where=where, record=record)
     zone = "UTC" if where is None else session_zone(spark)
-    found = tables.resolve(name, snapshot, where=where, record=record, time_zone=zone)
-    table = found.metadata.definition
-    table = table._replace(partition_columns=partition_columns(table))
-    check_names(name, table, is_listed=found.files is not None)
-    if found.files is not None:
-        frame = files_frame(spark, table, found, tables.reads, snapshot.opened)
-    elif found.write_ids is not None:
-        frame = folders_frame(spark, table, found.write_ids, found.levels)
-    else:
-        frame = external_frame(spark, table)
+    with host_tables().use() if tables is None else nullcontext(tables) as known:
+        found = known.resolve(name, snapshot, where=where, record=record, time_zone=zone)
+        table = found.metadata.definition
+        table = table._replace(partition_columns=partition_columns(table))
+        check_names(name, table, is_listed=found.files is not None)
+        if found.files is not None:
+            frame = files_frame(spark, table, found, known.reads, snapshot.opened)
+        elif found.write_ids is not None:
+            frame = folders_frame(spark, table, found.write_ids, found.levels)
+        else:
+            frame = external_frame(spark, table)
     frame = frame.select([quoted(each.name) for each in table.columns] or ["*"])
     return frame if where is None else frame.where(sql_in(where, zone))
 

@@ -16,6 +16,8 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.execution.datasources.FilePartition;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
@@ -81,10 +83,26 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         List all = new ArrayList();
         for (int group = 0; group < files.groups(); group++) {
             InputPartition[] found = over(files, group).planInputPartitions();
-            for (int i = 0; i < found.length; i++) all.add(new GroupPartition(group, found[i]));
+            for (int i = 0; i < found.length; i++) all.add(new GroupPartition(group, toEnds(found[i])));
         }
         all.addAll(Rewrites.parts(files, inner.partitionFilters(), inner.dataFilters()));
         return (InputPartition[]) all.toArray(new InputPartition[0]);
+    }
+
+    /** The ledger may know too small a size of a file: its last part goes to its end. */
+    private static FilePartition toEnds(InputPartition part) {
+        FilePartition given = (FilePartition) part;
+        PartitionedFile[] files = given.files();
+        PartitionedFile[] whole = new PartitionedFile[files.length];
+        for (int i = 0; i < files.length; i++) {
+            PartitionedFile file = files[i];
+            boolean last = file.start() + file.length() >= file.fileSize();
+            whole[i] = new PartitionedFile(
+                file.partitionValues(), file.filePath(), file.start(),
+                last ? Long.MAX_VALUE - file.start() : file.length(), file.locations(),
+                file.modificationTime(), file.fileSize(), file.otherConstantMetadataColumnValues());
+        }
+        return new FilePartition(given.index(), whole);
     }
 
     public PartitionReaderFactory createReaderFactory() {

@@ -59,7 +59,7 @@ final class Rewrites {
                 new PartitionedFile(
                     row,
                     SparkPath.fromPath(new Path(files.said("paths", at).asText())),
-                    0L, size, new String[0], 0L, size, Questions.scalaMap(new HashMap()));
+                    0L, Long.MAX_VALUE, new String[0], 0L, size, Questions.scalaMap(new HashMap()));
             read[i] = new FilePartition(0, new PartitionedFile[] {file});
             groups[i] = files.said("group_of", at).asInt();
             removed[i] = files.said("removed_of", at).asBoolean();

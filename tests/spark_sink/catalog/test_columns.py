@@ -205,6 +205,19 @@ def test_hidden_names(lake: Lake, tmp_path: Path) -> None:
     assert both(lake) == [(10,), (11,), (2,)]
 
 
+@pytest.mark.parametrize("size", [10, 3000, 10**7])
+def test_sizes_that_are_wrong(lake: Lake, tmp_path: Path, size: int) -> None:
+    """All rows of a file are read, whatever size the ledger knows."""
+    numbers = list(range(1000))
+    pq.write_table(pa.table({"a": numbers}), tmp_path / "a.parquet", row_group_size=100)
+    lake.ledger.create_table("db.t", [("a", "bigint")], location=str(tmp_path))
+    lake.ledger.append("db.t", [AddFile("a.parquet", (), size=size)])
+    assert both(lake) == sorted(((each,) for each in numbers), key=repr)
+    done(lake, "DELETE FROM ledger.db.t WHERE a = 999")
+    changed = "SELECT a FROM ledger.db.t.changes WHERE _change_type = 'delete'"
+    assert rows(lake, changed) == [(999,)]
+
+
 def test_partition_values_that_do_not_fit(lake: Lake, tmp_path: Path) -> None:
     """A value that its column cannot hold fails the statements that meet its partition."""
     columns = [("day", "STRING"), ("a", "bigint")]
