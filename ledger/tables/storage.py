@@ -198,8 +198,8 @@ def inside(place: str) -> str:
 def missing(place: str) -> UnreadableTableError:
     """Return the error for a file that is absent."""
     return UnreadableTableError(
-        f"the ledger names a file that is not there: {place}. Bring it back, or remove it from "
-        "the table"
+        f"the ledger names a file that is not there: {place}. A vacuum deletes files that only old "
+        "versions need: read a newer version then. Else bring it back, or remove it from the table"
     )
 
 

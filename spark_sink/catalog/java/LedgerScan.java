@@ -115,8 +115,9 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         boolean compares = !files.rewritten().isEmpty();
         PartitionReaderFactory[] rewrites = new PartitionReaderFactory[compares ? all.length : 0];
         for (int group = 0; group < all.length; group++) {
-            all[group] = over(files, group).createReaderFactory();
-            if (compares) rewrites[group] = whole(files, group).createReaderFactory();
+            all[group] = new FileReaders(over(files, group).createReaderFactory());
+            if (!compares) continue;
+            rewrites[group] = new FileReaders(whole(files, group).createReaderFactory());
         }
         int compared = table.data.length() + table.partitionColumns.length;
         return new ScanReaders(

@@ -45,6 +45,22 @@ def by_sdk(lake: Lake, name: str = "db.t") -> list[tuple[Any, ...]]:
     return sorted((tuple(each.values())[:-1] for each in found), key=repr)
 
 
+def test_files_that_a_vacuum_deleted(lake: Lake) -> None:
+    """An old version without its files is refused by name, and the newest one is read."""
+    done(
+        lake,
+        "CREATE TABLE ledger.db.t (id INT, p INT) PARTITIONED BY (p)",
+        "INSERT INTO ledger.db.t VALUES (1, 1), (2, 1)",
+        "UPDATE ledger.db.t SET id = 3 WHERE id = 1",
+    )
+    (gone,) = lake.ledger.vacuum("db.t", older_than_h=0.0).files
+    for query in (CHANGES, "SELECT * FROM ledger.db.t VERSION AS OF 1"):
+        said = refusal(lake, query)
+        assert said.startswith("[LEDGER_UNREADABLE_TABLE]")
+        assert gone.path in said
+    assert rows(lake, "SELECT id FROM ledger.db.t") == [(2,), (3,)]
+
+
 def test_net_rows(history: Lake) -> None:
     """Rows that a rewrite copied are left out, and all others have the columns of now."""
     frame = history.spark.table("ledger.db.t.changes")

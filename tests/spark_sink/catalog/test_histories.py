@@ -201,7 +201,8 @@ def race(lake: Lake, seed: int) -> None:
     """Let the same race be run by SQL and by verbs."""
     random = Random(seed)
     partition, start = random.choice(PARTITIONS[:4]), insert(random)
-    for name in ("db.sql", "db.verbs"):
+    names = ("db.sql", "db.verbs")
+    for name in names:
         create(lake, name, partition)
         commit(lake, name, start)
     for _ in range(STATEMENTS // 2):
@@ -212,6 +213,7 @@ def race(lake: Lake, seed: int) -> None:
         ]
         assert ends[0] == ends[1], (partition, each.sql, other.sql)
         assert content(lake, "db.sql") == content(lake, "db.verbs")
+        lay_out_alike(lake, names)
 
 
 @pytest.mark.parametrize("seed", FEW)
