@@ -27,6 +27,7 @@ PARTITIONS = ((), ("p",), ("p", "v"), ("v",), ("ts",))
 STATEMENTS = 10
 FEW = range(3)
 MANY = range(3, 103)
+MORE = range(3, 303)
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_histories(zoned: Lake, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", MANY)
+@pytest.mark.parametrize("seed", MORE)
 def test_many_histories(zoned: Lake, seed: int) -> None:
     """As `test_histories`, with many seeds."""
     play(zoned, seed)
