@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from ledger.errors import LedgerError, SettingsError
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
-from ledger.machine.coming_up import newest_of, reached, wait_for_rows
+from ledger.machine.coming_up import newest_of, reached, wait_for_answers, wait_for_rows
 from ledger.machine.endpoints import endpoint_of, free_endpoint
 from ledger.machine.process import FINAL, ExitCode, exit_code
 from ledger.machine.supervisor import SupervisedRole, Supervisor
@@ -67,6 +67,16 @@ def test_role_that_ends_for_good(tmp_path: Path, code: ExitCode) -> None:
         wait_for_rows(tmp_path, 1, supervisor, print, rows_s=PATIENCE_S)
 
     assert exit_code(raised.value) is code
+
+
+def test_answers_are_waited_for() -> None:
+    """A port that nothing listens at is given up; one that something listens at is enough."""
+    with supervised("read -r line") as supervisor, closing(socket.socket()) as server:
+        server.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert not wait_for_answers(url, supervisor, answers_s=SOON_S)
+        server.listen()
+        assert wait_for_answers(url, supervisor, answers_s=PATIENCE_S)
 
 
 def test_reached() -> None:

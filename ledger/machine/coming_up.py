@@ -1,9 +1,11 @@
 """Coming up: waits until a ledger has a leader and rows to read."""
 
+import socket
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ledger.config.address import Address
 from ledger.core.acceptance import RecordKind
@@ -18,6 +20,7 @@ from ledger.sdk.view import open_store
 LOOK_S = 0.1
 READY_S = 60.0
 ROWS_S = 60.0
+ANSWERS_S = 10.0
 TELL_S = 5.0
 LAST_RECORDS = 20
 # A fresh reader connects first, which takes a while where the broker is far away.
@@ -114,6 +117,20 @@ def wait_for_rows(
                 say(f"the rows are still being made: position {position} of {wanted} can be read")
             time.sleep(LOOK_S)
     return True
+
+
+def wait_for_answers(url: str, supervisor: Supervisor, *, answers_s: float = ANSWERS_S) -> bool:
+    """Wait until a process listens at a URL; returns False after `answers_s`.
+
+    Raises RoleEndedError when a role ended for good.
+    """
+    at, until_s = urlsplit(url), time.monotonic() + answers_s
+    while time.monotonic() < until_s:
+        look_after_all(supervisor)
+        with suppress(OSError), socket.create_connection((at.hostname, at.port), CONNECT_S):
+            return True
+        time.sleep(LOOK_S)
+    return False
 
 
 def look_after_all(supervisor: Supervisor) -> None:

@@ -23,7 +23,7 @@ from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import create_topics, set_flush, verify_topics
 from ledger.log.port import Topic
 from ledger.log_lines import is_debugged
-from ledger.machine.coming_up import wait_for_leader, wait_for_rows
+from ledger.machine.coming_up import wait_for_answers, wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
 from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
 from ledger.machine.former_rows import (
@@ -208,9 +208,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
         try:
             supervisor.start()
-            newest = wait_for_leader(address, supervisor)
-            address.write(folder)
-            has_rows = wait_for_rows(folder / STORE, newest, supervisor, say)
+            has_rows = come_up(address, folder, supervisor, say)
             if has_rows and any(set_aside(folder / STORE)):
                 with closing(open_store(folder / STORE)) as reads:
                     let_go(folder, reads, say)
@@ -225,6 +223,18 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
     finally:
         if broker is not None:
             ending.of(broker.stop, broker.kill)
+
+
+def come_up(
+    address: Address, folder: Path, supervisor: Supervisor, say: Callable[[str], None]
+) -> bool:
+    """Wait until a ledger can be used, and write its address; returns whether it has its rows."""
+    newest = wait_for_leader(address, supervisor)
+    address.write(folder)
+    has_rows = wait_for_rows(folder / STORE, newest, supervisor, say)
+    if address.publisher_url:
+        wait_for_answers(address.publisher_url, supervisor)
+    return has_rows
 
 
 class Administered(NamedTuple):
