@@ -98,7 +98,9 @@ def test_name_of_a_column_since(
         else:
             txn.wrote(NAME, "insert")
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
-    assert sorted(map(tuple, frame.collect()), key=str) == [("2",), (None,)]
+    # Files that the ledger lists are read by the ids of columns: a renamed one keeps its values.
+    kept = "N1" if is_renamed and layout == "listed" else None
+    assert sorted(map(tuple, frame.collect()), key=str) == [("2",), (kept,)]
 
 
 def test_column_with_a_sign_that_divides(spark: SparkSession, host: Host) -> None:

@@ -35,6 +35,9 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
+ABORTED = "net::ERR_ABORTED"
+
+
 @contextmanager
 def opened(
     browser: Browser, *, width: int = WIDE, scheme: Scheme = "light", scripts: bool = True
@@ -51,7 +54,11 @@ def opened(
         page.on("console", lambda each: errors.append(each.text) if each.type == "error" else None)
         page.on("pageerror", lambda each: errors.append(str(each)))
         page.on("dialog", lambda each: errors.append(f"a name ran: {each.message}"))
-        page.on("requestfailed", lambda each: errors.append(each.url))
+        # A click may end the requests of the page that it leaves.
+        page.on(
+            "requestfailed",
+            lambda each: errors.append(each.url) if each.failure != ABORTED else None,
+        )
         yield page, errors
 
 
