@@ -26,6 +26,8 @@ from projections.web.unity import UNITY_PATH
 from tests.web.lake import Lake
 from tests.web.served import Served, rows_in, serving
 
+# The server waits up to ten seconds for a position that a request names.
+ANSWER_S = 30
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
@@ -160,7 +162,7 @@ def asked(operation: Any, cases: int) -> int:
             if name in (case.path_parameters or {}) and data.draw(st.booleans()):
                 case.path_parameters[name] = data.draw(st.integers(1, 5))
         number += 1
-        case.call_and_validate(checks=checks)
+        case.call_and_validate(checks=checks, timeout=ANSWER_S)
 
     ask()
     return number
