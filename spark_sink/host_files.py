@@ -45,7 +45,7 @@ def files_frame(
 ) -> DataFrame:
     """Return the rows of the files of a table as of a position.
 
-    `table` is its definition, and `reads` are those of this host. Files that have no row of the
+    `table` is its definition, and `reads` are the reads of this host. Files that have no row of the
     condition, by their statistics, are left out.
     """
     schema = TableSchema.of(table, found.metadata.name, found.metadata.table)

@@ -161,7 +161,7 @@ def kinds() -> Mapping[str, Any]:
 
 
 def named(name: str, kind: Any) -> list[tuple[str, Any]]:
-    """Return the dotted name of a setting with its kind, those of its parts if it is a section."""
+    """Return the dotted name of a setting with its kind; a section gives one for each part."""
     if is_dataclass(kind):
         return [(f"{name}.{part.name}", part.type) for part in fields(kind)]
     return [(name, kind)]

@@ -1,8 +1,8 @@
 """CHECK constraints in definitions, under Delta's names: `delta.constraints.<name>`.
 
 A constraint that a definition has anew is checked before the definition is sent, with the rows that
-the table has. Constraints that the table had before are kept as they are, also those of an import
-that cannot be checked here.
+the table has. Constraints that the table had before are kept as they are, also if an import brought
+them and they cannot be checked here.
 """
 
 from collections.abc import Mapping

@@ -41,7 +41,7 @@ class UnitySchema(Unrecorded):
 
 
 class UnityColumn(TypedDict):
-    """A column of a table; a partition column has its place among those of the table."""
+    """A column of a table; a partition column has its place among the partition columns."""
 
     name: str
     type_text: str

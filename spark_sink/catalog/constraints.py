@@ -1,7 +1,7 @@
 """CHECK constraints between Spark and a table's definition, which keeps them as Delta does.
 
 Spark checks the rows that its batch writes bring, by the constraints of the table as it was looked
-up. All other new rows are checked here: those of streams, and those of a table that got another
+up. All other new rows are checked here: rows of streams, and rows of a table that got another
 constraint since.
 """
 

@@ -169,9 +169,9 @@ def in_groups(
     values: Sequence[Sequence[str | None]] | None = None,
     beside: Sequence[tuple[str | None, ...]] = (),
 ) -> Mapping[str, Any]:
-    """Return files as an answer: those with the same names for the columns make a group.
+    """Return files as an answer: files with the same names for the columns make a group.
 
-    `values` has for each file the values of the schema's partition columns, by default those of its
+    `values` has for each file the values of the schema's partition columns, by default its own
     partition, which must have these columns. `beside` has further constants of its rows.
     """
     constants_at: dict[tuple[str | None, ...], int] = {}
