@@ -6,7 +6,7 @@ belongs to the tests of the sequencer.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 from ledger.core.acceptance import LogHead
@@ -30,9 +30,10 @@ from ledger.core.commands import (
     TableWrite,
     TxnType,
 )
+from ledger.core.decide.cut import take_up
 from ledger.core.decide.decide import decide
 from ledger.core.decide.housekeep import Lapsed, housekeep
-from ledger.core.decide.stamp import answer_control, internal_control
+from ledger.core.decide.stamp import answer_control, filling_control, internal_control
 from ledger.core.events.events import (
     Body,
     CatalogCreated,
@@ -132,10 +133,18 @@ class Driver:
         control = internal_control(self.head, body, self._tick(), last_cmd=last_cmd)
         return self._frame(control, body)
 
+    def taken_up(self, answer: Body) -> Iterator[Event]:
+        """Take up what a cut lost of the tables that an answer writes to, as a leader does."""
+        at = max(self.state.at, self.now)
+        while (body := take_up(self.state, answer, at)) is not None:
+            yield self._frame(filling_control(self.state, self.head, body, at), body)
+
     def ask(self, command: Command) -> Event:
         """Return the event that answers a command."""
         at = self._tick()
         body = decide(self.state, command, at)
+        if list(self.taken_up(body)):
+            body = decide(self.state, command, at)
         return self._frame(answer_control(self.state, self.head, command, body, at), body)
 
     def take(self, framed: bytes) -> Event:

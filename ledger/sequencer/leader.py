@@ -15,12 +15,11 @@ from collections.abc import Callable, Sequence
 
 from ledger.clock import Clock
 from ledger.config.settings import Genesis, SequencerSettings
-from ledger.core.acceptance import LogHead
 from ledger.core.commands import Command, OpenSession
-from ledger.core.decide.cut import fill
+from ledger.core.decide.cut import fill, take_up
 from ledger.core.decide.decide import decide
 from ledger.core.decide.housekeep import Lapsed, genesis, housekeep
-from ledger.core.decide.stamp import answer_control, filling_control, internal_control
+from ledger.core.decide.stamp import advance, answer_control, filling_control, internal_control
 from ledger.core.events.events import (
     Body,
     CommandRefused,
@@ -191,9 +190,19 @@ class Leader:
     def _fill(self) -> None:
         """Fill the gap of the last cut of the log, before any command is read."""
         while (body := fill(self.state, self._now())) is not None:
-            control = filling_control(self.state, self._head, body, self._now())
-            self._append_framed(control, body)
-            self._send()
+            self._append_filling(body)
+
+    def _take_up(self, answer: Body) -> bool:
+        """Return whether tables had to take up what the last cut lost, before an answer."""
+        before = self.position
+        while (body := take_up(self.state, answer, self._now())) is not None:
+            self._append_filling(body)
+        return self.position > before
+
+    def _append_filling(self, body: Body) -> None:
+        control = filling_control(self.state, self._head, body, self._now())
+        self._append_framed(control, body)
+        self._send()
 
     def _open_commands(self) -> LogReader:
         """Return a reader after the last command; record commands that can never be read."""
@@ -256,10 +265,11 @@ class Leader:
         ended, self._barren = ended_over(record.timestamp, self._barren), ()
         if ended < LEADERS_PER_COMMAND:
             body = self._decided(command, now)
+            if self._take_up(body):
+                body = self._decided(command, now)
         else:
             body = failed(command, f"{ended} leaders in a row ended before they answered it")
-        at = max(self.state.at, now)
-        control = answer_control(self.state, self._head, command, body, at)
+        control = answer_control(self.state, self._head, command, body, max(self.state.at, now))
         event = self._append_framed(control, body)
         self._note(event)
         if self._lines.are_on:
@@ -388,10 +398,3 @@ def failed(command: Command, why: str) -> Body:
     """Return the refusal of a command that the ledger cannot decide."""
     nonce = command.nonce if isinstance(command, OpenSession) else b""
     return refuse(Reason.COMMAND_FAILED, why)._replace(nonce=nonce)
-
-
-def advance(head: LogHead, control: Control) -> None:
-    """Move the tentative head past an event just framed."""
-    head.position = control.position
-    head.before, head.chain = head.chain, control.chain
-    head.last_cmd = control.cmd

@@ -31,11 +31,12 @@ TABLE: Final = "BISECT_TABLE"
 
 
 class CheckVerdict(Enum):
-    """What a check found in a version."""
+    """What a check found in a version; `LOST` is a version that a cut of the log left out."""
 
     GOOD = "good"
     BAD = "bad"
     SKIPPED = "skipped"
+    LOST = "lost"
 
 
 VERDICTS: Final = {0: CheckVerdict.GOOD, UNTESTABLE: CheckVerdict.SKIPPED}
@@ -115,7 +116,10 @@ def check_ends(row: TableRow, good: int, bad: int) -> None:
 
 def judged(reads: Reads, row: TableRow, version: int, words: list[str]) -> CheckVerdict:
     """Return what the check finds in a version; ends the command if the check cannot run."""
-    position = version_of(reads, row, version).position
+    there = reads.version_row(row.table, version=version)
+    if there is None:
+        return CheckVerdict.LOST
+    position = there.position
     environ = {
         **os.environ,
         VERSION: str(version),
@@ -169,16 +173,19 @@ def first_bad(good: int, bad: int, check: Check) -> FirstBad:
                 "--good and fail at --bad; name other versions",
                 ExitCode.FAILED,
             )
-    skipped, checks = set[int](), 2
-    while (tried := middle(good, bad, skipped)) is not None:
-        checks += 1
-        match check(tried):
+    skipped, lost, checks = set[int](), set[int](), 2
+    while (tried := middle(good, bad, skipped | lost)) is not None:
+        found = check(tried)
+        checks += found is not CheckVerdict.LOST
+        match found:
             case CheckVerdict.GOOD:
                 good = tried
             case CheckVerdict.BAD:
                 bad = tried
             case CheckVerdict.SKIPPED:
                 skipped.add(tried)
+            case CheckVerdict.LOST:
+                lost.add(tried)
     left = tuple(sorted(each for each in skipped if good < each < bad))
     return FirstBad(good, bad, left, checks)
 

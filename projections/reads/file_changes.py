@@ -52,7 +52,7 @@ def unpacked(data: bytes) -> FileList:
 def of_chunk(rows: RowReader, key: bytes, files: FileList, behind: int) -> Iterator[FileChange]:
     """Return the changes of one chunk of a list, from behind a place."""
     table, version, chunk = (read_number(key, which) for which in (-3, -2, -1))
-    position = int(version_lookups.stored(rows, table, version)["position"])
+    position = int(version_lookups.stored(rows, table, version)[1]["position"])
     place, values = chunk << CHUNK_BITS, KnownValues(rows, table)
     for removed in files.removes:
         place += 1

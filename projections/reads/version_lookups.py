@@ -1,7 +1,8 @@
 """Version lookups: a version of a table by its number, its position or its time, from rows.
 
-Versions are dense, and positions and times never decrease with them: a search among n versions
-reads about log2(n) rows. Progress of applications, protocol and domain metadata are here too.
+Positions and times never decrease with versions, so a search among n versions reads about log2(n)
+rows. Versions are dense, except where a cut of the log left out lost ones. Progress of
+applications, protocol and domain metadata are here too.
 """
 
 from bisect import bisect_right
@@ -37,10 +38,11 @@ def newest(rows: RowReader, table: int) -> int:
 
 
 def version(rows: RowReader, table: int, number: int) -> VersionRow | None:
-    """Return a version by its number."""
+    """Return a version by its number, None for a lost one."""
     if not 0 <= number <= newest(rows, table):
         return None
-    return version_row(rows, table, number, stored(rows, table, number))
+    fields = lookups.read(rows, pair_key(VERSION, table, number))
+    return None if fields is None else version_row(rows, table, number, fields)
 
 
 def at_position(rows: RowReader, table: int, position: int) -> VersionRow | None:
@@ -51,7 +53,7 @@ def at_position(rows: RowReader, table: int, position: int) -> VersionRow | None
 def is_newest_at(rows: RowReader, table: int, position: int) -> bool:
     """Return whether a table has no version after a position."""
     number = newest(rows, table)
-    return number < 0 or stored(rows, table, number)["position"] <= position
+    return number < 0 or stored(rows, table, number)[1]["position"] <= position
 
 
 def at_time(rows: RowReader, table: int, at: int) -> VersionRow | None:
@@ -64,8 +66,8 @@ def last_up_to(
 ) -> VersionRow | None:
     """Return the last version whose field `of`, which rises with versions, is at most `bound`."""
     numbers = range(newest(rows, table) + 1)
-    after = bisect_right(numbers, bound, key=lambda number: of(stored(rows, table, number)))
-    return version(rows, table, after - 1)
+    after = bisect_right(numbers, bound, key=lambda number: of(stored(rows, table, number)[1]))
+    return version_row(rows, table, *stored(rows, table, after - 1)) if after else None
 
 
 def versions(rows: RowReader, table: int, limit: int, below: int | None) -> Iterator[VersionRow]:
@@ -77,11 +79,15 @@ def versions(rows: RowReader, table: int, limit: int, below: int | None) -> Iter
         yield version_row(rows, table, last_number(key), read_value(data))
 
 
-def stored(rows: RowReader, table: int, number: int) -> Fields:
-    """Return the row of an existing version."""
+def stored(rows: RowReader, table: int, number: int) -> tuple[int, Fields]:
+    """Return the row of a version; for a lost one the number and row of the version before it."""
     found: Fields | None = lookups.read(rows, pair_key(VERSION, table, number))
-    assert found is not None, f"version {number} of table {table} has no row"
-    return found
+    if found is not None:
+        return number, found
+    ends = pair_key(VERSION, table, 0), pair_key(VERSION, table, number)
+    for key, data in rows.scan(*ends, limit=1, reverse=True):
+        return last_number(key), read_value(data)
+    raise AssertionError(f"version {number} of table {table} has no row, nor has one before it")
 
 
 def version_row(rows: RowReader, table: int, number: int, fields: Fields) -> VersionRow:

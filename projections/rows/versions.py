@@ -1,8 +1,8 @@
 """Versions: the history of each table, commit by commit, as DESCRIBE HISTORY shows it.
 
-Versions of a table are dense from 0, and positions and times never decrease with them, so a version
-is found by either without another row. A rename outside a txn makes no version; neither does an
-alter of an external table.
+Versions of a table are dense from 0, except where one stands above versions that a cut lost.
+Positions and times never decrease with them, so a version is found by either without another row.
+A rename outside a txn makes no version; neither does an alter of an external table.
 """
 
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ from ledger.core.events.events import (
     TxnOpened,
     WriteIdsAllocated,
 )
-from ledger.core.events.parts import PassedOver
+from ledger.core.events.parts import AllocatedId, PassedOver
 from ledger.core.evolve.evolve import evolve
 from ledger.log.codec import frame_event
 from tests.driver import Driver
@@ -61,6 +61,12 @@ def filled(short: Driver) -> Iterator[Event]:
     while (body := fill(short.state, short.now)) is not None:
         control = filling_control(short.state, short.head, body, short.now)
         yield short.take(frame_event(control, body, short.head.chain)[1])
+
+
+def all_taken_up(short: Driver) -> Iterator[Event]:
+    """Let every table take up what the cut lost of it, as its next write would."""
+    every = [AllocatedId(number, 0, 0) for number in short.state.tables.by_id]
+    yield from short.taken_up(WriteIdsAllocated(every))
 
 
 def ids_given(events: Iterable[Event]) -> set[tuple[Any, ...]]:

@@ -1,6 +1,7 @@
 """A log that lost its end and was cut: nothing that was given before is given again."""
 
 from collections.abc import Callable
+from itertools import chain
 
 import pytest
 from hypothesis import given, settings
@@ -23,7 +24,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest, dump, load
-from tests.core.cutting import cut, filled, ids_given, shortened
+from tests.core.cutting import all_taken_up, cut, filled, ids_given, shortened
 from tests.core.histories import Player, Step, played, random_steps, steps
 from tests.driver import Driver, write
 
@@ -50,6 +51,8 @@ def test_nothing_is_given_twice(history: list[Step], keep: float, margin: int) -
     assert event.control.epoch > whole.head.epoch
     assert list(filled(short))[-1].control.position == short.state.position
     assert_invariants(short.state)
+    for _ in all_taken_up(short):
+        assert_invariants(short.state)
     state = short.state
     assert all(not session.is_open for session in state.sessions.by_number.values())
     assert not state.txns.open
@@ -151,12 +154,14 @@ def test_what_was_lost_is_never_visible(history: list[Step], keep: float) -> Non
     """A write id that was lost is valid for no reader, as long as files may lie under it."""
     whole, short = lost(history, keep)
     before = {number: each.last_write_id for number, each in short.state.tables.by_id.items()}
-    cut(short, seen_in(whole.state, whole.head.epoch))
-    for event in filled(short):
+    seen = seen_in(whole.state, whole.head.epoch)
+    cut(short, seen)
+    for event in chain(filled(short), all_taken_up(short)):
         for number, last in before.items():
             table = short.state.tables.by_id.get(number)
             if table is not None:
-                given_after = range(last + 1, table.last_write_id + 1)
+                most = max(table.last_write_id, seen.tables.get(number, (0, 0))[0])
+                given_after = range(last + 1, most + 1)
                 ids = visible_ids(short.state, table)
                 assert not any(ids.is_valid(each) for each in given_after), event
 
@@ -176,6 +181,7 @@ def test_the_fold_over_a_cut(history: list[Step], keep: float) -> None:
     whole, short = lost(history, keep)
     cut(short, seen_in(whole.state, whole.head.epoch))
     list(filled(short))
+    list(all_taken_up(short))
     for half in {len(short.records) // 2, len(short.records) - 2}:
         before = shortened(short, half)
         state, head, _ = load(dump(before.state, before.head, 0))
@@ -254,6 +260,7 @@ def test_a_cut_behind_a_cut() -> None:
     cut(short, beyond(seen, 7))
     cut(short, SeenBeforeCut())
     list(filled(short))
+    list(all_taken_up(short))
     assert short.state.txns.next_txn >= seen.next_txn + 7
     (table,) = short.state.tables.by_id.values()
     last_write_id, version = seen.tables[table.table]
@@ -268,3 +275,58 @@ def test_a_cut_where_nothing_is_known() -> None:
     assert short.state.txns.next_txn > 1_200
     assert_invariants(short.state)
     assert cut(short, SeenBeforeCut()).control.position > short.state.cuts[0].position
+
+
+def many(tables: int) -> tuple[Driver, Driver, list[int]]:
+    """Return a domain with tables, what is left of it without its last commit, and the tables."""
+    whole = Driver()
+    session = whole.open_session()
+    made = [whole.create_table(session, f"t{each}") for each in range(tables)]
+    length = len(whole.records)
+    whole.commit(session, 0, write(made[0]))
+    return whole, shortened(whole, length), made
+
+
+def test_a_cut_costs_what_it_cuts() -> None:
+    """As many events fill the gap for one table as for many, and a write takes up its own alone."""
+    counts = set()
+    for tables in (1, 40):
+        whole, short, made = many(tables)
+        cut(short, beyond(seen_in(whole.state, whole.head.epoch), 1_000))
+        counts.add(len(list(filled(short))))
+        session = short.open_session("new")
+        before = len(short.records)
+        assert isinstance(short.commit(session, 0, write(made[0])).body, TxnCommitted)
+        # Ids of 1,000 txns in two events and their ends, the version above, and the commit.
+        assert len(short.records) - before == 2 * 3 + 1 + 1
+        assert short.state.tables.by_id[made[0]].version > 1_000
+        untouched = [short.state.tables.by_id[each] for each in made[1:]]
+        assert all((each.version, each.last_write_id) == (0, 0) for each in untouched)
+    assert len(counts) == 1
+
+
+def test_a_txn_from_before_its_table_caught_up() -> None:
+    """A txn that read a table behind the cut commits, though the table takes up what it lost."""
+    whole, short, (table,) = many(1)
+    cut(short, beyond(seen_in(whole.state, whole.head.epoch), 7))
+    list(filled(short))
+    session = short.open_session("new")
+    txn, read_at = short.open_txn(session), short.state.position
+    short.allocate(session, [txn], [table])
+    body = short.commit(session, txn, write(table, operation="update", read_at=read_at)).body
+    assert isinstance(body, TxnCommitted)
+    assert_invariants(short.state)
+
+
+def test_a_leader_that_dies_while_a_table_catches_up() -> None:
+    """The next leader ends the txns that took up lost ids, and the table goes on."""
+    whole, short, (table,) = many(1)
+    cut(short, beyond(seen_in(whole.state, whole.head.epoch), 7))
+    list(filled(short))
+    next(all_taken_up(short))
+    assert short.state.txns.open
+    list(filled(short))
+    assert not short.state.txns.open
+    session = short.open_session("new")
+    assert isinstance(short.commit(session, 0, write(table)).body, TxnCommitted)
+    assert_invariants(short.state)

@@ -278,7 +278,7 @@ class StateReads(Reads):
         """Return the versions of a table, newest first."""
         number = self._table(table).table
         known = self._fold.versions.versions.get(number, [])
-        return known[: None if below is None else max(0, below)][::-1][:limit]
+        return [each for each in known if below is None or each.version < below][::-1][:limit]
 
     @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
@@ -374,11 +374,11 @@ class StateReads(Reads):
     def _as_of(self, table: int, position: int | None, version: int | None) -> tuple[TableRow, int]:
         """Return a table, and the position that is meant."""
         place, row = self._applied(position), self._table(table)
-        known = self._fold.versions.versions.get(table, ())
-        if version is not None and not 0 <= version < len(known):
-            raise unknown_version(table, version, len(known) - 1)
         if version is not None:
-            place = known[version].position
+            found = self._fold.versions.find(table, version=version, position=0, at=0)
+            if found is None:
+                raise unknown_version(table, version, self._fold.versions.newest(table))
+            place = found.position
         if 0 < row.dropped <= place:
             raise dropped_table(table, row.dropped)
         return row, place

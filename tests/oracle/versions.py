@@ -81,9 +81,14 @@ class StateVersions:
         """Return a version, or the last one up to a time or, without one, a position."""
         known = self.versions.get(table, [])
         if version is not None:
-            return known[version] if 0 <= version < len(known) else None
+            return next((each for each in known if each.version == version), None)
         found = [each for each in known if (each.at <= at if at else each.position <= position)]
         return found[-1] if found else None
+
+    def newest(self, table: int) -> int:
+        """Return the newest version of a table, -1 if it has none."""
+        known = self.versions.get(table)
+        return known[-1].version if known else -1
 
     def _changed(
         self,

@@ -117,3 +117,16 @@ def test_versions_that_are_skipped(
     result = first_bad(0, 9, check)
     assert result[:3] == found[:3]
     assert not found.checks or result.checks == found.checks
+
+
+def test_versions_that_were_lost() -> None:
+    """Versions that a cut left out are passed over, and none of them is named."""
+
+    def check(version: int) -> CheckVerdict:
+        if 3 <= version < 8:
+            return CheckVerdict.LOST
+        return CheckVerdict.BAD if version >= 8 else CheckVerdict.GOOD
+
+    result = first_bad(0, 9, check)
+    assert result[:3] == (2, 8, ())
+    assert result.checks <= 6

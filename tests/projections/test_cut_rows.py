@@ -8,7 +8,7 @@ from ledger.core.decide.cut import beyond, seen_in
 from ledger.errors import SnapshotTooOldError
 from ledger.reads.port import Reached
 from projections.queries import StoreReads
-from tests.core.cutting import cut, filled, shortened
+from tests.core.cutting import all_taken_up, cut, filled, shortened
 from tests.core.histories import Step, played, steps
 from tests.driver import Driver
 from tests.oracle.reads import StateReads
@@ -17,19 +17,24 @@ from tests.projections.followed import PATIENT, rows_of
 from tests.projections.test_reads_agree import answers
 
 
-def cut_log(whole: Driver, keep: float, margin: int) -> Driver:
-    """Return the domain of which a power cut left a part, cut and led again."""
+def cut_log(whole: Driver, keep: float, margin: int, *, taken: bool) -> Driver:
+    """Return the domain of which a power cut left a part, cut and led again.
+
+    With `taken`, all tables have taken up what they lost.
+    """
     short = shortened(whole, 3 + round((len(whole.records) - 3) * keep))
     cut(short, beyond(seen_in(whole.state, whole.head.epoch), margin))
     list(filled(short))
+    if taken:
+        list(all_taken_up(short))
     return short
 
 
 @settings(PATIENT)
-@given(steps(), st.floats(0, 1), st.sampled_from([0, 3]))
-def test_same_answers(history: list[Step], keep: float, margin: int) -> None:
+@given(history=steps(), keep=st.floats(0, 1), margin=st.sampled_from([0, 3]), taken=st.booleans())
+def test_same_answers(history: list[Step], keep: float, margin: int, *, taken: bool) -> None:
     """Txns, sessions, write ids and versions that were lost are told alike."""
-    short = cut_log(played(history).driver, keep, margin)
+    short = cut_log(played(history).driver, keep, margin, taken=taken)
     rows = StoreReads(rows_of(short).reader())
     assert answers(rows, short) == answers(StateReads(short.log), short)
 
@@ -38,7 +43,7 @@ def test_same_answers(history: list[Step], keep: float, margin: int) -> None:
 @given(filings(), st.floats(0, 1))
 def test_same_files(history: list[Step], keep: float) -> None:
     """So are files: those that only the lost part added are not there."""
-    short = cut_log(filed(history), keep, 0)
+    short = cut_log(filed(history), keep, 5, taken=True)
     rows = StoreReads(rows_of(short).reader())
     assert answers(rows, short) == answers(StateReads(short.log), short)
 
@@ -61,7 +66,12 @@ def test_what_was_lost_is_told() -> None:
     lost = reads.txn(txn)
     assert lost is not None
     assert (lost.status, lost.reason, lost.user) == ("aborted", "cut", "operator")
-    assert [row.txn for row in reads.mappings(table)] == [txn]
+    assert reads.write_ids_at(table).hwm == 0
+    assert reads.version_row(table, version=1) is None
+
+    (opened, *_) = all_taken_up(short)
+    reads = StoreReads(rows_of(short).reader())
+    assert [row.txn for row in reads.mappings(table)] == [opened.control.txn]
     assert [row.write_id for row in reads.aborted_write_ids(table, 9)] == [1]
     assert not reads.write_ids_at(table).is_valid(1)
     newest = reads.version_row(table)

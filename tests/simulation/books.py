@@ -31,8 +31,8 @@ class Books:
         self._version: dict[int, int] = {}
         self._aborted: set[int] = set()
 
-    def take(self, control: Control, body: Any) -> None:
-        """Enter one event."""
+    def take(self, control: Control, body: Any, *, is_filling: bool = False) -> None:
+        """Enter one event; with `is_filling` it takes up what a cut lost."""
         match body:
             case TxnOpened():
                 self._open(control, body)
@@ -45,7 +45,7 @@ class Books:
                 self._own(control, control.txn)
                 self._give(body.table, control.txn, body.write_id)
             case TxnCommitted():
-                self._commit(control, body)
+                self._commit(control, body, is_filling=is_filling)
             case TxnAborted() if not body.one_shot:
                 self._end(control.txn, body.parts)
             case SessionClosed() | TxnsExpired():
@@ -120,7 +120,7 @@ class Books:
             self._own(control, control.txn)
             self._give(body.table, control.txn, body.write_id)
 
-    def _commit(self, control: Control, body: TxnCommitted) -> None:
+    def _commit(self, control: Control, body: TxnCommitted, *, is_filling: bool) -> None:
         if body.one_shot:
             must(
                 control.txn == self._next_txn,
@@ -132,15 +132,15 @@ class Books:
             self._own(control, control.txn)
             del self.open[control.txn]
         for part in body.parts:
-            self._commit_part(control.txn, part)
+            self._commit_part(control.txn, part, is_filling=is_filling)
 
-    def _commit_part(self, txn: int, part: CommittedPart) -> None:
+    def _commit_part(self, txn: int, part: CommittedPart, *, is_filling: bool) -> None:
         if part.write_id:
             self._give(part.table, txn, part.write_id)
         following = self._version[part.table] + 1
         must(
-            part.version == following,
-            "versions are dense",
+            part.version == following or (is_filling and part.version > following),
+            "versions are dense but for lost ones",
             f"version {part.version} of table {part.table} where {following} follows",
         )
         self._version[part.table] = part.version

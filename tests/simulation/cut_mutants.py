@@ -1,6 +1,7 @@
 """Parts of mutants that go wrong where a log lost its end: readers, a leader, an operator."""
 
 from ledger.core.decide.cut import seen_in
+from ledger.core.events.events import Body
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import LogReader, Record, Topic
 from ledger.recovery.survey import Survey
@@ -39,6 +40,20 @@ class ForgetfulSequencer(SimulatedSequencer):
     """Leads with a leader that gives ids again."""
 
     leader_type = ForgetfulLeader
+
+
+class NarrowLeader(SimulatedLeader):
+    """Takes up lost txns, and goes on with the write ids and versions that tables hold."""
+
+    def _take_up(self, answer: Body) -> bool:  # noqa: ARG002
+        """Take up nothing."""
+        return False
+
+
+class NarrowSequencer(SimulatedSequencer):
+    """Leads with a leader that gives write ids and versions again."""
+
+    leader_type = NarrowLeader
 
 
 def only_log(found: Survey) -> Survey:

@@ -75,7 +75,7 @@ class History:
             self._check_command(control, body)
         self._check_asker(control, body)
         self._follow_sessions(control, body, queued_s)
-        self.books.take(control, body)
+        self.books.take(control, body, is_filling=self.is_filling(control))
         if self.cut_at and not self.is_filling(control):
             self._lost.check(event)
         self.events[control.position] = event
@@ -250,7 +250,8 @@ class History:
             self._leases.opened(control.position, body.lease_ms / 1000, queued_s)
         elif isinstance(body, TxnOpened):
             must(
-                self.sessions.get(control.session, False),
+                # A table takes up what it lost long after the session of the cut has ended.
+                self.is_filling(control) or self.sessions.get(control.session, False),
                 "only an open session acts",
                 f"session {control.session} opens txns at {control.position}",
             )

@@ -22,6 +22,7 @@ from tests.simulation.cut_mutants import (
     CutlessAcceptor,
     ForgetfulSequencer,
     HeedlessAcceptor,
+    NarrowSequencer,
     only_log,
     only_txns,
 )
@@ -257,6 +258,7 @@ MUTANTS: Final = (
     ),
     Mutant("cuts not compared by readers", batches=CutlessAcceptor, shown_by=(Fault.FLIPPED,)),
     Mutant("ids given again behind a cut", sequencer=ForgetfulSequencer, shown_by=DAMAGE),
+    Mutant("ids of tables given again", sequencer=NarrowSequencer, shown_by=DAMAGE),
     Mutant("cut not above what was seen", found=only_log, shown_by=DAMAGE),
     Mutant("cut not above the ids of tables", found=only_txns, shown_by=DAMAGE),
     Mutant(

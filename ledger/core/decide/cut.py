@@ -1,13 +1,14 @@
 """Decide the events after a cut, which account for everything that was lost.
 
-A leader appends them before it reads a command. First the earlier sessions end, because the number
-of their answered commands is lost. Then txns are opened and aborted that take up the lost ids: a
-lost write id now belongs to an aborted txn, so readers do not see its data and cleaning finds it.
-Last, each lost version becomes a version without changes. Each step is bounded, and a new leader
-continues where an earlier one stopped.
+The cut is one event: it names the numbers above which everything goes on. A leader ends the earlier
+sessions before it reads a command, because the number of their answered commands is lost, and lets
+txns take up the lost txn ids. A table takes up what it lost when it is written next. Txns that
+abort take up its lost write ids, so readers do not see their data and cleaning finds it. Then one
+version without changes stands above all lost versions. So a cut costs what it cuts, however many
+tables there are. Each step is bounded, and a new leader continues where an earlier one stopped.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -15,28 +16,69 @@ from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.decide.housekeep import all_ended
 from ledger.core.decide.txns import end_of, opening
-from ledger.core.events.events import Body, Control, LogCut, TxnCommitted, TxnOpened, TxnsExpired
+from ledger.core.events.events import (
+    Body,
+    Control,
+    LogCut,
+    TableAltered,
+    TableDropped,
+    TableRenamed,
+    TxnCommitted,
+    TxnOpened,
+    TxnsExpired,
+    WriteIdsAllocated,
+)
 from ledger.core.events.parts import AllocatedId, CommittedPart, TableFloor, TxnEnd
+from ledger.core.events.subjects import named_tables
 from ledger.core.limits import CUT_TABLES_PER_EVENT, CUT_TXNS_PER_EVENT, IDS_PER_COMMAND_MAX
 from ledger.core.state.domain import Cut, DomainState
-from ledger.core.state.sessions import Session
 from ledger.core.state.tables import Table
 
 OPERATION: Final = "LOST BY CUT"
 
+# The events that give write ids or versions.
+GIVING: Final = (
+    TxnOpened,
+    WriteIdsAllocated,
+    TxnCommitted,
+    TableAltered,
+    TableRenamed,
+    TableDropped,
+)
+
 
 def fill(state: DomainState, now: int) -> Body | None:
     """Return the next event that fills the gap of the last cut, None once it is filled."""
-    cut = state.cuts[-1] if state.cuts else None
-    session = state.sessions.by_number.get(cut.position) if cut is not None else None
-    if cut is None or session is None or not session.is_open:
+    if not state.cuts:
+        return None
+    cut = state.cuts[-1]
+    ended = fillers_ended(state, cut)
+    if ended is not None:
+        return ended
+    session = state.sessions.by_number.get(cut.position)
+    if session is None or not session.is_open:
         return None
     return (
         former_sessions(state, cut)
-        or lost_txns_ended(state, session)
         or lost_txns(state, cut, now)
-        or lost_versions(state, cut, now)
         or TxnsExpired([session.number], [])
+    )
+
+
+def take_up(state: DomainState, answer: Body, now: int) -> Body | None:
+    """Return the next event by which tables take up what the last cut lost of them.
+
+    They are the tables to which `answer` gives write ids or versions. None means that they have
+    taken up everything; an answer decided before has to be decided again then.
+    """
+    if not state.cuts or not isinstance(answer, GIVING):
+        return None
+    cut = state.cuts[-1]
+    tables = owing(state, cut, named_tables(answer))
+    return (
+        fillers_ended(state, cut)
+        or lost_write_ids(state, cut, tables, now)
+        or lost_versions(state, cut, tables, now)
     )
 
 
@@ -54,20 +96,50 @@ def former_sessions(state: DomainState, cut: Cut) -> TxnsExpired | None:
     return TxnsExpired(sessions, [ends[txn] for txn in sorted(ends)])
 
 
-def lost_txns_ended(state: DomainState, session: Session) -> TxnsExpired | None:
-    """Abort the txns that took up lost ids."""
-    ends = [end_of(state, txn, "cut") for txn in sorted(session.txns)]
+def fillers_ended(state: DomainState, cut: Cut) -> TxnsExpired | None:
+    """Abort the txns that took up lost ids; no other txn opens while they are open."""
+    fillers: list[int] = []
+    for txn in reversed(state.txns.open.values()):
+        if txn.session != cut.position:
+            break
+        fillers.append(txn.txn)
+    ends = [end_of(state, txn, "cut") for txn in sorted(fillers)]
     return TxnsExpired([], ends) if ends else None
 
 
 def lost_txns(state: DomainState, cut: Cut, now: int) -> TxnOpened | None:
-    """Open txns that take up lost txn ids and lost write ids."""
-    missing = dict(lost_write_ids(state, cut))
-    count = max(cut.next_txn - state.txns.next_txn, *missing.values(), 0)
-    if count <= 0:
+    """Open txns that take up lost txn ids."""
+    count = min(cut.next_txn - state.txns.next_txn, CUT_TXNS_PER_EVENT)
+    return opening(state, "default", count, now, ()) if count > 0 else None
+
+
+def owing(state: DomainState, cut: Cut, tables: Collection[int]) -> list[Table]:
+    """Return the managed tables among some that have not taken up what they lost, by id."""
+    found = [
+        state.tables.by_id[number]
+        for number in sorted(tables)
+        if number in cut.floors and number in state.tables.by_id
+    ]
+    return [
+        table
+        for table in found
+        if table.definition.kind == "managed"
+        and not table.creator
+        and exceeds(cut.floors[table.table], table)
+    ]
+
+
+def lost_write_ids(
+    state: DomainState, cut: Cut, tables: Iterable[Table], now: int
+) -> TxnOpened | None:
+    """Open txns that take up lost write ids of tables."""
+    behind = ((table.table, cut.floors[table.table][0] - table.last_write_id) for table in tables)
+    missing = {number: count for number, count in behind if count > 0}
+    if not missing:
         return None
     fitting = list(missing)[:CUT_TABLES_PER_EVENT]
-    size = max(1, min(count, CUT_TXNS_PER_EVENT, IDS_PER_COMMAND_MAX // max(1, len(fitting))))
+    most = max(missing[number] for number in fitting)
+    size = max(1, min(most, CUT_TXNS_PER_EVENT, IDS_PER_COMMAND_MAX // len(fitting)))
     first = state.txns.next_txn
     ids = [
         AllocatedId(table, first + at, state.tables.by_id[table].last_write_id + 1 + at)
@@ -77,39 +149,25 @@ def lost_txns(state: DomainState, cut: Cut, now: int) -> TxnOpened | None:
     return opening(state, "default", size, now, ids)
 
 
-def lost_write_ids(state: DomainState, cut: Cut) -> Iterator[tuple[int, int]]:
-    """Return the tables that lost write ids, with the number still to be taken up."""
-    for table in floored(state, cut):
-        missing = cut.floors[table.table][0] - table.last_write_id
-        if missing > 0:
-            yield table.table, missing
-
-
-def lost_versions(state: DomainState, cut: Cut, now: int) -> TxnCommitted | None:
-    """Commit a version without changes in every table that lost versions."""
+def lost_versions(
+    state: DomainState, cut: Cut, tables: Iterable[Table], now: int
+) -> TxnCommitted | None:
+    """Commit a version without changes above the lost versions of tables."""
     parts = [
-        unchanged_version(state, table, now)
-        for table in floored(state, cut)
+        unchanged_version(state, table, cut.floors[table.table][1], now)
+        for table in tables
         if table.version < cut.floors[table.table][1]
     ]
     return TxnCommitted("default", True, parts[:CUT_TABLES_PER_EVENT]) if parts else None  # noqa: FBT003
 
 
-def floored(state: DomainState, cut: Cut) -> Iterator[Table]:
-    """Return the existing managed tables with lost ids or versions, ascending by id."""
-    for number in sorted(cut.floors):
-        table = state.tables.by_id.get(number)
-        if table is not None and table.definition.kind == "managed" and not table.creator:
-            yield table
-
-
-def unchanged_version(state: DomainState, table: Table, now: int) -> CommittedPart:
-    """Return the next version of a table, without changes."""
+def unchanged_version(state: DomainState, table: Table, version: int, now: int) -> CommittedPart:
+    """Return a version of a table without changes; the versions below it need not exist."""
     return CommittedPart(
         table.table,
         state.position,
         0,
-        table.version + 1,
+        version,
         0,
         (),
         blind=True,
@@ -162,8 +220,9 @@ def cut_above(
     ones, if the topic is a new one or lost its end too; new commands follow `last_cmd`. `fields`
     are the other fields of the event: commands topic, records passed over, author and reason.
     """
-    left = owed(state)
-    every = highest([{**dropped_since(state, seen), **seen.tables}, left.tables])
+    owed = state.cuts[-1] if state.cuts else None
+    known = {**dropped_since(state, seen), **seen.tables}
+    every = highest([known, {} if owed is None else owed.floors])
     floors = [
         TableFloor(number, *floor)
         for number, floor in sorted(every.items())
@@ -171,7 +230,7 @@ def cut_above(
     ]
     body = LogCut(
         head.position,
-        max(state.txns.next_txn, seen.next_txn, left.next_txn),
+        max(state.txns.next_txn, seen.next_txn, 0 if owed is None else owed.next_txn),
         max(state.tables.next_table, seen.next_table),
         floors,
         **fields,
@@ -179,15 +238,6 @@ def cut_above(
     position = max(head.position, seen.position) + 1
     epoch = max(head.epoch, seen.epoch) + 1
     return Control(NO_CHAIN, epoch, position, last_cmd, 0, 0, max(at, state.at), 0), body
-
-
-def owed(state: DomainState) -> SeenBeforeCut:
-    """Return the numbers of the last cut that no leader has taken up yet."""
-    cut = state.cuts[-1] if state.cuts else None
-    session = state.sessions.by_number.get(cut.position) if cut is not None else None
-    if cut is None or session is None or not session.is_open:
-        return SeenBeforeCut()
-    return SeenBeforeCut(next_txn=cut.next_txn, tables=cut.floors)
 
 
 def highest(every: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:

@@ -60,3 +60,10 @@ def txn_of(state: DomainState, command: Command, body: Body) -> int:
             return 0
         case _:
             return getattr(command, "txn", 0)
+
+
+def advance(head: LogHead, control: Control) -> None:
+    """Move the tentative head past an event just framed."""
+    head.position = control.position
+    head.before, head.chain = head.chain, control.chain
+    head.last_cmd = control.cmd

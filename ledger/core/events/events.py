@@ -84,7 +84,7 @@ class LogCut(NamedTuple):
     The position and epoch of this event are above all that may have been given out, and so are
     `next_txn`, `next_table` and the ids after the floors in `tables`. Commands up to `control.cmd`
     will never be read. `passed` are records that are no events. The position of this event is also
-    the number of a session, which takes up the lost ids.
+    the number of a session, which takes up the lost ids: a table's when it is written next.
     """
 
     base: int

@@ -33,6 +33,7 @@ class AllocatedId(NamedTuple):
 class CommittedPart(NamedTuple):
     """One table of a commit: `write_id` 0 = no write id, `version` is dense per table from 0.
 
+    Behind a cut the first version of a table stands above all versions that it may have lost.
     `level` is the level it was judged at, `blind` whether it counts as a blind append.
     `committed_at` (milliseconds) rises with every version of the table. `first_row_id` is the row
     id of the first row it added, -1 if rows are not tracked.

@@ -62,7 +62,8 @@ def begun(state: DomainState, control: Control, body: TxnCommitted) -> TxnInFlig
 def commit_part(state: DomainState, control: Control, part: CommittedPart, held: int) -> None:
     """Apply one table of a commit; `held` is the txn's earlier write id there, or 0."""
     table = state.tables.by_id[part.table]
-    next_version(table, part.version, part.committed_at)
+    passes = state.is_filling(control)
+    next_version(table, part.version, part.committed_at, passes_lost=passes)
     if held:
         assert part.write_id == held, f"write id {part.write_id} committed, the txn has {held}"
     elif part.write_id:
@@ -70,11 +71,16 @@ def commit_part(state: DomainState, control: Control, part: CommittedPart, held:
         state.txns.map(control.txn, part.table, part.write_id)
 
 
-def next_version(table: Table, version: int, committed_at: int) -> None:
-    """Give a table its next version; versions are dense and their times rise."""
-    assert version == table.version + 1, (
-        f"version {version} of table {table.table} follows {table.version}"
-    )
+def next_version(
+    table: Table, version: int, committed_at: int, *, passes_lost: bool = False
+) -> None:
+    """Give a table its next version.
+
+    Versions are dense and their times rise. Only a version that stands above lost ones leaves out
+    numbers.
+    """
+    follows = version > table.version if passes_lost else version == table.version + 1
+    assert follows, f"version {version} of table {table.table} follows {table.version}"
     table.version = version
     table.committed_at = max(table.committed_at, committed_at)
 

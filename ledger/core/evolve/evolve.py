@@ -71,18 +71,13 @@ def check_position(state: DomainState, control: Control, kind: type) -> None:
 
 def check_kind(state: DomainState, control: Control, kind: type) -> None:
     """Assert that an answer names the next command, and an internal event the last one."""
-    if kind in SETTING or is_filling(state, control):
+    if kind in SETTING or state.is_filling(control):
         return
     answers = control.cmd == state.last_cmd + 1
     assert kind in BOTH or answers == (kind in ANSWERING), (
         f"{kind.__name__} at position {control.position} names command {control.cmd}, "
         f"the last one was {state.last_cmd}"
     )
-
-
-def is_filling(state: DomainState, control: Control) -> bool:
-    """Tell whether an event fills the gap of a cut: it has the cut's session and no command."""
-    return bool(state.cuts) and control.session == state.cuts[-1].position and not control.n
 
 
 def clean_mappings(state: DomainState) -> list[tuple[int, int, int]]:

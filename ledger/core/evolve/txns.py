@@ -22,14 +22,16 @@ from ledger.core.state.txns import TxnInFlight
 
 def txn_opened(state: DomainState, control: Control, body: TxnOpened) -> None:
     """Add open txns to their session, and give them the write ids they were opened with."""
-    session = state.sessions.by_number[control.session]
+    session = state.sessions.by_number.get(control.session)
     for txn in range(control.txn, control.txn + body.size):
         state.txns.begin(
             TxnInFlight(
                 txn, body.type, control.session, body.min_open, control.position, body.deadline
             )
         )
-        session.txns[txn] = None
+        # The session of a cut may have been forgotten when a table takes up what it lost.
+        if session is not None:
+            session.txns[txn] = None
     give_write_ids(state, control, body)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ledger.core.conflicts.index import ConflictIndex
-from ledger.core.events.events import LedgerCreated
+from ledger.core.events.events import Control, LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.predicates.predicates import Predicates
@@ -50,3 +50,10 @@ class DomainState:
     cuts: list[Cut] = field(default_factory=list)
     # A cache, not part of the state: predicates in compiled form.
     predicates: Predicates = field(default_factory=Predicates, compare=False, repr=False)
+
+    def is_filling(self, control: Control) -> bool:
+        """Tell whether an event takes up what the last cut lost.
+
+        It has the session of the cut, and answers no command.
+        """
+        return bool(self.cuts) and control.session == self.cuts[-1].position and not control.n
