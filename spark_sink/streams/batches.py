@@ -6,11 +6,12 @@
     stream = source.writeStream.foreachBatch(foreach_batch("db.clicks"))
     stream.option("checkpointLocation", "checkpoint").start()
 
-The commit records the number of the batch as the progress of the query. A batch that Spark gives
-again is not written again. The same batch has the same number and the same offsets.
+The commit records the number of the batch as the progress of the query, also if the batch wrote
+nothing. A batch that Spark gives again is not written again. The same batch has the same number and
+the same offsets.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -21,7 +22,7 @@ from ledger.sdk.transaction import Transaction
 from spark_sink.catalog.attaching import CATALOG, lake_of
 from spark_sink.catalog.transactions import joining_txn
 from spark_sink.streams.queries import running_query
-from spark_sink.streams.recorded import RecordedBatches
+from spark_sink.streams.recorded import RecordedBatches, home_of
 
 Write = Callable[[DataFrame, int], object]
 
@@ -45,13 +46,14 @@ def foreach_batch(
     offsets of its sources. The function may run again if an earlier commit wins.
 
     The batches count as progress of the query, which Spark knows by its checkpoint. A batch that
-    was applied before is left out, with a logged warning; `receipt` is then the first receipt. An
-    `application` chosen by hand names the query of its first batch, and no other query may use it.
-    A query whose first batches went elsewhere begins here at `from_batch`.
+    was applied before is left out, with a logged warning; `receipt` is then the first receipt. A
+    batch that writes nothing is recorded in the tables of the batches before, or else in the table
+    `system.streams`. An `application` chosen by hand names the query of its first batch, and no
+    other query may use it. A query whose batches below `from_batch` went elsewhere goes on there.
 
     The function raises ValueError for a query without a checkpoint, for batches of another query,
-    and for a batch number that was applied with other offsets or whose earlier batches the ledger
-    does not know; SettingsError if no ledger is attached; and else as `Ledger.run`.
+    and for a batch number that was applied with other offsets or does not follow the last one that
+    the ledger knows; SettingsError if no ledger is attached; and else as `Ledger.run`.
     """
     return BatchWriter(
         write, application=application, catalog=catalog, from_batch=from_batch, attempts=attempts
@@ -62,7 +64,7 @@ class BatchWriter:
     """Writes the batches of streams; see `foreach_batch`.
 
     Attributes:
-        receipt: the receipt of the last batch, None before, and for a batch that wrote nothing.
+        receipt: the receipt of the last batch, None before.
     """
 
     def __init__(
@@ -96,11 +98,12 @@ class BatchWriter:
                 return
             with joining_txn(spark, lake.state, txn):
                 self._apply(frame, batch)
-            tables = before.tables if not txn.has_written else []
+            tables: Sequence[int] = []
             if isinstance(self._write, str):
                 tables = [txn.statement(self._write, "insert").number]
-            if tables or txn.has_written:
-                txn.app(app, batch, tables=tables, info=note.info)
+            elif not txn.has_written:
+                tables = before.tables or [home_of(lake.ledger)]
+            txn.app(app, batch, tables=tables, info=note.info)
 
         lake.ledger.run(once, self._attempts, on_commit=found.append)
         receipt = found[-1] if found else None

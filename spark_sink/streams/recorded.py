@@ -1,19 +1,27 @@
 """What the ledger knows of the batches of a query: whether one was applied, and where.
 
-A batch is the same if its number and its offsets are. In doubt the batch is refused: to leave it
-out would lose its rows, and to apply it would double them. Nothing here loads Spark.
+A batch is the same if its number and its offsets are. Spark numbers the batches of a query without
+gaps, so a number that does not follow the last recorded one tells of lost batches. In doubt the
+batch is refused: to leave it out would lose its rows, and to apply it would double them. Nothing
+here loads Spark.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
+from ledger.client import Ledger
 from ledger.core.commands import AppVersion
+from ledger.errors import TableExistsError, UnknownTableError
 from ledger.reads.port import Reads
 from ledger.sdk.app_notes import AppProgress, progress_in
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.skipping import Recorded, warn
 from ledger.sdk.streams import SourceOffset, StreamNote, first_receipt, note_of, notes_before
+
+HOME: Final = "system.streams"
+"""The table that records batches of queries which have not written to any table so far."""
 
 
 class RecordedBatches:
@@ -43,6 +51,7 @@ class RecordedBatches:
             return None
         newest = max(self._found, key=lambda each: each.version)
         if newest.version < note.batch:
+            self._check_follows(note)
             return None
         position = self._position_of(note, newest)
         at = datetime.now(UTC)
@@ -96,6 +105,32 @@ class RecordedBatches:
                 f"new checkpoint; or give from_batch={note.batch} if the earlier batches went "
                 "elsewhere"
             )
+
+    def _check_follows(self, note: StreamNote) -> None:
+        """Raise ValueError if batches between the last recorded one and this one are missing."""
+        # A table that was dropped had its batches: the ledger has not lost them.
+        last = max(each.version for each in self._reads.progress(self._app))
+        if note.batch <= max(last + 1, self._from_batch):
+            return
+        first = last + 1
+        until = note.batch - 1
+        missing = f"batch {first}" if first == until else f"batches {first} to {until}"
+        raise ValueError(
+            f"query {note.query} must go on with batch {first}, got batch {note.batch}: the last "
+            f"batch that this ledger knows is {last}, and the rows of {missing} would "
+            "be missing from the tables. The ledger is older than the checkpoint, as after a "
+            "restore or a cut. Bring the checkpoint of that time back, or begin with a new one; or "
+            f"give from_batch={note.batch} if the rows between are not wanted here"
+        )
+
+
+def home_of(ledger: Ledger) -> int:
+    """Return the table for batches that write nothing; it is created for the first such batch."""
+    with suppress(UnknownTableError):
+        return ledger.table(HOME).table
+    with suppress(TableExistsError):
+        return ledger.create_table(HOME, [("application", "STRING")]).table
+    return ledger.table(HOME).table
 
 
 def ends_of(sources: Sequence[SourceOffset]) -> Sequence[Any]:

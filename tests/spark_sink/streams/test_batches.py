@@ -76,19 +76,43 @@ def test_application_chosen_by_hand(river: River) -> None:
     assert (river.ids(), river.orphans()) == (upto(1), 0)
 
 
-def test_batches_without_rows(river: River) -> None:
-    """A batch that writes nothing is recorded in the tables of the query."""
+@pytest.mark.parametrize(
+    ("wanted", "tables"),
+    [
+        ("id BETWEEN 8 AND 11", ["db.t", "system.streams"]),
+        ("id < 4", ["db.t"]),
+        ("id > 99", ["system.streams"]),
+    ],
+)
+def test_batches_without_rows(river: River, wanted: str, tables: list[str]) -> None:
+    """A batch that writes nothing is recorded: as the first, in the middle, the last and alone."""
     river.table()
-    river.arrive(3)
 
     def write(frame: DataFrame, _batch: int) -> None:
-        rows = frame.where("id < 4")
-        if rows.count():
-            rows.writeTo("ledger.db.t").append()
+        rows = frame.where(wanted)
+        if rows.isEmpty():
+            return
+        rows.writeTo("ledger.db.t").append()
 
-    river.flow(foreach_batch(write))
+    # A driver that starts for each batch, and one that has several.
+    for files in (1, 1, 3):
+        river.arrive(files)
+        sink = foreach_batch(write)
+        river.flow(sink)
+        assert sink.receipt is not None
+        river.restart()
+    kept = river.spark.range(20).where(wanted).collect()
     (stream,) = streams_in(river.ledger.reads())
-    assert (stream.batch, river.ids()) == (2, upto(1))
+    assert (stream.batch, river.ids()) == (4, [each.id for each in kept])
+    assert [each.name for each in stream.tables] == tables
+    assert [each["end"] for each in stream.offsets] == [{"logOffset": 4}]
+    stored = river.stored()
+    river.forget(4)
+    again = foreach_batch(write)
+    river.flow(again)
+    assert again.receipt is not None
+    assert again.receipt.skipped
+    assert river.stored() == stored
 
 
 def test_no_checkpoint(river: River) -> None:

@@ -9,7 +9,7 @@ from ledger.log.file_list import AddFile
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.streams import SourceOffset, StreamNote
 from ledger.testing import InMemoryLedger
-from spark_sink.streams.recorded import RecordedBatches
+from spark_sink.streams.recorded import HOME, RecordedBatches, home_of
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def test_same_batch(ledger: Ledger) -> None:
         (note(2, 30, "q2"), "mine", "query q1 clicks"),
         (note(2, 30), "loader", "no query"),
         (note(3, 40, "q3"), "q3", "from_batch=3"),
+        (note(4, 50), "q1", "must go on with batch 2, got batch 4"),
     ],
 )
 def test_refused(ledger: Ledger, said: StreamNote, app: str, why: str) -> None:
@@ -79,8 +80,48 @@ def test_refused(ledger: Ledger, said: StreamNote, app: str, why: str) -> None:
         recorded(ledger, app).receipt_of(said)
 
 
-def test_earlier_batches_elsewhere(ledger: Ledger) -> None:
-    """A query that comes from another sink may say at which batch it begins here."""
-    assert recorded(ledger, from_batch=3).receipt_of(note(3, 40)) is None
-    with pytest.raises(ValueError, match="from_batch=4"):
-        recorded(ledger, from_batch=3).receipt_of(note(4, 50))
+@pytest.mark.parametrize(
+    ("known", "from_batch", "batch", "answer"),
+    [
+        ({}, 0, 0, "applied"),
+        ({}, 0, 1, "at batch 1, and no table of this ledger has its earlier batches"),
+        ({}, 3, 3, "applied"),
+        ({}, 3, 2, "applied"),
+        ({}, 3, 4, "give from_batch=4"),
+        ({"a": 2}, 0, 3, "applied"),
+        ({"a": 2}, 0, 2, "left out"),
+        ({"a": 2}, 0, 4, "of batch 3 would be missing"),
+        ({"a": 2}, 0, 9, "of batches 3 to 8 would be missing"),
+        ({"a": 2}, 9, 9, "applied"),
+        ({"a": 2}, 5, 9, "give from_batch=9"),
+        ({"a": 4, "b": 2}, 0, 5, "applied"),
+        ({"a": 2, "b": 4}, 0, 5, "applied"),
+        ({"a": 2, "b": 4}, 0, 6, "the last batch that this ledger knows is 4"),
+        ({"a": 2, "dropped": 4}, 0, 5, "applied"),
+        ({"a": 2, "dropped": 4}, 0, 6, "must go on with batch 5"),
+        ({"dropped": 4}, 0, 5, "no table of this ledger has its earlier batches"),
+    ],
+)
+def test_gaps(
+    ledger: Ledger, known: dict[str, int], from_batch: int, batch: int, answer: str
+) -> None:
+    """A batch follows the last one that any table has; a gap is refused with its way out."""
+    for name, last in sorted(known.items(), key=lambda each: each[1]):
+        applied(ledger, note(last, last), ledger.create_table(f"db.{name}").table)
+    if "dropped" in known:
+        ledger.drop_table("db.dropped")
+    found = recorded(ledger, from_batch=from_batch)
+    if answer in ("applied", "left out"):
+        assert (found.receipt_of(note(batch, batch)) is None) is (answer == "applied")
+        return
+    with pytest.raises(ValueError, match=answer):
+        found.receipt_of(note(batch, batch))
+
+
+def test_home(ledger: Ledger) -> None:
+    """Batches that write nothing have one table, also for two clients that begin together."""
+    home = home_of(ledger)
+    applied(ledger, note(0, 10), home)
+    assert home_of(ledger) == home == ledger.table(HOME).table
+    assert recorded(ledger).tables == [home]
+    assert recorded(ledger).receipt_of(note(1, 20)) is None

@@ -16,10 +16,14 @@ pytestmark = pytest.mark.spark
 
 
 def flow(
-    river: River, checkpoint: str = "checkpoint", change: Sequence[str] = ("*",), **options: Any
+    river: River,
+    checkpoint: str = "checkpoint",
+    change: Sequence[str] = ("*",),
+    wanted: str = "true",
+    **options: Any,
 ) -> None:
     """Run the stream into the table until it has read what there is."""
-    source = river.source().selectExpr(*change)
+    source = river.source().where(wanted).selectExpr(*change)
     writer = source.writeStream.trigger(availableNow=True).options(**options)
     place = str(river.folder / checkpoint)
     query = writer.option("checkpointLocation", place).queryName("clicks").toTable("ledger.db.t")
@@ -47,6 +51,18 @@ def test_each_batch_once(river: River, log_lines: list[dict[str, object]]) -> No
     assert (river.ids(), river.operations(), river.orphans()) == (upto(3), 3, 0)
     skipped = [each for each in log_lines if each["event"] == "batch skipped"]
     assert [(each["version"], each["recorded"]) for each in skipped] == [(2, 2)]
+
+
+def test_batches_without_rows(river: River) -> None:
+    """The first batch, one in the middle and the last are recorded without rows, over restarts."""
+    river.table()
+    for files in (1, 3, 1):
+        river.arrive(files)
+        flow(river, wanted="id BETWEEN 4 AND 7 OR id BETWEEN 12 AND 15")
+        river.restart()
+    (stream,) = streams_in(river.ledger.reads())
+    assert (stream.batch, [each.name for each in stream.tables]) == (4, ["db.t"])
+    assert river.ids() == [4, 5, 6, 7, 12, 13, 14, 15]
 
 
 def test_refused(river: River) -> None:
