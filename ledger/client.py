@@ -256,8 +256,9 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
 
         Each attempt has a new txn, which opens with a write id in each of `tables`. The last return
         value of `work` is returned, and `on_commit` gets the receipt. There are at most `attempts`,
-        and none begins after `deadline_s`; then the last conflict is raised, with a note for each
-        attempt.
+        and none begins after `deadline_s`: work that takes seconds needs a larger one. Then the
+        last conflict is raised; it says which of the two ended the attempts, and has a note for
+        each of them.
 
         A commit without an answer is repeated, but the work is not. Work that called `commit`
         itself and then raises is not repeated either. Raises ValueError for less than one attempt

@@ -21,7 +21,7 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
-from ledger.core.decide.evidence import RULES
+from ledger.core.decide.evidence import RULES, Rule
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.sdk.predicate_sql import predicate_tree
 from tests.driver import CATALOG, Driver
@@ -110,8 +110,15 @@ def page() -> str:
 
 def rules_list() -> str:
     """Return the rules by which a commit loses: the exception of each and what avoids it."""
-    items = (f"- `{name}` ({rule.exception}): {rule.remedy}" for name, rule in RULES.items())
+    items = (f"- `{name}` ({rule.exception}): {helps(rule)}" for name, rule in RULES.items())
     return "\n".join("\n".join(wrap(item, WIDTH, subsequent_indent="  ")) for item in items)
+
+
+def helps(rule: Rule) -> str:
+    """Return what helps against a rule, in any table and in one with partition columns."""
+    if not rule.by_partition:
+        return rule.remedy
+    return f"{rule.remedy}; in a table with partition columns, {rule.by_partition}"
 
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ def run(
             is_asked_for = txn.status in {"committed", "unknown"}
             if not error.retry_anew or is_asked_for or is_last:
                 note_all(error, notes)
+                if error.retry_anew and not is_asked_for:
+                    error.args = (f"{error}. {given_up(pace, len(notes))}",)
                 raise
             pause(pause_s)
         else:
@@ -89,6 +91,17 @@ def attempt(txn: Transaction, work: Callable[[Transaction], Result], ends_s: flo
 def may_pass(cause: BaseException | None) -> bool:
     """Return whether another request may get an answer, after `cause` kept one away."""
     return cause is None or (isinstance(cause, LedgerError) and cause.retry_unchanged)
+
+
+def given_up(pace: Pace, made: int) -> str:
+    """Return why no further attempt is made, and how to get more of them."""
+    attempts = "1 attempt" if made == 1 else f"{made} attempts"
+    if made >= pace.attempts:
+        return f"run gave up after {attempts}: give a larger number of attempts to try more often"
+    return (
+        f"run gave up after {attempts}, because none begins after deadline_s={pace.deadline_s:g}: "
+        "give a larger deadline_s to try for longer"
+    )
 
 
 def note_all(error: LedgerError, notes: list[str]) -> None:

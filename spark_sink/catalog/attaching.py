@@ -25,7 +25,7 @@ from ledger.sdk.transaction import Transaction
 from spark_sink.catalog.compiled import CATALOG_CLASS, load
 from spark_sink.catalog.questions import CATALOGS
 from spark_sink.catalog.state import CatalogState, Refusal
-from spark_sink.catalog.transactions import joining, run
+from spark_sink.catalog.transactions import DEADLINE_S, joining, run
 from spark_sink.session import prepare_environment, started
 
 CATALOG: Final = "ledger"
@@ -141,7 +141,7 @@ class Lake:
         work: Callable[[SparkSession], Result],
         *,
         attempts: int = 10,
-        deadline_s: float = 30.0,
+        deadline_s: float = DEADLINE_S,
         level: str | None = None,
     ) -> Result:
         """Do the statements of a function as one txn, again while an earlier commit wins.
@@ -187,7 +187,7 @@ def run_in_txn(
     name: str = CATALOG,
     *,
     attempts: int = 10,
-    deadline_s: float = 30.0,
+    deadline_s: float = DEADLINE_S,
     level: str | None = None,
 ) -> Result:
     """Do the statements of a function as one txn, again while it loses; see `Lake.run`."""

@@ -20,6 +20,8 @@ from spark_sink.catalog.state import CatalogState, StatementsTxn
 
 TXN: Final = "lakeledger.txn"
 SETTING: Final = f"spark.{TXN}"
+DEADLINE_S: Final = 300.0
+"""How long further attempts may begin. Statements of Spark take seconds, and some take minutes."""
 
 Result = TypeVar("Result")
 

@@ -20,7 +20,7 @@ from ledger.sdk.receipt import Receipt
 from ledger.sdk.streams import StreamNote
 from ledger.sdk.transaction import Transaction
 from spark_sink.catalog.attaching import CATALOG, lake_of
-from spark_sink.catalog.transactions import joining_txn
+from spark_sink.catalog.transactions import DEADLINE_S, joining_txn
 from spark_sink.streams.queries import running_query
 from spark_sink.streams.recorded import RecordedBatches, home_of
 
@@ -37,13 +37,15 @@ def foreach_batch(
     catalog: str = CATALOG,
     from_batch: int = 0,
     attempts: int = ATTEMPTS,
+    deadline_s: float = DEADLINE_S,
 ) -> "BatchWriter":
     """Return a function for `DataStreamWriter.foreachBatch` that applies each batch once.
 
     `write` is the name of a table that gets the rows, or a function of the batch and its number.
     All that the function writes to tables of the `catalog`, in SQL or by DataFrames of the batch's
     session, is one txn: any number of tables, all or none, with the number of the batch and the
-    offsets of its sources. The function may run again if an earlier commit wins.
+    offsets of its sources. The function may run again if an earlier commit wins; `attempts` and
+    `deadline_s` bound that as in `Ledger.run`.
 
     The batches count as progress of the query, which Spark knows by its checkpoint. A batch that
     was applied before is left out, with a logged warning; `receipt` is then the first receipt. A
@@ -56,7 +58,12 @@ def foreach_batch(
     the ledger knows; SettingsError if no ledger is attached; and else as `Ledger.run`.
     """
     return BatchWriter(
-        write, application=application, catalog=catalog, from_batch=from_batch, attempts=attempts
+        write,
+        application=application,
+        catalog=catalog,
+        from_batch=from_batch,
+        attempts=attempts,
+        deadline_s=deadline_s,
     )
 
 
@@ -68,7 +75,14 @@ class BatchWriter:
     """
 
     def __init__(
-        self, write: str | Write, *, application: str, catalog: str, from_batch: int, attempts: int
+        self,
+        write: str | Write,
+        *,
+        application: str,
+        catalog: str,
+        from_batch: int,
+        attempts: int,
+        deadline_s: float,
     ) -> None:
         if not isinstance(write, str) and not callable(write):
             raise TypeError(f"write must be the name of a table or a function, got {write!r}")
@@ -78,6 +92,7 @@ class BatchWriter:
         self._catalog = catalog
         self._from_batch = from_batch
         self._attempts = attempts
+        self._deadline_s = deadline_s
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Apply a batch, unless it was applied before."""
@@ -105,7 +120,7 @@ class BatchWriter:
                 tables = before.tables or [home_of(lake.ledger)]
             txn.app(app, batch, tables=tables, info=note.info)
 
-        lake.ledger.run(once, self._attempts, on_commit=found.append)
+        lake.ledger.run(once, self._attempts, self._deadline_s, on_commit=found.append)
         receipt = found[-1] if found else None
         if receipt is not None and receipt.skipped and not receipt.tables:
             # Another driver has applied the batch in the meantime.

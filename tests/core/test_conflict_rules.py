@@ -365,6 +365,9 @@ def test_lost(row: Lost) -> None:
     answer = row.follows(arena)
     told = answer.evidence
     rule = RULES[row.rule]
+    helps = rule.remedy
+    if row.rule == "file_added" and row.made.partition_columns:
+        helps = f"{rule.remedy}; {rule.by_partition}"
     named = row.rule in {"table_dropped", "name_claimed"}
     side = Side(won.txn, won.position, row.winner, "bob@host etl", 0 if named else won.at)
 
@@ -378,7 +381,7 @@ def test_lost(row: Lost) -> None:
         operation=row.operation,
         read_at=told.read_at,
         winner=side,
-        remedy=rule.remedy,
+        remedy=helps,
         predicate=row.predicate,
         level=row.level,
     )

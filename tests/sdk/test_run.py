@@ -91,6 +91,9 @@ def test_given_up(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
         "attempt 2",
         "attempt 3",
     ]
+    assert str(raised.value).endswith(
+        "gave up after 3 attempts: give a larger number of attempts to try more often"
+    )
 
 
 def test_no_attempt_after_the_deadline(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
@@ -103,6 +106,7 @@ def test_no_attempt_after_the_deadline(ledger: Ledger, memory: InMemoryLedger, t
 
     assert len(work.attempts) == 1
     assert not hasattr(raised.value, "__notes__")
+    assert "after 1 attempt, because none begins after deadline_s=0: give a" in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,20 @@ from ledger.core.events.parts import Evidence, Side
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Change
 
-READ_AGAIN: Final = "read the table again and run the statement again in a new txn"
+READ_AGAIN: Final = (
+    "read the table again and run the statement again in a new txn, as ledger.run() does"
+)
 
 
 class Rule(NamedTuple):
-    """The exception of a rule (Delta's name without "Exception") and the remedy."""
+    """The exception of a rule (Delta's name without "Exception") and the remedy.
+
+    `by_partition` is what helps besides in a table with partition columns.
+    """
 
     exception: str
     remedy: str
+    by_partition: str = ""
 
 
 RULES: Final[Mapping[str, Rule]] = {
@@ -41,8 +47,8 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "file_added": Rule(
         "ConcurrentAppend",
-        f"{READ_AGAIN}; a condition on partition columns that excludes the winner's partition "
-        "avoids the conflict",
+        READ_AGAIN,
+        "a condition on partition columns that excludes the winner's partition avoids the conflict",
     ),
     "file_read_removed": Rule("ConcurrentDeleteRead", READ_AGAIN),
     "file_removed_twice": Rule(
@@ -68,7 +74,7 @@ def evidence_of(
         attempt.operation,
         attempt.read_at,
         side,
-        rule.remedy,
+        remedy(state, table, rule),
         hit.predicate,
         attempt.level,
     )
@@ -87,8 +93,16 @@ def changed_by(
         if change is not None
         else Side(0, 0, "drop", "")
     )
-    exception, remedy = RULES[rule]
-    return Evidence(rule, exception, table, unit, operation, read_at, winner, remedy)
+    found = RULES[rule]
+    return Evidence(rule, found.exception, table, unit, operation, read_at, winner, found.remedy)
+
+
+def remedy(state: DomainState, table: int, rule: Rule) -> str:
+    """Return what helps against a conflict in a table."""
+    known = state.tables.by_id.get(table)
+    if not rule.by_partition or known is None or not known.definition.partition_columns:
+        return rule.remedy
+    return f"{rule.remedy}; {rule.by_partition}"
 
 
 def author(state: DomainState, number: int) -> str:
