@@ -10,6 +10,7 @@ from ledger.cli.options import NameOption
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import Reads
 from ledger.reads.whole_numbers import number_of
+from projections.amounts import shown_size
 from projections.cli.reading import reading, time_of, when
 from projections.reads.lake_diff import FileSum, LakeDiff, TableDiff, lake_diff
 
@@ -117,7 +118,7 @@ def line_of(each: TableDiff) -> dict[str, Any]:
         "change": each.change,
         "versions": f"{each.first}..{each.last}",
         "files": f"+{each.added.files} -{each.removed.files}",
-        "bytes": f"+{each.added.bytes} -{each.removed.bytes}",
+        "bytes": f"+{shown_size(each.added.bytes)} -{shown_size(each.removed.bytes)}",
         "rows": f"+{rows_text(each.added)} -{rows_text(each.removed)}",
         "schema": "; ".join(each.schema),
         "users": ", ".join(each.users),

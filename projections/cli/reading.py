@@ -18,11 +18,14 @@ from ledger.reads.port import AnomalyRow, Reads, TableRow
 from ledger.reads.whole_numbers import ROWS_MAX, number_of
 from ledger.sdk.explain import name_of
 from ledger.sdk.view import check_ledger_name, open_rows
+from projections.amounts import shown_size
 
 if TYPE_CHECKING:
     from ledger.client import Ledger
 
 LIST_MAX = 50
+SIZES = ("size", "bytes")
+"""Fields that are numbers of bytes."""
 # The last millisecond of the year 9999.
 CALENDAR_END_MS = 253_402_300_799_999
 
@@ -100,8 +103,11 @@ def known_table(reads: Reads, catalog: str, name: str) -> TableRow:
 
 
 def brief(fields: dict[str, Any], columns: Sequence[str], output: Output) -> dict[str, Any]:
-    """Return the fields that fit a line of a terminal; JSON has every field."""
-    return fields if output is Output.JSON else {name: fields[name] for name in columns}
+    """Return the fields that fit a line of a terminal, sizes in units; JSON has every field."""
+    if output is Output.JSON:
+        return fields
+    kept = {name: fields[name] for name in columns}
+    return kept | {name: shown_size(kept[name]) for name in SIZES if kept.get(name) is not None}
 
 
 def anomaly_fields(reads: Reads, row: AnomalyRow) -> dict[str, Any]:

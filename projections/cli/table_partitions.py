@@ -8,9 +8,10 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument
-from ledger.core.partitions.keys import UNCASTABLE
+from ledger.core.partitions.keys import UNCASTABLE, NoValue, key_of
 from ledger.core.partitions.units import identity_of
 from ledger.reads.port import PartitionRow, Reads, TableRow
+from projections.amounts import shown_size
 from projections.cli.partitions import Columns, columns_at, columns_of
 from projections.cli.reading import brief, known_table, reading
 from projections.cli.tables import (
@@ -51,20 +52,25 @@ def table_partitions(
         rows = reads.partitions(row.table, where=tree, position=at.position, version=at.version)
         found = list(merged(reads, row, rows))
         files = sum(each["files"] for each in found)
-        say(f"{len(found)} partitions, {files} files, {sum(each['size'] for each in found)} bytes")
+        size = shown_size(sum(each["size"] for each in found))
+        say(f"{len(found)} partitions, {files} files, {size}")
         shown = [brief(each, PARTITION_COLUMNS, output) for each in found[:limit]]
         answer_rows(shown, output)
 
 
 def merged(reads: Reads, row: TableRow, rows: Iterable[PartitionRow]) -> Iterator[dict[str, Any]]:
-    """Yield partitions as fields; spellings of one partition become one, shown as the first."""
+    """Yield partitions as fields, in the order of their values.
+
+    Spellings of one partition become one, shown as the first.
+    """
     ordered = sorted(rows, key=lambda each: (each.partitioned, each.number))
     for since, some in groupby(ordered, key=lambda each: each.partitioned):
         columns = columns_since(reads, row, since)
         alike: dict[tuple[object, ...], list[PartitionRow]] = {}
         for each in some:
             alike.setdefault(identity(each, columns), []).append(each)
-        yield from (fields_of(each, columns) for each in alike.values())
+        in_order = sorted(alike.values(), key=lambda each: place(each[0], columns))
+        yield from (fields_of(each, columns) for each in in_order)
 
 
 def columns_since(reads: Reads, row: TableRow, since: int) -> Columns:
@@ -84,6 +90,20 @@ def identity(partition: PartitionRow, columns: Columns) -> tuple[object, ...]:
     return tuple(
         (own,) if key is UNCASTABLE else key for own, key in zip(values, keys, strict=True)
     )
+
+
+def place(partition: PartitionRow, columns: Columns) -> tuple[tuple[int, Any], ...]:
+    """Return a key that sorts partitions as their types sort: NULL first, odd texts last."""
+    types = [each.type for each in columns] + [""] * len(partition.partition)
+    return tuple(map(place_of, partition.partition, types))
+
+
+def place_of(value: str | None, spark_type: str) -> tuple[int, Any]:
+    """Return a key that sorts the values of one column."""
+    key = key_of(value, spark_type)
+    if isinstance(key, NoValue):
+        return (0, "") if key is NoValue.NULL else (2, value or "")
+    return 1, key
 
 
 def fields_of(alike: Sequence[PartitionRow], columns: Columns) -> dict[str, Any]:

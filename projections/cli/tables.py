@@ -11,6 +11,7 @@ from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument, number_option
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
+from projections.amounts import shown_size
 from projections.cli.anomalies import counted, counts_shown
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
 from projections.cli.reading import (
@@ -28,6 +29,20 @@ TABLE_COLUMNS = ("table", "name", "kind", "layout", "version", "last_write_id")
 # For tables that not every reader sees: the position of the drop, or the txn that alone sees it.
 EVERY_COLUMNS = (*TABLE_COLUMNS, "dropped", "creator")
 FILE_COLUMNS = ("path", "partition", "size", "modified", "version")
+SUMS = ("rows", "files", "bytes")
+KEPT = {*SUMS, "version"}
+"""Fields of a table that are shown also if they are 0 or not known."""
+FIRST_FIELDS = (
+    "name",
+    *SUMS,
+    "version",
+    "columns",
+    "partitioned_by",
+    "location",
+    "properties",
+    "kind",
+    "layout",
+)
 VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds", "removes")
 FILES_MAX = 1_000
 
@@ -105,10 +120,14 @@ def table_show(
     catalog: CatalogOption = CONFIGURED,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show one table, its write ids that are not cleaned yet, and its anomalies."""
+    """Show one table: its rows, files and bytes, its columns, its write ids and its anomalies.
+
+    Rows come from the statistics of the files. They are empty if a file has none.
+    """
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
-        answer({**table_fields(row), **table_details(reads, row, output)}, output)
+        fields = table_fields(row) | table_sums(reads, row) | table_details(reads, row, output)
+        answer(fields if output is Output.JSON else readable(fields), output)
 
 
 VersionOption = Annotated[int | None, number_option("As of a version of it.")]
@@ -214,6 +233,32 @@ def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]
     }
 
 
+def table_sums(reads: Reads, row: TableRow) -> dict[str, int | None]:
+    """Return the rows, files and bytes of a table, None for what is not known."""
+    if row.dropped or row.creator or row.definition.layout == "directories":
+        return dict.fromkeys(SUMS)
+    found = reads.partitions(row.table)
+    rows = [each.rows for each in found if each.rows is not None]
+    return {
+        "rows": sum(rows) if len(rows) == len(found) else None,
+        "files": sum(each.files for each in found),
+        "bytes": sum(each.size for each in found),
+    }
+
+
+def readable(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a table as people read them: the numbers of the log stand last.
+
+    What the table does not have is left out.
+    """
+    shown = {**fields, "name": f"{fields['catalog']}.{fields['name']}"}
+    if fields["bytes"] is not None:
+        shown["bytes"] = shown_size(fields["bytes"])
+    names = (*FIRST_FIELDS, *(each for each in fields if each not in FIRST_FIELDS))
+    kept = (name for name in names if name in KEPT or shown[name] not in (None, "", 0, [], {}))
+    return {name: shown[name] for name in kept if name != "catalog"}
+
+
 def table_fields(row: TableRow) -> dict[str, Any]:
     """Return a table as fields."""
     return {
@@ -251,7 +296,7 @@ def files_text(row: TableRow, found: Sequence[FileRow]) -> str:
             f"the ledger knows no files of table {row.name}: its layout is directories, they lie "
             "in delta_<write id> below its location; lakeledger table show lists the valid ids"
         )
-    return f"{len(found)} files, {sum(file.size for file in found)} bytes"
+    return f"{len(found)} files, {shown_size(sum(file.size for file in found))}"
 
 
 def asked_moment(version: int | None, position: int | None, as_of: str | None) -> AskedMoment:

@@ -16,6 +16,7 @@ from ledger.cli.options import (
 from ledger.client import Ledger
 from ledger.tables.data_files import TARGET_BYTES
 from ledger.tables.vacuum import GRACE_H, Vacuum, VacuumReport
+from projections.amounts import shown_size
 from projections.cli.reading import known_table, reading
 
 SHOWN_MAX = 20
@@ -69,14 +70,14 @@ def tell(report: VacuumReport, output: Output, what: str) -> None:
     if report.note:
         say(report.note)
     for each in report.files:
-        typer.echo(f"{each.why:<8} {each.size:>12} {each.path}")
+        typer.echo(f"{each.why:<8} {shown_size(each.size):>12} {each.path}")
     say(counted(report, what))
 
 
 def show(report: VacuumReport, what: str) -> None:
     """Print the first files of a dry run, and how many there are."""
     for each in report.files[:SHOWN_MAX]:
-        say(f"{each.why:<8} {each.size:>12} {each.path}")
+        say(f"{each.why:<8} {shown_size(each.size):>12} {each.path}")
     if len(report) > SHOWN_MAX:
         say(f"and {len(report) - SHOWN_MAX} others; --dry-run lists all of them")
     say(counted(report, what))
@@ -84,7 +85,7 @@ def show(report: VacuumReport, what: str) -> None:
 
 def counted(report: VacuumReport, what: str) -> str:
     """Return in words how many files and bytes a vacuum deleted."""
-    return f"{len(report)} files {what}, {report.size} bytes"
+    return f"{len(report)} files {what}, {shown_size(report.size)}"
 
 
 def table_optimize(

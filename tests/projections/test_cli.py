@@ -277,6 +277,23 @@ def test_every_table(lakeledger: Lakeledger) -> None:
     assert header.split()[-2:] == ["dropped", "creator"]
 
 
+def test_table_shown_to_people(lakeledger: Lakeledger) -> None:
+    """Rows, files and bytes come first, the numbers of the log last; JSON has raw numbers."""
+    shown = lakeledger("table", "show", "flights", "--catalog", CATALOG).stdout.splitlines()
+    fields = told(lakeledger(*of_flights("show")))
+
+    assert [line.split()[:2] for line in shown[:4]] == [
+        ["name", f"{CATALOG}.flights"],
+        ["rows", "1"],
+        ["files", "1"],
+        ["bytes", "10"],
+    ]
+    assert (fields["rows"], fields["files"], fields["bytes"]) == (1, 1, 10)
+    names = [line.split()[0] for line in shown]
+    assert not {"dropped", "creator"} & set(names)
+    assert names.index("columns") < names.index("last_write_id")
+
+
 def test_dropped_table_by_id(lakeledger: Lakeledger) -> None:
     """A table that lost its name is found by its id."""
     assert told(lakeledger("table", "show", "2", "--output", "json"))["name"] == "planes"

@@ -33,10 +33,10 @@ def test_for_people(lakeledger: Lakeledger) -> None:
 
     found = [(line.split()[0], line.split(" etl ")[-1]) for line in lines]
     assert [version for version, _ in found] == ["0", "1", "2", "3"]
-    assert "2 files added, 0 removed, 20 bytes" in lines[1]
+    assert "2 files added, 0 removed, 20 B" in lines[1]
     assert "DELETE" in lines[2]
-    assert "0 files added, 1 removed, 0 bytes" in lines[2]
-    assert "0 files added, 0 removed, 0 bytes" in lines[3]
+    assert "0 files added, 1 removed, 0 B" in lines[2]
+    assert "0 files added, 0 removed, 0 B" in lines[3]
 
 
 def test_for_programs(lakeledger: Lakeledger) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from ledger.core.commands import TableWrite
 from ledger.log.file_list import AddFile, FileList, listed
+from projections.cli.table_partitions import place_of
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT
 from tests.projections.followed import Followed
@@ -67,9 +68,44 @@ def test_spellings_of_a_partition(lakeledger: Lakeledger) -> None:
     found = told(lakeledger(*COMMAND))
 
     assert [(row["partition"], row["files"], row["size"], row["rows"]) for row in found] == [
+        ({"day": None}, 2, 20, None),
         ({"day": "1"}, 2, 20, None),
         ({"day": "x"}, 1, 10, None),
         ({"day": "y"}, 1, 10, None),
-        ({"day": None}, 2, 20, None),
         ({"hour": "1"}, 1, 10, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("spark_type", "ordered"),
+    [
+        ("int", [None, "-3", "2", "10", "odd"]),
+        ("string", [None, "10", "2", "b"]),
+        ("decimal(4,1)", [None, "-1.5", "9.5", "10"]),
+        ("double", [None, "-2.0", "1e1", "20.0"]),
+        ("date", [None, "0999-12-31", "2026-02-01", "2026-10-01"]),
+        ("boolean", [None, "false", "true"]),
+        ("", [None, "10", "9"]),
+    ],
+)
+def test_order_of_values(spark_type: str, ordered: list[str | None]) -> None:
+    """Values are in the order of their type: NULL first, texts that are no value of it last."""
+    given = sorted(ordered, key=str)
+    assert sorted(given, key=lambda each: place_of(each, spark_type)) == ordered
+
+
+def test_partitions_in_order(tmp_path: Path) -> None:
+    """The command lists partitions by their values, also where a limit cuts the list, in units."""
+    domain = Followed()
+    session = domain.open_session()
+    table = domain.create_table(session, "flights", made=table_of(("day", "int"), by=["day"]))
+    for day in ("10", "9", "100", "2"):
+        said = listed(footprint(), FileList([AddFile(f"day={day}/a", (day,), 3 * 1024 * 1024)]))
+        domain.commit(session, 0, TableWrite(table, domain.head.position, (), said))
+    lakeledger = command_line(domain, tmp_path)
+    found = told(lakeledger(*COMMAND, "--limit", "3"))
+    shown = lakeledger(*COMMAND[:-2])
+    assert [each["partition"]["day"] for each in found] == ["2", "9", "10"]
+    assert [each["size"] for each in found] == [3 * 1024 * 1024] * 3
+    assert shown.stdout.count("3.0 MiB") == 4
+    assert "4 partitions, 4 files, 12.0 MiB" in shown.stderr

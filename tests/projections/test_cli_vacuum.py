@@ -55,7 +55,7 @@ def test_asks_first(lakeledger: Lakeledger, folder: Path) -> None:
     done = lakeledger(*TABLE)
 
     assert done.exit_code == ExitCode.USAGE
-    assert "2 files would be deleted, 8 bytes" in done.stderr
+    assert "2 files would be deleted, 8 B" in done.stderr
     assert "give --yes" in done.stderr
     assert len(list(folder.iterdir())) == 3
 
@@ -68,9 +68,9 @@ def test_deletes(lakeledger: Lakeledger, folder: Path) -> None:
         "orphan.parquet",
         "removed.parquet",
     ]
-    assert "2 files deleted, 8 bytes" in done.stderr
+    assert "2 files deleted, 8 B" in done.stderr
     assert [each.name for each in folder.iterdir()] == ["live.parquet"]
-    assert "0 files deleted, 0 bytes" in lakeledger(*TABLE).stderr
+    assert "0 files deleted, 0 B" in lakeledger(*TABLE).stderr
 
 
 def test_old_enough(lakeledger: Lakeledger, folder: Path) -> None:

@@ -12,11 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import Response
 
 from ledger.clock import time_text
+from projections.amounts import shown_count, shown_size
 
 FOLDER: Final = Path(__file__).parent / "templates"
 CALENDAR_END_MS: Final = 253_402_300_799_999
-KIB: Final = 1024
-UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 TEXT_MAX: Final = 120
 
 HEADERS: Final[Mapping[str, str]] = {
@@ -73,23 +72,6 @@ def shown_time(at_ms: int) -> str:
     if not 0 < at_ms <= CALENDAR_END_MS:
         return ""
     return time_text(at_ms).replace("T", " ").removesuffix("Z")
-
-
-def shown_size(number: int) -> str:
-    """Return a number of bytes in a unit that fits it."""
-    if number < KIB:
-        return f"{number} B"
-    size, unit = float(number), "B"
-    for each in UNITS:
-        size, unit = size / KIB, each
-        if size < KIB:
-            break
-    return f"{size:.1f} {unit}"
-
-
-def shown_count(number: int | None) -> str:
-    """Return a number with its thousands apart, "?" for one that is not known."""
-    return "?" if number is None else f"{number:,}"
 
 
 def cut(text: str, most: int = TEXT_MAX) -> str:

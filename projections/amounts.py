@@ -1,0 +1,23 @@
+"""Amounts as people read them, on pages and in tables of the command line."""
+
+from typing import Final
+
+KIB: Final = 1024
+UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def shown_size(number: int) -> str:
+    """Return a number of bytes in a unit that fits it."""
+    if number < KIB:
+        return f"{number} B"
+    size, unit = float(number), "B"
+    for each in UNITS:
+        size, unit = size / KIB, each
+        if size < KIB:
+            break
+    return f"{size:.1f} {unit}"
+
+
+def shown_count(number: int | None) -> str:
+    """Return a number with its thousands apart, "?" for one that is not known."""
+    return "?" if number is None else f"{number:,}"
