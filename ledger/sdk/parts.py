@@ -10,6 +10,7 @@ from ledger.core.commands import SessionCommand, TxnType
 from ledger.core.events.events import Body
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.sdk.names import TableLike, TableNames
+from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.receipt import Outcome, Receipt, Token
 from ledger.sdk.session import CommandAnswer
 from ledger.sdk.sessions import OfOneProcess
@@ -74,6 +75,7 @@ class PartOfTxn(OfOneProcess):
     _writes: DeclaredWrites
     _ending: TxnEnding
     _data: WrittenFiles
+    _once: ReadOnce
 
     @abstractmethod
     def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
@@ -84,8 +86,7 @@ class PartOfTxn(OfOneProcess):
         """Return the txn's write id in a table."""
 
     @abstractmethod
-    def insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> Any:
-        """Insert rows into a table."""
+    def _insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> Any: ...
 
     @abstractmethod
     def ask(self, command: SessionCommand) -> CommandAnswer:

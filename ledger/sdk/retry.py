@@ -12,6 +12,7 @@ from time import monotonic
 from typing import NamedTuple, TypeVar
 
 from ledger.errors import LedgerError, OutcomeUnknownError
+from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
 
@@ -53,8 +54,9 @@ def run(
         )
     ends_s = monotonic() + pace.deadline_s
     notes: list[str] = []
+    once = ReadOnce(repeats=True)
     while True:
-        txn = begin()
+        txn = begin()._share(once)  # noqa: SLF001 - the txn of this attempt
         try:
             result = attempt(txn, work, ends_s)
         except LedgerError as error:

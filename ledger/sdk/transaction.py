@@ -41,6 +41,7 @@ from ledger.errors import (
 )
 from ledger.sdk.explain import name_conflict
 from ledger.sdk.names import TableLike, TableNames
+from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.receipt import Receipt, Token, receipt_of
 from ledger.sdk.refusals import body_as, check_done
 from ledger.sdk.session import UNNUMBERED, ClientSession, CommandAnswer
@@ -105,6 +106,7 @@ class Transaction(TxnFiles, TxnRows):
             check_alive=self._ending.check,
         )
         self._data = WrittenFiles()
+        self._once = ReadOnce()
         self._staging = Staging()
         self._committing = Lock()
         self._last = names.view.token_at(control)
@@ -219,6 +221,11 @@ class Transaction(TxnFiles, TxnRows):
         """Note a write id that the caller requested: the txn is going to write there."""
         self._taken.add(table)
         self.note_write_id(table, write_id)
+
+    def _share(self, once: ReadOnce) -> Self:
+        """Share what can be read once with the other attempts of one `run`."""
+        self._once = once.again()
+        return self
 
     def note_write_id(self, table: int, write_id: int) -> None:
         """Note a write id of the txn; 0 = no write id was allocated."""

@@ -142,7 +142,8 @@ class TxnFiles(PartOfTxn):
         nothing.
         """
         number, row = self._names.find(table)
-        kept = list(added_files(files, columns_of(row), data_change=data_change))
+        given = self._once.lasting(files, "add files to", table)
+        kept = list(added_files(given, columns_of(row), data_change=data_change))
         with self._writes.growing(number, operation) as writer:
             writer.add(kept)
 
@@ -161,6 +162,7 @@ class TxnFiles(PartOfTxn):
         `add_files`.
         """
         number = self._names.number(table)
+        files = self._once.lasting(files, "remove files of", table)
         place = self._view.position_of(read_at) or found_at(files, number)
         # Looking up the columns costs a round trip if rows come from another machine.
         is_spelled = not isinstance(files, TableFiles) and are_given(files)
@@ -184,7 +186,9 @@ class TxnFiles(PartOfTxn):
         `read_at` is as for `remove_files`. Raises as `add_files`.
         """
         number, row = self._names.find(table)
-        columns = columns_of(row)
+        columns, verb = columns_of(row), "rewrite files of"
+        removes = self._once.lasting(removes, verb, table)
+        adds = self._once.lasting(adds, verb, table)
         place = self._view.position_of(read_at) or found_at(removes, number)
         gone = removed_files(removes, columns)
         made = list(added_files(adds, columns, data_change=False))
@@ -225,7 +229,8 @@ class TxnFiles(PartOfTxn):
         Raises TypeError for one text in place of the list of features.
         """
         number = self._names.number(table)
-        protocol = Protocol(min_reader, min_writer, sorted(set(names_of("features", features))))
+        given = self._once.lasting(features, "set protocol of", table)
+        protocol = Protocol(min_reader, min_writer, sorted(set(names_of("features", given))))
         with self._writes.growing(number) as writer:
             writer.set_protocol(protocol)
 
@@ -253,4 +258,5 @@ class TxnFiles(PartOfTxn):
         `info` goes into the same record, and `Ledger.progress` returns it: for example the offsets
         at which the application goes on. It must be a dict that JSON can hold.
         """
-        self._writes.record(AppVersion(app, version), self._names.numbers(tables), info)
+        given = self._once.lasting(tables, "app", app)
+        self._writes.record(AppVersion(app, version), self._names.numbers(given), info)

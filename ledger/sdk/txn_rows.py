@@ -27,7 +27,9 @@ class TxnRows(TxnTables):
     """The part of a txn that deals with rows.
 
     `rows` are an Arrow table, batches or a reader, a frame of pandas or polars, a list of dicts, a
-    dict of lists, or a DuckDB relation. Columns are found by name; a missing one is NULL. Every
+    dict of lists, or a DuckDB relation. What can be read once, such as a generator or a reader, is
+    kept for the next attempt of `Ledger.run`, up to 256 MiB; a second statement that gets it is
+    refused. Columns are found by name; a missing one is NULL. Every
     method raises as `Transaction.read` and `add_files`, TypeError for anything but rows or for a
     value of another type, and ValueError for a value that its column cannot hold.
     """
@@ -73,6 +75,9 @@ class TxnRows(TxnTables):
         allows it (INT to BIGINT, FLOAT to DOUBLE). A table of layout `directories` gets the rows in
         the folder of the txn's write id.
         """
+        return self._insert(table, self._once.lasting(rows, "insert into", table), evolve=evolve)
+
+    def _insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> "ChangedRows":
         from ledger.tables.statements import inserting  # noqa: PLC0415 - loads Arrow
 
         return inserting.insert(self.statement(table, "insert"), rows, evolve=evolve)
@@ -92,7 +97,8 @@ class TxnRows(TxnTables):
         from ledger.tables.statements import inserting  # noqa: PLC0415 - loads Arrow
 
         made = self.statement(table, "overwrite")
-        return inserting.overwrite(made, rows, where, evolve=evolve)
+        given = self._once.lasting(rows, "overwrite of", table)
+        return inserting.overwrite(made, given, where, evolve=evolve)
 
     def delete(self, table: TableLike, where: "str | Expression | None" = None) -> "ChangedRows":
         """Delete the rows that fulfil a condition, or all rows.
@@ -150,7 +156,8 @@ class TxnRows(TxnTables):
             when_not_matched_by_source_delete,
             clauses,
         )
-        return merging.merge(self.statement(table, "merge"), source, on, found)
+        given = self._once.lasting(source, "merge into", table)
+        return merging.merge(self.statement(table, "merge"), given, on, found)
 
     def optimize(
         self,

@@ -67,9 +67,12 @@ class TxnTables(PartOfTxn):
         """
         check_new_name(name)
         catalog, new_tables = self._names.client.catalog, self._names.client.new_tables
-        reader, named = None, columns
+        reader, named = None, self._once.lasting(columns, "create table", name)
+        if "partition_columns" in options:
+            names = self._once.lasting(options["partition_columns"], "create table", name)
+            options["partition_columns"] = names
         if are_rows(columns) or is_schema(columns):
-            made = rows_of_new_table(columns)
+            made = rows_of_new_table(named)
             reader, named = made.reader, made.columns
             if "location" not in options:
                 options["location"] = new_tables.location(catalog, name)
@@ -81,7 +84,7 @@ class TxnTables(PartOfTxn):
         row = created_row(answer.control, body)
         self._names.create(row)
         if reader is not None:
-            self.insert(row, reader)
+            self._insert(row, reader)
         return row
 
     def alter_table(

@@ -16,6 +16,7 @@ from ledger.core.partitions.values import LENGTH_FORM
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.sdk.given import shown
+from ledger.sdk.read_once import OnceStream
 from ledger.tables.casts import by_name, check_filled, fitted, unfit
 from ledger.tables.python_rows import array_of, columns_of_dicts
 from ledger.tables.schema import TableColumn, TableSchema
@@ -38,6 +39,9 @@ def as_batches(rows: Any, schema: TableSchema | None = None) -> Any:
 
 def opened(rows: Any, schema: TableSchema | None = None) -> Any:
     """Return rows as a reader of batches; values of Python get the types of known columns."""
+    if isinstance(rows, OnceStream):
+        reader = rows.reader(opened)
+        return pa.RecordBatchReader.from_batches(reader.schema, rows.batches())
     refuse_names(rows)
     if (found := of_arrow(rows)) is not None:
         return found

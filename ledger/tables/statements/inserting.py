@@ -3,13 +3,14 @@
 A table of layout `directories` gets its rows in Hive's folders of the txn's write id.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.sdk.read_once import OnceItems
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.tables.conditions import RowCondition
@@ -62,7 +63,7 @@ def in_columns(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     if not evolve:
         return as_batches(rows, table.schema)
     table.check_listed()
-    given = list(rows) if isinstance(rows, Iterator) else rows
+    given = settled(rows)
     reader = opened(given)
     columns = evolved(table.definition.columns, table.schema, reader.schema, given)
     if columns is not None:
@@ -70,6 +71,13 @@ def in_columns(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     if isinstance(given, list | tuple | dict):
         return as_batches(given, table.schema)
     return checked(reader, table.schema)
+
+
+def settled(rows: Any) -> Any:
+    """Return rows that can be read twice: first for their types, then for their values."""
+    if isinstance(rows, Mapping):
+        return {name: settled(each) for name, each in rows.items()}
+    return list(rows) if isinstance(rows, Iterator | OnceItems) else rows
 
 
 def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:

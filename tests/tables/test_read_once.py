@@ -1,0 +1,158 @@
+"""Rows that can be read once: the attempts of one `run` share them, a second statement may not."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from ledger.client import Ledger
+from ledger.errors import LogError, UnknownTableError
+from ledger.sdk.given_files import are_rows
+from ledger.sdk.read_once import ReadOnce
+from ledger.sdk.transaction import Transaction
+from ledger.tables.rows import opened
+from ledger.testing import InMemoryLedger
+from tests.tables.reading import rows_of
+
+NEW = [{"id": each, "k": "new"} for each in (1, 2, 3)]
+TABLE = pa.Table.from_pylist(NEW)
+
+
+def relation() -> Any:
+    """Return a relation over a reader: its second execution has no rows."""
+    return duckdb.from_arrow(TABLE.to_reader(max_chunksize=2))
+
+
+def broken() -> Iterator[dict[str, Any]]:
+    """Yield a row, then fail, as a generator over the ledger may."""
+    yield NEW[0]
+    raise LogError("away")
+
+
+ONCE: dict[str, Callable[[], Any]] = {
+    "reader": lambda: TABLE.to_reader(max_chunksize=2),
+    "relation": relation,
+    "generator": lambda: (each for each in NEW),
+    "map": lambda: map(dict, NEW),
+    "batches": lambda: iter(TABLE.to_batches(max_chunksize=2)),
+    "columns": lambda: {"id": iter([1, 2, 3]), "k": (each["k"] for each in NEW)},
+}
+
+
+def merged(txn: Transaction, rows: Any) -> None:
+    """Merge rows that are all new."""
+    txn.merge("db.t", rows, "target.id = source.id", when_not_matched_insert=True)
+
+
+def made(txn: Transaction, rows: Any) -> None:
+    """Make a table of rows, where rows make one, and copy it."""
+    if are_rows(rows):
+        row = txn.create_table(f"db.new{txn.id}", rows)
+        txn.insert("db.t", txn.scan(row).to_arrow())
+    else:
+        txn.insert("db.t", rows)
+
+
+VERBS: dict[str, Callable[[Transaction, Any], Any]] = {
+    "insert": lambda txn, rows: txn.insert("db.t", rows),
+    "evolve": lambda txn, rows: txn.insert("db.t", rows, evolve=True),
+    "overwrite": lambda txn, rows: txn.overwrite("db.t", rows),
+    "merge": merged,
+    "create": made,
+}
+
+
+@pytest.fixture
+def lake(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
+    """Return a client with a table that holds one row."""
+    ledger = memory.connect(warehouse=str(tmp_path))
+    ledger.create_table("db.t", [{"id": 0, "k": "old"}])
+    return ledger
+
+
+def tries(ledger: Ledger, work: Callable[[Transaction], object]) -> int:
+    """Run work that loses to another writer at its first attempt; return the attempts."""
+    count = 0
+
+    def once(txn: Transaction) -> None:
+        nonlocal count
+        count += 1
+        txn.scan("db.t").to_arrow()
+        work(txn)
+        if count == 1:
+            with ledger.transaction() as other:
+                other.update("db.t", {"k": "'other'"}, "id = 0")
+
+    ledger.run(once)
+    return count
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", ONCE)
+def test_the_next_attempt_has_the_rows(lake: Ledger, kind: str, verb: str) -> None:
+    """No commit is without its rows, and a second statement of the txn is refused."""
+    rows = ONCE[kind]()
+    assert tries(lake, lambda txn: VERBS[verb](txn, rows)) == 2
+    found = [each for each in rows_of(lake, "db.t") if each["id"]]
+    assert sorted(found, key=lambda each: int(each["id"])) == NEW
+    rows = ONCE[kind]()
+    with lake.begin() as txn:
+        VERBS[verb](txn, rows)
+        with pytest.raises(ValueError, match=r"(has read|of the same txn): give a list or a table"):
+            txn.insert("db.t", rows)
+        txn.abort()
+
+
+def test_rows_that_are_refused_are_not_read_yet(lake: Ledger) -> None:
+    """A statement that fails before it reads leaves the rows to the next one."""
+    rows = (each for each in [{"id": 1, "more": 2}])
+    with lake.begin() as txn:
+        with pytest.raises(UnknownTableError):
+            txn.insert("db.unknown", rows)
+        txn.insert("db.t", rows, evolve=True)
+    assert len(rows_of(lake, "db.t")) == len(["old", "new"])
+
+
+def test_what_cannot_be_read_again_is_refused() -> None:
+    """Above the bound, or if a reader broke off, the next attempt gets an error, never no rows."""
+    small = ReadOnce(repeats=True, kept_bytes_max=TABLE.nbytes)
+    first, second = TABLE.to_reader(max_chunksize=2), TABLE.to_reader(max_chunksize=2)
+    failing = broken()
+    for attempt in (1, 2):
+        small.again()
+        given = [small.lasting(each, "insert into", "t") for each in (first, second)]
+        assert opened(given[0]).read_all().to_pylist() == NEW
+        if attempt == 1:
+            assert opened(given[1]).read_all().to_pylist() == NEW
+            with suppress(LogError):
+                list(small.lasting(failing, "insert into", "t"))
+        else:
+            with pytest.raises(ValueError, match=r"insert into t .* too large to keep"):
+                opened(given[1]).read_all()
+            with pytest.raises(ValueError, match="broke off"):
+                list(small.lasting(failing, "insert into", "t"))
+    for _ in range(3):
+        small.again()
+    with pytest.raises(ValueError, match="make it within the function"):
+        opened(small.lasting(first, "insert into", "t")).read_all()
+
+
+def test_files_and_names_that_are_read_once(lake: Ledger) -> None:
+    """Files, partition columns and tables of an application are there at the next attempt too."""
+    files, columns = iter(["a.parquet"]), (each for each in [("p", "int"), ("x", "int")])
+    by, tables = iter(["p"]), iter(["db.t"])
+
+    def work(txn: Transaction) -> None:
+        txn.add_files("db.t", files)
+        txn.create_table("db.new", columns, partition_columns=by)  # type: ignore[arg-type]
+        txn.app("a", 1, tables=tables)
+
+    assert tries(lake, work) == 2
+    assert "a.parquet" in lake.read("db.t").paths
+    made = lake.table("db.new").definition
+    assert ([each.name for each in made.columns], made.partition_columns) == (["p", "x"], ["p"])
+    assert [each.table.name for each in lake.progress("a")] == ["db.t"]
