@@ -1,6 +1,6 @@
 """How a client reads, appends and commits files outside a txn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -10,9 +10,10 @@ from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, Snap
 from ledger.sdk.app_notes import AppProgress, progress_in
 from ledger.sdk.explain import name_conflict
 from ledger.sdk.given import check_arrow, check_list, shown
-from ledger.sdk.given_files import added_files, are_rows, columns_of, several
+from ledger.sdk.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.sdk.names import TableLike, TableStanding
 from ledger.sdk.parts import PartOfLedger
+from ledger.sdk.read_once import is_stream
 from ledger.sdk.reading import TableFiles, known_row, read_table
 from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.sdk.refusals import check_done
@@ -87,7 +88,8 @@ class LedgerFiles(PartOfLedger):
         """Add rows, or files, to a table of layout `listed`: a whole txn in one round trip.
 
         `rows` and `evolve` are as for `Transaction.insert`; they need the extra `arrow`. A list of
-        paths or of `AddFile` adds files that are written already.
+        paths or of `AddFile` adds files that are written already. Without rows and files the
+        commit makes a version that changes no row, and records `app`.
 
         `app` is name and version of an application. If the table has that version or a later one,
         nothing is done and the receipt is `skipped`, so a batch that is sent again is applied once.
@@ -101,6 +103,9 @@ class LedgerFiles(PartOfLedger):
         """
         progress = None if app is None else AppVersion(*app)
         asked = level_named(level)
+        if isinstance(rows, Iterator) and not is_stream(rows):
+            rows = list(rows)
+        check_rows_or("files", rows)
         if are_rows(rows):
             return self._append_rows(table, rows, progress, operation, level, evolve=evolve)
         made = Appended(list(several(rows)), progress, operation)

@@ -31,7 +31,7 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
-from ledger.sdk.given_files import are_rows, is_schema
+from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.parts import PartOfLedger
@@ -70,6 +70,7 @@ class LedgerTables(PartOfLedger):
         check_new_name(name)
         if are_rows(columns) or is_schema(columns):
             return self._create_with_rows(name, columns, options)
+        check_rows_or("columns, as pairs of name and Spark SQL type", columns)
         definition = table_definition(columns, **options)
         definition = self._names.new_tables.completed(definition, self.catalog, name)
         check_constraints(name, None, definition, self._view.zone)

@@ -136,12 +136,14 @@ def pair(column: tuple[str, str]) -> tuple[str, str]:
     match column:
         case (str() as name, str() as kind):
             check_name_of("the name of a column", name)
+            if not name:
+                raise ValueError(f"the name of a column must not be empty, got {column!r}")
             check_type(name, kind)
             return name, kind
         case _:
             raise TypeError(
                 "a column must be a pair of name and Spark SQL type, such as ('id', 'bigint'), "
-                f"got {column!r}"
+                f"got {column!r}. A table is made of rows too: a data frame, or a list of dicts"
             )
 
 

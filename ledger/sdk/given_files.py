@@ -30,6 +30,10 @@ Listed = TypeVar("Listed", AddFile, RemoveFile)
 
 PLAIN: Final = {str, type(None)}
 CURE: Final = "Write its rows into files, and give a list of AddFile or of paths"
+ROWS_FORM: Final = (
+    "rows are an Arrow table, a data frame, a list of dicts such as [{'id': 1}], or a dict of "
+    "lists such as {'id': [1]}"
+)
 SINGLE_FILES: Final = (AddFile, RemoveFile, FileRow)
 
 
@@ -50,6 +54,16 @@ def are_rows(given: Any) -> bool:
     is_frame = hasattr(kind, "columns") or hasattr(kind, "to_reader") or hasattr(kind, "read_all")
     is_stream = hasattr(kind, "__arrow_c_stream__") and not hasattr(kind, "dtype")
     return is_frame or is_stream or bool(getattr(getattr(given, "dtype", None), "names", None))
+
+
+def check_rows_or(what: str, given: Any) -> None:
+    """Raise TypeError for anything but rows or a list of `what`."""
+    is_list = isinstance(given, Iterable | PathLike) and not isinstance(given, Mapping)
+    if not (is_list or are_rows(given) or is_schema(given)):
+        raise TypeError(
+            f"rows must be a table of any library, or a list of {what}, got {shown(given)}: "
+            f"{ROWS_FORM}"
+        )
 
 
 def is_schema(given: Any) -> bool:
@@ -82,7 +96,9 @@ def added_files(
     for each in several(files):
         given = each if isinstance(each, AddFile) else lone(each)
         if given is None:
-            raise TypeError(f"a file to add must be an AddFile or a path, got {shown(each)}")
+            raise TypeError(
+                f"a file to add must be an AddFile or a path, got {shown(each)}; {ROWS_FORM}"
+            )
         path = path_of(given.path)
         values = in_order(path, given.partition)
         if columns is not None and len(values) != len(columns):

@@ -18,7 +18,9 @@ EXACT_BITS: Final = 53
 
 FLOAT_KINDS: Final = frozenset({"double", "float"})
 WHOLE_KINDS: Final = frozenset(kind.value for kind in BITS)
-NULL_TYPES: Final = frozenset({"NAType", "NaTType"})
+NULL_TYPES: Final = frozenset({"NAType", "NaTType", "MaskedConstant"})
+YEARS: Final = (1, 9999)
+EPOCH_YEAR: Final = 1970
 
 
 class PartitionColumn(NamedTuple):
@@ -89,6 +91,9 @@ def of_numpy(value: Any) -> Any:
     found = value.astype("datetime64[us]")
     if found != value and found == found:  # noqa: PLR0124 - NaT is not equal to itself
         raise TypeError("must be a time in whole microseconds")
+    year = int(value.astype("datetime64[Y]").astype("int64")) + EPOCH_YEAR
+    if found == found and not YEARS[0] <= year <= YEARS[1]:  # noqa: PLR0124 - as above
+        raise TypeError("must be a time of the years 1 to 9999")
     moment = found.item()
     is_day = str(value.dtype) == "datetime64[D]"
     return moment.date() if is_day and moment is not None else moment

@@ -25,7 +25,7 @@ from ledger.sdk.definitions import (
     table_definition,
 )
 from ledger.sdk.given import check_arrow
-from ledger.sdk.given_files import are_rows, is_schema
+from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.parts import PartOfTxn
@@ -66,6 +66,7 @@ class TxnTables(PartOfTxn):
         `columns` and the options are as for `Ledger.create_table`.
         """
         check_new_name(name)
+        check_rows_or("columns, as pairs of name and Spark SQL type", columns)
         catalog, new_tables = self._names.client.catalog, self._names.client.new_tables
         reader, named = None, self._once.lasting(columns, "create table", name)
         if "partition_columns" in options:

@@ -11,6 +11,7 @@ from ledger.sdk.reading import check_listed
 from ledger.sdk.written_files import discard
 from ledger.tables.casts import by_name
 from ledger.tables.data_files import new_writer, write_rows
+from ledger.tables.given_types import plain_schema
 from ledger.tables.progress import shown
 from ledger.tables.rows import as_batches, opened
 from ledger.tables.schema import TableSchema
@@ -52,7 +53,7 @@ class RowsOfNewTable:
 
     def __init__(self, given: Any) -> None:
         self.reader = None if isinstance(given, pa.Schema) else opened(given)
-        schema = given if self.reader is None else self.reader.schema
+        schema = plain_schema(given) if self.reader is None else self.reader.schema
         by_name(schema.names, "the columns of a table")
         self.columns: Sequence[Column] = [
             column_of(field, number, is_strict=self.reader is None)

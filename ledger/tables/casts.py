@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as kinds
 
+from ledger.tables.nested import entries_of, items_of, lengths_of, list_of, map_of, struct_of
 from ledger.tables.types import LISTS, sql_type
 
 ARROW_ERRORS: Final = (pa.ArrowException, OverflowError)
@@ -25,10 +26,6 @@ def fitted(array: Any, target: Any, path: str) -> Any:
     """
     if array.type == target:
         return array
-    if isinstance(array.type, pa.BaseExtensionType):
-        return fitted(array.storage, target, path)
-    if kinds.is_dictionary(array.type):
-        return fitted(array.dictionary_decode(), target, path)
     cast = next(
         (cast for source, wanted, cast in CASTS if source(array.type) and wanted(target)), None
     )
@@ -104,19 +101,31 @@ def fitted_struct(array: Any, target: Any, path: str) -> Any:
         if not field.nullable:
             check_filled(pc.or_(child.is_valid(), gone), inner)
         children.append(child)
-    return pa.StructArray.from_arrays(children, fields=list(target), mask=gone)
+    return struct_of(children, gone, target)
 
 
 def fitted_list(array: Any, target: Any, path: str) -> Any:
     """Return lists whose items have the target's type."""
-    if not (kinds.is_list(array.type) or kinds.is_large_list(array.type)):
-        array = array.cast(pa.list_(array.type.value_type))
-    items = fitted(pc.list_flatten(array), target.value_type, f"{path}.element")
-    if not target.value_field.nullable:
-        check_filled(items.is_valid(), f"{path}.element")
-    lengths = pc.list_value_length(array).cast(pa.int32()).fill_null(0)
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-    return pa.ListArray.from_arrays(offsets, items, type=target, mask=array.is_null())
+    items = fitted_field(items_of(array), target.value_field, f"{path}.element")
+    return list_of(items, lengths_of(array), array.is_null(), target)
+
+
+def fitted_map(array: Any, target: Any, path: str) -> Any:
+    """Return maps whose keys and values have the target's types."""
+    keys, values = entries_of(array)
+    entries = (
+        fitted_field(keys, target.key_field, f"{path}.key"),
+        fitted_field(values, target.item_field, f"{path}.value"),
+    )
+    return map_of(entries, lengths_of(array), array.is_null(), target)
+
+
+def fitted_field(array: Any, field: Any, path: str) -> Any:
+    """Return the items of a list or map in the type of their field."""
+    found = fitted(array, field.type, path)
+    if not field.nullable:
+        check_filled(found.is_valid(), path)
+    return found
 
 
 def by_name(names: list[str], path: str) -> dict[str, int]:
@@ -170,7 +179,7 @@ CASTS: Final[tuple[tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[..
     (kinds.is_null, lambda _: True, all_null),
     (kinds.is_struct, kinds.is_struct, fitted_struct),
     (is_list, is_list, fitted_list),
-    (kinds.is_map, kinds.is_map, as_cast),
+    (kinds.is_map, kinds.is_map, fitted_map),
     (kinds.is_integer, kinds.is_integer, as_cast),
     (kinds.is_integer, kinds.is_floating, as_cast),
     (kinds.is_integer, kinds.is_decimal, as_decimal),

@@ -16,6 +16,7 @@ from pyarrow import types as kinds
 from ledger.sdk.given import shown
 from ledger.sdk.partition_texts import plain
 from ledger.tables.casts import ARROW_ERRORS, is_bytes, is_list, is_text
+from ledger.tables.derived import derived
 from ledger.tables.types import sql_type
 
 
@@ -43,7 +44,7 @@ def array_of(values: Iterable[Any], target: Any, path: str) -> Any:
     values = list(values)
     try:
         if target is None:
-            return pa.array([plain(each) for each in values])
+            return pa.array(derived(values, path))
         if not {type(each) for each in values} <= exact(target):
             values = [taken(each, target, path) for each in values]
         return pa.array(values, target)

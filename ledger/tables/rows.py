@@ -18,7 +18,9 @@ from ledger.reads.rows import FileRow
 from ledger.sdk.given import shown
 from ledger.sdk.read_once import OnceStream
 from ledger.tables.casts import by_name, check_filled, fitted, unfit
-from ledger.tables.python_rows import array_of, columns_of_dicts
+from ledger.tables.frames import check_names, column_array, pandas_columns, polars_columns
+from ledger.tables.given_types import plain_reader
+from ledger.tables.python_rows import columns_of_dicts
 from ledger.tables.schema import TableColumn, TableSchema
 
 CURE: Final = (
@@ -42,10 +44,15 @@ def opened(rows: Any, schema: TableSchema | None = None) -> Any:
     if isinstance(rows, OnceStream):
         reader = rows.reader(opened)
         return pa.RecordBatchReader.from_batches(reader.schema, rows.batches())
+    return plain_reader(reader_of(rows, schema))
+
+
+def reader_of(rows: Any, schema: TableSchema | None) -> Any:
+    """Return rows as a reader of batches in the types that their library has."""
     refuse_names(rows)
     if (found := of_arrow(rows)) is not None:
         return found
-    if (found := of_frame(rows)) is not None:
+    if (found := of_frame(rows, schema)) is not None:
         return found
     names = getattr(getattr(rows, "dtype", None), "names", None)
     if names:
@@ -92,17 +99,20 @@ def of_arrow(rows: Any) -> Any:
     return scanner().to_reader() if callable(scanner) else None
 
 
-def of_frame(rows: Any) -> Any:
+def of_frame(rows: Any, schema: TableSchema | None) -> Any:
     """Return a reader of a frame or a relation of another library, None for another kind."""
     module = type(rows).__module__.partition(".")[0]
     if module == "pyspark":
         raise TypeError(
             f"rows must be read by Spark first, got {type(rows).__name__}: give frame.toArrow()"
         )
-    if module == "pandas" and hasattr(rows, "columns"):
-        return pa.Table.from_pandas(rows, preserve_index=False).to_reader()
     if module == "polars" and hasattr(rows, "collect"):
         rows = rows.collect()
+    if module in {"pandas", "polars"}:
+        if not hasattr(rows, "columns"):
+            raise refused(rows)
+        columns = pandas_columns(rows) if module == "pandas" else polars_columns(rows)
+        return of_columns(columns, schema)
     is_stream = hasattr(rows, "__arrow_c_stream__")
     return pa.RecordBatchReader.from_stream(rows) if is_stream else None
 
@@ -121,10 +131,9 @@ def of_items(items: Sequence[Any], schema: TableSchema | None) -> Any:
 
 def of_columns(columns: Mapping[Any, Any], schema: TableSchema | None) -> Any:
     """Return a reader of columns: lists, or arrays of any library."""
+    check_names(columns)
     arrays = {}
     for name, values in columns.items():
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a column must be a text, got {name!r}")
         known = schema.find(name) if schema is not None else None
         if known is not None:
             known.check_readable()
@@ -133,24 +142,6 @@ def of_columns(columns: Mapping[Any, Any], schema: TableSchema | None) -> Any:
     if len(set(lengths.values())) > 1:
         raise ValueError(f"all columns must have the same number of rows, got {lengths}")
     return pa.table(arrays).to_reader()
-
-
-def column_array(values: Any, target: Any, name: str) -> Any:
-    """Return a column of any library as an array; raises TypeError for a single value."""
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise TypeError(
-            f"column {name} must be a list of values, got {shown(values)}. A single row is a dict "
-            "in a list: [{...}]"
-        )
-    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        return (
-            pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
-        )
-    if hasattr(values, "dtype") and values.dtype.kind in "biufM":
-        return pa.array(values, from_pandas=True)
-    return array_of(values, target, name)
 
 
 def checked(reader: Any, schema: TableSchema) -> Any:

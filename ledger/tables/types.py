@@ -102,8 +102,6 @@ def sql_type(arrow: pa.DataType, column: str = "") -> str:  # noqa: PLR0911 - a 
         return f"map<{sql_type(arrow.key_type, column)},{sql_type(arrow.item_type, column)}>"
     if pa.types.is_struct(arrow):
         return f"struct<{','.join(field_text(each, column) for each in arrow)}>"
-    if isinstance(arrow, pa.BaseExtensionType):
-        return sql_type(arrow.storage_type, column)
     raise ValueError(
         f"{at(column)}the type must be one that Spark SQL has, got Arrow's {arrow}; cast the "
         "column to such a type first"

@@ -6,7 +6,7 @@ from typing import Final
 
 from ledger.log.kafka.rights import ROLES, shown
 from tests import matrix
-from tests.docs import event_tables, http_tables, messages_page, sdk_page
+from tests.docs import event_tables, given_types, http_tables, messages_page, sdk_page
 from tests.docs.pages import ROOT
 
 DOCS: Final = ROOT / "docs"
@@ -41,12 +41,14 @@ def made_pages() -> dict[str, str]:
         isolation = between(name, isolation, f"{made}\n")
     security = (DOCS / "security.md").read_text(encoding="utf-8")
     http = (DOCS / "http.md").read_text(encoding="utf-8")
+    tables = (DOCS / "tables.md").read_text(encoding="utf-8")
     return {
         "http.md": between("reads", http, http_tables.tables()),
         "isolation.md": isolation,
         "security.md": between("rights", security, f"{rights()}\n"),
         "events.md": between("events", events, event_tables.tables()),
         "messages.md": messages_page.page(),
+        "tables.md": between("types", tables, given_types.tables()),
         "sdk.md": sdk_page.page(),
     }
 

@@ -228,6 +228,8 @@ def test_what_is_no_list(ledger: Ledger, taker: str, odd: str) -> None:
     given, said = NO_LISTS[odd]
     if isinstance(given, str) and taker in TAKE_PAIRS:
         said = r"a list of pairs.*such as \[\('id', 'bigint'\)\], got 'a'"
+    if odd == "dict" and taker in TAKE_ROWS:
+        said = r"a list of (files|columns.*), got \{'a': 1\}: rows are .*\[\{'id': 1\}\]"
     if given is None and taker in GIVEN_AS_NONE:
         pytest.skip("left out, it is not given")
     if odd in ROWS and taker in TAKE_ROWS:
