@@ -6,6 +6,7 @@ this table, a column of another table, or a field of a struct.
 """
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -22,6 +23,9 @@ from ledger.core.predicates.types import number_type, parse_type
 from ledger.errors import LedgerError
 
 Node = list[Any]
+
+# The parser also logs what it refuses. Without a handler its words would reach stderr.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 DIALECT: Final = "spark"
 # Depth of nested brackets, below the limit of the parser.

@@ -4,11 +4,11 @@ The tables that a query names are read with what the query needs of them, and ha
 the names that the query has for them. DuckDB keeps on disk what memory cannot hold.
 """
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import duckdb
 import pyarrow as pa
@@ -20,13 +20,16 @@ from ledger.reads.port import Reads, TableRow
 from ledger.sdk.reading import position_of_version, read_files
 from ledger.tables.scan import Scan, installed
 from ledger.tables.scan_planning import position_at, state_of
-from ledger.tables.spark_sql.terms import identifier
+from ledger.tables.schema import TableSchema
+from ledger.tables.sql_database import sql_database
 from ledger.tables.sql_text import (
     SCHEMA_PARTS,
     NamedTable,
+    Query,
     QuerySyntaxError,
     TableName,
     condition,
+    folded,
     read_query,
 )
 
@@ -35,14 +38,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 Parameters = Sequence[Any] | Mapping[str, Any]
-
-# Nothing but the named tables is read, and nothing is written.
-SETTINGS: Final = (
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
-)
 
 
 class SqlResult:
@@ -132,13 +127,17 @@ class SqlPlace:
         asked = read_query(query)
         rows = [self._row(each.name) for each in asked.tables]
         place = self._place(rows, version=version, position=position, at=at)
-        with duck(self._zone) as connection:
-            for name, (each, row) in loaded(asked.tables, rows).items():
-                load(connection, name, self._scan(each, row, place))
-            for setting in SETTINGS:
-                connection.execute(setting)
-            with named_failures(query):
-                found = connection.execute(asked.text, parameters).to_arrow_reader()
+        scans = {
+            name: self._scan(each, row, place)
+            for name, (each, row) in loaded(asked.tables, rows).items()
+        }
+        with sql_database(self._zone) as database:
+            for name, scan in scans.items():
+                database.load(name, scan)
+            try:
+                found = database.ask(asked.text, parameters)
+            except QuerySyntaxError as problem:
+                raise misread(problem, asked, scans, parameters) from None
             yield place, found
 
     def _row(self, name: TableName) -> TableRow:
@@ -147,11 +146,18 @@ class SqlPlace:
         if found is None and len(name) > 1:
             found = self._reads.table_named(name[0], ".".join(name[1:]))
         if found is None:
+            meant = self._like(name)
             raise UnknownTableError(
-                f"there is no table {'.'.join(name)}; see lakeledger table list",
+                f"there is no table {'.'.join(name)}{f', did you mean {meant}?' if meant else ''}; "
+                "ledger.tables() and lakeledger table list show all",
                 reason=Reason.UNKNOWN_TABLE.value,
             )
         return found
+
+    def _like(self, name: TableName) -> str:
+        """Return the name of the table that is most like a name, "" if none is."""
+        known = [each.name for each in self._reads.tables() if each.catalog == self._catalog]
+        return next(iter(get_close_matches(".".join(name), known, n=1)), "")
 
     def _place(
         self,
@@ -203,19 +209,6 @@ def to_parquet(rows: pa.RecordBatchReader, stream: BinaryIO) -> None:
             writer.write_batch(batch)
 
 
-@contextmanager
-def duck(zone: str) -> Iterator[Any]:
-    """Connect to an empty DuckDB that reads no variables of Python."""
-    with tempfile.TemporaryDirectory(prefix="lakeledger-sql-") as folder:
-        config: dict[str, Any] = {
-            "python_enable_replacements": "false",
-            "temp_directory": folder,
-        }
-        with duckdb.connect(":memory:lakeledger", config=config) as connection:
-            connection.execute(f"SET TimeZone = {text(zone or 'UTC')}")
-            yield connection
-
-
 def loaded(
     tables: Sequence[NamedTable], rows: Sequence[TableRow]
 ) -> Mapping[TableName, tuple[NamedTable, TableRow]]:
@@ -225,7 +218,7 @@ def loaded(
     """
     found: dict[TableName, tuple[NamedTable, TableRow]] = {}
     for named, row in zip(tables, rows, strict=True):
-        name = tuple(map(str.lower, ("main", *named.name)[-SCHEMA_PARTS:]))
+        name = tuple(map(folded, ("main", *named.name)[-SCHEMA_PARTS:]))
         known = found.get(name)
         if known is not None and known[1].table != row.table:
             raise QuerySyntaxError(
@@ -236,41 +229,18 @@ def loaded(
     return found
 
 
-def load(connection: Any, name: TableName, scan: Scan) -> None:
-    """Make a table of DuckDB with the rows of a scan; `name` is its schema and its name."""
-    failures: list[BaseException] = []
-
-    def batches() -> Iterator[Any]:
-        try:
-            yield from scan.to_batches()
-        except BaseException as problem:
-            failures.append(problem)
-            raise
-
-    schema, table = map(identifier, name)
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-    rows = pa.RecordBatchReader.from_batches(scan.schema, batches())
-    connection.register("lakeledger_rows", rows)
+def misread(
+    problem: QuerySyntaxError, asked: Query, scans: Mapping[TableName, Scan], parameters: Any
+) -> QuerySyntaxError:
+    """Return the error of a query with all columns among the names that DuckDB proposes."""
+    if not isinstance(problem.__cause__, duckdb.BinderException):
+        return problem
     try:
-        connection.execute(f"CREATE TABLE {schema}.{table} AS SELECT * FROM lakeledger_rows")  # noqa: S608
-    except duckdb.Error:
-        # DuckDB says only that a reader failed.
-        if failures:
-            raise failures[0] from None
-        raise
-    finally:
-        connection.unregister("lakeledger_rows")
-
-
-def text(value: str) -> str:
-    """Return a text as SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-@contextmanager
-def named_failures(query: str) -> Iterator[None]:
-    """Raise QuerySyntaxError with the words of DuckDB if it cannot answer a query."""
-    try:
-        yield
-    except duckdb.Error as problem:
-        raise QuerySyntaxError(f"DuckDB cannot answer {query!r}: {problem}") from problem
+        with sql_database("") as database:
+            for name, scan in scans.items():
+                columns = TableSchema.of(scan.table.definition).columns
+                database.shape(name, [each.field for each in columns if not each.problem])
+            database.ask(asked.text, parameters)
+    except QuerySyntaxError as better:
+        return better
+    return problem

@@ -1,20 +1,22 @@
 """A query in DuckDB's SQL: which tables it names, and what of each of them it needs.
 
-Only queries pass. The text itself is run by DuckDB. A scan may leave out columns that the text does
-not name, and files that cannot hold rows of a comparison which reads the same in both dialects.
+Only queries pass. The text itself is run by DuckDB. A scan may leave out columns whose names are no
+word of the text, and files that cannot hold rows of a comparison which reads the same in both
+dialects. What names columns or counts rows in another way reads all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import duckdb
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.scope import traverse_scope
 
 from ledger.errors import LedgerError
 
 DIALECT: Final = "duckdb"
+SHOWN_CHARS_MAX: Final = 1000
 SCHEMA_PARTS: Final = 2
 """The parts of a name that has no catalog."""
 
@@ -36,6 +38,14 @@ COMPARISONS: Final[Mapping[type[exp.Expression], str]] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
+ANOTHER_WAY: Final = (exp.Columns, exp.Pivot, exp.PositionalColumn, exp.Describe, exp.Summarize)
+"""Forms that read columns without their names."""
+
+BY_PLACE: Final = frozenset({"ASOF", "POSITIONAL"})
+"""Joins whose rows depend on rows that the WHERE leaves out."""
+
+ROW_NUMBER: Final = "rowid"
+TEXTS_OF_NAMES: Final = frozenset({"query", "query_table"})
 TURNED: Final[Mapping[str, str]] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 WHOLE: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
 
@@ -77,8 +87,13 @@ class Query(NamedTuple):
 def read_query(query: str) -> Query:
     """Return what a query needs; raises QuerySyntaxError for a text that is not one query."""
     tree = query_of(query)
-    tables = tables_of(tree)
+    tables = tables_of(tree, words_of(query, tree))
     return Query(without_catalogs(query, tree, {each.name for each in tables}), tables)
+
+
+def folded(name: str) -> str:
+    """Return a name in which letters count as DuckDB counts them: only ASCII has no case."""
+    return "".join(each.lower() if each.isascii() else each for each in name)
 
 
 def without_catalogs(query: str, tree: Any, names: set[TableName]) -> str:
@@ -86,35 +101,52 @@ def without_catalogs(query: str, tree: Any, names: set[TableName]) -> str:
 
     DuckDB has databases of its own, and knows no catalog of a ledger.
     """
-    whole = {tuple(map(str.lower, each)) for each in names if len(each) > SCHEMA_PARTS}
+    whole = {tuple(map(folded, each)) for each in names if len(each) > SCHEMA_PARTS}
     cuts: set[tuple[int, int]] = set()
     for node in tree.find_all(exp.Table, exp.Column):
         parts = node.parts
-        if tuple(each.name.lower() for each in parts[: SCHEMA_PARTS + 1]) in whole:
+        # A column with fewer parts is a field of a struct.
+        is_whole = isinstance(node, exp.Table) or len(parts) > SCHEMA_PARTS + 1
+        if is_whole and tuple(folded(each.name) for each in parts[: SCHEMA_PARTS + 1]) in whole:
             cuts.add((parts[0].meta["start"], parts[1].meta["start"]))
     for start, end in sorted(cuts, reverse=True):
         query = query[:start] + query[end:]
     return query
 
 
-def tables_of(tree: Any) -> Sequence[NamedTable]:
+def tables_of(tree: Any, words: frozenset[str]) -> Sequence[NamedTable]:
     """Return the tables that a query names, each name once."""
-    found: dict[TableName, dict[int, tuple[exp.Table, Any]]] = {}
-    for scope in traverse_scope(tree):
-        for source in scope.sources.values():
-            if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
-                key = tuple(each.name.lower() for each in source.parts)
-                # A nested SELECT also sees the tables around it.
-                found.setdefault(key, {}).setdefault(id(source), (source, scope))
-    columns = columns_of(tree)
+    found: dict[TableName, list[exp.Table]] = {}
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and not is_named_by_with(table):
+            found.setdefault(tuple(folded(each.name) for each in table.parts), []).append(table)
+    columns = None if names_in_another_way(tree) else words
     return [
         NamedTable(
-            tuple(each.name for each in first[0].parts),
+            tuple(each.name for each in first.parts),
             columns,
-            () if others else list(comparisons(*first)),
+            () if others or ROW_NUMBER in words else list(comparisons(first)),
         )
-        for first, *others in (list(each.values()) for each in found.values())
+        for first, *others in found.values()
     ]
+
+
+def is_named_by_with(table: exp.Table) -> bool:
+    """Return whether a name means a SELECT of a WITH, and no table."""
+    node: Any = table
+    name = folded(table.name)
+    while len(table.parts) == 1 and (around := node.parent) is not None:
+        seen: Sequence[Any] = ()
+        if isinstance(around, exp.With):
+            at = next(at for at, each in enumerate(around.expressions) if each is node)
+            is_own = around.args.get("recursive") and isinstance(node.this, exp.SetOperation)
+            seen = around.expressions[: at + bool(is_own)]
+        elif not isinstance(node, exp.With) and around.args.get("with_"):
+            seen = around.args["with_"].expressions
+        if any(folded(each.alias) == name for each in seen):
+            return True
+        node = around
+    return False
 
 
 def query_of(query: str) -> Any:
@@ -123,60 +155,90 @@ def query_of(query: str) -> Any:
         raise TypeError(f"a query must be a text, got {query!r}")
     try:
         trees = [each for each in sqlglot.parse(query, dialect=DIALECT) if each is not None]
-    except SqlglotError as problem:
-        raise QuerySyntaxError(f"{query!r} is not a query: {said(problem)}") from None
+    except (SqlglotError, RecursionError) as problem:
+        raise QuerySyntaxError(f"{shown(query)} is not a query: {said(query, problem)}") from None
     if len(trees) != 1:
-        raise QuerySyntaxError(f"there must be one query, got {len(trees)}: {query!r}")
+        raise QuerySyntaxError(f"there must be one query, got {len(trees)}: {shown(query)}")
     (tree,) = trees
     for node in tree.walk():
         verb = next((text for kind, text in VERBS.items() if isinstance(node, kind)), None)
         if verb is not None:
             raise QuerySyntaxError(f"sql only reads, got {verb}")
-    if not isinstance(tree, exp.Query | exp.Values):
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() in TEXTS_OF_NAMES:
+            raise QuerySyntaxError(f"tables must be named in FROM, got {node.this}(...)")
+    if not isinstance(tree, exp.Query | exp.Values | exp.Pivot):
+        if "syntax error" in (wrong := said(query, ValueError())):
+            raise QuerySyntaxError(f"{shown(query)} is not a query: {wrong}")
         word = query.split(maxsplit=1)[0].upper()
         raise QuerySyntaxError(f"sql only reads: the text must be a SELECT, got {word}")
     return tree
 
 
-def said(problem: SqlglotError) -> str:
-    """Return what the parser found wrong, in a line."""
-    errors = getattr(problem, "errors", None) or [{}]
-    first = errors[0]
+def shown(query: str) -> str:
+    """Return a query as messages show it."""
+    return repr(query if len(query) <= SHOWN_CHARS_MAX else f"{query[:SHOWN_CHARS_MAX]}...")
+
+
+def said(query: str, problem: Exception) -> str:
+    """Return what is wrong with a text, in the words of DuckDB if it does not read it either."""
+    if isinstance(problem, RecursionError):
+        return "its brackets and operators are nested too deep. Use WITH, or IN in place of OR"
+    try:
+        with duckdb.connect() as connection:
+            connection.extract_statements(query)
+    except duckdb.Error as found:
+        return str(found).partition("Error: ")[2] or str(found)
+    first = (getattr(problem, "errors", None) or [{}])[0]
     where = f" at line {first['line']}, column {first['col']}" if first.get("line") else ""
-    return f"{first.get('description') or str(problem).splitlines()[0]}{where}"
+    return f"its syntax is not supported{where}"
 
 
-def columns_of(tree: Any) -> frozenset[str] | None:
-    """Return all names in a query in lower case, None if it may name columns in another way."""
-    for star in tree.find_all(exp.Star):
-        if not isinstance(star.parent, exp.Count):
-            return None
-    if any(tree.find_all(exp.Columns, exp.Pivot)):
-        return None
-    methods = (each.args.get("method") for each in tree.find_all(exp.Join))
-    if any(str(each).upper() == "NATURAL" for each in methods):
-        return None
-    names = {each.name.lower() for each in tree.find_all(exp.Identifier)}
+def words_of(query: str, tree: Any) -> frozenset[str]:
+    """Return all words of a query in lower case: a name may also be read as a function."""
+    words = {each.text.lower() for each in sqlglot.tokenize(query, read=DIALECT)}
+    return frozenset(words.union(each.name.lower() for each in tree.find_all(exp.Identifier)))
+
+
+def names_in_another_way(tree: Any) -> bool:
+    """Return whether a query may read columns that it does not name."""
+    if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
+        return True
+    if tree.find(*ANOTHER_WAY) is not None:
+        return True
+    # `FROM t AS v(a, b)` names the first columns of t anew.
+    if any(each.args.get("columns") for each in tree.find_all(exp.TableAlias)):
+        return True
+    if any(str(each.args.get("method")).upper() == "NATURAL" for each in tree.find_all(exp.Join)):
+        return True
     sources = {each.alias_or_name.lower() for each in tree.find_all(exp.Table)}
     # `SELECT t FROM t` is a struct of all columns.
-    used = {each.name.lower() for each in tree.find_all(exp.Column) if not each.table}
-    return None if sources & used else frozenset(names)
+    return any(each.name.lower() in sources for each in tree.find_all(exp.Column))
 
 
-def comparisons(table: exp.Table, scope: Any) -> Iterator[LiteralComparison]:
+def comparisons(table: exp.Table) -> Iterator[LiteralComparison]:
     """Yield comparisons that all rows of a table fulfil which count in its SELECT."""
-    select = scope.expression
+    select = table.parent.parent if isinstance(table.parent, exp.From | exp.Join) else None
     where = select.args.get("where") if isinstance(select, exp.Select) else None
-    if where is None:
+    if not isinstance(select, exp.Select) or where is None or not keeps_rows(table, select):
         return
-    alone = len(scope.sources) == 1
-    name = table.alias_or_name.lower()
+    alone = not select.args.get("joins") and not select.args.get("laterals")
+    own = [table.alias] if table.alias else [each.name for each in table.parts]
     for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-        for found in compared(part):
-            column, operator, value = found
-            is_own = column.table.lower() == name if column.table else alone
-            if is_own and isinstance(column, exp.Column):
+        for column, operator, value in compared(part):
+            qualifier = [each.name.lower() for each in column.parts[:-1]]
+            is_own = [each.lower() for each in own][-len(qualifier) :] == qualifier
+            if is_own if qualifier else alone:
                 yield LiteralComparison(column.name, operator, value)
+
+
+def keeps_rows(table: exp.Table, select: exp.Select) -> bool:
+    """Return whether a SELECT has the same rows if rows that its WHERE excludes are not read."""
+    if any(node.args.get("sample") for node in (table, select)) or table.args.get("pivots"):
+        return False
+    if table.args["alias"].args.get("columns") if table.args.get("alias") else False:
+        return False
+    joins = select.args.get("joins") or ()
+    return not any(str(each.args.get("method")).upper() in BY_PLACE for each in joins)
 
 
 def compared(part: Any) -> Iterator[tuple[exp.Column, str, int | str]]:

@@ -1,0 +1,144 @@
+"""The DuckDB that answers one query: its tables, its settings, and the thread that runs it."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from ledger.tables.scan import Scan
+from ledger.tables.spark_sql.terms import identifier, string
+from ledger.tables.sql_text import QuerySyntaxError, TableName, shown
+
+T = TypeVar("T")
+
+# Nothing but the named tables is read, and nothing is written.
+SETTINGS: Final = (
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+OWN_SCHEMAS: Final = frozenset({"information_schema", "memory", "pg_catalog", "system", "temp"})
+"""Schemas and databases that DuckDB has itself."""
+
+STOPS: Final = 20
+STOP_S: Final = 0.05
+"""A query that is left is interrupted so often, since it may begin between two of them."""
+
+
+class SqlDatabase:
+    """An empty DuckDB that reads no variables of Python.
+
+    Its work runs in other threads: only so a signal reaches the program while DuckDB works.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._is_stuck = False
+
+    def close(self) -> None:
+        """Close the database, unless its work does not heed an interrupt."""
+        if not self._is_stuck:
+            self._connection.close()
+
+    def load(self, name: TableName, scan: Scan) -> None:
+        """Make a table with the rows of a scan; `name` is its schema and its name."""
+        failures: list[BaseException] = []
+
+        def batches() -> Iterator[Any]:
+            try:
+                yield from scan.to_batches()
+            except BaseException as problem:
+                failures.append(problem)
+                raise
+
+        rows = pa.RecordBatchReader.from_batches(scan.schema, batches())
+        try:
+            self._waited(lambda: self._fill(name, rows))
+        except duckdb.Error:
+            # DuckDB says only that a reader failed.
+            if failures:
+                raise failures[0] from None
+            raise
+
+    def shape(self, name: TableName, columns: Sequence[pa.Field]) -> None:
+        """Make a table without rows."""
+        self._fill(name, pa.schema(columns).empty_table())
+
+    def ask(self, query: str, parameters: Any) -> pa.RecordBatchReader:
+        """Return a reader of the rows of a query; from here on nothing else is read."""
+        for setting in SETTINGS:
+            self._connection.execute(setting)
+        found = self._waited(
+            lambda: self._connection.execute(query, parameters).to_arrow_reader(), query
+        )
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            while (batch := self._waited(lambda: next(found, None), query)) is not None:
+                yield batch
+
+        return pa.RecordBatchReader.from_batches(found.schema, batches())
+
+    def _fill(self, name: TableName, rows: Any) -> None:
+        if name[0] in OWN_SCHEMAS:
+            raise QuerySyntaxError(
+                f"a query must name tables outside of DuckDB's own schemas, got {'.'.join(name)}: "
+                "read it with scan"
+            )
+        schema, table = map(identifier, name)
+        self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        self._connection.register("lakeledger_rows", rows)
+        try:
+            self._connection.execute(
+                f"CREATE TABLE {schema}.{table} AS SELECT * FROM lakeledger_rows"  # noqa: S608
+            )
+        finally:
+            self._connection.unregister("lakeledger_rows")
+
+    def _waited(self, work: Callable[[], T], query: str = "") -> T:
+        """Return what work in another thread gives; a failure names the query."""
+        running: Future[T] = Future()
+        Thread(target=settle, args=(running, work), name="lakeledger-sql", daemon=True).start()
+        try:
+            return running.result()
+        except duckdb.Error as problem:
+            if not query:
+                raise
+            raise QuerySyntaxError(f"DuckDB cannot answer {shown(query)}: {problem}") from problem
+        finally:
+            self._stop(running)
+
+    def _stop(self, running: Future[Any]) -> None:
+        for _ in range(STOPS):
+            if running.done():
+                return
+            self._connection.interrupt()
+            wait([running], STOP_S)
+        self._is_stuck = not running.done()
+
+
+def settle(running: Future[T], work: Callable[[], T]) -> None:
+    """Do work and tell its end."""
+    try:
+        running.set_result(work())
+    except BaseException as problem:  # noqa: BLE001 - raised by the thread that waits
+        running.set_exception(problem)
+
+
+@contextmanager
+def sql_database(zone: str) -> Iterator[SqlDatabase]:
+    """Give a database of its own for one query; it keeps on disk what memory cannot hold."""
+    with tempfile.TemporaryDirectory(prefix="lakeledger-sql-") as folder:
+        config: dict[str, Any] = {"python_enable_replacements": "false", "temp_directory": folder}
+        connection = duckdb.connect(":memory:", config=config)
+        database = SqlDatabase(connection)
+        try:
+            connection.execute(f"SET TimeZone = {string(zone or 'UTC')}")
+            yield database
+        finally:
+            database.close()
