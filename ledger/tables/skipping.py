@@ -221,9 +221,17 @@ def stats_bounds(stats: str, schema: TableSchema, written: TableSchema) -> Bound
         now, then = schema.find(name), column_then(name, schema, written)
         if now is None or then is None or now.name in schema.partition_columns:
             return None
+        if is_ambiguous(then.physical, written):
+            return None
         return bounds_in(found, then, now)
 
     return bounds
+
+
+def is_ambiguous(name: str, written: TableSchema) -> bool:
+    """Return whether a name may mean a field of a struct: some writers take one for the other."""
+    first, dot, _ = name.partition(".")
+    return bool(dot) and any(each.physical == first for each in written.columns)
 
 
 def parsed_stats(stats: str) -> Mapping[str, Any]:

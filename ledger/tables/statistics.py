@@ -117,12 +117,11 @@ class FileStatistics:
     def take(self, footer: Any) -> None:
         """Take the counts and bounds of a whole file from its Parquet footer."""
         self.rows = footer.num_rows
-        places: dict[str, int] = {}
-        for at in range(footer.num_columns):
-            places[footer.schema.column(at).path] = at
+        # By place: a column `a.b` and a field `b` of `a` have one path in a footer.
+        places = {path: at for at, path in enumerate(paths_of(footer.schema.to_arrow_schema()))}
         groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
         for each in self._leaves:
-            at_place = places.get(".".join(each.path))
+            at_place = places.get(each.path)
             found = [] if at_place is None else [each.column(at_place) for each in groups]
             each.take([column.statistics for column in found] or [None])
 
@@ -159,6 +158,16 @@ def leaves_of(fields: Any, path: Path = (), places: Sequence[int] = ()) -> Itera
             yield from leaves_of(field.type, inner, there)
         else:
             yield Leaf(inner, there, field.type)
+
+
+def paths_of(fields: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the path of each leaf of a file, in the order of the file."""
+    for field in fields:
+        kind, inner = field.type, (*path, field.name)
+        if kinds.is_nested(kind):
+            yield from paths_of([kind.field(at) for at in range(kind.num_fields)], inner)
+        else:
+            yield inner
 
 
 def put(tree: dict[str, Any], path: Path, value: Any) -> None:

@@ -185,3 +185,12 @@ def test_statistics_of_a_former_column_do_not_count() -> None:
     assert not may_hold(
         predicate_tree("label = 'a'"), stats_bounds(json.dumps(STATS), renamed, then)
     )
+
+
+def test_statistics_of_a_field_do_not_count_for_a_dotted_name() -> None:
+    """Some writers take the bounds of a field `b` of `a` for those of a column `a.b`."""
+    stats = json.dumps({"numRecords": 1, "minValues": {"a.b": 100}, "maxValues": {"a.b": 100}})
+    beside = schema_of(column("a.b", "int", 1), column("a", "struct<b:int>", 2))
+    alone = schema_of(column("a.b", "int", 1))
+    assert may_hold(predicate_tree("`a.b` = 1"), stats_bounds(stats, beside, beside))
+    assert not may_hold(predicate_tree("`a.b` = 1"), stats_bounds(stats, alone, alone))

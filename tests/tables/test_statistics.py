@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,6 +69,28 @@ def test_fields_of_structs_are_counted() -> None:
         "maxValues": {"s": {"a": 1, "t": {"b": "x"}}},
         "nullCount": {"s": {"a": 2, "t": {"b": 2}}},
     }
+
+
+def test_dots_in_names() -> None:
+    """A footer says of each leaf what its rows say, also where names have dots."""
+    rows = pa.table(
+        {
+            "a.b": [1, 2],
+            "l": [[7, 8], [9]],
+            "a": [{"b": 100, "c.d": {"e": "x"}}, {"b": 200, "c.d": {"e": "y"}}],
+            "m.key": pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64())),
+            "a.c.d.e": [True, True],
+            "a.c": [{"d.e": 0.5}, {"d.e": 1.5}],
+        }
+    )
+    file = pa.BufferOutputStream()
+    pq.write_table(rows, file)
+    found = FileStatistics(rows.schema)
+    found.take(pq.read_metadata(pa.BufferReader(file.getvalue())))
+    read, plain = json.loads(found.text, parse_float=Decimal), statistics(rows)
+    for name in ("a.b", "a", "a.c"):
+        assert read["minValues"][name] == plain["minValues"][name]
+        assert read["maxValues"][name] == plain["maxValues"][name]
 
 
 def test_batches_are_joined() -> None:
