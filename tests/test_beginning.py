@@ -23,6 +23,7 @@ from ledger.errors import (
     OffsetGoneError,
 )
 from ledger.log.batches import BatchAcceptor
+from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.codec import encode_command
 from ledger.log.lossy import LossyLog
@@ -58,8 +59,13 @@ class PausedLog(MemoryLog):
 
     is_paused = False
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_forbidden: set[Topic] = set()
+
     def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
         """Return a reader that starts at `offset`."""
+        assert topic not in self.is_forbidden
         reader = super().reader(topic, offset)
         return PausedReader(reader, lambda: topic is Topic.EVENTS and self.is_paused)
 
@@ -214,6 +220,19 @@ def test_commands_before_the_beginning(early: bytes, others: int, *, begins: boo
                 clock.advance(ROUND_S)
                 sequencer.step(0.0)
         assert (sequencer.leader is not None) is begins
+
+
+def test_commands_of_a_ledger_with_events(lived: Lived) -> None:
+    """A start reads no commands for traces where there are events: one may take very long."""
+    lived.log.is_forbidden.add(Topic.COMMANDS)
+    check_not_lost(lived.log, rows=["rows"])
+    lived.log.recreate(Topic.CHECKPOINTS)
+    lived.log.is_paused = True
+    with closing(lived.start()) as again:
+        for _ in range(ROUNDS):
+            lived.clock.advance(ROUND_S)
+            again.step(0.0)
+        assert again.leader is None
 
 
 def test_nothing_is_left() -> None:

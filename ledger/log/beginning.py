@@ -33,7 +33,6 @@ TRACES: Final = tuple(topic for topic in Topic if topic is not Topic.EVENTS)
 """The topics whose records are traces of a ledger whose events are gone."""
 
 ANSWER_S: Final = 5.0
-READ_S: Final = 2.0
 
 
 class Trace(NamedTuple):
@@ -58,10 +57,18 @@ def find_traces(log: Log, timeout_s: float = ANSWER_S) -> list[Trace]:
     return found
 
 
+def traces_behind(log: Log, read_to: int, timeout_s: float) -> list[Trace]:
+    """Return the traces of a ledger whose events end at `read_to`; none if there are more events.
+
+    To look for traces may mean to read many commands. Raises as `find_traces`.
+    """
+    return find_traces(log, timeout_s) if end_of(log, Topic.EVENTS, timeout_s) <= read_to else []
+
+
 def only_opens_sessions(log: Log, timeout_s: float) -> bool:
     """Tell whether all commands are still there, and all of them open a session."""
     start, end = log.ends(Topic.COMMANDS, timeout_s)
-    commands = records_between(log, Topic.COMMANDS, start, end, READ_S)
+    commands = records_between(log, Topic.COMMANDS, start, end)
     return not start and all(
         isinstance(decode_command(each.value), OpenSession) for each in commands
     )
@@ -92,7 +99,7 @@ def check_not_lost(
     rows of the ledger. Raises RestoreUnfinishedError while a restore is under way,
     LogUnavailableError if the broker does not answer.
     """
-    traces = find_traces(log)
+    traces = traces_behind(log, read_to, ANSWER_S)
     if (traces or rows) and end_of(log, Topic.EVENTS) <= read_to:
         with suppress(TopicMissingError):
             check_finished(log, domain)

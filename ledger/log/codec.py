@@ -17,6 +17,7 @@ from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, NO_CHAIN, RecordKind, 
 from ledger.core.commands import Command, TableDefinition, Unreadable
 from ledger.core.events import events
 from ledger.core.events.events import Body, Control, Event
+from ledger.core.limits import COMMAND_RECORD_BYTES_MAX
 from ledger.errors import IncompatibleError
 from ledger.log.avro_rows import Write, longs_bytes, read_longs, row_writer
 from ledger.log.packed_definitions import packed, unpacked
@@ -208,6 +209,10 @@ def encode_command(command: Command) -> bytes:
 
 def decode_command(framed: bytes) -> Command:
     """Return the command, or `Unreadable` for bytes that cannot be decoded; never raises."""
+    if len(framed) > COMMAND_RECORD_BYTES_MAX:
+        # The topic bounds a record as it is kept; a packed one may be far larger.
+        most = f"a command must have {COMMAND_RECORD_BYTES_MAX} bytes at most"
+        return Unreadable(0, 0, 0, f"{most}, got {len(framed)}")
     kind = COMMANDS.get(framed[: HEADER.size])
     try:
         if kind is None:

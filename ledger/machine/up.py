@@ -20,7 +20,7 @@ from ledger.errors import SettingsError
 from ledger.log.anew import give_up
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
-from ledger.log.kafka.topics import create_topics, set_flush, verify_topics
+from ledger.log.kafka.topics import create_topics, mend_topics, verify_topics
 from ledger.log.port import Topic
 from ledger.log_lines import is_debugged
 from ledger.machine.coming_up import wait_for_answers, wait_for_leader, wait_for_rows
@@ -253,7 +253,7 @@ def administered(settings: UpSettings, broker: Broker | None) -> Administered:
 
 
 def make_topics(settings: UpSettings, reached: Administered, say: Callable[[str], None]) -> None:
-    """Create or verify the topics, and set whether the embedded broker flushes."""
+    """Create or verify the topics; those of the embedded broker are mended."""
     ledger, (bootstrap, client) = settings.ledger, reached
     copies, flush = settings.replication, settings.flush
     if settings.begin_anew:
@@ -265,7 +265,8 @@ def make_topics(settings: UpSettings, reached: Administered, say: Callable[[str]
             check_rows_left(log, ledger, row_folders(settings.folder))
     create_topics(bootstrap, ledger, replication=copies, flush=flush, client=client)
     if settings.bootstrap is None:
-        set_flush(bootstrap, ledger, flush=flush, client=client)
+        for line in mend_topics(bootstrap, ledger, flush=flush, client=client):
+            say(f"mended {line}")
     warnings = verify_topics(bootstrap, ledger, client=client)
     if settings.bootstrap is not None:
         for warning in warnings:

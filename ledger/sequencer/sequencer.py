@@ -30,7 +30,7 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError, LogUnavailableError, OffsetGoneError
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic, not_where_it_was
-from ledger.log.beginning import check_same_topic, events_lost, find_traces
+from ledger.log.beginning import check_same_topic, events_lost, traces_behind
 from ledger.log.checkpoints import Checkpoint, newest, read_values
 from ledger.log.codec import frame_fence
 from ledger.log.other_topics import (
@@ -233,7 +233,8 @@ class Sequencer:
             return False
         probe_s = self._settings.probe_s
         try:
-            traces = find_traces(self._log, probe_s) if self.state.genesis is None else ()
+            is_new, read_to = self.state.genesis is None, self._events.next_offset()
+            traces = traces_behind(self._log, read_to, probe_s) if is_new else ()
             events_end = self._log.ends(Topic.EVENTS, probe_s)[1]
             beats_end = self._log.ends(Topic.BEATS, probe_s)[1]
             if not self._resigned and self._silent_s() < self._patience_for_decisions_s():

@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 )
 
 from ledger.client import Ledger
+from ledger.core.limits import MIB
 from ledger.errors import AccessDeniedError, OutcomeUnknownError, TopicMissingError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.rights import READ, ROLES, WRITE, bindings
@@ -46,6 +47,7 @@ RESTORED: Final = "restored"
 LEASE_S: Final = 1.0
 # So many heartbeats of a session and of its leader come in several leases.
 BEATS: Final = 15
+EXPANDED: Final = 16 * MIB
 SOON_S: Final = 8.0
 PATIENT_S: Final = 30.0
 
@@ -99,6 +101,27 @@ def test_client(secured: SecureBroker) -> None:
         while log.ends(Topic.HEARTBEATS)[1] < heard + BEATS:
             assert time.monotonic() < until_s
         assert txn.commit().position > txn.opened
+
+
+@pytest.mark.usefixtures("ledger")
+@pytest.mark.parametrize("topic", [Topic.COMMANDS, Topic.HEARTBEATS])
+def test_packed(secured: SecureBroker, topic: Topic) -> None:
+    """A client packs a record that expands a thousandfold: refused, and others go on."""
+    packing = {"compression.type": "gzip", "message.max.bytes": 2 * EXPANDED, "linger.ms": 0}
+    told: list[KafkaError | None] = []
+    place = topic_name(LEDGER, topic)
+    with closing(log_of(secured, ADMIN)) as log, connected(secured) as client:
+        start = log.ends(topic)[0]
+        settings = {"bootstrap.servers": secured.bootstrap, **secured.login("client"), **packing}
+        with closing(Producer(settings)) as producer:
+            producer.produce(
+                place, bytes(EXPANDED), b"1", on_delivery=lambda error, _: told.append(error)
+            )
+            assert not producer.flush(PATIENT_S)
+        assert [each and each.name() for each in told] == ["MSG_SIZE_TOO_LARGE"]
+        client.begin().commit()
+        with closing(log.reader(topic, start)) as reader:
+            assert max(len(each.value) for each in reader.read(10_000, PATIENT_S)) < MIB
 
 
 @pytest.mark.usefixtures("ledger")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ledger.core.commands import Column, CreateTable, Property, TableDefinition, Unreadable
 from ledger.core.events.events import TableCreated
-from ledger.core.limits import DEFINITION_BYTES_MAX
+from ledger.core.limits import COMMAND_RECORD_BYTES_MAX, DEFINITION_BYTES_MAX
 from ledger.log.codec import decode_command, decode_event, encode_command, frame_event
 from ledger.log.packed_definitions import PACK_FROM_CHARS, PACKED_KEY, packed, unpacked
 from tests.log.golden import CONTROL
@@ -95,3 +95,10 @@ def test_no_packed_definition(text: str) -> None:
         unpacked(odd)
     found = decode_command(almost.replace(PACKED_KEY.upper().encode(), PACKED_KEY.encode()))
     assert isinstance(found, Unreadable)
+
+
+def test_command_beyond_its_bound() -> None:
+    """A command that is larger than its topic allows, once unpacked, is not decoded."""
+    framed = encode_command(created(defined([], []))) + bytes(COMMAND_RECORD_BYTES_MAX)
+    told = f"a command must have {COMMAND_RECORD_BYTES_MAX} bytes at most, got {len(framed)}"
+    assert decode_command(framed) == Unreadable(0, 0, 0, told)

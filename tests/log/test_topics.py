@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 from ledger.errors import EventsLostError, SettingsError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import (
+    NEVER,
     REPLICAS_SAFE,
     SETTINGS,
     FoundTopic,
@@ -28,7 +29,7 @@ from ledger.log.kafka.topic_settings import (
     settings_for,
     topic_name,
 )
-from ledger.log.kafka.topics import add_topic, create_topics, set_flush, topic_ids, verify_topics
+from ledger.log.kafka.topics import add_topic, create_topics, mend_topics, topic_ids, verify_topics
 from ledger.log.port import REQUIRED, Topic
 from ledger.machine.kafka.broker import Broker
 from tests.log.contract import WAIT_S
@@ -140,6 +141,9 @@ class Broken(NamedTuple):
         Broken(Topic.COMMANDS, "cleanup.policy", "compact", "delete"),
         Broken(Topic.COMMANDS, "retention.ms", str(DAY_MS), str(7 * DAY_MS)),
         Broken(Topic.COMMANDS, "max.message.bytes", "1000", "1048576"),
+        Broken(Topic.COMMANDS, "compression.type", "producer", "uncompressed"),
+        Broken(Topic.HEARTBEATS, "compression.type", "zstd", "uncompressed"),
+        Broken(Topic.EVENTS, "min.insync.replicas", "2", "1"),
         Broken(Topic.HEARTBEATS, "cleanup.policy", "compact", "compact,delete"),
         Broken(Topic.CHECKPOINTS, "cleanup.policy", "delete", "compact"),
         Broken(Topic.CATALOGS, "cleanup.policy", "delete", "compact"),
@@ -249,21 +253,49 @@ def test_unflushed_is_a_doubt(topic: Topic, replicas: int, kept: str, *, is_doub
     assert all("--bootstrap-server k:1" in line and "flush.messages=1" in line for line in said)
 
 
-def flushes_by(broker: Broker, name: str) -> str:
-    """Return after how many records the broker flushes a topic."""
-    return kept_settings(broker.bootstrap, name)["flush.messages"]
+MENDED: list[tuple[Topic, str, str]] = [
+    *((topic, "retention.ms", "1000") for topic in (Topic.EVENTS, Topic.HEARTBEATS)),
+    *((topic, "max.message.bytes", "2000") for topic in REQUIRED),
+    *((topic, "min.insync.replicas", "3") for topic in REQUIRED),
+    *((topic, "message.timestamp.type", "CreateTime") for topic in REQUIRED),
+    *((topic, "segment.ms", "9223372036854775807") for topic in (Topic.BEATS, Topic.CATALOGS)),
+    (Topic.EVENTS, "cleanup.policy", "compact"),
+    (Topic.EVENTS, "segment.bytes", "1048576"),
+    (Topic.EVENTS, "flush.messages", NEVER),
+    (Topic.CHECKPOINTS, "cleanup.policy", "delete"),
+    (Topic.COMMANDS, "compression.type", "gzip"),
+    (Topic.HEARTBEATS, "compression.type", "producer"),
+]
+# What a deployment may choose stays.
+KEPT = [
+    (Topic.COMMANDS, "retention.ms", str(30 * DAY_MS)),
+    (Topic.EVENTS, "segment.jitter.ms", "5"),
+]
 
 
 @pytest.mark.kafka
-def test_flush_set_and_taken_back(broker: Broker, ledger_name: str) -> None:
-    """Topics are made to be flushed, and told otherwise and back."""
-    create_topics(broker.bootstrap, ledger_name)
-    name = topic_name(ledger_name, Topic.EVENTS)
-    assert flushes_by(broker, name) == "1"
-    assert not any("power cut" in line for line in verify_topics(broker.bootstrap, ledger_name))
-    for value, flush in [("9223372036854775807", False), ("1", True)]:
-        set_flush(broker.bootstrap, ledger_name, flush=flush)
-        eventually(partial(lambda kept: flushes_by(broker, name) == kept, value))
+def test_mended(broker: Broker, created: str) -> None:
+    """Topics of the own broker get back what was changed, and a flush is switched off and on."""
+    as_created: dict[Topic, dict[str, str]] = {
+        t: kept_settings(broker.bootstrap, topic_name(created, t)) for t in REQUIRED
+    }
+    for topic, setting, value in [*MENDED, *KEPT]:
+        alter(broker.bootstrap, topic_name(created, topic), setting, value)
+    mend = partial(mend_topics, broker.bootstrap, created)
+    said = mend(flush=True)
+    for topic, setting, value in MENDED:
+        name = topic_name(created, topic)
+        was = as_created[topic][setting]
+        assert f"{name}: {setting} was {value}, is {was}" in said or value == was
+        assert kept_settings(broker.bootstrap, name)[setting] == was
+    assert mend(flush=True) == []
+    for topic, setting, value in KEPT:
+        assert kept_settings(broker.bootstrap, topic_name(created, topic))[setting] == value
+    events = topic_name(created, Topic.EVENTS)
+    assert f"{events}: flush.messages was 1, is {NEVER}" in mend(flush=False)
+    assert any("power cut" in line for line in verify_topics(broker.bootstrap, created))
+    assert f"{events}: flush.messages was {NEVER}, is 1" in mend(flush=True)
+    assert not any("power cut" in line for line in verify_topics(broker.bootstrap, created))
 
 
 @pytest.mark.kafka
@@ -290,6 +322,8 @@ def test_id_of_no_topic(broker: Broker, created: str) -> None:
         ("retention.bytes", "0", "-1", False),
         ("max.message.bytes", "3000000", "2097152", True),
         ("cleanup.policy", "delete,compact", "compact,delete", True),
+        ("compression.type", "zstd", "producer", True),
+        ("compression.type", "producer", "uncompressed", False),
     ],
 )
 def test_fits(setting: str, kept: str, wanted: str, expected: bool) -> None:  # noqa: FBT001

@@ -1,7 +1,4 @@
-"""The admin client: describes, creates and deletes topics, and raises the ledger's errors.
-
-No role calls this module while a ledger runs.
-"""
+"""The admin client: describes, creates and deletes topics, and raises the ledger's errors."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -69,11 +66,14 @@ class KafkaAdmin:
             time.sleep(_PAUSE_S)
         return made
 
-    def alter(self, name: str, setting: str, value: str | None) -> None:
-        """Give a topic a setting, None = the broker's default."""
-        how = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
-        entry = ConfigEntry(setting, value or "", incremental_operation=how)
-        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
+    def alter(self, name: str, changes: Mapping[str, str]) -> None:
+        """Give a topic other values of some settings."""
+        how = AlterConfigOpType.SET
+        entries = [
+            ConfigEntry(setting, value, incremental_operation=how)
+            for setting, value in changes.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
         asked = self._client.incremental_alter_configs([resource], request_timeout=self._timeout_s)
         self._answer(name, asked[resource], ALTER_CONFIGS)
 

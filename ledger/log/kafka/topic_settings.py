@@ -25,16 +25,23 @@ MINUTE_MS: Final = 60_000
 FOR_EVER: Final = "-1"
 FLUSH: Final = "flush.messages"
 EACH_RECORD: Final = "1"
+NEVER: Final = str(2**63 - 1)
 # Without other copies, a power cut loses acknowledged records. For these topics the loss is
 # permanent; the records of the other topics are sent or written again.
 FLUSHED: Final = frozenset({Topic.EVENTS, Topic.CATALOGS})
 
+COMPRESSION: Final = "compression.type"
+AS_SENT: Final = "producer"
+IN_SYNC: Final = "min.insync.replicas"
 _EVERY: Final = {
     "message.timestamp.type": "LogAppendTime",
     "unclean.leader.election.enable": "false",
-    "compression.type": "producer",
+    COMPRESSION: AS_SENT,
     "max.message.bytes": str(COMMAND_RECORD_BYTES_MAX),
 }
+# The broker bounds the bytes that it keeps. A packed batch of a client may expand a thousandfold in
+# the memory of the leader, so the broker unpacks it first.
+_OF_CLIENTS: Final = {**_EVERY, COMPRESSION: "uncompressed"}
 _NEWEST_OF_KEY: Final = {
     "cleanup.policy": "compact",
     "segment.ms": str(10 * MINUTE_MS),
@@ -42,7 +49,7 @@ _NEWEST_OF_KEY: Final = {
 }
 SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
     Topic.COMMANDS: {
-        **_EVERY,
+        **_OF_CLIENTS,
         "cleanup.policy": "delete",
         "retention.ms": str(7 * 24 * 60 * MINUTE_MS),
     },
@@ -55,7 +62,7 @@ SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
         "segment.bytes": str(256 * MIB),
     },
     Topic.HEARTBEATS: {
-        **_EVERY,
+        **_OF_CLIENTS,
         **_NEWEST_OF_KEY,
         "cleanup.policy": "compact,delete",
         "retention.ms": str(60 * MINUTE_MS),
@@ -76,7 +83,10 @@ SETTINGS: Final[Mapping[Topic, Mapping[str, str]]] = {
     },
 }
 # Any value of the other settings is safe, and a deployment may choose it.
-_EXACT: Final = ("cleanup.policy", "message.timestamp.type", "unclean.leader.election.enable")
+_EXACT: Final = (
+    *("cleanup.policy", "message.timestamp.type", "unclean.leader.election.enable"),
+    COMPRESSION,
+)
 _AT_LEAST: Final = ("retention.ms", "retention.bytes", "delete.retention.ms", "max.message.bytes")
 _LEDGER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
 
@@ -107,7 +117,7 @@ def settings_for(topic: Topic, replicas: int, *, flush: bool = True) -> dict[str
     unless `flush` is false.
     """
     if replicas >= REPLICAS_SAFE:
-        return {**SETTINGS[topic], "min.insync.replicas": str(IN_SYNC_SAFE)}
+        return {**SETTINGS[topic], IN_SYNC: str(IN_SYNC_SAFE)}
     return {**SETTINGS[topic], **({FLUSH: EACH_RECORD} if flush and topic in FLUSHED else {})}
 
 
@@ -131,20 +141,54 @@ def breaches(
             f"{name} must have {PARTITIONS} partition, got {found.partitions}. That cannot be "
             "changed: create a ledger under another name"
         )
+    for setting, kept, wanted in misfits(topic, found):
+        value = f"'[{wanted}]'" if "," in wanted else wanted
+        yield (
+            f"{name} has {setting}={kept}, wanted {wanted}. Mend it with: kafka-configs.sh "
+            f"--bootstrap-server {bootstrap} --alter --entity-type topics --entity-name {name}"
+            f" --add-config {setting}={value}"
+        )
+
+
+class Misfit(NamedTuple):
+    """A setting with which the ledger cannot run, as it is and as it must be."""
+
+    setting: str
+    kept: str
+    wanted: str
+
+
+def misfits(topic: Topic, found: FoundTopic) -> Iterator[Misfit]:
+    """Yield each setting of a topic with which the ledger cannot run."""
     for setting in (*_EXACT, *_AT_LEAST):
         wanted = SETTINGS[topic].get(setting)
         kept = found.settings.get(setting, "")
         if wanted is not None and not fits(setting, kept, wanted):
-            value = f"'[{wanted}]'" if "," in wanted else wanted
-            yield (
-                f"{name} has {setting}={kept}, wanted {wanted}. Mend it with: kafka-configs.sh "
-                f"--bootstrap-server {bootstrap} --alter --entity-type topics --entity-name {name}"
-                f" --add-config {setting}={value}"
-            )
+            yield Misfit(setting, kept, wanted)
+    in_sync = found.settings.get(IN_SYNC, "1")
+    if int(in_sync) > found.replicas:
+        # No record could be written.
+        yield Misfit(IN_SYNC, in_sync, str(min(found.replicas, IN_SYNC_SAFE)))
+
+
+def changes(topic: Topic, found: FoundTopic, *, flush: bool) -> dict[str, str]:
+    """Return the settings that a topic of the embedded broker needs, if they are not as created.
+
+    Larger bounds than at the creation stay.
+    """
+    kept = found.settings
+    own = settings_for(topic, found.replicas, flush=flush)
+    if topic in FLUSHED:
+        own.setdefault(FLUSH, NEVER)
+    free = {name: own[name] for name in own if name not in {*_EXACT, *_AT_LEAST}}
+    wrong = {name: value for name, value in free.items() if kept.get(name) != value}
+    return wrong | {each.setting: each.wanted for each in misfits(topic, found)}
 
 
 def fits(setting: str, kept: str, wanted: str) -> bool:
     """Tell whether a ledger can run with the value of a setting."""
+    if setting == COMPRESSION and wanted == AS_SENT:
+        return True
     if setting in _AT_LEAST:
         return kept == FOR_EVER or (wanted != FOR_EVER and int(kept or 0) >= int(wanted))
     return set(kept.split(",")) == set(wanted.split(","))
@@ -152,7 +196,7 @@ def fits(setting: str, kept: str, wanted: str) -> bool:
 
 def doubts(topic: Topic, found: FoundTopic, bootstrap: str) -> Iterator[str]:
     """Yield each setting with which the ledger runs, but that is not safe for real data."""
-    in_sync = int(found.settings.get("min.insync.replicas", 1))
+    in_sync = int(found.settings.get(IN_SYNC, 1))
     if found.replicas < REPLICAS_SAFE:
         yield (
             f"{found.name} has {found.replicas} replica(s): the data on a lost disk is gone. Keep "

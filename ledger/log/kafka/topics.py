@@ -1,7 +1,7 @@
 """The topics of a ledger in a cluster: their creation and comparison, and the wait for a broker.
 
 Their settings are in `topic_settings`. `client` holds librdkafka settings of the deployment, such
-as the login, and `timeout_s` bounds each request. No role calls this module while a ledger runs.
+as the login, and `timeout_s` bounds each request.
 """
 
 import time
@@ -12,18 +12,15 @@ from typing import Any, Final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from ledger.errors import AccessDeniedError, SettingsError
+from ledger.errors import AccessDeniedError, LogUnavailableError, SettingsError
 from ledger.log.beginning import TRACES, Trace, events_lost
 from ledger.log.kafka.admin import KafkaAdmin
 from ledger.log.kafka.topic_settings import (
-    EACH_RECORD,
-    FLUSH,
-    FLUSHED,
     PARTITIONS,
     FoundTopic,
     breaches,
+    changes,
     doubts,
-    is_flushed,
     settings_for,
     topic_name,
 )
@@ -55,22 +52,47 @@ def create_topics(
     return admin.create([new_topic(ledger, topic, replication, flush=flush) for topic in REQUIRED])
 
 
-def set_flush(
+def mend_topics(
     bootstrap: str,
     ledger: str,
     *,
     flush: bool,
     client: Mapping[str, Any] = {},
     timeout_s: float = ANSWER_S,
-) -> None:
-    """Switch the flush before each acknowledgement on or off, in the topics of FLUSHED.
+) -> list[str]:
+    """Set the existing topics of a ledger as they are created; return what was changed.
 
-    Raises LogUnavailableError if the cluster does not answer or refuses.
+    It is for the embedded broker: its topics are the ledger's alone. Raises LogUnavailableError if
+    the cluster does not answer or refuses.
     """
     admin = KafkaAdmin(bootstrap, client, timeout_s)
-    for found in admin.look(ledger, FLUSHED).values():
-        if found is not None and is_flushed(found) is not flush:
-            admin.alter(found.name, FLUSH, EACH_RECORD if flush else None)
+    mended: list[str] = []
+    for topic, found in admin.look(ledger, Topic).items():
+        if found is None or not (wrong := changes(topic, found, flush=flush)):
+            continue
+        admin.alter(found.name, wrong)
+        mended += [
+            f"{found.name}: {setting} was {found.settings.get(setting)}, is {value}"
+            for setting, value in wrong.items()
+        ]
+        await_changes(admin, ledger, topic, flush=flush, timeout_s=timeout_s)
+    return mended
+
+
+def await_changes(
+    admin: KafkaAdmin, ledger: str, topic: Topic, *, flush: bool, timeout_s: float
+) -> None:
+    """Wait until the broker describes a topic as it was changed: it may answer by its old state."""
+    until_s = time.monotonic() + timeout_s
+    while (found := admin.look(ledger, [topic])[topic]) is not None and changes(
+        topic, found, flush=flush
+    ):
+        if time.monotonic() > until_s:
+            raise LogUnavailableError(
+                f"{found.name} does not have its changed settings after {timeout_s:.0f} s; start "
+                "the broker again"
+            )
+        time.sleep(_PAUSE_S)
 
 
 def check_new(admin: KafkaAdmin, ledger: str) -> None:
