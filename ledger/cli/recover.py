@@ -1,5 +1,6 @@
 """The command that repairs a log that lost its end, or accepts a copy of one."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ from ledger.cli.backup import cluster
 from ledger.cli.options import HomeOption, LedgerOption
 from ledger.config.address import spelled
 from ledger.core.limits import NUMBER_MAX
+from ledger.errors import SettingsError
 
 if TYPE_CHECKING:
     from ledger.recovery.survey import Survey
@@ -60,6 +62,18 @@ MarginOption = Annotated[
     ),
 ]
 
+AdoptOption = Annotated[
+    bool,
+    typer.Option(
+        "--adopt",
+        help="Accept events that lie in another topic than the one they were recorded in.",
+    ),
+]
+CutOption = Annotated[
+    bool,
+    typer.Option("--cut", help="Append the event behind which all ids go on above what was given."),
+]
+
 
 def recover(  # noqa: PLR0917 - options of a command are named
     bootstrap: KafkaOption = None,
@@ -71,19 +85,8 @@ def recover(  # noqa: PLR0917 - options of a command are named
     margin: MarginOption = None,
     reason: Annotated[str, typer.Option(help="Why, kept in the log.")] = "the log lost its end",
     *,
-    adopt: Annotated[
-        bool,
-        typer.Option(
-            "--adopt",
-            help="Accept events that lie in another topic than the one they were recorded in.",
-        ),
-    ] = False,
-    cut: Annotated[
-        bool,
-        typer.Option(
-            "--cut", help="Append the event behind which all ids go on above what was given."
-        ),
-    ] = False,
+    adopt: AdoptOption = False,
+    cut: CutOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what a log has lost, and let the ledger go on above all that was given.
@@ -104,27 +107,38 @@ def recover(  # noqa: PLR0917 - options of a command are named
     folder = UpSettings(ledger=name, home=loaded.settings.home).folder
     rows, passed = Path(store) if store is not None else folder / STORE, pass_over or []
     place = open_place(backup) if backup is not None else None
+    is_meant = margin is not None or bool(passed)
     with (
         cluster(loaded, name) as (kafka, client),
         closing(KafkaLog(kafka, name, client=client)) as log,
     ):
         with progress_bar("reading the log", transient=True) as progress:
             found = survey(log, rows, margin=margin, passed=passed, backup=place, progress=progress)
-        changed = RecoverChange(adopt=adopt, cut=cut).make(log, found, reason, passed)
+        change = RecoverChange(adopt=adopt, cut=cut, is_meant=is_meant)
+        changed = change.make(log, found, reason, passed)
     answer({**fields_of(found), **changed}, output)
     tell_lost(found)
     more = {"--store": store, "--backup": backup, "--margin": margin}
     over = "".join(f" --pass-over {offset}" for offset in passed)
+    if not changed and found.is_ahead:
+        there = {each: given[each] for each in ("--bootstrap", "--home")}
+        broker = None if loaded.settings.bootstrap is not None else folder / "broker"
+        for line in compared_ways(found, backup, spelled(there), broker):
+            say(line)
     for line in next_steps(found, changed, spelled(given), spelled(more) + over):
         say(line)
 
 
 class RecoverChange:
-    """The requested changes of a run; without both nothing changes."""
+    """The requested changes of a run; without both nothing changes.
 
-    def __init__(self, *, adopt: bool, cut: bool) -> None:
+    `is_meant` says that a log is to be cut of which nothing is known to be lost.
+    """
+
+    def __init__(self, *, adopt: bool, cut: bool, is_meant: bool = False) -> None:
         self._adopt = adopt
         self._cut = cut
+        self._is_meant = is_meant
 
     def make(
         self, log: Any, found: "Survey", reason: str, passed: list[int]
@@ -132,7 +146,8 @@ class RecoverChange:
         """Make the requested changes of the log; return the steps done.
 
         The cut comes before the mark that makes readers accept a copy: no sequencer may lead in
-        between. Raises as `check_adoption` and `append_cut`.
+        between. Raises SettingsError if there is nothing to cut, and as `check_adoption` and
+        `append_cut`.
         """
         from ledger.recovery.adopting import (  # noqa: PLC0415 - a command loads only what it uses
             adopt_topic,
@@ -142,6 +157,12 @@ class RecoverChange:
         from ledger.recovery.cutting import append_cut  # noqa: PLC0415
 
         check_adoption(found, adopt=self._adopt, cut=self._cut)
+        if self._cut and not (found.is_ahead or self._is_meant):
+            raise SettingsError(
+                f"there is nothing to cut: the log ends at position {found.head.position}, and no "
+                "witness has seen more. Nothing was changed. If you know that it lost its end, say "
+                "with --margin N how many events may be lost"
+            )
         is_adopted = self._adopt and found.is_copy
         if not self._cut:
             if is_adopted:
@@ -155,6 +176,8 @@ class RecoverChange:
 
 def fields_of(found: "Survey") -> dict[str, Any]:
     """Return a survey as fields."""
+    from ledger.recovery.ways import ways  # noqa: PLC0415 - a command loads only what it uses
+
     seen, created = found.seen, found.created
     pairs = list(zip(found.witnesses, found.verdicts, strict=True))
     shared = {} if found.shared is None else {"shared_with_backup": found.shared}
@@ -178,6 +201,7 @@ def fields_of(found: "Survey") -> dict[str, Any]:
         "lost_tables": [
             each for each in sorted(seen.tables) if each not in found.state.tables.by_id
         ],
+        "gives_up": {way.name: way.events for way in ways(found)} if found.is_ahead else {},
     }
 
 
@@ -194,6 +218,36 @@ def tell_lost(found: "Survey") -> None:
         say(f"and {len(found.lost) - LOST_SHOWN} more; --output json names all")
 
 
+def compared_ways(
+    found: "Survey", backup: str | None, there: str, broker: Path | None
+) -> Iterator[str]:
+    """Yield what each way gives up, and the commands of a restore if it gives up least.
+
+    `there` are the options of a restore as typed, `broker` is the folder of the embedded broker.
+    """
+    from ledger.recovery.ways import ways  # noqa: PLC0415 - a command loads only what it uses
+
+    every = ways(found)
+    for way in every:
+        yield (
+            f"a {way.name} keeps the ledger up to position {way.position}, and gives up "
+            f"{way.events} known events with {way.commits} of the lost commits"
+        )
+    if backup is None:
+        yield "a backup may hold what the log lost: compare it too, with --backup PATH"
+    if every[0].name != "restore" or backup is None:
+        return
+    clear = (
+        f"name another cluster, or first delete the topics {found.created.name}.* of this one"
+        if broker is None
+        else f"first move the folder {broker} away, and keep it"
+    )
+    yield (
+        f"the restore gives up least: lakeledger restore {shlex.quote(backup)}{there}, which says "
+        f"what follows. {clear[0].upper()}{clear[1:]}"
+    )
+
+
 def next_steps(
     found: "Survey", changed: Mapping[str, Any], named: str, more: str = ""
 ) -> Iterator[str]:
@@ -201,6 +255,8 @@ def next_steps(
 
     `named` are the options that name the ledger, `more` the options of the survey, as typed.
     """
+    from ledger.recovery.ways import ways  # noqa: PLC0415 - a command loads only what it uses
+
     if changed:
         position = changed.get("cut", found.head.position)
         lost = (
@@ -212,7 +268,9 @@ def next_steps(
         return
     if found.is_ahead or OVER in more:
         adopt = " --adopt" if found.is_copy else ""
-        yield f"nothing was changed. Next: {COMMAND}{adopt} --cut{named}{more}"
+        is_best = not found.is_ahead or ways(found)[0].name == "cut"
+        word = "Next" if is_best else "Only if the backup is no way"
+        yield f"nothing was changed. {word}: {COMMAND}{adopt} --cut{named}{more}"
         return
     if found.is_copy:
         yield (
@@ -222,5 +280,5 @@ def next_steps(
         )
     yield (
         "no witness has seen more than the log holds. Cut it only if you know that it lost its "
-        "end, and raise --margin if more may have been acknowledged"
+        "end, and say with --margin how many events may be lost"
     )

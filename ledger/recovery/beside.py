@@ -13,7 +13,7 @@ from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import dump, load
 from ledger.recovery.lost_txns import lost_in
-from ledger.recovery.witnesses import LostTxn, Witness
+from ledger.recovery.witnesses import BACKUP, LostTxn, Witness
 
 
 class BackupBeside:
@@ -25,7 +25,7 @@ class BackupBeside:
     def __init__(self, place: BackupPlace, created: LedgerCreated) -> None:
         manifest = manifest_in(place)
         check_ledger(place, manifest, created)
-        self.name = f"backup in {place.path}"
+        self.name = f"{BACKUP}{place.path}"
         self.shared = 0
         self._head = manifest.reached.head
         self._events = events_in(place, manifest)

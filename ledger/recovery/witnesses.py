@@ -25,6 +25,7 @@ LOST_TXNS_MAX: Final = 1_000
 READ_S: Final = 2.0
 BEATS_MAX: Final = 1_000
 ROWS: Final = "rows of this host"
+BACKUP: Final = "backup in "
 
 Verdict = Literal["the same", "ahead", "another history", "lost by a cut", "no position"]
 # The verdicts after which a log without a cut would give ids a second time.

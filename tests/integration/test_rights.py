@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -225,8 +226,13 @@ def test_recover(secured: SecureBroker, tmp_path: Path) -> None:
         leader.wait_for("leading")
         assert leader.end(signal.SIGTERM) == ExitCode.DONE
     rows = ("--store", str(tmp_path / "none"))
-    done = done_in(tmp_path, "recover", "--cut", *rows, **secured.environ("recover", cut))
+    recover = partial(done_in, tmp_path, "recover", "--cut", *rows)
+    done = recover(**secured.environ("recover", cut))
+    assert (done.returncode, "nothing to cut" in done.stderr) == (ExitCode.USAGE, True), done.stderr
+    done = recover("--margin", "9", **secured.environ("recover", cut))
     assert done.returncode == ExitCode.DONE, done.stderr
+    again = recover(**secured.environ("recover", cut))
+    assert (again.returncode, "nothing to cut" in again.stderr) == (ExitCode.USAGE, True)
 
 
 def test_adopt(secured: SecureBroker, tmp_path: Path) -> None:
