@@ -248,6 +248,16 @@ def compared_ways(
     )
 
 
+def published_in(found: "Survey") -> str:
+    """Return the names of published tables, not more than fit a line."""
+    from ledger.sdk.column_mapping import is_published  # noqa: PLC0415 - only what is used
+
+    tables = found.state.tables.by_id.values()
+    names = sorted(each.name for each in tables if is_published(each.definition))
+    more = f" and {len(names) - LOST_SHOWN} more" if len(names) > LOST_SHOWN else ""
+    return ", ".join(names[:LOST_SHOWN]) + more
+
+
 def next_steps(
     found: "Survey", changed: Mapping[str, Any], named: str, more: str = ""
 ) -> Iterator[str]:
@@ -262,10 +272,20 @@ def next_steps(
         lost = (
             f" Receipts from behind position {found.head.position} are void." if found.lost else ""
         )
+        if "cut" in changed and (tables := published_in(found)):
+            yield (
+                f"published tables: {tables}. Readers of Delta may see lost commits there until "
+                f"the publisher sets them aside, in _delta_log/_lost_by_cut_{position}. Start it"
+            )
         yield (
             f"ledger {found.created.name} goes on from position {position}.{lost} Next: {UP}{named}"
         )
         return
+    if found.is_ahead and (tables := published_in(found)):
+        yield (
+            f"published tables: {tables}. Readers of Delta may see lost commits there until the "
+            "publisher has read the cut"
+        )
     if found.is_ahead or OVER in more:
         adopt = " --adopt" if found.is_copy else ""
         is_best = not found.is_ahead or ways(found)[0].name == "cut"

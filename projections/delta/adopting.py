@@ -21,15 +21,17 @@ from ledger.delta.schema import ADOPTED
 from ledger.errors import LedgerError
 from ledger.log.port import Log
 from ledger.log.replay import Progress, Replay
-from ledger.reads.port import TableRow
+from ledger.reads.port import Reads, TableRow
 from ledger.sdk.column_mapping import PUBLISH, is_published
 from projections.delta.log_folder import local_folder
+from projections.delta.log_marks import Mark, owner_of
 from projections.delta.log_writer import Folders
 from projections.delta.metadata_action import FOLDER, Adopted
 from projections.delta.object_log import log_at
 from projections.delta.publication import Publication
+from projections.delta.schema_json import UnpublishableError
 from projections.delta.table_log import WrittenLog, write_table_log
-from projections.delta.table_state import reason_against
+from projections.delta.table_state import folder_of, reason_against
 
 DELTA: Final = "delta"
 
@@ -112,7 +114,13 @@ class LogOwner(NamedTuple):
                 f"table {row.name} was not imported from a Delta table, so there is no log to go "
                 f"on with. To publish it, set its property {PUBLISH} to {DELTA}"
             )
-        return local_folder(row.definition.location)
+        path = local_folder(row.definition.location)
+        reads, place = self.ledger.reads(), row.definition.location
+        if reason := reason_against_tables(reads, row, place) or reason_against_owner(
+            reads, row, place
+        ):
+            raise NotAdoptableError(f"table {row.name} cannot be adopted: {reason}")
+        return path
 
     def _check_times(self, row: TableRow) -> None:
         """Raise NotAdoptableError if the newest imported version has a time that is yet to come."""
@@ -156,6 +164,51 @@ def with_properties(definition: TableDefinition, given: dict[str, str]) -> Table
     )
 
 
+def reason_against_tables(reads: Reads, row: TableRow, place: str) -> str:
+    """Return which other table of the ledger publishes into a folder, "" without one."""
+    for other in reads.tables():
+        if other.table == row.table or not is_published(other.definition):
+            continue
+        if is_one_folder(folder_of(other.definition), place):
+            return (
+                f"table {other.name} of this ledger publishes the log in {place}, and a log has "
+                "one owner. Release or drop that table first, or take another folder"
+            )
+    return ""
+
+
+def reason_against_owner(reads: Reads, row: TableRow, place: str) -> str:
+    """Return which other table owns the log in a folder, "" if a table may publish there.
+
+    The log of a dropped table of this ledger is free. The publisher names a place that it cannot
+    use.
+    """
+    own = Mark(reads.identity().ledger, row.table)
+    try:
+        owner = owner_of(log_at(place))
+    except (UnpublishableError, OSError):
+        return ""
+    if owner is None or owner.is_of(own):
+        return ""
+    other = reads.table(owner.table)
+    if owner.ledger == own.ledger and (other is None or other.dropped):
+        return ""
+    return (
+        f"the log in {place} belongs to {owner}, which publishes it. Release it there first "
+        "(lakeledger table release), or take another folder"
+    )
+
+
+def is_one_folder(one: str, other: str) -> bool:
+    """Return whether two spellings name one folder: links, mounts and URIs are seen through."""
+    if one == other:
+        return True
+    try:
+        return local_folder(one).samefile(local_folder(other))
+    except (UnpublishableError, OSError):
+        return False
+
+
 def publish_table(ledger: Ledger, row: TableRow) -> str:
     """Let the publisher write the log of a table; return PUBLISHED, else why nothing changed."""
     if is_published(row.definition):
@@ -169,5 +222,8 @@ def publish_table(ledger: Ledger, row: TableRow) -> str:
             "was imported, so its folder has the log of its Delta table: lakeledger table adopt "
             f"{row.name}"
         )
+    place = folder_of(with_properties(row.definition, {PUBLISH: DELTA}))
+    if reason := reason_against_owner(ledger.reads(), row, place):
+        return f"cannot be published: {reason}"
     ledger.alter_table(row, properties={PUBLISH: DELTA})
     return PUBLISHED

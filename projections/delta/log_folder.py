@@ -43,6 +43,11 @@ def local_folder(folder: str) -> Path:
     return plain if "%" not in path or plain.is_dir() or not scheme else Path(decoded(path))
 
 
+def aside_name(name: str, folder: str) -> str:
+    """Return the name of a file that is set aside, in a folder or beside the log."""
+    return f"{folder}/{name}" if folder else f".{name}{FOREIGN}"
+
+
 class LogFiles(Protocol):
     """The files of one log, wherever they lie."""
 
@@ -70,8 +75,11 @@ class LogFiles(Protocol):
         """Write a new file, whole or not at all; return False if one of that name is there."""
         ...
 
-    def set_aside(self, name: str) -> str:
-        """Give a file a name that no reader of the log looks at, and return its place."""
+    def set_aside(self, name: str, folder: str = "") -> str:
+        """Give a file a name that no reader of the log looks at, and return its place.
+
+        With `folder` it keeps its name, in a folder within the log.
+        """
         ...
 
     def replace(self, name: str, data: bytes) -> None:
@@ -121,10 +129,11 @@ class LogFolder:
             aside.unlink(missing_ok=True)
         return True
 
-    def set_aside(self, name: str) -> str:
+    def set_aside(self, name: str, folder: str = "") -> str:
         """Give a file a name that no reader of the log looks at, and return its path."""
-        kept = self.path / f".{name}{FOREIGN}"
-        self._rename(self.path / name, kept.name)
+        kept = self.path / aside_name(name, folder)
+        kept.parent.mkdir(exist_ok=True)
+        self._rename(self.path / name, str(kept.relative_to(self.path)))
         self._flush_names()
         return str(kept)
 

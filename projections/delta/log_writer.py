@@ -4,18 +4,22 @@ A file that is there with the same bytes was written before, by this or another 
 other bytes is foreign: the table stops, and its files stay as they are.
 """
 
-import json
-import re
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Final
 
 from ledger.errors import LedgerError
 from projections.delta.checkpoint_file import checkpoint_bytes, hint_bytes
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, checkpoint_name, version_file
+from projections.delta.log_marks import (
+    NAMED,
+    Mark,
+    hinted,
+    is_version,
+    mark_of,
+    owner_of,
+    writer_of,
+)
 from projections.delta.published_log import DeltaVersion
-
-NAMED: Final = re.compile(r"(\d{20})\.(?:json|checkpoint\..*)")
 
 Folders = Callable[[str], LogFiles]
 """Returns the folder of the log of the table at a place; raises UnpublishableError."""
@@ -23,6 +27,14 @@ Folders = Callable[[str], LogFiles]
 
 class ForeignLogError(LedgerError):
     """A folder has a file of a Delta log that this ledger did not write."""
+
+
+def owned(folder: LogFiles, owner: Mark) -> ForeignLogError:
+    """Return that a log has another owner."""
+    return ForeignLogError(
+        f"the log in {folder.place('')} belongs to {owner}, which publishes it. Release it there "
+        "first (lakeledger table release), or take another folder"
+    )
 
 
 class DeltaLogWriter:
@@ -90,6 +102,10 @@ class DeltaLogWriter:
         found = self._folder.read(version_file(version))
         return found is not None and sha256(found).hexdigest() == digest
 
+    def forget_above(self, version: int) -> None:
+        """Forget checkpoints above a version: they are not in the log any more."""
+        self.checkpoints = [each for each in self.checkpoints if each[0] <= version]
+
     def _write_checkpoint(self, version: DeltaVersion) -> None:
         """Write the checkpoint of a version unless it is there, and then name it to readers."""
         if version.state is None:
@@ -154,47 +170,23 @@ class DeltaLogWriter:
                 f"table {version.name} goes on with version {version.version}. Import the Delta "
                 "table under another name, and adopt that one"
             )
+        mine, owner = mark_of(version.data), None if went_on else owner_of(self._folder)
+        if mine is not None and owner is not None and owner.ledger != mine.ledger:
+            raise owned(self._folder, owner)
 
     def _is_own(self, name: str, version: DeltaVersion) -> bool:
         """Return whether a file of another version is of the same table of this ledger."""
         if not name.endswith(".json"):
             return True
-        mine, other = marks_of(version.data), marks_of(self._folder.read(name) or b"")
-        return mine == other
+        return of_one_table(version.data, self._folder.read(name) or b"")
 
     def _foreign(self, name: str) -> ForeignLogError:
         writer = writer_of(self._folder.read(name) or b"")
         return ForeignLogError(
-            f"{self._folder.place(name)} is not what this ledger publishes{writer}: another "
-            "program writes there, or another table had this folder. Publish into another folder "
-            "(lakeledger.publish.folder), or remove the log that is there"
+            f"{self._folder.place(name)} is not what this table publishes{writer}. One log has one "
+            "owner: publish into another folder (lakeledger.publish.folder), or remove the log "
+            "that is there"
         )
-
-
-def is_version(name: str) -> bool:
-    """Return whether a file of a log is one of its versions."""
-    return NAMED.fullmatch(name) is not None and name.endswith(".json")
-
-
-def marks_of(data: bytes) -> tuple[object, object]:
-    """Return ledger and table in the commitInfo of a version, None and None for a foreign one."""
-    try:
-        own = json.loads(data.partition(b"\n")[0])["commitInfo"]["lakeledger"]
-        return own["ledger"], own["table"]
-    except (ValueError, KeyError, TypeError):
-        return None, None
-
-
-def writer_of(data: bytes) -> str:
-    """Return in words what a version of a log says of its writer, "" if it says nothing."""
-    lines = data.decode(errors="replace").splitlines()
-    for line in lines:
-        try:
-            info = json.loads(line)["commitInfo"]
-            return f", but {info['operation']} by {info.get('engineInfo', 'an unknown engine')}"
-        except (ValueError, KeyError, TypeError):
-            continue
-    return ""
 
 
 def oldest_kept(folder: LogFiles, version: DeltaVersion) -> int:
@@ -204,13 +196,10 @@ def oldest_kept(folder: LogFiles, version: DeltaVersion) -> int:
     if not oldest or checkpoint_name(oldest) not in names:
         return 0
     found = folder.read(version_file(oldest)) or b""
-    return oldest if marks_of(found) == marks_of(version.data) else 0
+    return oldest if of_one_table(version.data, found) else 0
 
 
-def hinted(folder: LogFiles) -> int:
-    """Return the version that `_last_checkpoint` names, -1 if it names none."""
-    found = folder.read(LAST_CHECKPOINT)
-    try:
-        return int(json.loads(found)["version"]) if found else -1
-    except (ValueError, KeyError, TypeError):
-        return -1
+def of_one_table(mine: bytes, other: bytes) -> bool:
+    """Return whether two versions are of one table of a ledger."""
+    mark = mark_of(mine)
+    return mark is not None and mark.is_of(mark_of(other))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ledger.core.partitions.file_paths import parts_of
-from projections.delta.log_folder import FOREIGN, LOG_FOLDER, LogFiles, LogFolder
+from projections.delta.log_folder import LOG_FOLDER, LogFiles, LogFolder, aside_name
 from projections.delta.schema_json import UnpublishableError
 
 S3 = frozenset({"s3", "s3a", "s3n"})
@@ -96,11 +96,11 @@ class ObjectLog:
             return False
         return True
 
-    def set_aside(self, name: str) -> str:
+    def set_aside(self, name: str, folder: str = "") -> str:
         """Give an object a name that no reader of the log looks at, and return its place."""
         import obstore  # noqa: PLC0415 - an extra
 
-        kept = f".{name}{FOREIGN}"
+        kept = aside_name(name, folder)
         with refusals():
             obstore.rename(self._store, name, kept)
         return self.place(kept)

@@ -11,6 +11,7 @@ from ledger.core.conflicts import operations
 from ledger.core.events.events import (
     Control,
     Event,
+    LogCut,
     TableAltered,
     TableCreated,
     TableDropped,
@@ -21,9 +22,10 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import whole_domains
 from ledger.log.file_list import FileList, chunks_of, records_again
 from projections.delta.file_actions import FileKey
+from projections.delta.log_marks import LostVersions
 from projections.delta.metadata_action import metadata_action
 from projections.delta.protocol_action import protocol_action
-from projections.delta.published_log import Outcome, PublishedLog
+from projections.delta.published_log import DeltaVersion, Outcome, PublishedLog
 from projections.delta.schema_json import UnpublishableError
 from projections.delta.table_state import CommittedVersion, PublishedState, reason_against
 from projections.rows.applied import Applied
@@ -67,11 +69,14 @@ class Publication:
     def take(self, event: Event) -> list[Outcome]:
         """Apply the next event, and return the versions that it makes in published logs."""
         applied = apply(self.state, event, self._rows)
-        found = [
-            outcome
-            for version in versions_of(applied, event)
-            if (outcome := self._version(applied, version)) is not None
-        ]
+        found: list[Outcome] = []
+        for version in versions_of(applied, event):
+            outcome = self._version(applied, version)
+            if isinstance(outcome, DeltaVersion) and outcome.begins:
+                found += self._lost_before(outcome)
+            found += [outcome] if outcome is not None else []
+        if isinstance(event.body, LogCut):
+            found += self.lost()
         if isinstance(event.body, TableDropped | TxnCommitted):
             for table in applied.named:
                 if table not in self.state.tables.by_id:
@@ -80,6 +85,17 @@ class Publication:
                     if self.changed is not None:
                         self.changed[table] = set()
         return found
+
+    def _lost_before(self, begun: DeltaVersion) -> list[LostVersions]:
+        """Return what cuts take from a folder in which a log begins."""
+        lost = self.logs[begun.table].lost(begun.name, self.state.cuts)
+        return [lost._replace(version=begun.version - 1)] if lost is not None else []
+
+    def lost(self) -> list[LostVersions]:
+        """Return what cuts of the ledger's log take from each published log."""
+        tables, cuts = self.state.tables.by_id, self.state.cuts
+        found = (log.lost(tables[each].name, cuts) for each, log in self.logs.items())
+        return [each for each in found if each is not None]
 
     def _version(self, applied: Applied, version: CommittedVersion) -> Outcome | None:
         table = version.table

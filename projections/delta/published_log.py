@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from ledger.core.commands import TableDefinition
+from ledger.core.state.domain import Cut
 from ledger.sdk.column_mapping import is_published
 from projections.delta.commit_info import commit_info
 from projections.delta.kept_forms import KeptLog
+from projections.delta.log_marks import LostVersions
 from projections.delta.log_state import LogState, checkpoint_interval
 from projections.delta.metadata_action import (
     TIMESTAMPS,
@@ -53,7 +55,7 @@ class StoppedTable(NamedTuple):
     reason: str
 
 
-Outcome = DeltaVersion | StoppedTable
+Outcome = DeltaVersion | StoppedTable | LostVersions
 
 
 class PublishedLog:
@@ -129,6 +131,14 @@ class PublishedLog:
         self.is_stopped = True
         self._is_waiting = not was_on
         return StoppedTable(version.table, name, self._number(version), reason)
+
+    def lost(self, name: str, cuts: Sequence[Cut]) -> LostVersions | None:
+        """Return what cuts take from the log above its newest version, None if it is not on."""
+        if not self.is_on or not cuts:
+            return None
+        return LostVersions(
+            self._state.table, name, self._folder, self.newest, self._ledger, tuple(cuts)
+        )
 
     def _is_readable(self, version: CommittedVersion) -> bool:
         """Return whether a table is written anew, so that a log may begin."""

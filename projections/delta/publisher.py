@@ -142,6 +142,8 @@ class DeltaPublisher:
         with ExitStack() as held:
             reader = self._begin(held)
             held.callback(reader.close)
+            for lost in self._publication.lost():
+                self._logs.take(lost)
             self._publish_again(self._lacking(), stop)
             aging = AgingCheckpoint(self, self._state.age_s, clock=self._clock)
             while not stop.is_set():

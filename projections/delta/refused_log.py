@@ -7,7 +7,7 @@ memory. Beyond that the first one alone is kept, and the others are made again f
 from collections import deque
 from typing import Final
 
-from projections.delta.published_log import DeltaVersion, Outcome, StoppedTable
+from projections.delta.published_log import DeltaVersion, StoppedTable
 
 PAUSE_S: Final = 1.0
 PAUSE_MAX_S: Final = 60.0
@@ -16,12 +16,15 @@ WAITING_BYTES_MAX: Final = 16 << 20
 BYTES_PER_FILE: Final = 100
 
 
+Waiting = DeltaVersion | StoppedTable
+
+
 class RefusedLog:
     """A log that goes no further: `first` is the version that was refused, `stopped` says why.
 
     Attributes:
         is_refused: whether the storage refused it, so that it is tried again. A foreign file is
-            looked for again by the next publisher only.
+            looked for again each minute.
         is_whole: whether all later versions wait here; else they must be made again.
         is_open: whether the first version could be written meanwhile, and later ones are lacking.
         waiting: what is to be written, in order.
@@ -39,12 +42,12 @@ class RefusedLog:
     ) -> None:
         self.first, self.stopped = first, stopped
         self.is_refused, self.is_whole, self.is_open = is_refused, is_whole, False
-        self.waiting: deque[Outcome] = deque([first])
+        self.waiting: deque[Waiting] = deque([first])
         self._bytes, self._bytes_max = size_of(first), bytes_max
         self.pause_s = PAUSE_S
         self._due_s = now_s + PAUSE_S
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: Waiting) -> None:
         """Let one more version wait, or none but the first if they become too many."""
         if not self.is_whole:
             return
@@ -65,7 +68,7 @@ class RefusedLog:
         self._due_s = now_s + self.pause_s
 
 
-def size_of(outcome: Outcome) -> int:
+def size_of(outcome: Waiting) -> int:
     """Return about how many bytes a version takes in memory."""
     if isinstance(outcome, StoppedTable):
         return 0

@@ -5,12 +5,16 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from ledger.core.events.events import Event
+from ledger.log_lines import LogLines
+from projections.delta.log_marks import LostVersions
 from projections.delta.log_writer import DeltaLogWriter, Folders, ForeignLogError
 from projections.delta.object_log import log_at
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, Outcome, StoppedTable
-from projections.delta.refused_log import WAITING_BYTES_MAX, RefusedLog
+from projections.delta.refused_log import PAUSE_MAX_S, WAITING_BYTES_MAX, RefusedLog, Waiting
 from projections.delta.schema_json import UnpublishableError
+
+log_lines = LogLines("lakeledger.publisher")
 
 # So old is no version: none is deleted, and the deleted ones stay away.
 KEPT_MS: Final = 2**62
@@ -51,6 +55,8 @@ class TableLogs:
         self.ended: dict[int, StoppedTable] = {}
         self.held: dict[int, RefusedLog] = {}
         self.newest: dict[int, NewestVersion] = {}
+        self._uncut: dict[int, tuple[LostVersions, float]] = {}
+        self._look_s = 0.0
         self.written = 0
         self.changed: set[int] = set()
 
@@ -62,6 +68,9 @@ class TableLogs:
     def take(self, outcome: Outcome, now_s: float = 0.0) -> StoppedTable | None:
         """Write a version, unless its table stopped before; return the table if it stops here."""
         table = outcome.table
+        if isinstance(outcome, LostVersions):
+            self._cut(outcome, now_s)
+            return None
         held = self.held.get(table)
         if held is not None and held.is_refused and not is_elsewhere(outcome, held):
             held.add(outcome)
@@ -79,6 +88,34 @@ class TableLogs:
             return self._hold(outcome, error, now_s)
         return outcome if isinstance(outcome, StoppedTable) else None
 
+    def _cut(self, lost: LostVersions, now_s: float) -> None:
+        """Set aside what a cut took from a log; a storage that refuses it is asked again."""
+        try:
+            self._set_lost_aside(lost)
+        except (UnpublishableError, OSError) as error:
+            self._uncut[lost.table] = lost, now_s + PAUSE_MAX_S
+            log_lines.warning(
+                "versions that the ledger lost are still in a published log",
+                table=lost.name,
+                folder=lost.folder,
+                reason=str(error),
+            )
+
+    def _set_lost_aside(self, lost: LostVersions) -> None:
+        kept = lost.set_aside(self._folders(lost.folder))
+        self._uncut.pop(lost.table, None)
+        if kept:
+            if (writer := self._writers.get(lost.table)) is not None:
+                writer.forget_above(lost.version)
+            self.changed.add(lost.table)
+            log_lines.warning(
+                "versions that the ledger lost by a cut are set aside",
+                table=lost.name,
+                above=lost.version,
+                files=len(kept),
+                oldest=kept[-1],
+            )
+
     def is_retried(self, table: int) -> bool:
         """Return whether a table stopped and is tried again; any thread may call."""
         held = self.held.get(table)
@@ -87,6 +124,12 @@ class TableLogs:
     def retry(self, now_s: float) -> list[str]:
         """Try refused versions that are due again; return the names of tables that go on."""
         going = []
+        if now_s >= self._look_s:
+            self._look_s = now_s + PAUSE_MAX_S
+            self.look_again()
+        for lost, due_s in list(self._uncut.values()):
+            if now_s >= due_s:
+                self._cut(lost, now_s)
         for table, held in list(self.held.items()):
             if not held.is_due(now_s):
                 continue
@@ -174,7 +217,7 @@ class TableLogs:
             held.waiting.popleft()
         return True
 
-    def _apply(self, outcome: Outcome) -> None:
+    def _apply(self, outcome: DeltaVersion | StoppedTable) -> None:
         table = outcome.table
         if isinstance(outcome, StoppedTable):
             self.ended[table] = outcome
@@ -185,6 +228,8 @@ class TableLogs:
             self._checkpoints.pop(table, None)
         if table in self.ended:
             return
+        if table in self._uncut:
+            self._set_lost_aside(self._uncut[table][0])
         self.written += self._writer(table, outcome.folder).write(outcome)
         digest = sha256(outcome.data).hexdigest()
         self.newest[table] = NewestVersion(outcome.folder, outcome.version, digest)
@@ -215,7 +260,7 @@ def stop_of(version: DeltaVersion, error: Exception) -> StoppedTable:
     return StoppedTable(version.table, version.name, version.version, str(error))
 
 
-def is_elsewhere(outcome: Outcome, held: RefusedLog) -> bool:
+def is_elsewhere(outcome: Waiting, held: RefusedLog) -> bool:
     """Return whether a log begins anew in another folder than the one that refused."""
     return (
         isinstance(outcome, DeltaVersion) and outcome.begins and outcome.folder != held.first.folder

@@ -5,16 +5,20 @@ from typing import Literal, NamedTuple
 
 from ledger.core.events.events import Event
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, version_file
-from projections.delta.log_writer import NAMED, Folders, hinted, marks_of, oldest_kept
+from projections.delta.log_marks import NAMED, LostVersions, hinted, is_version
+from projections.delta.log_writer import Folders, of_one_table, oldest_kept
 from projections.delta.object_log import log_at
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, StoppedTable
 
-Finding = Literal["missing", "differs", "foreign"]
+Finding = Literal["missing", "differs", "foreign", "lost"]
 
 
 class LogFinding(NamedTuple):
-    """A version whose file is missing, differs from the events, or is above the newest version."""
+    """A version whose file is missing, differs from the events, or is above the newest version.
+
+    One above the newest is `lost` if a cut of the ledger's log took its commit, else `foreign`.
+    """
 
     version: int
     finding: Finding
@@ -43,9 +47,13 @@ def verify_log(events: Iterable[Event], table: int, folders: Folders = log_at) -
     publication, compared, stopped, cleaned = Publication(), 0, "", 0
     findings: list[LogFinding] = []
     newest: DeltaVersion | None = None
+    lost: LostVersions | None = None
     for event in events:
         for outcome in publication.take(event):
             if outcome.table != table:
+                continue
+            if isinstance(outcome, LostVersions):
+                lost = outcome
                 continue
             if isinstance(outcome, StoppedTable):
                 stopped = f"version {outcome.version}: {outcome.reason}"
@@ -63,19 +71,23 @@ def verify_log(events: Iterable[Event], table: int, folders: Folders = log_at) -
                 findings.append(LogFinding(outcome.version, kind, folder.place(name)))
     log = publication.logs.get(table)
     if newest is not None and log is not None and log.is_on:
-        findings += above(newest, folders(newest.folder))
+        findings += above(newest, folders(newest.folder), lost)
     return LogReport(compared, tuple(findings), stopped, cleaned)
 
 
-def above(newest: DeltaVersion, folder: LogFiles) -> Iterator[LogFinding]:
-    """Yield the versions above the newest one that no publisher of this ledger wrote."""
-    for name in folder.names():
-        named = NAMED.fullmatch(name)
-        if named is None or not name.endswith(".json") or int(named[1]) <= newest.version:
+def above(
+    newest: DeltaVersion, folder: LogFiles, lost: LostVersions | None
+) -> Iterator[LogFinding]:
+    """Yield the versions above the newest one that no publisher of this ledger wrote, or lost."""
+    for name in filter(is_version, folder.names()):
+        number, data = int(name[:20]), folder.read(name) or b""
+        if number <= newest.version:
             continue
+        if lost is not None and lost.has(data):
+            yield LogFinding(number, "lost", folder.place(name))
         # A publisher may have gone on since the events were read.
-        if marks_of(folder.read(name) or b"") != marks_of(newest.data):
-            yield LogFinding(int(named[1]), "foreign", folder.place(name))
+        elif not of_one_table(newest.data, data):
+            yield LogFinding(number, "foreign", folder.place(name))
 
 
 def set_aside(findings: Sequence[LogFinding], folder: LogFiles) -> list[str]:

@@ -18,7 +18,7 @@ from ledger.log.replay import Replay
 from ledger.reads.port import TableRow
 from ledger.sdk.column_mapping import PUBLISH
 from ledger.testing import InMemoryLedger
-from projections.delta.adopting import LogOwner, NotAdoptableError
+from projections.delta.adopting import LogOwner, NotAdoptableError, publish_table
 from projections.delta.publisher import DeltaPublisher
 from projections.delta.verify import verify_log
 from tests.tables.delta_readers import with_delta
@@ -319,6 +319,51 @@ def test_refused(taking: Taking, tmp_path: Path) -> None:
         owner.adopt(own)
     owner.release(own)
     assert deltalake.DeltaTable(location).version() == 2
+
+
+@pytest.mark.parametrize("spelling", ["folder", "link", "another ledger", "another ledger's link"])
+def test_one_log_has_one_owner(taking: Taking, tmp_path: Path, spelling: str) -> None:
+    """A log that a table publishes is adopted by no other table, under whatever path."""
+    place = taking.path
+    if spelling.endswith("link"):
+        place = tmp_path / "linked"
+        place.symlink_to(taking.path)
+    with InMemoryLedger() as elsewhere:
+        is_own = not spelling.startswith("another")
+        ledger = taking.ledger if is_own else elsewhere.connect()
+        log = taking.memory.log if is_own else elsewhere.log
+        import_delta(ledger, place, "db.again")
+        taking.owner.adopt(taking.row)
+        taking.insert(5)
+        taking.publish()
+        row = ledger.reads().table_named(ledger.catalog, "db.again")
+        assert row is not None
+        with pytest.raises(NotAdoptableError, match=r"owner|belongs to table"):
+            LogOwner(ledger, log).adopt(row)
+        assert ledger.reads().table_named(ledger.catalog, "db.again") == row
+        if not is_own:
+            ledger.create_table("db.over", [("id", "bigint")], location=place)
+            over = ledger.reads().table_named(ledger.catalog, "db.over")
+            assert over is not None
+            assert "belongs to table" in publish_table(ledger, over)
+        taking.owner.release(taking.row)
+        assert LogOwner(ledger, log).adopt(row).log.stopped == ""
+        ledger.append("db.again", [{"id": 6, "day": 6}])
+        publisher, stop = DeltaPublisher(log), Signal()
+        publisher.run(stop, stop.set)
+        assert not publisher.stopped
+    assert taking.read() == [1, 3, 4, 5, 6, 9]
+
+
+def test_log_of_a_dropped_table(taking: Taking) -> None:
+    """The log of a table that was dropped is free to be adopted again."""
+    taking.owner.adopt(taking.row)
+    taking.ledger.drop_table(NAME)
+    taking.take()
+    assert taking.owner.adopt(taking.row).log.stopped == ""
+    taking.insert(5)
+    assert not taking.publish().stopped
+    assert taking.read() == taking.scan() == [1, 3, 4, 5, 9]
 
 
 def test_future_times_are_refused(taking: Taking) -> None:

@@ -12,8 +12,9 @@ from projections.delta.log_folder import (
     checkpoint_name,
     version_file,
 )
+from projections.delta.log_marks import hinted
 from projections.delta.log_state import INTERVAL, checkpoint_interval
-from projections.delta.log_writer import DeltaLogWriter, ForeignLogError, hinted
+from projections.delta.log_writer import DeltaLogWriter, ForeignLogError
 from projections.delta.published_log import DeltaVersion
 from tests.projections.published import published
 from tests.projections.test_delta_publication import BY_DAY, Lake

@@ -10,6 +10,7 @@ from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.up import UpSettings
 from ledger.recovery.survey import Survey
+from ledger.sdk.column_mapping import PUBLISH
 from tests.recovery.logs import commits, copied, followed, led, surveyed
 
 NAMED = " --ledger sales"
@@ -24,6 +25,7 @@ def found(tmp_path: Path) -> dict[str, Survey]:
     whole, rows = MemoryLog(), tmp_path / "rows"
     with led(whole) as ledger:
         ledger.create_table("planes", layout="directories")
+        ledger.create_table("trips", [("id", "int")], properties={PUBLISH: "delta"})
         commits(ledger)
     followed(whole, rows)
     half = len(whole.topics[Topic.EVENTS].records) // 2
@@ -44,6 +46,7 @@ def said(survey: Survey, more: str = "", **changed: object) -> str:
 def test_nothing_was_changed(found: dict[str, Survey], log: str, following: str) -> None:
     """The next command has the options that were given, and changes what has to be."""
     assert "nothing was changed" in said(found[log])
+    assert ("published tables: trips" in said(found[log])) is found[log].is_ahead
     assert f"Next: {following}" in said(found[log])
     assert f"Next: {following} --store rows" in said(found[log], " --store rows")
 
@@ -59,6 +62,8 @@ def test_it_was_changed(found: dict[str, Survey]) -> None:
     """Behind a cut the ledger is brought up by the same options."""
     text = said(found["short"], cut=2_000)
     assert "goes on from position 2000." in text
+    assert "published tables: trips" in text
+    assert "_delta_log/_lost_by_cut_2000" in text
     assert f"Receipts from behind position {found['short'].head.position} are void" in text
     assert text.endswith("Next: lakeledger up --rebuild --ledger sales")
 
