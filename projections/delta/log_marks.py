@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from ledger.core.decide.cut import OPERATION as LOST_BY_CUT
 from ledger.core.state.domain import Cut
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles
 from projections.delta.protocol_action import OWN_FEATURE
@@ -124,6 +125,11 @@ def writer_of(data: bytes) -> str:
         operation = info.get("operation", "an unknown operation")
         return f", but {operation} by {info.get('engineInfo', 'an unknown engine')}"
     return ""
+
+
+def passes_lost(data: bytes) -> bool:
+    """Return whether a version stands above versions that a cut of the ledger's log left out."""
+    return any(each.get("operation") == LOST_BY_CUT for each in actions_of(data, "commitInfo"))
 
 
 def hinted(folder: LogFiles) -> int:

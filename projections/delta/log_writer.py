@@ -4,8 +4,9 @@ A file that is there with the same bytes was written before, by this or another 
 other bytes is foreign: the table stops, and its files stay as they are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
+from itertools import pairwise
 
 from ledger.errors import LedgerError
 from projections.delta.checkpoint_file import checkpoint_bytes, hint_bytes
@@ -17,6 +18,7 @@ from projections.delta.log_marks import (
     is_version,
     mark_of,
     owner_of,
+    passes_lost,
     writer_of,
 )
 from projections.delta.published_log import DeltaVersion
@@ -63,8 +65,8 @@ class DeltaLogWriter:
             return False
         if found is None:
             self._check_beginning(version)
-            if version.begins:
-                # Without it no reader could begin: the versions below are not in the log.
+            if version.begins or version.passes_lost:
+                # Without it no reader could begin: versions below are not in the log.
                 self._write_checkpoint(version)
             if self._folder.put(name, version.data):
                 found = version.data
@@ -94,13 +96,18 @@ class DeltaLogWriter:
         names = self._folder.names()
         numbers = [int(each[:20]) for each in names if is_version(each)]
         numbers = [each for each in numbers if each <= version]
-        if not numbers or numbers != [*range(numbers[0], version + 1)]:
+        if not numbers or numbers[-1] != version or self._has_hole(numbers):
             return False
         newest = max((number for number, _ in self.checkpoints), default=-1)
         if newest >= 0 and (checkpoint_name(newest) not in names or hinted(self._folder) < newest):
             return False
         found = self._folder.read(version_file(version))
         return found is not None and sha256(found).hexdigest() == digest
+
+    def _has_hole(self, numbers: Sequence[int]) -> bool:
+        """Return whether versions are missing below one that does not stand above lost ones."""
+        behind = (after for before, after in pairwise(numbers) if after > before + 1)
+        return any(not passes_lost(self._folder.read(version_file(each)) or b"") for each in behind)
 
     def forget_above(self, version: int) -> None:
         """Forget checkpoints above a version: they are not in the log any more."""

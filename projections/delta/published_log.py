@@ -32,7 +32,8 @@ class DeltaVersion(NamedTuple):
 
     With `begins` it is the first one that is published. `state` is what its checkpoint holds, None
     for a version without a checkpoint. A log that begins late has a checkpoint at once, unless it
-    goes on behind the versions of a Delta table that was adopted.
+    goes on behind the versions of a Delta table that was adopted. So has a version with
+    `passes_lost`: it stands above versions that a cut of the ledger's log left out.
     """
 
     table: int
@@ -44,6 +45,7 @@ class DeltaVersion(NamedTuple):
     data: bytes
     begins: bool
     state: LogState | None = None
+    passes_lost: bool = False
 
 
 class StoppedTable(NamedTuple):
@@ -202,7 +204,9 @@ class PublishedLog:
         # The versions below are in the folder of an adopted table, but in no other folder.
         has_past = is_new and version.version > 0 and (adopted is None or is_moved)
         number = self._number(version)
-        has_checkpoint = has_past if is_new else number % checkpoint_interval(metadata) == 0
+        passes_lost = state.passes_lost and not is_new
+        is_due = passes_lost or number % checkpoint_interval(metadata) == 0
+        has_checkpoint = has_past if is_new else is_due
         return DeltaVersion(
             version.table,
             name,
@@ -213,6 +217,7 @@ class PublishedLog:
             data,
             is_new,
             self._whole() if has_checkpoint else None,
+            passes_lost,
         )
 
     def _whole(self) -> LogState:

@@ -60,13 +60,15 @@ class PublishedState:
     """A table up to its newest version, published or not.
 
     `reason` says why its versions cannot be published from now on, "" if they can. `folder` is the
-    one in which it was last published, "" for none.
+    one in which it was last published, "" for none. `passes_lost` says that the newest version
+    stands above versions that a cut of the ledger's log left out.
     """
 
     def __init__(self, table: int) -> None:
         self.table = table
         self.created_at = 0
         self.version = -1
+        self.passes_lost = False
         self.definition: TableDefinition | None = None
         self.protocol = DEFAULT_PROTOCOL
         self.live: dict[FileKey, LiveFile] = {}
@@ -117,6 +119,7 @@ class PublishedState:
         """
         if not version.version:
             self.created_at = version.at
+        self.passes_lost = version.version > self.version + 1
         self.version = version.version
         try:
             self._define(version)

@@ -1,9 +1,11 @@
 """Published logs behind a cut: readers see what the ledger holds, and nothing that it lost."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event as Signal
 
+import pyarrow as pa
 import pytest
 
 from ledger.client import Ledger
@@ -23,12 +25,13 @@ from projections.delta.publisher import DeltaPublisher, PublisherState
 from projections.delta.refused_log import PAUSE_MAX_S
 from projections.delta.verify import verify_log
 from tests.conformance.case_ledger import ManualClock
+from tests.tables.delta_readers import READERS
 
 deltalake = pytest.importorskip("deltalake")
 
 BUSY, IDLE, GONE = "db.busy", "db.idle", "db.gone"
 KEPT = 4
-LOST = 5
+LOST = 6
 
 
 class Cut:
@@ -194,3 +197,26 @@ def test_a_cured_log_goes_on_in_the_same_publisher(tmp_path: Path) -> None:
         publisher.run(stop, caught_up)
     assert (seen[0], seen[-1]) == (1, 0)
     assert deltalake.DeltaTable(place).to_pyarrow_table()["id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_versions_that_never_were(cut: Cut, read: Callable[[str, int], pa.Table]) -> None:
+    """One version and its checkpoint stand above lost ones; readers begin there, and travel."""
+    held = deltalake.DeltaTable(cut.folder / BUSY, version=KEPT)
+    cut.publish()
+    with InMemoryLedger(log=cut.log) as memory:
+        ledger = memory.connect()
+        ledger.append(BUSY, [{"id": 100}])
+        newest = ledger.table(BUSY).version
+        assert newest > KEPT + LOST
+        assert not cut.publish().stopped
+    log = cut.folder / BUSY / "_delta_log"
+    there = sorted(int(each.stem) for each in log.glob("*.json"))
+    assert there == [*range(KEPT + 1), newest - 1, newest]
+    folder = str(cut.folder / BUSY)
+    for version, rows in ((newest, [*range(KEPT), 100]), (newest - 1, range(KEPT)), (2, [0, 1])):
+        assert sorted(read(folder, version)["id"].to_pylist()) == [*rows]
+    held.update_incremental()
+    assert held.version() == newest
+    assert sorted(held.to_pyarrow_table()["id"].to_pylist()) == [*range(KEPT), 100]
+    assert not cut.publish().stopped
