@@ -78,12 +78,25 @@ def wrote(state: CatalogState, asked: Question) -> None:
     try:
         note(txn, write, asked, state.seen_position(write))
         txn.changes += 1
-        if write.is_alone:
-            state.note_alone(write, txn.txn.commit())
     except BaseException:
         discard(storage_at(write.table.definition.location), asked["files"])
         if is_last(txn, write, asked):
             txn.abort("the write of Spark failed")
+        raise
+    if write.is_alone:
+        commit_alone(state, txn, write)
+
+
+def commit_alone(state: CatalogState, txn: StatementsTxn, write: StagedWrite) -> None:
+    """Commit a write that has a txn of its own.
+
+    The txn deletes its files if it is aborted. Nothing else may: without an answer the commit may
+    have taken effect.
+    """
+    try:
+        state.note_alone(write, txn.txn.commit())
+    except BaseException:
+        txn.abort("the write of Spark failed")
         raise
 
 

@@ -215,7 +215,10 @@ class StatementTable:
 
     def kept(self, adds: Sequence[AddFile]) -> "KeptFiles":
         """Return a block that deletes new files if the txn does not take them."""
-        return KeptFiles(self.definition.location, adds)
+        location, written = self.definition.location, self.hand.data.definition
+        # A file of an earlier version may come back: readers of that version need it.
+        own = [each for each in adds if written(location, each.path) is not None]
+        return KeptFiles(location, own)
 
     def _settle(self) -> None:
         """Alter the table as the rows need it: nothing can fail but the commit now."""

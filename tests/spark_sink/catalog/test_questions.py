@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ledger.client import Ledger
-from ledger.testing import InMemoryLedger
+from ledger.config.settings import ClientSettings
+from ledger.log.memory import MemoryLog
+from ledger.testing import InMemoryLedger, LossyLog, Topic
 from spark_sink.catalog import questions
 from spark_sink.catalog.constraints import condition_of
 from spark_sink.catalog.questions import ANSWERS, Catalogs
@@ -146,6 +148,40 @@ def test_an_empty_file_is_dropped(asker: Asker, tmp_path: Path) -> None:
     asker.ask("commit", txn=txn)
     assert files(asker)["paths"] == []
     assert list(tmp_path.rglob("*.parquet")) == []
+
+
+@pytest.mark.usefixtures("asker")
+def test_a_commit_without_an_answer(memory: InMemoryLedger) -> None:
+    """The files of a write stay while it is unknown whether its commit took effect."""
+    assert isinstance(memory.log, MemoryLog)
+    log = LossyLog(memory.log)
+    impatient = Asker(memory.connect(log=log, settings=ClientSettings(timeout_s=1.0)))
+    table = impatient.ask("table", table=SALES)
+    about = {"id": table["id"], "position": table["position"], "txn": "", "mode": "append"}
+    staged = impatient.ask("stage", **about)
+    path = f"p=x/{staged['writer']}-0123456789abcdef-0.parquet"
+    place = Path(staged["folder"].removeprefix("file:"), path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"id": [1]}), place)
+    log.away[Topic.EVENTS] = 10**9
+    said = impatient.said("wrote", **about, write=staged["write"], files=[path], where=[])
+
+    assert "may or may not be executed" in said["message"]
+    other = memory.connect()
+    assert other.scan(SALES).to_arrow().to_pylist() == [{"id": 1, "p": "x"}]
+
+
+def test_files_that_cannot_be_brought_back(memory: InMemoryLedger, asker: Asker) -> None:
+    """A rollback that fails deletes no file: earlier versions name them."""
+    ledger = memory.connect()
+    ledger.append(SALES, [{"id": 1, "p": "x"}])
+    with ledger.transaction() as txn:
+        txn.overwrite(SALES, [{"id": 2, "p": "x"}])
+    ledger.alter_table(SALES, properties={"delta.appendOnly": "true"})
+    said = asker.said("call", name="rollback_to_version", values=[SALES, "1"])
+
+    assert "append" in said["message"]
+    assert ledger.scan(SALES, version=1).to_arrow().to_pylist() == [{"id": 1, "p": "x"}]
 
 
 def test_abort_after_close_never_fails(asker: Asker, tmp_path: Path) -> None:
