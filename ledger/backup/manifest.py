@@ -122,7 +122,7 @@ def read_manifest(place: BackupPlace) -> Manifest | None:
         if fields.pop("sha256") != checksum(fields):
             raise BackupDamagedError(place.path, NAME, "its own checksum does not fit")
         return manifest_of(fields)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BackupDamagedError(place.path, NAME, f"it is not a manifest ({error!r})") from error
 
 

@@ -125,7 +125,7 @@ class Address:
             found = fields_in(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, SettingsError) as problem:
+        except (OSError, ValueError, RecursionError, SettingsError) as problem:
             raise SettingsError(
                 f"{path} is not the address of a ledger ({type(problem).__name__}: {problem}); "
                 "remove it and start `lakeledger up` again"

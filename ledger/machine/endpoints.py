@@ -106,7 +106,7 @@ class KeptPorts:
         """Return the kept ports by role; a file with other content is written anew."""
         try:
             found = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         pairs = found.items() if isinstance(found, dict) else ()
         return {str(role): port for role, port in pairs if type(port) is int and port in PORTS}

@@ -247,6 +247,6 @@ def read_object(data: bytes) -> Mapping[str, Any]:
     """Return the object in JSON, {} for anything else."""
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

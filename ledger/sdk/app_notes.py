@@ -59,7 +59,7 @@ def notes_text(notes: Mapping[str, str]) -> str:
 
 def note_in(info: str, app: str) -> Mapping[str, Any]:
     """Return the note of an application in the info of a version, {} for none."""
-    with suppress(ValueError, KeyError, TypeError):
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         found = json.loads(info)[APPLICATIONS][app] if info else {}
         return found if isinstance(found, Mapping) else {}
     return {}

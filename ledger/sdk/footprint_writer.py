@@ -286,7 +286,7 @@ def rows_of(stats: str) -> int:
     """Return the row count in the statistics of a file, 0 if it is missing or wrong."""
     try:
         found = json.loads(stats) if stats else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return 0
     count = found.get(ROW_COUNT, 0) if isinstance(found, dict) else 0
     return count if isinstance(count, int) and 0 < count <= ROWS_PER_WRITE_MAX else 0

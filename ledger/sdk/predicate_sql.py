@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Any, Final
 
 import sqlglot
@@ -28,9 +29,19 @@ Node = list[Any]
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 DIALECT: Final = "spark"
-# Depth of nested brackets, below the limit of the parser.
+# Depth of nested brackets, below the limit of the parser. CASE and repeated signs nest as well.
 BRACKETS_MAX: Final = 20
+OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE})
+CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END})
+# Words between two AND, OR or commas: each operator of a chain is a level of the parser's tree.
+CHAIN_MAX: Final = 1000
+PARTING: Final = frozenset({TokenType.AND, TokenType.OR, TokenType.COMMA})
+SIGNS: Final = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})
+PARSED_MAX: Final = 16
 UNKNOWN_CHARS_MAX: Final = 200
+CUT: Final = "\u2026"
+"""The end of a text that is shown in part."""
+
 TRUE_NODE: Final[Node] = json.loads(TRUE_PREDICATE)
 FALSE_NODE: Final[Node] = ["lit", "false", "boolean"]
 # Escapes in literals that Spark and the parser read alike.
@@ -130,12 +141,17 @@ def wire_text(tree: Node) -> str:
     return json.dumps(tree, separators=(",", ":"))
 
 
+@lru_cache(PARSED_MAX)
 def parsed(sql: str) -> exp.Expr:
-    """Return the parsed condition; raises PredicateSyntaxError."""
+    """Return the parsed condition, which is not to be changed; raises PredicateSyntaxError."""
     try:
         found = sqlglot.parse_one(sql, read=DIALECT, into=exp.Condition)
     except SqlglotError as error:
         raise PredicateSyntaxError(f"'{sql}' is not a condition: {place_of(error)}") from error
+    except RecursionError:
+        raise PredicateSyntaxError(
+            f"'{sql[:UNKNOWN_CHARS_MAX]}' must be nested less deep: join conditions with AND and OR"
+        ) from None
     if isinstance(found, exp.Block):
         raise PredicateSyntaxError(f"'{sql}' is not a condition: it is more than one statement")
     if any(is_empty(each) for each in found.find_all(exp.In)):
@@ -174,14 +190,20 @@ def is_readable(sql: str) -> bool:
         tokens = sqlglot.tokenize(sql, read=DIALECT)
     except SqlglotError as error:
         raise PredicateSyntaxError(f"'{sql}' is not a condition: {error}") from error
-    depth = deepest = 0
+    signs, open_chains = 0, [0]
     for token in tokens:
         literal = sql[token.start : token.end + 1]
         if token.token_type is TokenType.STRING and not KNOWN_ESCAPES.fullmatch(literal):
             return False
-        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        deepest = max(deepest, depth)
-    return deepest <= BRACKETS_MAX
+        signs = signs + 1 if token.token_type in SIGNS else 0
+        open_chains[-1] = 0 if token.token_type in PARTING else open_chains[-1] + 1
+        if token.token_type in OPENING:
+            open_chains.append(0)
+        elif token.token_type in CLOSING and len(open_chains) > 1:
+            open_chains.pop()
+        if len(open_chains) + signs - 1 > BRACKETS_MAX or open_chains[-1] > CHAIN_MAX:
+            return False
+    return True
 
 
 def node_of(found: exp.Expr) -> Node:  # noqa: PLR0911 - one case for each form
@@ -312,5 +334,5 @@ def unknown(found: exp.Expr) -> Node:
 
 def unknown_text(sql: str) -> Node:
     """Return the `unknown` node of a text that may read any column."""
-    shown = sql if len(sql) <= UNKNOWN_CHARS_MAX else f"{sql[: UNKNOWN_CHARS_MAX - 1]}\u2026"
+    shown = sql if len(sql) <= UNKNOWN_CHARS_MAX else f"{sql[: UNKNOWN_CHARS_MAX - 1]}{CUT}"
     return ["unknown", shown]

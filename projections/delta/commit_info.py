@@ -37,6 +37,6 @@ def notes(info: str) -> dict[str, Any]:
     """Return what the writer of a commit noted, without what is no JSON object."""
     try:
         found: Mapping[str, Any] = json.loads(info) if info else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return dict(found) if isinstance(found, dict) else {}

@@ -217,6 +217,14 @@ def test_later_format(tmp_path: Path) -> None:
         backed_up(driver.log, tmp_path)
 
 
+@pytest.mark.parametrize("data", [b"[" * 100_000, b"\xff", b"{", b"[]", b"null"])
+def test_damaged_manifest(tmp_path: Path, data: bytes) -> None:
+    """A manifest with any other content is named."""
+    (tmp_path / "backup.json").write_bytes(data)
+    with pytest.raises(BackupDamagedError, match="it is not a manifest"):
+        backed_up(domain().log, tmp_path)
+
+
 def test_two_at_once(tmp_path: Path) -> None:
     """Of two runs into one folder the second is refused."""
     driver = domain()

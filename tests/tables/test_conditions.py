@@ -1,12 +1,15 @@
 """Conditions on rows: Spark SQL in ANSI mode, evaluated by DuckDB."""
 
+import time
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from ledger.core.predicates.functions import like_matches, like_tokens
 from ledger.errors import UnknownColumnError
 from ledger.sdk.expressions import Expression, col
 from ledger.sdk.predicate_sql import PredicateSyntaxError
@@ -26,6 +29,7 @@ TYPES = {
     "b": "boolean",
     "c": "char(3)",
 }
+SECONDS_MAX = 20.0
 SCHEMA = TableSchema(
     tuple(
         TableColumn(name, arrow_type(kind), nullable=True, id=at, physical=name, declared=kind)
@@ -65,10 +69,10 @@ ROWS = pa.Table.from_pylist(
 T, F, N = True, False, None
 
 
-def evaluated(sql: str) -> list[Any]:
+def evaluated(sql: str, rows: pa.Table = ROWS) -> list[Any]:
     """Return the value of DuckDB's SQL for each row."""
     with duck() as connection:
-        connection.register("rows", ROWS)
+        connection.register("rows", rows)
         found = connection.sql(f"SELECT {sql} FROM rows").fetchall()  # noqa: S608 - of the test
         return [value for (value,) in found]
 
@@ -189,6 +193,75 @@ def test_what_could_differ_is_refused(where: str, named: str) -> None:
     """The error names the form."""
     with pytest.raises(PredicateSyntaxError, match=named):
         row_condition(where, SCHEMA)
+
+
+NESTED = {
+    "brackets": "(" * 500 + "a = 1" + ")" * 500,
+    "NOT": "NOT " * 3000 + "a = 1",
+    "signs": "- " * 3000 + "a = 1",
+    "CASE": "CASE WHEN a = 1 THEN " * 300 + "TRUE" + " END" * 300,
+    "functions": "abs(" * 300 + "a" + ")" * 300 + " = 1",
+    "casts": "a" + "::int" * 5000 + " = 1",
+    "a sum": "+".join(["a"] * 20_000) + " = 1",
+    "quotients, which repeat their parts": "a" + "/1" * 60 + " = 1",
+    "small letters, which repeat their parts": "lower(" * 15 + "s" + ")" * 15 + " = 'x'",
+    "fields": "f" + ".n" * 3000 + " = 1",
+    "tests": "a" + " IS NULL" * 3000,
+    "20,000 times OR": " OR ".join(f"a = {each}" for each in range(20_000)),
+    "wildcards": f"s LIKE '{'%_' * 5000}'",
+    "a list of 100,000": col("a").isin(*range(100_000)),
+    "nested expressions": reduce(lambda inner, _: ~inner.is_null(), range(5000), col("a") == 1),
+}
+
+
+@pytest.mark.parametrize("where", NESTED.values(), ids=NESTED)
+def test_what_is_too_large_or_deep_is_refused(where: str | Expression) -> None:
+    """The error is one of the ledger, and comes before a row is judged."""
+    with pytest.raises(PredicateSyntaxError, match=r"too large|at most|not supported|nested"):
+        row_condition(where, SCHEMA)
+
+
+WIDE = {
+    "OR": " OR ".join(f"m = {each}" for each in range(2000)),
+    "AND": " AND ".join(f"1 / a <> {each}" for each in range(10, 90)),
+    "a list": f"a IN ({','.join(map(str, range(5000)))})",
+    "LIKE": f"NOT s LIKE '{'%_' * 30}x'",
+}
+
+
+@pytest.mark.parametrize("where", WIDE.values(), ids=WIDE)
+def test_wide_conditions_are_judged_in_time(where: str) -> None:
+    """Many parts, and patterns with many wildcards, take time in line with their length."""
+    rows = ROWS.slice(0, 1).set_column(1, "s", pa.array(["a" * 40]))
+    before = time.monotonic()
+    evaluated(row_condition(where, SCHEMA).sql, rows)
+    assert time.monotonic() - before < SECONDS_MAX
+
+
+LIKE_TEXTS = [
+    "",
+    "ab",
+    "a\nb",
+    "a%b",
+    "a_b",
+    "xxabyy",
+    "\U0001f600ab",
+    "a\\b",
+    "a.b",
+    "(a)b*",
+    "aab",
+]
+LIKE_FORMS = ["%a%b%", "%ab%", "%_%", "%a_b%", "a%%b", "%.%b%", "%(a)%*", "%\\%%b%", "%_a%_%", "%%"]
+
+
+@pytest.mark.parametrize("form", LIKE_FORMS)
+def test_patterns_with_several_wildcards(form: str) -> None:
+    """A pattern matches what it matches for the core, in whichever way DuckDB is asked."""
+    rows = pa.table({"s": LIKE_TEXTS})
+    escaped = form.replace("\\", "\\\\").replace("\\\\%", "\\%")
+    tokens = like_tokens(form)
+    found = evaluated(row_condition(f"s LIKE '{escaped}'", SCHEMA).sql, rows)
+    assert found == [like_matches(each, tokens) for each in LIKE_TEXTS]
 
 
 @pytest.mark.parametrize("where", ["aa = 1", col("aa") == 1])

@@ -123,6 +123,11 @@ def plainly(term: SqlTerm, target: pa.DataType, _zone: str, *, may_fail: bool = 
     return made(f"CAST({term.sql} AS {duck_type(target)})", target, term, may_fail=may_fail)
 
 
+def whole(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
+    """Return a whole number as another type; a wider one has room for it."""
+    return plainly(term, target, zone, may_fail=target.bit_width < term.type.bit_width)
+
+
 def cut(term: SqlTerm, target: pa.DataType, _zone: str) -> SqlTerm:
     """Return a number without its fraction."""
     sql = f"CAST(trunc({term.sql}) AS {duck_type(target)})"
@@ -214,7 +219,7 @@ KINDS: Final = {
 }
 NEVER_FAILS: Final = partial(plainly, may_fail=False)
 CASTS: Final[dict[tuple[str, str], Callable[[SqlTerm, pa.DataType, str], SqlTerm]]] = {
-    ("whole", "whole"): plainly,
+    ("whole", "whole"): whole,
     ("whole", "floating"): NEVER_FAILS,
     ("whole", "decimal"): plainly,
     ("whole", "string"): NEVER_FAILS,

@@ -30,6 +30,8 @@ from ledger.tables.spark_sql.terms import (
 )
 
 DIVISION_BY_ZERO: Final = failing("division by zero")
+WILD: Final = {"%": ".*", "_": "."}
+WILD_MAX: Final = 1000
 COMPARED: Final = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 
 
@@ -44,16 +46,13 @@ def truth_of(term: SqlTerm, zone: str) -> SqlTerm:
 
 def both(word: str, parts: Sequence[SqlTerm], zone: str) -> SqlTerm:
     """Return AND or OR of conditions; a later part is not evaluated where it does not count."""
-    *before, last = [truth_of(each, zone) for each in parts]
-    sql, may_fail = last.sql, last.may_fail
-    for each in reversed(before):
-        if may_fail:
-            decided, value = (f"NOT {each.sql}", "FALSE") if word == "AND" else (each.sql, "TRUE")
-            sql = f"CASE WHEN {decided} THEN {value} ELSE ({each.sql} {word} {sql}) END"
-        else:
-            sql = f"({each.sql} {word} {sql})"
-        may_fail = may_fail or each.may_fail
-    return SqlTerm(sql, BOOLEAN, may_fail)
+    terms = [truth_of(each, zone) for each in parts]
+    sql = f"({f' {word} '.join(each.sql for each in terms)})"
+    if any(each.may_fail for each in terms[1:]):
+        decided, value = ("NOT ", "FALSE") if word == "AND" else ("", "TRUE")
+        whens = " ".join(f"WHEN {decided}{each.sql} THEN {value}" for each in terms[:-1])
+        sql = f"CASE {whens} ELSE {sql} END"
+    return made(sql, BOOLEAN, *terms)
 
 
 def negated(term: SqlTerm, zone: str) -> SqlTerm:
@@ -92,14 +91,30 @@ def is_null(term: SqlTerm) -> SqlTerm:
 
 
 def like(value: SqlTerm, pattern: SqlTerm) -> SqlTerm:
-    """Return LIKE with a literal pattern, in which a backslash escapes."""
+    """Return LIKE with a literal pattern, in which a backslash escapes.
+
+    DuckDB tries a pattern by going back: with several `%` that takes a power of the length.
+    """
     if pattern.text is None or value.type != STRING:
         raise refused("LIKE over other values than a STRING and a literal pattern")
     try:
-        like_tokens(pattern.text)
+        tokens = like_tokens(pattern.text)
     except UndecidableError as problem:
         raise PredicateSyntaxError(f"LIKE: {problem}") from problem
-    return made(f"({value.sql} LIKE {pattern.sql} ESCAPE '\\')", BOOLEAN, value)
+    if tokens.count("%") < 2:  # noqa: PLR2004 - one is found from both ends
+        sql = f"({value.sql} LIKE {pattern.sql} ESCAPE '\\')"
+    elif tokens[0] == tokens[-1] == "%" and not {"%", "_"}.intersection(tokens[1:-1]):
+        inner = "".join(each[1:] for each in tokens[1:-1])
+        sql = f"contains({value.sql}, {string(inner)})"
+    else:
+        wild = sum(each in WILD for each in tokens)
+        if wild > WILD_MAX:
+            raise PredicateSyntaxError(
+                f"LIKE must have {WILD_MAX} wildcards at most, got {wild}: use a shorter pattern"
+            )
+        form = "".join(WILD.get(each) or f"\\x{{{ord(each[1:]):x}}}" for each in tokens)
+        sql = f"regexp_full_match({value.sql}, '(?s){form}')"
+    return made(sql, BOOLEAN, value)
 
 
 def arithmetic(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:

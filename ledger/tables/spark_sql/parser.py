@@ -10,6 +10,7 @@ from sqlglot import exp
 from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.types import number_type
 from ledger.sdk.predicate_sql import (
+    CUT,
     DIALECT,
     OPERATORS,
     RANKED,
@@ -77,6 +78,8 @@ CALLS: Final[Mapping[type[exp.Expr], tuple[str, Sequence[str]]]] = {
 }
 # What the parser adds to a form by itself, and what does not change its meaning in Spark.
 HARMLESS: Final = frozenset({"typed", "safe", "ignore_nulls", "is_string", "negate"})
+TERM_CHARS_MAX: Final = 400_000
+DEPTH_MAX: Final = 200
 TRIMS: Final = {"": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 SQL_TYPES: Final = {
     exp.DataType.Type.TIMESTAMP: "timestamp",
@@ -94,13 +97,25 @@ class SqlText:
 
     def term(self) -> SqlTerm:
         """Return the text as a term; raises PredicateSyntaxError and UnknownColumnError."""
-        tree = parsed(self.text)
         if not is_readable(self.text):
-            raise refused(f"'{self.text[:80]}', which is too large, too deep or oddly escaped,")
+            raise too_large(self.text)
+        tree = parsed(self.text)
+        if depth_of(tree) > DEPTH_MAX:
+            raise too_large(self.text)
         return self.of(tree)
 
-    def of(self, found: exp.Expr) -> SqlTerm:  # noqa: C901, PLR0911, PLR0912 - one case for each form
-        """Return a part of the text as a term."""
+    def of(self, found: exp.Expr) -> SqlTerm:
+        """Return a part of the text as a term; raises PredicateSyntaxError if it grows too large.
+
+        Some forms repeat what they are made of, so that their nesting would double the text.
+        """
+        term = self.part(found)
+        if len(term.sql) > TERM_CHARS_MAX:
+            raise too_large(self.text)
+        return term
+
+    def part(self, found: exp.Expr) -> SqlTerm:  # noqa: C901, PLR0911, PLR0912 - a case for each form
+        """Return a part of the text as a term of any size."""
         if isinstance(found, RANKED):
             self.check_grouped(found)
         match found:
@@ -239,6 +254,24 @@ class SqlText:
         return called(name, arguments, self.zone)
 
 
+def too_large(text: str) -> PredicateSyntaxError:
+    """Return the error for a text that the parser, or DuckDB, cannot follow."""
+    return refused(f"'{text[:80]}{CUT}', which is too large, too deep or oddly escaped,")
+
+
+def depth_of(tree: exp.Expr) -> int:
+    """Return how deep a text is nested; a chain of AND or of OR is one level."""
+    deepest = 0
+    left = [(tree, 1)]
+    while left:
+        node, depth = left.pop()
+        deepest = max(deepest, depth)
+        for each in node.iter_expressions():
+            is_chain = isinstance(node, exp.Connector) and type(each) is type(node)
+            left.append((each, depth if is_chain else depth + 1))
+    return deepest
+
+
 def constant(found: exp.Expr) -> SqlTerm:
     """Return a literal."""
     match found:
@@ -307,6 +340,8 @@ def of_node(node: Any, column: Column, zone: str) -> SqlTerm:  # noqa: C901, PLR
         case [("neg" | "cast" | "call" | "like"), *_]:
             return of_call(node, column, zone)
         case ["unknown", str(sql), *_]:
+            if sql.endswith(CUT):
+                raise too_large(sql)
             return SqlText(sql, column, zone).term()
     symbol, left, right = node
     return operated(symbol, of_node(left, column, zone), of_node(right, column, zone), zone)

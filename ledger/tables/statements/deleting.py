@@ -88,7 +88,7 @@ def rows_in(file: FileRow) -> int | None:
     """Return how many rows a file has by its statistics, None if they do not say."""
     try:
         count = json.loads(file.stats).get("numRecords") if file.stats else None
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None
     if not isinstance(count, int):
         return None
