@@ -21,3 +21,8 @@ def shown_size(number: int) -> str:
 def shown_count(number: int | None) -> str:
     """Return a number with its thousands apart, "?" for one that is not known."""
     return "?" if number is None else f"{number:,}"
+
+
+def amount(number: int | None, one: str) -> str:
+    """Return a number with its noun: 1 file, 3,708 files."""
+    return f"{shown_count(number)} {one}{'' if number == 1 else 's'}"

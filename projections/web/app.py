@@ -233,10 +233,10 @@ class WebPages(Generic[Source]):
 
     async def _livez(self, _request: Request) -> Response:
         """Answer that this process runs, whatever it depends on."""
-        return JSONResponse(readiness({}))
+        return JSONResponse(readiness(self._health.role, {}))
 
     async def _readyz(self, _request: Request) -> Response:
-        form = readiness(await self._health.checks())
+        form = readiness(self._health.role, await self._health.checks())
         return JSONResponse(form, 200 if form["status"] == "UP" else 503)
 
     async def _metrics_text(self, _request: Request) -> Response:

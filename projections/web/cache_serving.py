@@ -43,6 +43,8 @@ LONG_THREADS: Final = 4
 class CacheHealth(Health):
     """Checks a cache; `lag_max_s` is how far behind the log it may be."""
 
+    role = "cache"
+
     def __init__(
         self,
         waiting: PositionWaiting[Any],

@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict
 
 from ledger.errors import LedgerError
 from projections.fold.follower import Follower
@@ -29,9 +29,10 @@ class CheckForm(TypedDict):
 
 
 class HealthForm(TypedDict):
-    """The health of a process: UP if all of its checks are."""
+    """The health of a process: UP if all of its checks are. `role` says what the process does."""
 
     status: UpDown
+    role: str
     checks: dict[str, CheckForm]
 
 
@@ -50,8 +51,11 @@ class Health(ABC):
     """Named checks of a process, in a thread of its own, so that no request delays them.
 
     Attributes:
+        role: what the process does, such as `follower`.
         waiting: the position of the answers.
     """
+
+    role: ClassVar[str]
 
     def __init__(self, waiting: PositionWaiting[Any]) -> None:
         self.waiting = waiting
@@ -101,6 +105,8 @@ class Health(ABC):
 class FollowerHealth(Health):
     """Checks the rows and their follower; `lag_max_s` is how far behind the log they may be."""
 
+    role = "follower"
+
     def __init__(
         self, waiting: PositionWaiting[Any], followed: Followed, *, lag_max_s: float
     ) -> None:
@@ -145,8 +151,8 @@ def lag_check(lag: Lag | LedgerError | None, lag_max_s: float) -> Check:
     return Check(lag.behind_ms <= lag_max_s * 1000, text)
 
 
-def readiness(checks: Mapping[str, Check]) -> HealthForm:
-    """Return checks as fields, with UP if all are up."""
+def readiness(role: str, checks: Mapping[str, Check]) -> HealthForm:
+    """Return the checks of a process as fields, with UP if all are up."""
     is_up = all(each.is_up for each in checks.values())
     named = {name: each.form() for name, each in checks.items()}
-    return {"status": "UP" if is_up else "DOWN", "checks": named}
+    return {"status": "UP" if is_up else "DOWN", "role": role, "checks": named}

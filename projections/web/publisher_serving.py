@@ -65,6 +65,8 @@ PUBLISHER_QUESTIONS: Final[Sequence[Question[PublisherSource]]] = (
 class PublisherHealth(Health):
     """Checks a publisher; a table that stopped is named, and does not make the others wait."""
 
+    role = "publisher"
+
     def __init__(
         self, waiting: PositionWaiting[Any], publisher: DeltaPublisher, *, lag_max_s: float
     ) -> None:

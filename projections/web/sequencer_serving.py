@@ -51,6 +51,8 @@ class SequencerSource:
 class SequencerHealth(Health):
     """Checks a sequencer; `open_log` opens the connection over which the queue is looked at."""
 
+    role = "sequencer"
+
     def __init__(
         self,
         waiting: PositionWaiting[Any],

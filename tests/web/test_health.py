@@ -85,6 +85,7 @@ def test_ready() -> None:
         answer = served.ask("/readyz")
         checks = answer.form["checks"]
         assert (answer.status, answer.form["status"]) == (200, "UP")
+        assert answer.form["role"] == "follower"
         assert {name: each["status"] for name, each in checks.items()} == {
             "store": "UP",
             "position": "UP",
@@ -146,6 +147,8 @@ def test_broker_away() -> None:
 
 class Looking(Health):
     """The health of nothing, which counts how often somebody looked."""
+
+    role = "nothing"
 
     def __init__(self) -> None:
         super().__init__(PositionWaiting(Readers(lambda: StoreReads(MemoryStore().reader()))))

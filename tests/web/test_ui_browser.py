@@ -36,6 +36,20 @@ def browser() -> Iterator[Browser]:
 
 
 ABORTED = "net::ERR_ABORTED"
+CROSSED: Final = """() => {
+  const boxes = kinds => [...document.querySelectorAll(kinds)].map(
+    each => [each, each.getBoundingClientRect()]);
+  const meet = (a, b) =>
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const inner = box => ({left: box.left + 2, right: box.right - 2,
+    top: box.top + 4, bottom: box.bottom - 4});
+  const texts = boxes('svg.chart text');
+  const others = [...texts, ...boxes('svg.chart line, svg.chart circle')];
+  return texts.flatMap(([one, box]) => others
+    .filter(([other, its]) => other !== one && meet(inner(box), its))
+    .map(([other]) => one.textContent + ' and ' + (other.textContent || other.outerHTML)));
+}"""
+"""The texts of a picture that a line, a mark or another text crosses."""
 
 
 @contextmanager
@@ -160,6 +174,20 @@ def test_keyboard(browser: Browser, served: Served) -> None:
                 "parseFloat(getComputedStyle(document.activeElement).outlineWidth)"
             )
             assert width >= 2
+
+
+def test_pictures(browser: Browser, lake: Lake, served: Served) -> None:
+    """Pictures are as wide as their page; texts of a conflict meet no line and no other text."""
+    with opened(browser) as (page, _):
+        for address in ("timeline", f"history?table={lake.flights}", "conflict?txn=4"):
+            page.goto(f"{served.url}/ui/{address}")
+            shares = page.evaluate(
+                "[...document.querySelectorAll('svg.chart')].map(each => "
+                "each.getBoundingClientRect().width / each.parentElement.clientWidth)"
+            )
+            assert [round(each, 2) for each in shares] == [1.0], address
+        crossed = page.evaluate(CROSSED)
+        assert crossed == []
 
 
 def test_hostile_names(browser: Browser, lake: Lake, served: Served) -> None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from ledger.reads.port import PartitionRow, VersionRow
 from projections.web.pages.page import PageView
 
-WIDTH: Final = 640
+WIDTH: Final = 1088
 HALF: Final = 70
 BAR_LEAST: Final = 2.0
 
@@ -27,6 +27,7 @@ class HistoryChart(NamedTuple):
 
     bars: Sequence[VersionBar]
     most: int
+    width: int = WIDTH
 
 
 class PartitionBar(NamedTuple):
@@ -47,7 +48,7 @@ def history_chart(view: PageView, rows: Sequence[VersionRow]) -> HistoryChart | 
             row,
             view.link("diff", first=row.position - 1, at=row.position),
             number * step + 1,
-            max(1.0, min(24.0, step - 2)),
+            max(1.0, min(40.0, step - 2)),
             height(row.adds, most),
             height(row.removes, most),
         )

@@ -7,6 +7,7 @@ from ledger.core.commands import Footprint, TableWrite
 from ledger.core.limits import HASH_BYTES
 from ledger.reads.port import ConflictRow, VersionRow
 from ledger.sdk.explain import RULES, Explanation, explanation, scan_text
+from projections.amounts import amount
 from projections.reads.what_if import at_write_serializable
 from projections.web.pages.page import ROWS, Fields, NothingHereError, PageView, rows_before
 
@@ -114,7 +115,7 @@ def footprint_did(footprint: Footprint) -> list[DidItem]:
         found.append(DidItem("read where", few([scan_text(each) for each in footprint.reads])))
     for verb, paths in (("read", footprint.read_files), ("removed", footprint.removes)):
         if paths:
-            found.append(DidItem(verb, [files_text(len(paths) // HASH_BYTES)]))
+            found.append(DidItem(verb, [amount(len(paths) // HASH_BYTES, "file")]))
     if footprint.adds:
         found.append(DidItem("added files in", few([part_text(each) for each in footprint.adds])))
     return found
@@ -135,11 +136,6 @@ def few(texts: Sequence[str]) -> list[str]:
     """Return the first of some texts, and how many there are besides."""
     more = len(texts) - LISTED_MAX
     return [*texts[:LISTED_MAX], *([f"and {more} more"] if more > 0 else [])]
-
-
-def files_text(number: int) -> str:
-    """Return a number of files in words."""
-    return "1 file" if number == 1 else f"{number:,} files"
 
 
 def part_text(partition: str) -> str:

@@ -8,7 +8,7 @@ from projections.web.pages.page import PageView
 
 LANES_MAX: Final = 24
 LEFT: Final = 70
-WIDTH: Final = 560
+WIDTH: Final = 1010
 LANE: Final = 18
 TOP: Final = 24
 
@@ -35,6 +35,7 @@ class LanePicture(NamedTuple):
     lanes: Sequence[TxnLane]
     first: int
     last: int
+    width: int
     height: int
     left_out: int
 
@@ -64,4 +65,5 @@ def lanes_of(view: PageView, events: Sequence[HistoryRow]) -> LanePicture | None
             )
         )
     height = TOP + LANE * len(lanes) + 10
-    return LanePicture(lanes, first, last, height, len(numbers) - len(lanes))
+    width = LEFT + WIDTH + 3
+    return LanePicture(lanes, first, last, width, height, len(numbers) - len(lanes))

@@ -43,8 +43,9 @@ PAGES: Final[Sequence[UiPage]] = (
         has_checks=True,
         has_others=True,
         size=Size.WHOLE,
+        is_timeless=True,
     ),
-    UiPage("api", "API", api.api, nav="API"),
+    UiPage("api", "API", api.api, nav="API", is_timeless=True),
 )
 """The pages; those with a text in the menu are in its order."""
 

@@ -96,8 +96,8 @@ class UiPage(NamedTuple):
     """A page below `ROOT`: its title, its template, and the function that gathers its fields.
 
     A page that `has_checks` shows the health of this process, one that `has_others` that of other
-    ones. `nav` is its text in the menu, "" if
-    it is not there. `size` is the size of what it reads.
+    ones. `nav` is its text in the menu, "" if it is not there. `size` is the size of what it reads.
+    A page that `is_timeless` shows the same at each position, so it has no slider.
     """
 
     path: str
@@ -107,6 +107,7 @@ class UiPage(NamedTuple):
     has_checks: bool = False
     has_others: bool = False
     size: Size = Size.FEW
+    is_timeless: bool = False
 
     @property
     def template(self) -> str:

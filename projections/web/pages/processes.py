@@ -15,11 +15,15 @@ TIMEOUT_S: Final = 1.5
 
 
 class ProcessLook(NamedTuple):
-    """A process as it answered just now: its checks, or the problem of asking it."""
+    """A process as it answered just now: its checks, or the problem of asking it.
+
+    `role` is "" if the process does not say it.
+    """
 
     url: str
     checks: Mapping[str, Check]
     problem: str = ""
+    role: str = ""
 
 
 async def look_at(urls: Sequence[str]) -> Sequence[ProcessLook]:
@@ -32,7 +36,8 @@ def look(url: str) -> ProcessLook:
     """Ask a process for its checks."""
     try:
         with closing(HttpQuestions(url, timeout_s=TIMEOUT_S)) as far:
-            return ProcessLook(url, checks_in(far.readiness()))
+            form = far.readiness()
+            return ProcessLook(url, checks_in(form), role=str(form.get("role", "")))
     except (LedgerError, ValueError) as problem:
         return ProcessLook(url, {}, str(problem))
 

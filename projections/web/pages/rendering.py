@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import Response
 
 from ledger.clock import time_text
-from projections.amounts import shown_count, shown_size
+from projections.amounts import amount, shown_count, shown_size
 
 FOLDER: Final = Path(__file__).parent / "templates"
 CALENDAR_END_MS: Final = 253_402_300_799_999
@@ -48,7 +48,13 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"time": shown_time, "size": shown_size, "count": shown_count, "cut": cut}
+    found.filters |= {
+        "amount": amount,
+        "count": shown_count,
+        "cut": cut,
+        "size": shown_size,
+        "time": shown_time,
+    }
     return found
 
 

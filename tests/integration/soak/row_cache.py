@@ -39,6 +39,8 @@ log_lines = structlog.get_logger("lakeledger.soak")
 class RowCacheHealth(Health):
     """Checks nothing: whoever asks this cache judges it by its answers."""
 
+    role = "cache"
+
     async def checks(self) -> Mapping[str, Check]:
         """Return no checks."""
         return {}
