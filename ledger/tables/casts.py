@@ -97,16 +97,13 @@ def fitted_struct(array: Any, target: Any, path: str) -> Any:
         inner = f"{path}.{field.name}"
         at = found.get(field.name.lower())
         child = pa.nulls(len(array), field.type) if at is None else array.field(at)
-        child = fitted(child, field.type, inner)
-        if not field.nullable:
-            check_filled(pc.or_(child.is_valid(), gone), inner)
-        children.append(child)
+        children.append(fitted(child, field.type, inner))
     return struct_of(children, gone, target)
 
 
 def fitted_list(array: Any, target: Any, path: str) -> Any:
     """Return lists whose items have the target's type."""
-    items = fitted_field(items_of(array), target.value_field, f"{path}.element")
+    items = fitted(items_of(array), target.value_type, f"{path}.element")
     return list_of(items, lengths_of(array), array.is_null(), target)
 
 
@@ -114,18 +111,10 @@ def fitted_map(array: Any, target: Any, path: str) -> Any:
     """Return maps whose keys and values have the target's types."""
     keys, values = entries_of(array)
     entries = (
-        fitted_field(keys, target.key_field, f"{path}.key"),
-        fitted_field(values, target.item_field, f"{path}.value"),
+        fitted(keys, target.key_type, f"{path}.key"),
+        fitted(values, target.item_type, f"{path}.value"),
     )
     return map_of(entries, lengths_of(array), array.is_null(), target)
-
-
-def fitted_field(array: Any, field: Any, path: str) -> Any:
-    """Return the items of a list or map in the type of their field."""
-    found = fitted(array, field.type, path)
-    if not field.nullable:
-        check_filled(found.is_valid(), path)
-    return found
 
 
 def by_name(names: list[str], path: str) -> dict[str, int]:

@@ -10,18 +10,17 @@ from os import PathLike
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ledger.core.partitions.values import LENGTH_FORM
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.sdk.given import shown
 from ledger.sdk.read_once import OnceStream
-from ledger.tables.casts import by_name, check_filled, fitted, unfit
+from ledger.tables.casts import by_name, fitted
 from ledger.tables.frames import check_names, column_array, pandas_columns, polars_columns
 from ledger.tables.given_types import plain_reader
 from ledger.tables.python_rows import columns_of_dicts
 from ledger.tables.schema import TableColumn, TableSchema
+from ledger.tables.stored_values import as_stored
 
 CURE: Final = (
     "give an Arrow table or batches, a data frame of pandas or polars, a list of dicts, a dict of "
@@ -169,25 +168,7 @@ def column(batch: Any, place: int | None, wanted: TableColumn) -> Any:
     else:
         wanted.check_readable()
     array = pa.nulls(len(batch), wanted.type) if place is None else batch.column(place)
-    array = bounded(fitted(array, wanted.type, name), wanted)
-    if not wanted.nullable:
-        check_filled(array.is_valid(), name)
-    return array
-
-
-def bounded(array: Any, wanted: TableColumn) -> Any:
-    """Return texts within the length of their type, padded as CHAR does; raises ValueError."""
-    declared = wanted.declared.strip().lower()
-    form = LENGTH_FORM.fullmatch(declared)
-    if form is None:
-        return array
-    length = int(form[1])
-    longest = pc.max(pc.utf8_length(array)).as_py() or 0
-    if longest > length:
-        raise unfit(
-            wanted.name, wanted.type, f"{declared} has room for {length} characters, got {longest}"
-        )
-    return array if declared.startswith("varchar") else pc.utf8_rpad(array, length)
+    return as_stored(fitted(array, wanted.type, name), wanted)
 
 
 def unknown_columns(names: Sequence[str], schema: TableSchema) -> ValueError:

@@ -5,7 +5,7 @@ files otherwise than in SQL: the physical name stays when a column is renamed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -36,7 +36,8 @@ class TableColumn:
     """A column: `declared` is its Spark SQL type, `physical` its name in data files.
 
     `problem` says why the column cannot be read as rows, "" if it can. `default` is the text of a
-    default value that a writer has to compute, "" = NULL. Fields within the type hold their ids and
+    default value that a writer has to compute, "" = NULL. `partitions` says that files are divided
+    by the column, and that an empty text in it is NULL. Fields within the type hold their ids and
     physical names as metadata, where they have some.
     """
 
@@ -48,6 +49,7 @@ class TableColumn:
     declared: str
     problem: str = ""
     default: str = ""
+    partitions: bool = False
 
     def check_given(self) -> None:
         """Raise ValueError for a column that rows must have."""
@@ -96,13 +98,14 @@ class TableSchema:
         is_mapped = mapping != UNMAPPED
         columns = [column_of(each, is_mapped=is_mapped) for each in definition.columns]
         known = {each.name.lower(): each.name for each in columns}
+        partitioned = [known.get(name.lower(), name) for name in definition.partition_columns]
+        columns = [replace(each, partitions=each.name in partitioned) for each in columns]
         # A table of folders may name its partition columns only.
         columns += [
-            TableColumn(name, pa.string(), nullable=True, id=0, physical=name, declared="string")
+            TableColumn(name, pa.string(), True, 0, name, "string", partitions=True)  # noqa: FBT003
             for name in definition.partition_columns
             if name.lower() not in known
         ]
-        partitioned = [known.get(name.lower(), name) for name in definition.partition_columns]
         return cls(tuple(columns), tuple(partitioned), mapping, name, table)
 
     def arrow(self) -> pa.Schema:

@@ -130,12 +130,22 @@ def at(column: str) -> str:
     return f"column {column}: " if column else ""
 
 
+Place = tuple[str, ...]
+"""A place within a type: names of fields, and element, key and value."""
+
+
 class TypeText:
-    """A text of a type, read from left to right."""
+    """A text of a type, read from left to right.
+
+    Attributes:
+        lengths: the lengths of texts that were taken, by their places: the word and the number.
+    """
 
     def __init__(self, text: str, column: str) -> None:
         self.text, self.column = text, column
         self.place = 0
+        self.lengths: dict[Place, tuple[str, int]] = {}
+        self._inside: list[str] = []
         self.words = list(self.divided())
 
     def divided(self) -> Iterator[str]:
@@ -193,11 +203,18 @@ class TypeText:
             return self.struct()
         if word not in SIMPLE:
             raise self.refused(f"{word!r} is not a supported type")
-        if word in WITH_LENGTH:
-            self.numbers()
+        if word in WITH_LENGTH and (length := self.numbers()):
+            self.lengths[tuple(self._inside)] = (word, length[0])
         if word == "string" and self.take_if("collate"):
             self.take()
         return SIMPLE[word]
+
+    def within(self, name: str) -> pa.DataType:
+        """Take a type within this one."""
+        self._inside.append(name)
+        found = self.type()
+        self._inside.pop()
+        return found
 
     def numbers(self) -> list[int]:
         """Take whole numbers in brackets, if they follow."""
@@ -225,16 +242,16 @@ class TypeText:
     def array(self) -> pa.DataType:
         """Take the element of an array."""
         self.take("<")
-        element = self.type()
+        element = self.within("element")
         self.take(">")
         return pa.list_(pa.field("element", element))
 
     def map(self) -> pa.DataType:
         """Take key and value of a map."""
         self.take("<")
-        key = self.type()
+        key = self.within("key")
         self.take(",")
-        value = self.type()
+        value = self.within("value")
         self.take(">")
         if pa.types.is_null(key):
             raise self.refused("the keys of a map need a type")
@@ -255,7 +272,7 @@ class TypeText:
         word = self.take()
         name = word[1:-1].replace("``", "`") if word.startswith("`") else word
         self.take_if(":")
-        type_ = self.type()
+        type_ = self.within(name)
         is_nullable = not self.take_if("not")
         if not is_nullable:
             self.take("null")

@@ -14,7 +14,9 @@ from ledger.log.file_list import AddFile
 from ledger.sdk.constraints import CONSTRAINT, constraints_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError, parsed
 from ledger.sdk.reading import TableFiles
+from ledger.tables.casts import is_text
 from ledger.tables.overlay import file_row
+from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.statements.constraints import check_files
 from ledger.tables.statements.target import StatementTable
 from spark_sink.catalog.state import Question, unsupported
@@ -92,9 +94,34 @@ def changed_constraints(
 
 
 def check_written(table: StatementTable, adds: Sequence[AddFile], asked: Question) -> None:
-    """Raise ConstraintViolatedError for a new row that Spark did not check and that breaks one."""
+    """Raise ConstraintViolatedError for a new row that Spark did not check and that breaks one.
+
+    Spark checks a row before an empty text in a partition column becomes NULL.
+    """
+    if asked["mode"] != "delete":
+        check_filled_partitions(table.schema, adds)
     known = said(table.definition)
-    if not known or ("stream" not in asked and asked.get("constraints") == known):
+    if known and "stream" not in asked and asked.get("constraints") == known:
+        places = text_places(table.schema)
+        adds = [each for each in adds if any(each.partition[at] is None for at in places)]
+    if not known or not adds:
         return
     read = TableFiles(table.row, table.hand.opened, TRUE_PREDICATE, ())
     check_files(table, [file_row(each, read) for each in adds])
+
+
+def check_filled_partitions(schema: TableSchema, adds: Sequence[AddFile]) -> None:
+    """Raise ValueError for a new file with NULL in a partition column that is NOT NULL."""
+    for at, column in text_places(schema).items():
+        for each in () if column.nullable else adds:
+            if each.partition[at] is None:
+                raise ValueError(
+                    f"column {column.name} is NOT NULL and must have a value in each row, got "
+                    "NULL: an empty text in a partition column is NULL"
+                )
+
+
+def text_places(schema: TableSchema) -> Mapping[int, TableColumn]:
+    """Return the partition columns with texts, by their places among the partition columns."""
+    found = {at: schema.find(name) for at, name in enumerate(schema.partition_columns)}
+    return {at: each for at, each in found.items() if each is not None and is_text(each.type)}

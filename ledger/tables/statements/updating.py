@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 from pyarrow import types as kinds
 
 from ledger.sdk.expressions import Expression
-from ledger.tables.casts import check_filled, is_list, is_text
+from ledger.tables.casts import is_list, is_text
 from ledger.tables.conditions import RowExpression, Schemas, row_expression
 from ledger.tables.python_rows import array_of
-from ledger.tables.rows import bounded
 from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.target import ChangedRows, StatementTable
+from ledger.tables.stored_values import as_stored
 from ledger.tables.types import sql_type
 
 Assignments = Mapping[str, "RowExpression | pa.Scalar"]
@@ -149,12 +149,5 @@ def assigned(
             column = values.column(each.name).cast(each.type)
         else:
             column = pa.chunked_array([pa.repeat(term, len(rows))], each.type)
-        columns.append(in_column(column, each))
+        columns.append(as_stored(column, each))
     return pa.Table.from_arrays(columns, schema=schema.arrow())
-
-
-def in_column(values: Any, column: TableColumn) -> Any:
-    """Return values as their column takes them; raises ValueError for a NULL or a long text."""
-    if not column.nullable:
-        check_filled(values.is_valid(), column.name)
-    return bounded(values, column)

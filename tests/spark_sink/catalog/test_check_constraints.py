@@ -141,3 +141,28 @@ def test_the_way_back_is_checked(table: Lake) -> None:
     assert "LEDGER_CONSTRAINT_VIOLATED" in refusal(table, call)
     done(table, f"ALTER TABLE {T} DROP CONSTRAINT many", call)
     assert rows(table, f"SELECT * FROM {T}") == [(1, 1), (2, 2)]
+
+
+MERGE_IN = "WHEN NOT MATCHED THEN INSERT (id, p) VALUES (9, '')"
+EMPTY = (
+    "INSERT INTO {t} VALUES (1, ''), (2, 'x')",
+    "INSERT OVERWRITE {t} VALUES (1, '__HIVE_DEFAULT_PARTITION__')",
+    "UPDATE {t} SET p = ''",
+    f"MERGE INTO {{t}} USING (SELECT 9 AS k) ON id = k {MERGE_IN}",
+)
+
+
+def test_an_empty_text_in_a_partition_column(lake: Lake) -> None:
+    """It is NULL, so a NOT NULL column and a CHECK refuse it in each statement, as Delta does."""
+    strict, known = "ledger.db.strict", "ledger.db.known"
+    done(
+        lake,
+        f"CREATE TABLE {strict} (id INT, p STRING NOT NULL) PARTITIONED BY (p)",
+        f"CREATE TABLE {known} (id INT, p STRING, CONSTRAINT named CHECK (p IS NOT NULL))"
+        " PARTITIONED BY (p)",
+    )
+    for table, said in ((strict, "p is NOT NULL"), (known, "named")):
+        done(lake, f"INSERT INTO {table} VALUES (0, 'y')")
+        for statement in EMPTY:
+            assert said in refusal(lake, statement.format(t=table)), statement
+        assert rows(lake, f"SELECT * FROM {table}") == [(0, "y")]
