@@ -24,7 +24,7 @@ from ledger.errors import BrokerError
 from ledger.log.kafka.topics import wait_until_ready
 from ledger.machine.kafka.broker_folder import LOOPBACK, BrokerFolder
 from ledger.machine.kafka.jars import BROKER, jar_paths
-from ledger.machine.kafka.java import Java, find_java
+from ledger.machine.kafka.java import PLAIN_FLAGS, Java, find_java, plain_environment
 from ledger.machine.kafka.listeners import Listeners
 
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -43,9 +43,6 @@ _BRIEF_FLAGS = ("-XX:TieredStopAtLevel=1", "-Xms64m", "-Xmx256m", "-Xss512k")
 # young generation holds many requests between two collections, as each collection costs the same
 # however much garbage it finds.
 _LASTING_FLAGS = ("-Xms192m", "-Xmn128m", "-Xmx384m", "-Xss512k")
-# Java reads file names by the locale; with these two it cannot read other letters.
-_ASCII_ONLY = {"C", "POSIX"}
-_UTF8 = "C.UTF-8"
 _CLEAN_EXITS = {0, 128 + signal.SIGTERM}
 
 # The shell becomes the broker; before that it leaves a watch behind that reads from the parent. A
@@ -58,13 +55,11 @@ class _Kafka:
 
     def __init__(self, java: Java, jars: Sequence[Path]) -> None:
         self._java = str(java.executable)
-        self.environment = {**os.environ, "CLASSPATH": ":".join(map(str, jars))}
-        if os.environ.get("LC_ALL") in _ASCII_ONLY:
-            self.environment["LC_ALL"] = _UTF8
+        self.environment = {**plain_environment(), "CLASSPATH": ":".join(map(str, jars))}
 
     def command(self, *arguments: str) -> list[str]:
         """Return the command line for a program and its arguments."""
-        return [self._java, *_JVM_FLAGS, _LOG_FLAG, *arguments]
+        return [self._java, *PLAIN_FLAGS, *_JVM_FLAGS, _LOG_FLAG, *arguments]
 
     def server(self, folder: BrokerFolder, *, lasting: bool) -> list[str]:
         """Return the command line of the broker."""
@@ -81,7 +76,8 @@ class _Kafka:
             capture_output=True,
             cwd=folder.path,  # As of the server: its properties name what lies below.
             umask=OTHERS,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
         )
         if done.returncode != 0:

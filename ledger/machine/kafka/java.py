@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ledger.config.layers import path_of
 from ledger.errors import SettingsError
@@ -33,6 +34,27 @@ _LAUNCHER = """\
 for a; do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done
 exec {java} "$@"
 """
+
+
+# What Java and its programs find their files by. Other variables of a host change how they run:
+# JAVA_TOOL_OPTIONS and its like add flags, a locale changes letters and numbers, TZ the times.
+_KEPT: Final = (
+    *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "JAVA_HOME"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+)
+# Java reads file names by the locale; in a plain one it cannot read other letters.
+_UTF8: Final = "C.UTF-8"
+PLAIN_FLAGS: Final = (
+    *("-Duser.language=en", "-Duser.country=", "-Duser.variant=", "-Duser.timezone=UTC"),
+    "-Dfile.encoding=UTF-8",
+)
+"""The flags for a program that must run alike on each host, also where no variable tells Java."""
+
+
+def plain_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment of a Java program that must run alike on each host."""
+    kept = {name: environ[name] for name in _KEPT if name in environ}
+    return {**kept, "LC_ALL": _UTF8, "LANG": _UTF8, "TZ": "UTC"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +82,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     unfit = []
     for source, executable in candidates:
         # The processes run in other folders, where a relative path would be another one.
-        found = _probe(executable.absolute(), source)
+        found = _probe(executable.absolute(), source, environ)
         if isinstance(found, Java):
             return found
         unfit.append(f"{source}: {found}")
@@ -88,12 +110,17 @@ def _candidates(choice: str, environ: Mapping[str, str]) -> Iterator[tuple[str, 
         yield "PATH", Path(on_path)
 
 
-def _probe(executable: Path, source: str) -> Java | str:
+def _probe(executable: Path, source: str, environ: Mapping[str, str]) -> Java | str:
     """Run an executable for its home and version; return a Java, or the problem as a text."""
-    command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(
-            command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=True
+            [executable, *PLAIN_FLAGS, "-XshowSettings:properties", "-version"],
+            env=plain_environment(environ),
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=_PROBE_TIMEOUT_S,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError) as problem:
         return f"{executable} does not run ({problem})"
