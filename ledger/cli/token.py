@@ -59,7 +59,12 @@ def new(
     if out is None:
         print(token)
     else:
-        write_token(out, token)
+        try:
+            write_token(out, token)
+        except SettingsError:
+            # Without its text the token is of no use, and its name would be taken.
+            change_tokens(file, lambda every: [each for each in every if each != known])
+            raise
     said = NEVER if ends_ms is None else time_text(ends_ms)
     say(f"{file} knows token {name}, which expires: {said}. Servers read the file by themselves")
 

@@ -10,7 +10,9 @@ All of it is for the owner of the ledger. The folder says that the ledger is a s
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from socket import gethostname
 from typing import Final
@@ -59,8 +61,8 @@ class Secured:
 
     @property
     def is_there(self) -> bool:
-        """Whether the ledger was made secure before."""
-        return self.at.is_dir()
+        """Whether the ledger was made secure before; an empty folder says nothing."""
+        return self.at.is_dir() and any(self.at.iterdir())
 
     def prepare(self, hosts: Sequence[str] = ()) -> None:
         """Make certificates, logins and tokens that are missing or about to expire.
@@ -75,6 +77,17 @@ class Secured:
             if not self.client_file(user).exists():
                 self._write_login(user, secrets.token_urlsafe(PASSWORD_BYTES))
         self._make_token()
+
+    @contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Let a block make the ledger secure; if it fails at the first time, nothing is left."""
+        is_new = not self.is_there
+        try:
+            yield
+        except BaseException:
+            if is_new:
+                shutil.rmtree(self.at, ignore_errors=True)
+            raise
 
     def client_file(self, user: str = CLIENT) -> Path:
         """Return the file of a user's login, as `client_config` names one."""

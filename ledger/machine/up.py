@@ -9,6 +9,7 @@ children of this process, which restarts them when they fail and stops them at i
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import create_topics, mend_topics, verify_topics
 from ledger.log.port import Topic
 from ledger.log_lines import is_debugged
+from ledger.machine.certificates import library
 from ledger.machine.coming_up import wait_for_answers, wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
 from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
@@ -158,6 +160,8 @@ def check(settings: UpSettings) -> None:
             "--secure is for the embedded broker; for a Kafka of your own, name its login in "
             "client_config, and tokens and certificate in web.tokens, web.certificate and web.key"
         )
+    if settings.secure:
+        library()
     topic_name(settings.ledger, Topic.EVENTS)
     if settings.cache_http is not None and settings.caches > 1:
         raise SettingsError(
@@ -299,18 +303,15 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
     if settings.bootstrap is not None:
         return None
     fetch()
-    secured, secure, admin = settings.secured, None, None
-    if secured is not None:
-        secured.prepare(hosts_of(settings.hosts))
-        secure, admin = secured.at, secured.admin()
-        say(f"secured: logins, tokens and certificates are in {secured.at}")
-    broker = Broker.start(
-        settings.folder / "broker",
-        port=settings.port,
-        lasting=True,
-        secure=secure,
-        admin=admin or {},
-    )
+    secured, start = settings.secured, partial(Broker.start, settings.folder / "broker")
+    start = partial(start, port=settings.port, lasting=True)
+    if secured is None:
+        broker = start()
+    else:
+        with secured.beginning():
+            secured.prepare(hosts_of(settings.hosts))
+            say(f"secured: logins, tokens and certificates are in {secured.at}")
+            broker = start(secure=secured.at, admin=secured.admin())
     say(f"Kafka is ready at {broker.bootstrap}, its data in {broker.folder}")
     return broker
 
