@@ -187,11 +187,13 @@ def check_listed(row: TableRow) -> None:
     """Raise FilesUnknownError for a table whose files the ledger does not list."""
     if not is_in_folders(row):
         return
-    what = "is external" if row.definition.kind == "external" else "has layout directories"
+    what, way = "has layout directories", "ledger.scan or Spark SQL"
+    if row.definition.kind == "external":
+        what, way = "is external", "spark_sink.cached_table"
     raise FilesUnknownError(
         f"table {row.name} {what}: its rows lie in folders below its location, and the ledger does "
-        "not list their files. Read it with spark_sink.frames.cached_table, or list the folders of "
-        "the valid write ids (valid_write_ids). A txn that depends on its rows calls depends_on",
+        f"not list their files. Read it with {way}, or list the folders of the valid write ids "
+        "(valid_write_ids). A txn that depends on its rows calls depends_on",
         table=row.table,
     )
 

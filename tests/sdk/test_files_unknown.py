@@ -32,6 +32,8 @@ def test_tables_in_folders(ledger: Ledger, options: dict[str, Any], where: str |
         with pytest.raises(FilesUnknownError, match=f"table t (is|has layout) {said}") as raised:
             read(table, where)
         assert table == raised.value.table
+        reader = "spark_sink.cached_table" if said == "external" else "ledger.scan or Spark SQL"
+        assert f"Read it with {reader}," in str(raised.value)
 
 
 @pytest.mark.parametrize(
