@@ -1,8 +1,8 @@
 """The lines that parts of the program log about their work; structlog is loaded at the first one.
 
-Loading it takes longer than most commands run, and most commands log nothing. The process decides
-where lines go: the command line says so by `set_up_at_first`, any other program by structlog's own
-`configure`.
+Loading it takes longer than most commands run, and most commands log nothing. The command line says
+by `set_up_at_first` where lines go, any other program by structlog's own `configure`. Standard
+output belongs to the program: a line that would go there goes to standard error.
 
 With debugging on, each part that a command passes logs a line about it under one name: the client
 that sends it, the sequencer that decides it, the follower that makes rows of its event.
@@ -88,7 +88,30 @@ def _logger(name: str) -> Any:
     import structlog  # noqa: PLC0415 - loaded at the first line
 
     _set_up()
-    return structlog.get_logger(name)
+    return structlog.wrap_logger(BesideOutput(name))
+
+
+class BesideOutput:
+    """Where the lines of one part go: as structlog is configured, but never to standard output."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, level: str) -> Any:
+        import structlog  # noqa: PLC0415 - loaded at the first line
+
+        factory = structlog.get_config()["logger_factory"]
+        made = factory(self._name)
+        # A factory that was given no file prints to the standard output of its first import.
+        if getattr(factory, "_file", factory) is None or is_output(getattr(made, "_file", None)):
+            made = structlog.PrintLogger(sys.stderr)
+        return getattr(made, level)
+
+
+def is_output(file: Any) -> bool:
+    """Tell whether a file is standard output, as text or as bytes."""
+    outputs = [each for each in (sys.stdout, sys.__stdout__) if each is not None]
+    return any(file in (each, getattr(each, "buffer", each)) for each in outputs)
 
 
 def _set_up() -> None:

@@ -28,6 +28,43 @@ LogLines("first").info("first line")
 thread.join()
 """
 
+OUTPUT: Final = """
+import io, json, logging, sys, structlog
+from ledger.testing import InMemoryLedger
+
+loud = structlog.make_filtering_bound_logger(logging.INFO)
+kept = io.StringIO()
+for factory in (
+    None,
+    structlog.PrintLoggerFactory(),
+    structlog.PrintLoggerFactory(sys.stdout),
+    structlog.WriteLoggerFactory(),
+    structlog.stdlib.LoggerFactory(),
+    structlog.PrintLoggerFactory(kept),
+):
+    if factory is not None:
+        structlog.configure(logger_factory=factory, wrapper_class=loud)
+    with InMemoryLedger() as memory:
+        ledger = memory.connect()
+        ledger.create_table("t", [("a", "INT")])
+        ledger.append("t", ["f1"], app=("stream", 5))
+        ledger.append("t", ["f2"], app=("stream", 1))
+    if factory is None:
+        logging.basicConfig(level=logging.INFO, format="by logging %(message)s")
+print(json.dumps({"kept": kept.getvalue().count("warning")}))
+"""
+
+
+def test_standard_output_belongs_to_the_program() -> None:
+    """However a program configures structlog, no line of the SDK goes there."""
+    done = subprocess.run(
+        [sys.executable, "-c", OUTPUT], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == '{"kept": 1}\n'
+    warned = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert len(warned) == 5
+    assert len([line for line in warned if line.startswith("by logging")]) == 1
+
 
 def test_first_lines_of_two_threads() -> None:
     """No line comes before the set-up is done."""
