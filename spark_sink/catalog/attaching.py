@@ -15,13 +15,13 @@ from threading import Lock
 from typing import Any, Final, TypeVar
 
 from pyspark import SparkContext
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from ledger.client import Ledger
 from ledger.errors import SettingsError
 from ledger.machine.kafka.java import find_java
 from ledger.sdk.transaction import Transaction
+from spark_sink.catalog.callbacks import serve_callbacks
 from spark_sink.catalog.compiled import CATALOG_CLASS, load
 from spark_sink.catalog.questions import CATALOGS
 from spark_sink.catalog.state import CatalogState, Refusal
@@ -56,7 +56,7 @@ def attach(
     load(context)
     # Py4J shows each refusal with its trace, though Spark raises it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    serve_callbacks(gateway)
     state = CATALOGS.attach(name, ledger or own_ledger(context, name))
     gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
     name_class(spark, gateway.jvm, f"spark.sql.catalog.{name}")
