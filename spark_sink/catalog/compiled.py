@@ -8,6 +8,7 @@ what is missing, without a Spark session.
 import hashlib
 import io
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -26,7 +27,8 @@ from ledger.machine.kafka.java import cache_folder, find_java
 from spark_sink.session import prepare_environment
 
 SOURCES: Final = "java"
-LOCAL: Final = "local"
+# local-cluster has executors in processes of their own.
+IN_ONE_PROCESS: Final = re.compile(r"local(\[.*\])?")
 CATALOG_CLASS: Final = "lakeledger.Bridge"
 # Static methods of interfaces need 8 at least.
 JAVA_VERSION: Final = 8
@@ -70,7 +72,7 @@ def load(context: SparkContext) -> None:
     except Py4JJavaError:
         jar = compiled(gateway)
         loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
-        if not str(context.master).startswith(LOCAL):
+        if not IN_ONE_PROCESS.fullmatch(str(context.master)):
             jsc: Any = context._jsc  # noqa: SLF001 - as above
             jsc.addJar(str(jar))
 
