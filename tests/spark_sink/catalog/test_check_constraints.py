@@ -56,6 +56,15 @@ def test_statements(table: Lake) -> None:
     assert rows(table, f"SELECT * FROM {T} WHERE x <= 0 OR x IS NULL") == []
 
 
+def test_rows_of_the_same_ledger(table: Lake) -> None:
+    """A query over a table of the ledger brings rows that are checked, and none is left out."""
+    done(table, "CREATE TABLE ledger.db.s AS SELECT 5 AS id, 0 AS x UNION ALL SELECT 6, 6")
+    said = refusal(table, f"INSERT INTO {T} SELECT * FROM ledger.db.s")
+    assert "CHECK_CONSTRAINT_VIOLATION" in said
+    done(table, f"INSERT INTO {T} SELECT id, x + 1 FROM ledger.db.s")
+    assert rows(table, f"SELECT * FROM {T}") == [(1, 1), (2, 2), (5, 1), (6, 7)]
+
+
 def test_alter_table(table: Lake) -> None:
     """A constraint is added if all rows fulfil it, and dropped by its name."""
     assert "x > 1" in refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT c CHECK (x > 1)")
