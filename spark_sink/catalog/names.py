@@ -7,7 +7,10 @@ this process.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from spark_sink.catalog.state import CatalogState, Question, Refusal
+from spark_sink.catalog.state import CatalogState, Question, Refusal, unsupported
+
+# Spark adds it to every schema.
+OWNER: Final = "owner"
 
 
 def all_names(state: CatalogState, asked: Question) -> Sequence[str]:
@@ -37,8 +40,14 @@ def exists(state: CatalogState, asked: Question) -> bool:
 
 
 def create(state: CatalogState, asked: Question) -> None:
-    """Note a schema."""
-    state.spaces.add(str(asked["name"]))
+    """Note a schema; raises Refusal for one that says more than its name."""
+    name = str(asked["name"])
+    said = sorted(set(asked.get("properties", ())) - {OWNER})
+    if said:
+        raise unsupported(
+            f"schema {name} can have a name only, got {said[0]}: leave it out, and say it of tables"
+        )
+    state.spaces.add(name)
 
 
 def drop(state: CatalogState, asked: Question) -> bool:

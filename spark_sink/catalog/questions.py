@@ -8,11 +8,11 @@ once.
 | Word | Asks | Answer |
 | --- | --- | --- |
 | namespaces | `name` of the schema around them | names |
-| namespace_exists, create_namespace, drop_namespace | `name`, `cascade` | truth |
+| namespace_exists, create_namespace, drop_namespace | `name`, `properties`, `cascade` | truth |
 | tables | `name` of a schema | the names of its tables |
 | table | `table`, or also `version` or `micros` | a table, or rows |
 | exists | `table` | truth |
-| create | `table`, `columns`, `partition`, `properties`, `constraints` | a table |
+| create | `table`, `columns`, `partition`, `properties`, `constraints`, `replaces` | a table |
 | alter | `table`, `columns`, `changes`, `position` | a table |
 | can_widen | `before`, `after`, types as SQL | truth |
 | drop, rename | `table`, `to` | truth |
@@ -27,7 +27,8 @@ once.
 | stream_batch | the same, `start`, `end` | files, or those of changes |
 | can_delete, can_overwrite | `id`, `position`, `where` | truth |
 | delete | `id`, `position`, `where` | nothing |
-| stage | `id`, `position`, `mode`, `execution` | `write`, `folder`, `below`, `writer`, `stored` |
+| check_options | `use`, `options` | nothing |
+| stage | `id`, `position`, `mode`, `execution`, `options`, `zone`, `streamed` | see below |
 | wrote, unstage | the same, `write`, `files`, `removed`, `rows` | nothing |
 | procedures, procedure, call | `name`, `values` | names, parameters, rows |
 
@@ -36,6 +37,7 @@ A column is {name, type, nullable, metadata}; its type is SQL, its metadata the 
 A table is {name, id, position, seen, pinned, columns, partition, constraints, properties}:
 `position` is where it is read, equal texts in `seen` mean equal rows, `pinned` says that no later
 version is meant. A constraint is {name, condition}; a new one has a `type` too, such as Check.
+`replaces` has the options of a write whose table takes the place of the one that is there.
 Rows are {name, columns, rows}; each value is a text that is cast to its column, or null.
 
 Files are {paths, sizes, values, value_of, groups, group_of}. `values` lists the partitions,
@@ -78,7 +80,17 @@ from ledger.errors import (
     TableExistsError,
     UnknownTableError,
 )
-from spark_sink.catalog import alter, changes, files, names, procedures, tables, txns, writing
+from spark_sink.catalog import (
+    alter,
+    changes,
+    files,
+    names,
+    options,
+    procedures,
+    tables,
+    txns,
+    writing,
+)
 from spark_sink.catalog.state import CatalogState, Question, Refusal
 from spark_sink.streams import sources
 
@@ -90,6 +102,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     **alter.ANSWERS,
     **txns.ANSWERS,
     **files.ANSWERS,
+    **options.ANSWERS,
     **changes.ANSWERS,
     **sources.ANSWERS,
     **writing.ANSWERS,

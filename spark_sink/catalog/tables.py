@@ -17,6 +17,8 @@ from ledger.tables.scan_planning import position_at, state_of
 from ledger.tables.schema import TableSchema
 from spark_sink.catalog import constraints, metadata_tables
 from spark_sink.catalog.changes import changes_named
+from spark_sink.catalog.options import PASSED
+from spark_sink.catalog.replacing import keeping
 from spark_sink.catalog.state import CatalogState, Question, Refusal, StatementsTxn, unsupported
 
 # What Spark keeps for a column as metadata, and what the ledger keeps of it.
@@ -28,6 +30,10 @@ LAYOUT: Final = "layout"
 LOCATION: Final = "location"
 PROVIDER: Final = "provider"
 PROVIDERS: Final = frozenset({"", "parquet", "ledger", "lakeledger"})
+OPTION: Final = "option."
+STORED_AS: Final = "hive.stored-as"
+# STORED AS and ROW FORMAT arrive as these properties.
+HIVE: Final = (STORED_AS, "hive.serde", "hive.input-format", "hive.output-format")
 # Properties with which Spark says other things than properties.
 SPARKS_OWN: Final = frozenset(
     {"owner", PROVIDER, LOCATION, LAYOUT, "external", "is_managed_location"}
@@ -45,6 +51,8 @@ def table(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         found = changes_about(state, asked) or metadata_tables.rows_about(state, name)
         if found is None:
             raise Refusal("NoSuchTable", name) from None
+        if "version" in asked or "micros" in asked:
+            raise unsupported(f"{name} must be read as of now, got a version or a time") from None
         return found
 
 
@@ -177,27 +185,58 @@ def exists(state: CatalogState, asked: Question) -> bool:
 def create(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     """Create a table: at once, or in the txn of the statement."""
     name, txn = str(asked["table"]), state.find(asked)
-    columns = [column_of(each, number) for number, each in enumerate(asked["columns"], 1)]
+    columns: Sequence[Column] = [
+        column_of(each, number) for number, each in enumerate(asked["columns"], 1)
+    ]
     options = options_of(name, asked)
+    before = former(state, asked, txn) if "replaces" in asked else None
+    if before is not None:
+        columns = keeping(name, before, columns, options, asked["replaces"])
     check_definition(name, columns, options["partition_columns"])
     try:
         if txn is None:
-            state.ledger.create_table(name, columns, **options)
+            with state.ledger.transaction() as own:
+                remade(own, name, columns, options, is_there=before is not None)
             return current(state, name)
-        txn.txn.create_table(name, columns, **options)
+        remade(txn.txn, name, columns, options, is_there=before is not None)
     except TableExistsError:
         raise Refusal("TableExists", name) from None
+    if before is not None:
+        txn.rename(name, "")
     txn.rename("", name)
     return in_txn(name, txn)
 
 
+def former(
+    state: CatalogState, asked: Question, txn: StatementsTxn | None
+) -> TableDefinition | None:
+    """Return what a table is that is to be replaced, None if there is no such table."""
+    name, reads = str(asked["table"]), state.ledger.reads()
+    try:
+        if txn is not None:
+            return txn.txn.statement(name, "read", is_read=True).definition
+        return state_of(reads, named(reads, state, name), reads.position()).definition
+    except UnknownTableError:
+        return None
+
+
+def remade(
+    txn: Transaction,
+    name: str,
+    columns: Sequence[Column],
+    options: Mapping[str, Any],
+    *,
+    is_there: bool,
+) -> None:
+    """Create a table in a txn, in the place of the one that is there."""
+    if is_there:
+        txn.drop_table(name)
+    txn.create_table(name, columns, **options)
+
+
 def options_of(name: str, asked: Question) -> dict[str, Any]:
     """Return the options of a new table; raises Refusal for what no table of the ledger has."""
-    given = {
-        key: value
-        for key, value in asked["properties"].items()
-        if not key.startswith("option.") and value is not None
-    }
+    given = properties_of(name, asked["properties"])
     if given.get(PROVIDER, "").lower() not in PROVIDERS:
         raise unsupported(
             f"table {name} must be made of Parquet files, got USING {given[PROVIDER]}"
@@ -215,6 +254,29 @@ def options_of(name: str, asked: Question) -> dict[str, Any]:
     }
     options.update({key: given[key] for key in (LAYOUT, LOCATION) if given.get(key)})
     return options
+
+
+def properties_of(name: str, asked: Mapping[str, str | None]) -> Mapping[str, str]:
+    """Return the properties of a new table; raises Refusal for options, which no table keeps.
+
+    Spark gives each option twice, once as if it were a property.
+    """
+    options = {key.removeprefix(OPTION) for key in asked if key.startswith(OPTION)}
+    unknown = sorted(options - PASSED)
+    if unknown:
+        raise unsupported(
+            f"table {name} must be created without OPTIONS, which it does not keep, got "
+            f"{unknown[0]}: give it to each read or write"
+        )
+    for key in HIVE:
+        form = str(asked.get(key) or "")
+        if form and (key != STORED_AS or form.lower() not in PROVIDERS):
+            raise unsupported(f"table {name} must be made of Parquet files, got {key} {form}")
+    return {
+        key: value
+        for key, value in asked.items()
+        if not key.startswith(OPTION) and key not in {*options, *HIVE} and value is not None
+    }
 
 
 def check_definition(name: str, columns: Sequence[Column], partition: Sequence[str]) -> None:

@@ -8,33 +8,32 @@ the whole table counts as read.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ledger.core.partitions.keys import reader
 from ledger.log.file_list import AddFile
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.sdk.written_files import discard
 from ledger.tables.footers import added_by_footers
-from ledger.tables.overlay import file_row
-from ledger.tables.statements.deleting import Deletion, delete, wholly_fulfilled
-from ledger.tables.statements.inserting import fulfilling
+from ledger.tables.statements.deleting import delete
 from ledger.tables.statements.target import StatementTable
 from ledger.tables.storage import storage_at
-from spark_sink.catalog.conditions import literal, quoted, sql_of
+from spark_sink.catalog.conditions import sql_of
 from spark_sink.catalog.constraints import check_written
 from spark_sink.catalog.files import check_names, hadoop
 from spark_sink.catalog.micro_batches import is_new_batch
+from spark_sink.catalog.options import SINK, WRITE, check_options
+from spark_sink.catalog.overwriting import (
+    APPEND,
+    WROTE,
+    check_meant,
+    replace,
+    rows_meant,
+    zone_of,
+)
 from spark_sink.catalog.state import CatalogState, Question, StagedWrite, StatementsTxn, unsupported
 
-APPEND: Final = "append"
-DYNAMIC: Final = "dynamic"
-OVERWRITE: Final = "overwrite"
-TRUNCATE: Final = "truncate"
-WRITE: Final = "WRITE"
 STREAMED: Final = "STREAMING UPDATE"
 # Names of operations in the log, as the verbs give them.
 REWRITES: Final = {"update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
-# With more partitions than this a dynamic overwrite reads the whole table.
-PARTITIONS_MAX: Final = 50
 
 
 def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
@@ -42,7 +41,9 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     joined, mode = state.find(asked), str(asked["mode"])
     txn = StatementsTxn(state.ledger.begin()) if joined is None else joined
     try:
-        table = txn.txn.statement(int(asked["id"]), mode)
+        check_options(asked.get("options", {}), SINK if asked.get("streamed") else WRITE)
+        table = txn.txn.statement(int(asked["id"]), mode, time_zone=zone_of(asked))
+        check_meant(table, asked)
         check_names(table.schema)
         table.schema.check_holds_rows()
         below = ""
@@ -138,12 +139,12 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
         add_to_folders(table, adds)
     elif mode == APPEND:
         if adds:
-            table.add(adds, STREAMED if "stream" in asked else WRITE)
+            table.add(adds, STREAMED if "stream" in asked else WROTE)
     elif mode in REWRITES:
         removed = [txn.file(table.number, path) for path in asked.get("removed", ())]
         table.replace(removed, adds, REWRITES[mode])
     else:
-        replace(table, mode, asked["where"], adds)
+        replace(table, rows_meant(asked), adds)
 
 
 def add_to_folders(table: StatementTable, adds: Sequence[AddFile]) -> None:
@@ -152,69 +153,6 @@ def add_to_folders(table: StatementTable, adds: Sequence[AddFile]) -> None:
     for partition in dict.fromkeys(each.path.rpartition(folder)[0].rstrip("/") for each in adds):
         write = coarse_write("insert", table.row, partition=partition or None)
         table.hand.writes.add(table.number, write, 0)
-
-
-def replace(
-    table: StatementTable, mode: str, where: Sequence[Any], adds: Sequence[AddFile]
-) -> None:
-    """Put files in the place of all rows, of those of a condition, or of whole partitions."""
-    if mode == DYNAMIC and table.schema.partition_columns:
-        table.replace(in_partitions(table, adds), adds, WRITE)
-        return
-    sql = sql_of(where) if mode == OVERWRITE else None
-    if mode == OVERWRITE and sql is None:
-        raise unsupported("the condition of this overwrite cannot be judged exactly")
-    with table.judge() as judge:
-        gone = Deletion(table, judge, sql or None)
-        kept = table.write(gone.kept())
-        if sql:
-            check_fulfilled(table, judge, sql, adds)
-    table.replace(gone.files, [*kept, *adds], WRITE)
-
-
-def check_fulfilled(table: StatementTable, judge: Any, sql: str, adds: Sequence[AddFile]) -> None:
-    """Raise ValueError for new rows outside the condition that they replace."""
-    condition, read = table.condition(sql), table.find(sql, record=False)
-    rows = [file_row(each, read) for each in adds]
-    whole = wholly_fulfilled(table, judge, condition, rows)
-    if whole is not None and all(whole.values()):
-        return
-    for each in rows:
-        batches = table.rows(each).to_batches()
-        for _ in fulfilling(table, judge, condition, batches):
-            pass
-
-
-def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[Any]:
-    """Return the files in the partitions of new files; only these count as read."""
-    columns = [table.schema.find(name) for name in table.schema.partition_columns]
-    types = [each.declared for each in columns if each is not None]
-    keys = [reader(kind) for kind in types]
-
-    def key(values: Sequence[str | None]) -> tuple[Any, ...]:
-        return tuple(read(value) for read, value in zip(keys, values, strict=True))
-
-    wanted = {key(each.partition): each.partition for each in adds}
-    if not wanted:
-        return []
-    found = table.read(partitions_sql(table, list(wanted.values())))
-    return [each for each in found if key(each.partition) in wanted]
-
-
-def partitions_sql(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> str | None:
-    """Return the condition of some partitions, None for so many that the whole table is meant."""
-    if len(partitions) > PARTITIONS_MAX:
-        return None
-    columns = [table.schema.find(name) for name in table.schema.partition_columns]
-    each_said = []
-    for values in partitions:
-        parts = [
-            f"{quoted(column.name)} <=> CAST({literal('STRING', value)} AS {column.declared})"
-            for column, value in zip(columns, values, strict=True)
-            if column is not None
-        ]
-        each_said.append(f"({' AND '.join(parts)})")
-    return " OR ".join(each_said)
 
 
 def can_delete(state: CatalogState, asked: Question) -> bool:

@@ -5,6 +5,7 @@ from textwrap import wrap
 from typing import Final
 
 from ledger.log.kafka.rights import ROLES, shown
+from spark_sink.catalog import options
 from tests import matrix
 from tests.docs import event_tables, given_types, http_tables, messages_page, sdk_page
 from tests.docs.pages import ROOT
@@ -42,6 +43,7 @@ def made_pages() -> dict[str, str]:
     security = (DOCS / "security.md").read_text(encoding="utf-8")
     http = (DOCS / "http.md").read_text(encoding="utf-8")
     tables = (DOCS / "tables.md").read_text(encoding="utf-8")
+    spark_sql = (DOCS / "spark-sql.md").read_text(encoding="utf-8")
     return {
         "http.md": between("reads", http, http_tables.tables()),
         "isolation.md": isolation,
@@ -50,6 +52,7 @@ def made_pages() -> dict[str, str]:
         "messages.md": messages_page.page(),
         "tables.md": between("types", tables, given_types.tables()),
         "sdk.md": sdk_page.page(),
+        "spark-sql.md": between("options", spark_sql, f"{options.page()}\n"),
     }
 
 

@@ -8,7 +8,11 @@ from tests.docs.make import DOCS, between, made_pages
 
 
 @pytest.mark.parametrize(
-    "name", ["events.md", "http.md", "isolation.md", "messages.md", "sdk.md", "security.md"]
+    "name",
+    [
+        *("events.md", "http.md", "isolation.md", "messages.md"),
+        *("sdk.md", "security.md", "spark-sql.md"),
+    ],
 )
 def test_made(name: str) -> None:
     """The page is the one that `make docs` writes."""

@@ -103,6 +103,7 @@ public class Bridge
     public void createNamespace(String[] space, Map<String, String> properties) {
         ObjectNode asked = Questions.question();
         asked.put("name", String.join(".", space));
+        asked.set("properties", (JsonNode) Questions.JSON.valueToTree(properties));
         ask("create_namespace", asked);
     }
 
@@ -151,7 +152,7 @@ public class Bridge
 
     private Table loaded(ObjectNode asked) {
         JsonNode found = ask("table", asked);
-        if (found.has("rows")) return new LedgerRows(found);
+        if (found.has("rows")) return new LedgerRows(this, found);
         if (found.has("constants")) return new LedgerChanges(this, found);
         return new LedgerTable(this, found);
     }
@@ -183,6 +184,8 @@ public class Bridge
         asked.set("columns", Columns.told(schema));
         asked.set("properties", (JsonNode) Questions.JSON.valueToTree(info.properties()));
         asked.set("constraints", Constraints.told(info.constraints()));
+        Map replaces = Statement.replaces();
+        if (replaces != null) asked.set("replaces", (JsonNode) Questions.JSON.valueToTree(replaces));
         ArrayNode told = asked.putArray("partition");
         for (int i = 0; i < partitions.length; i++) {
             if (!partitions[i].name().equals("identity")) {
@@ -209,7 +212,9 @@ public class Bridge
         return new LedgerTable(this, ask("alter", asked));
     }
 
+    /** A statement that replaces a table drops and creates it at once. */
     public boolean dropTable(Identifier table) {
+        if (Statement.replaces() != null) return true;
         return ask("drop", Questions.about(table)).asBoolean();
     }
 

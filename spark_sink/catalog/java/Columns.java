@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
@@ -12,6 +14,7 @@ import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StringType$;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import scala.runtime.AbstractFunction0;
 
 /** Columns in questions and answers: name, type as Spark SQL writes it, nullable, metadata. */
 final class Columns {
@@ -21,7 +24,7 @@ final class Columns {
         StructType found = new StructType();
         for (int i = 0; i < columns.size(); i++) {
             JsonNode each = Questions.item(columns, i);
-            DataType type = CatalystSqlParser$.MODULE$.parseDataType(Questions.text(each, "type"));
+            DataType type = type(Questions.text(each, "type"));
             // The parser's own object would be shown with its collation.
             if (type.equals(StringType$.MODULE$)) type = StringType$.MODULE$;
             String metadata = each.has("metadata") ? Questions.text(each, "metadata") : "{}";
@@ -32,6 +35,18 @@ final class Columns {
                 Metadata.fromJson(metadata));
         }
         return found;
+    }
+
+    /** A type of SQL, whatever the settings of the session make of its name. */
+    private static DataType type(final String text) {
+        return (DataType)
+            SQLConf$.MODULE$.withExistingConf(
+                new SQLConf(),
+                new AbstractFunction0() {
+                    public Object apply() {
+                        return CatalystSqlParser$.MODULE$.parseDataType(text);
+                    }
+                });
     }
 
     static ArrayNode told(StructType schema) {

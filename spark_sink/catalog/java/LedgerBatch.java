@@ -13,6 +13,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
@@ -41,6 +42,9 @@ import scala.Option;
  * the partition columns, and files are written where they stay.
  */
 class LedgerBatch implements BatchWrite {
+    private static final String CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite";
+    private static final String LEGACY = "LEGACY";
+
     /** The answer to "stage", and what is said of the write when it is over. */
     final ObjectNode told;
     private final LedgerWriteBuilder what;
@@ -49,9 +53,13 @@ class LedgerBatch implements BatchWrite {
     private Attribute[] all;
     private boolean hasTextPartition;
 
-    LedgerBatch(LedgerWriteBuilder what) {
+    LedgerBatch(LedgerWriteBuilder what, boolean streamed) {
         this.what = what;
+        checkLengths();
         told = what.table.about();
+        told.put("streamed", streamed);
+        told.put("zone", Questions.zone());
+        told.set("options", ReadOptions.plain(what.info.options()));
         told.put("mode", what.mode);
         told.put("query", what.info.queryId());
         told.put("execution", Questions.execution());
@@ -63,6 +71,17 @@ class LedgerBatch implements BatchWrite {
             inner = job();
         } catch (Throwable problem) {
             Platform.throwException(problem);
+        }
+    }
+
+    /** Spark checks no lengths under a setting that makes all texts STRING. */
+    private void checkLengths() {
+        boolean unchecked = Questions.spark().sessionState().conf().charVarcharAsString();
+        if (unchecked && CharVarcharUtils.hasCharVarchar(what.table.schema)) {
+            throw new Refused(
+                "LEDGER_UNSUPPORTED",
+                "spark.sql.legacy.charVarcharAsString must be false to write into table "
+                    + what.table.name() + ", which has CHAR or VARCHAR columns, got true: unset it");
         }
     }
 
@@ -155,10 +174,22 @@ class LedgerBatch implements BatchWrite {
     }
 
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+        keepCalendar();
         DataWriterFactory factory = inner.createBatchWriterFactory(info);
         return hasTextPartition
             ? new EmptyAsNull(factory, all, what.table.partitionColumns)
             : factory;
+    }
+
+    /**
+     * Other readers take days of files as Gregorian. A task knows the settings of its session by
+     * the properties of this thread, which Spark sets back after the statement.
+     */
+    private static void keepCalendar() {
+        SparkContext context = Questions.spark().sparkContext();
+        if (LEGACY.equalsIgnoreCase(context.getLocalProperty(CALENDAR))) {
+            context.setLocalProperty(CALENDAR, "CORRECTED");
+        }
     }
 
     /** Of two attempts of a task one may commit: files are written where they stay. */

@@ -62,7 +62,7 @@ class LedgerProcedure implements UnboundProcedure, BoundProcedure {
                 values.add(given.get(i, parameters.fields()[i].dataType()).toString());
             }
         }
-        Scan rows = new LedgerRows(catalog.ask("call", asked));
+        Scan rows = new LedgerRows(catalog, catalog.ask("call", asked));
         return (Iterator) Collections.singletonList(rows).iterator();
     }
 }

@@ -17,10 +17,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A table whose rows are in an answer: a history, or the result of a procedure. */
 class LedgerRows implements SupportsRead, ScanBuilder, LocalScan {
+    private final Bridge catalog;
     private final JsonNode answer;
     private final StructType schema;
 
-    LedgerRows(JsonNode answer) {
+    LedgerRows(Bridge catalog, JsonNode answer) {
+        this.catalog = catalog;
         this.answer = answer;
         this.schema = Columns.asked(Questions.at(answer, "columns"));
     }
@@ -42,6 +44,7 @@ class LedgerRows implements SupportsRead, ScanBuilder, LocalScan {
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        ReadOptions.check(catalog, "query of rows about a table", options);
         return this;
     }
 

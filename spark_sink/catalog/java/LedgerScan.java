@@ -2,6 +2,7 @@ package lakeledger;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -22,6 +23,7 @@ import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 
 /**
@@ -31,12 +33,17 @@ import scala.collection.immutable.Seq;
  * group gets a reader of its own, with those names, and no filter by name.
  */
 class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
+    private static final String[] LEFT_OUT = {"ignoreMissingFiles", "ignoreCorruptFiles"};
+
     final FileRelation table;
+    /** Whether batches of a stream are read. */
+    boolean isStreamed;
     /** The files that a row-level operation read; null before it was planned. */
     List planned;
     /** The columns that Spark named, in its order. */
     final StructType inOrder;
     private final RowOperation operation;
+    private final CaseInsensitiveStringMap given;
     private ParquetScan inner;
     private PlannedFiles files;
 
@@ -45,12 +52,14 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         ParquetScan inner,
         StructType inOrder,
         PlannedFiles files,
-        RowOperation operation) {
+        RowOperation operation,
+        CaseInsensitiveStringMap given) {
         this.table = table;
         this.inner = inner;
         this.inOrder = inOrder;
         this.files = files;
         this.operation = operation;
+        this.given = given;
     }
 
     public StructType readSchema() {
@@ -62,10 +71,15 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
     }
 
     public Batch toBatch() {
+        boolean isChanges = table instanceof LedgerChanges;
+        ReadOptions.check(table.catalog, isChanges ? "query of changes" : "query", given);
         return this;
     }
 
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
+        isStreamed = true;
+        boolean isChanges = table instanceof LedgerChanges;
+        ReadOptions.check(table.catalog, isChanges ? "stream of changes" : "stream", given);
         return new LedgerStream(this, inner.options(), inner.hadoopConf(), checkpoint);
     }
 
@@ -130,7 +144,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         Seq none = Questions.seq(new ArrayList());
         return new ParquetScan(
             inner.sparkSession(), new Configuration(inner.hadoopConf()), files, data, data,
-            table.constants, new Filter[0], inner.options(), inner.pushedAggregate(), none, none,
+            table.constants, new Filter[0], options(), inner.pushedAggregate(), none, none,
             inner.pushedVariantExtractions());
     }
 
@@ -146,11 +160,32 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
             same ? inner.readDataSchema() : renamed(inner.readDataSchema(), names),
             inner.readPartitionSchema(),
             same ? inner.pushedFilters() : new Filter[0],
-            inner.options(),
+            options(),
             inner.pushedAggregate(),
             inner.partitionFilters(),
             inner.dataFilters(),
             inner.pushedVariantExtractions());
+    }
+
+    /**
+     * The options of Spark's reader. Only a query may leave out files that are gone or damaged, if
+     * its session or its options say so: what writes would lose their rows for good.
+     */
+    private CaseInsensitiveStringMap options() {
+        boolean mayLeaveOut =
+            !isStreamed && operation == null && table instanceof LedgerTable && !Statement.writes();
+        if (mayLeaveOut) return inner.options();
+        HashMap all = new HashMap(inner.options().asCaseSensitiveMap());
+        for (int i = 0; i < LEFT_OUT.length; i++) {
+            if (inner.options().getBoolean(LEFT_OUT[i], false)) {
+                throw new Refused(
+                    "LEDGER_UNSUPPORTED",
+                    LEFT_OUT[i] + " must be false where rows are written, streamed, or compared, "
+                        + "got true: bring the files back, or remove them from the table");
+            }
+            all.put(LEFT_OUT[i], "false");
+        }
+        return new CaseInsensitiveStringMap(all);
     }
 
     private StructType renamed(StructType schema, String[] names) {
@@ -166,7 +201,11 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
     }
 
     public NamedReference[] filterAttributes() {
-        if (operation != null) return new NamedReference[] {Questions.column(FileRelation.FILE)};
+        if (operation != null) {
+            // Spark reads the source twice to find the files, and such a source may differ then.
+            if (!Statement.repeats()) return new NamedReference[0];
+            return new NamedReference[] {Questions.column(FileRelation.FILE)};
+        }
         // A rewrite is read whole.
         if (table instanceof LedgerChanges) return new NamedReference[0];
         List read = Arrays.asList(inner.readSchema().fieldNames());

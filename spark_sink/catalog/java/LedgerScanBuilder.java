@@ -15,6 +15,7 @@ import scala.collection.immutable.Seq;
 /** Builds scans with Spark's own builder for Parquet, over the files that Python names. */
 class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownCatalystFilters {
     private final FileRelation table;
+    private final CaseInsensitiveStringMap given;
     private final CaseInsensitiveStringMap options;
     private final RowOperation operation;
     private final PlannedFiles files;
@@ -27,6 +28,7 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
         FileRelation table, CaseInsensitiveStringMap options, RowOperation operation) {
         this.table = table;
         this.operation = operation;
+        this.given = options;
         HashMap all = new HashMap(options.asCaseSensitiveMap());
         // All writers of the ledger's files count days by the Gregorian calendar.
         all.put("datetimeRebaseMode", "CORRECTED");
@@ -75,7 +77,8 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     }
 
     public Scan build() {
-        LedgerScan scan = new LedgerScan(table, (ParquetScan) inner.build(), inOrder, files, operation);
+        LedgerScan scan = new LedgerScan(
+            table, (ParquetScan) inner.build(), inOrder, files, operation, given);
         if (operation != null) operation.scan = scan;
         return scan;
     }

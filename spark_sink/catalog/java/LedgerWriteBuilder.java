@@ -100,7 +100,7 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
         }
 
         public BatchWrite toBatch() {
-            return new LedgerBatch(what);
+            return new LedgerBatch(what, false);
         }
 
         public StreamingWrite toStreaming() {

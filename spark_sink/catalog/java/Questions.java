@@ -122,10 +122,15 @@ public final class Questions {
 
     /** The id of the running statement, "" for none; its parts have the same. */
     static String execution() {
+        return local("spark.sql.execution.root.id");
+    }
+
+    /** A property of this thread, "" for none. */
+    static String local(String key) {
         Option context = SparkContext$.MODULE$.getActive();
         if (!context.isDefined()) return "";
-        String id = ((SparkContext) context.get()).getLocalProperty("spark.sql.execution.root.id");
-        return id == null ? "" : id;
+        String found = ((SparkContext) context.get()).getLocalProperty(key);
+        return found == null ? "" : found;
     }
 
     /** The txn that statements of this thread join, else of this session; null for none. */

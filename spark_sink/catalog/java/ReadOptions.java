@@ -12,9 +12,28 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 
-/** The options of a read, for Python: names in small letters, times in microseconds. */
+/** The options of reads and writes, for Python: names in small letters, times in microseconds. */
 final class ReadOptions {
     private ReadOptions() {}
+
+    /** Lets Python refuse an option that the given use does not obey. */
+    static void check(Bridge catalog, String use, CaseInsensitiveStringMap options) {
+        if (options.isEmpty()) return;
+        ObjectNode asked = Questions.question();
+        asked.put("use", use);
+        asked.set("options", plain(options));
+        catalog.ask("check_options", asked);
+    }
+
+    /** The options as they were given. */
+    static ObjectNode plain(CaseInsensitiveStringMap options) {
+        ObjectNode told = Questions.question();
+        for (Iterator i = options.asCaseSensitiveMap().entrySet().iterator(); i.hasNext();) {
+            Map.Entry each = (Map.Entry) i.next();
+            told.put((String) each.getKey(), (String) each.getValue());
+        }
+        return told;
+    }
 
     static ObjectNode told(CaseInsensitiveStringMap options) {
         ObjectNode told = Questions.question();

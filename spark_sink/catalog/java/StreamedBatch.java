@@ -28,8 +28,7 @@ class StreamedBatch implements StreamingWrite {
     }
 
     public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
-        inner = new LedgerBatch(what);
-        inner.told.put("streamed", true);
+        inner = new LedgerBatch(what, true);
         return new Factory(inner.createBatchWriterFactory(info));
     }
 

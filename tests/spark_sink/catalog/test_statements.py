@@ -125,8 +125,8 @@ def test_definitions(table: Lake) -> None:
 
 def test_a_replaced_table_is_replaced_at_once(table: Lake) -> None:
     """A query that fails leaves the table as it was."""
-    failing = "CREATE OR REPLACE TABLE ledger.db.t AS SELECT raise_error('no') AS x"
-    assert "no" in refusal(table, failing)
+    failing = "SELECT CAST(raise_error('gone') AS INT) AS id, 'x' AS p, DATE'2024-01-01' AS d"
+    assert "gone" in refusal(table, f"CREATE OR REPLACE TABLE ledger.db.t AS {failing}")
     assert len(rows(table, ALL)) == 4
 
 

@@ -1,0 +1,133 @@
+"""Overwrites: which rows give way to the new ones.
+
+A write replaces all rows of its table, those of a condition, or the partitions that get rows. The
+verb says so, or an option.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from ledger.core.partitions.keys import reader
+from ledger.log.file_list import AddFile
+from ledger.tables.overlay import file_row
+from ledger.tables.statements.deleting import Deletion, wholly_fulfilled
+from ledger.tables.statements.inserting import fulfilling
+from ledger.tables.statements.target import StatementTable
+from spark_sink.catalog.conditions import literal, quoted, sql_of
+from spark_sink.catalog.options import OVERWRITE_MODE, REPLACE_WHERE, small
+from spark_sink.catalog.state import Question, unsupported
+
+APPEND: Final = "append"
+DYNAMIC: Final = "dynamic"
+OVERWRITE: Final = "overwrite"
+STATIC: Final = "static"
+TRUNCATE: Final = "truncate"
+WROTE: Final = "WRITE"
+# With more partitions than this a dynamic overwrite reads the whole table.
+PARTITIONS_MAX: Final = 50
+
+
+class RowsMeant(NamedTuple):
+    """The rows that an overwrite replaces: those of a condition, or of whole partitions."""
+
+    mode: str
+    sql: str | None
+
+
+def rows_meant(asked: Question) -> RowsMeant:
+    """Return the rows that a write replaces, by its verb and its options; raises Refusal."""
+    mode, options = str(asked["mode"]), small(asked.get("options", {}))
+    where = options.get(REPLACE_WHERE.lower())
+    partitions = options.get(OVERWRITE_MODE.lower(), "").lower()
+    if partitions not in ("", STATIC, DYNAMIC):
+        raise unsupported(f"{OVERWRITE_MODE} must be {STATIC} or {DYNAMIC}, got {partitions!r}")
+    if where is not None and (mode != TRUNCATE or partitions == DYNAMIC):
+        raise unsupported(
+            f"{REPLACE_WHERE} must be the only condition of an overwrite, got {where!r} with "
+            f"{partitions or mode}: use df.write.mode('overwrite').insertInto(...), or "
+            "INSERT ... REPLACE WHERE"
+        )
+    if mode == DYNAMIC and partitions == STATIC:
+        raise unsupported(
+            f"{OVERWRITE_MODE} must be {DYNAMIC} where the session or the verb is so, got {STATIC}"
+        )
+    if where is not None:
+        return RowsMeant(OVERWRITE, where)
+    if mode == TRUNCATE and partitions == DYNAMIC:
+        return RowsMeant(DYNAMIC, None)
+    return RowsMeant(mode, sql_of(asked["where"]) if mode == OVERWRITE else None)
+
+
+def zone_of(asked: Question) -> str | None:
+    """Return the time zone of a condition that is given as text, None without one."""
+    return str(asked["zone"]) if REPLACE_WHERE.lower() in small(asked.get("options", {})) else None
+
+
+def check_meant(table: StatementTable, asked: Question) -> None:
+    """Raise an error before any row is written, if the rows to replace cannot be told."""
+    meant = rows_meant(asked)
+    if meant.mode != OVERWRITE:
+        return
+    if meant.sql is None:
+        raise unsupported("the condition of this overwrite cannot be judged exactly")
+    if meant.sql:
+        table.condition(meant.sql)
+
+
+def replace(table: StatementTable, meant: RowsMeant, adds: Sequence[AddFile]) -> None:
+    """Put files in the place of all rows, of those of a condition, or of whole partitions."""
+    sql = meant.sql
+    if meant.mode == DYNAMIC and table.schema.partition_columns:
+        table.replace(in_partitions(table, adds), adds, WROTE)
+        return
+    with table.judge() as judge:
+        gone = Deletion(table, judge, sql or None)
+        kept = table.write(gone.kept())
+        if sql:
+            check_fulfilled(table, judge, sql, adds)
+    table.replace(gone.files, [*kept, *adds], WROTE)
+
+
+def check_fulfilled(table: StatementTable, judge: Any, sql: str, adds: Sequence[AddFile]) -> None:
+    """Raise ValueError for new rows outside the condition that they replace."""
+    condition, read = table.condition(sql), table.find(sql, record=False)
+    rows = [file_row(each, read) for each in adds]
+    whole = wholly_fulfilled(table, judge, condition, rows)
+    if whole is not None and all(whole.values()):
+        return
+    for each in rows:
+        batches = table.rows(each).to_batches()
+        for _ in fulfilling(table, judge, condition, batches):
+            pass
+
+
+def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[Any]:
+    """Return the files in the partitions of new files; only these count as read."""
+    columns = [table.schema.find(name) for name in table.schema.partition_columns]
+    types = [each.declared for each in columns if each is not None]
+    keys = [reader(kind) for kind in types]
+
+    def key(values: Sequence[str | None]) -> tuple[Any, ...]:
+        return tuple(read(value) for read, value in zip(keys, values, strict=True))
+
+    wanted = {key(each.partition): each.partition for each in adds}
+    if not wanted:
+        return []
+    found = table.read(partitions_sql(table, list(wanted.values())))
+    return [each for each in found if key(each.partition) in wanted]
+
+
+def partitions_sql(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> str | None:
+    """Return the condition of some partitions, None for so many that the whole table is meant."""
+    if len(partitions) > PARTITIONS_MAX:
+        return None
+    columns = [table.schema.find(name) for name in table.schema.partition_columns]
+    each_said = []
+    for values in partitions:
+        parts = [
+            f"{quoted(column.name)} <=> CAST({literal('STRING', value)} AS {column.declared})"
+            for column, value in zip(columns, values, strict=True)
+            if column is not None
+        ]
+        each_said.append(f"({' AND '.join(parts)})")
+    return " OR ".join(each_said)

@@ -1,0 +1,131 @@
+"""A table that is replaced: what the new one keeps of the former, and what it would lose.
+
+`mode("overwrite").saveAsTable` and CREATE OR REPLACE name columns, and seldom say again how the
+table is partitioned, which values it refuses, and which properties it has. So the new table has
+them too. What no longer fits the columns is refused, or lost if an option says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ledger.core.commands import Column, TableDefinition
+from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.errors import LedgerError
+from ledger.sdk.constraints import CONSTRAINT
+from ledger.tables.conditions import row_condition
+from ledger.tables.schema import TableSchema
+from spark_sink.catalog.options import (
+    MERGE_SCHEMA,
+    OVERWRITE_MODE,
+    OVERWRITE_SCHEMA,
+    REPLACE_WHERE,
+    WRITE,
+    check_options,
+    small,
+)
+from spark_sink.catalog.state import unsupported
+
+MAPPING: Final = "delta.columnMapping."
+"""Names of columns in files: the new table has files of its own."""
+
+
+def check_whole(options: Mapping[str, Any], name: str) -> None:
+    """Raise Refusal for an option by which only a part of a table is replaced."""
+    check_options(options, WRITE)
+    given = small(options)
+    for option, value in ((REPLACE_WHERE, None), (OVERWRITE_MODE, "dynamic")):
+        said = given.get(option.lower())
+        if said is not None and value in (None, said.lower()):
+            raise unsupported(
+                f"{option} must be left out where table {name} is replaced as a whole, got "
+                f"{said!r}: use df.write.mode('overwrite').option(...).insertInto({name!r})"
+            )
+    if given.get(MERGE_SCHEMA.lower(), "").lower() == "true":
+        raise unsupported(
+            f"{MERGE_SCHEMA} must be false where table {name} is replaced as a whole, got true: "
+            "use INSERT WITH SCHEMA EVOLUTION"
+        )
+
+
+def keeping(
+    name: str,
+    before: TableDefinition,
+    columns: Sequence[Column],
+    made: dict[str, Any],
+    options: Mapping[str, Any],
+) -> Sequence[Column]:
+    """Let a new table keep what the former one had, and return its columns.
+
+    `made` are the options of the new table, which get the rest. Raises Refusal for what would be
+    lost, unless `options` of the write say that it may.
+    """
+    check_whole(options, name)
+    former = {each.name.lower(): each for each in before.columns}
+    columns = [like(each, former.get(each.name.lower())) for each in columns]
+    lost = [*partitioning_lost(before, columns, made), *places_lost(before, made)]
+    lost += [
+        f"{key} of column {each.name}"
+        for each in before.columns
+        for key in column_metadata(each)
+        if key.startswith("delta.") and not key.startswith(MAPPING)
+    ]
+    lost += properties_lost(name, before, columns, made)
+    if lost and small(options).get(OVERWRITE_SCHEMA.lower()) != "true":
+        raise unsupported(
+            f"table {name} must keep what it has when it is replaced, and would lose "
+            f"{', '.join(lost)}: say it again in the statement, set the option {OVERWRITE_SCHEMA} "
+            "of the write, drop the table first, or replace its rows with INSERT OVERWRITE"
+        )
+    return columns
+
+
+def like(new: Column, before: Column | None) -> Column:
+    """Return a column that refuses NULL if its former one did."""
+    return new if before is None or before.nullable else new._replace(nullable=False)
+
+
+def partitioning_lost(
+    before: TableDefinition, columns: Sequence[Column], made: dict[str, Any]
+) -> Sequence[str]:
+    """Take the partitioning if none is given; return it if it is lost."""
+    there = {each.name.lower(): each.name for each in columns}
+    wanted = [each.lower() for each in before.partition_columns]
+    if not wanted:
+        return []
+    if not made["partition_columns"] and there.keys() >= set(wanted):
+        made["partition_columns"] = [there[each] for each in wanted]
+    if [each.lower() for each in made["partition_columns"]] == wanted:
+        return []
+    return [f"the partitioning by {', '.join(before.partition_columns)}"]
+
+
+def places_lost(before: TableDefinition, made: Mapping[str, Any]) -> Sequence[str]:
+    """Return what is lost of the place and the layout of files."""
+    lost = []
+    if before.kind == "external" and "location" not in made:
+        lost.append(f"the location {before.location}")
+    if made.get("layout", "listed") != before.layout:
+        lost.append(f"the layout {before.layout}")
+    return lost
+
+
+def properties_lost(
+    name: str, before: TableDefinition, columns: Sequence[Column], made: dict[str, Any]
+) -> Sequence[str]:
+    """Take the properties that are not given anew; return the constraints that are lost."""
+    definition = TableDefinition("managed", "listed", "", columns, made["partition_columns"], ())
+    schema = TableSchema.of(definition, name)
+    given, lost = made["properties"], []
+    taken = {key.lower() for key in given}
+    for key, value in before.properties:
+        if key.startswith(MAPPING) or key.lower() in taken:
+            continue
+        if key.lower().startswith(CONSTRAINT.lower()):
+            try:
+                row_condition(value, schema, "")
+            except (LedgerError, ValueError):
+                lost.append(f"constraint {key[len(CONSTRAINT) :]}")
+                continue
+        given = {**given, key: value}
+    made["properties"] = given
+    return lost
