@@ -35,6 +35,7 @@ from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.parts import PartOfLedger
+from ledger.sdk.promises import check_promises
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
@@ -73,6 +74,7 @@ class LedgerTables(PartOfLedger):
         check_rows_or("columns, as pairs of name and Spark SQL type", columns)
         definition = table_definition(columns, **options)
         definition = self._names.new_tables.completed(definition, self.catalog, name)
+        check_promises(name, None, definition)
         check_constraints(name, None, definition, self._view.zone)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
@@ -194,6 +196,7 @@ class LedgerTables(PartOfLedger):
         definition = mapped_as_written(reads, row, definition)
         if adds_constraints(row.definition, definition):
             return self._alter_checked(table, change, operation, read_at, changes)
+        check_promises(row.name, row.definition, definition)
         check_constraints(row.name, row.definition, definition, self._view.zone)
         place = read_at or (0 if isinstance(change, TableDefinition) else position)
         name = operation or operation_of(row.definition, definition)

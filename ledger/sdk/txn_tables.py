@@ -29,6 +29,7 @@ from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.parts import PartOfTxn
+from ledger.sdk.promises import check_promises
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.refusals import body_as
@@ -78,6 +79,7 @@ class TxnTables(PartOfTxn):
             if "location" not in options:
                 options["location"] = new_tables.location(catalog, name)
         definition = new_tables.completed(table_definition(named, **options), catalog, name)
+        check_promises(name, None, definition)
         check_constraints(name, None, definition, self._view.zone)
         answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
         body = body_as(TableCreated, answer)
@@ -126,6 +128,7 @@ class TxnTables(PartOfTxn):
         # A table that was changed since the txn opened is refused as a conflict.
         if row.changed <= self.opened or row.creator == self.id:
             self._data.check_alter(row.name, row.definition, definition)
+            check_promises(row.name, row.definition, definition)
             check_constraints(row.name, row.definition, definition, self._view.zone)
             if adds_constraints(row.definition, definition):
                 check_rows(self._hand(), number, row.definition, definition, self.level)

@@ -94,6 +94,8 @@ def table_adopt(
     with owning(ledger, catalog) as owner:
         found = owner.adopt(known_table(owner.ledger.reads(), catalog, name))
     answer({**fields_of(found.imported), **log_fields(found.log)}, output)
+    if found.without_effect:
+        say(f"kept without effect: {', '.join(found.without_effect)}")
     end(found.log)
 
 

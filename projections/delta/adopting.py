@@ -6,6 +6,7 @@ published once it has the property; new tables have it by the setting `publish`.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,6 +15,7 @@ from ledger.clock import SystemClock
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import properties
+from ledger.core.state.traits import features_of
 from ledger.delta.importer import import_delta
 from ledger.delta.replay import REPLACED_ID
 from ledger.delta.report import ImportReport, versions_in
@@ -23,6 +25,7 @@ from ledger.log.port import Log
 from ledger.log.replay import Progress, Replay
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.column_mapping import PUBLISH, is_published
+from ledger.sdk.promises import reasons_against, without_effect
 from projections.delta.log_folder import local_folder
 from projections.delta.log_marks import Mark, owner_of
 from projections.delta.log_writer import Folders
@@ -44,10 +47,14 @@ class NotAdoptableError(LedgerError):
 
 
 class AdoptedTable(NamedTuple):
-    """An adopted table: what its import did last, and the log that was written."""
+    """An adopted table: what its import did last, and the log that was written.
+
+    Nothing obeys the properties `without_effect`, which the Delta table brought along.
+    """
 
     imported: ImportReport
     log: WrittenLog
+    without_effect: Sequence[str] = ()
 
 
 def nothing(_done: int, _end: int) -> None:
@@ -81,7 +88,7 @@ class LogOwner(NamedTuple):
         given = {PUBLISH: DELTA, ADOPTED: adopted_from(report, row.definition).text()}
         self._check_publishable(row, with_properties(row.definition, given))
         self.ledger.alter_table(row, properties=given)
-        return AdoptedTable(report, self._written(row))
+        return AdoptedTable(report, self._written(row), without_effect(row.definition))
 
     def release(self, row: TableRow) -> WrittenLog:
         """End the publication of a table with a version that lets other writers in.
@@ -135,6 +142,14 @@ class LogOwner(NamedTuple):
             )
 
     def _check_publishable(self, row: TableRow, definition: TableDefinition) -> None:
+        found = self.ledger.reads().protocol(row.table)
+        features = features_of(found) if found is not None else ()
+        reasons = [*reasons_against(definition, features)]
+        if reasons:
+            raise NotAdoptableError(
+                f"table {row.name} cannot be adopted: {'; '.join(reasons)}. Change that where the "
+                "Delta table is written, and adopt it then"
+            )
         publication = Publication()
         for event in Replay(self.log, self.progress):
             publication.take(event)
@@ -214,6 +229,7 @@ def publish_table(ledger: Ledger, row: TableRow) -> str:
     if is_published(row.definition):
         return "was published before"
     reason = reason_against(with_properties(row.definition, {PUBLISH: DELTA}))
+    reason = reason or "; ".join(reasons_against(row.definition))
     if reason:
         return f"cannot be published: {reason}"
     own_folder = any(each.key == FOLDER for each in row.definition.properties)

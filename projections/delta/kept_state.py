@@ -42,7 +42,7 @@ from projections.rows.keys import CHECKPOINT, LOG
 from projections.store.port import FORMAT_KEY, KEYS_END, RowChange, prefix_end
 from projections.store.rocks_store import RocksStore
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Increased whenever a form of the rows, or what is published of the same events, changes."""
 
 log_lines = LogLines("lakeledger.publisher")

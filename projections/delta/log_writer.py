@@ -4,11 +4,13 @@ A file that is there with the same bytes was written before, by this or another 
 other bytes is foreign: the table stops, and its files stay as they are.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from itertools import pairwise
 
 from ledger.errors import LedgerError
+from ledger.sdk.promises import is_promised
 from projections.delta.checkpoint_file import checkpoint_bytes, hint_bytes
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, checkpoint_name, version_file
 from projections.delta.log_marks import (
@@ -22,6 +24,7 @@ from projections.delta.log_marks import (
     writer_of,
 )
 from projections.delta.published_log import DeltaVersion
+from projections.delta.schema_json import compact
 
 Folders = Callable[[str], LogFiles]
 """Returns the folder of the log of the table at a place; raises UnpublishableError."""
@@ -74,7 +77,7 @@ class DeltaLogWriter:
                 self._write_checkpoint(version)
                 return True
             found = self._folder.read(name)
-        if found != version.data:
+        if not is_published(found, version.data):
             raise self._foreign(name)
         self._write_checkpoint(version)
         return False
@@ -85,7 +88,7 @@ class DeltaLogWriter:
         found = self._folder.read(name)
         if found is None:
             self._check_beginning(version)
-        elif found != version.data:
+        elif not is_published(found, version.data):
             raise self._foreign(name)
 
     def holds(self, version: int, digest: str) -> bool:
@@ -102,7 +105,7 @@ class DeltaLogWriter:
         if newest >= 0 and (checkpoint_name(newest) not in names or hinted(self._folder) < newest):
             return False
         found = self._folder.read(version_file(version))
-        return found is not None and sha256(found).hexdigest() == digest
+        return found is not None and digest_of(found) == digest
 
     def _has_hole(self, numbers: Sequence[int]) -> bool:
         """Return whether versions are missing below one that does not stand above lost ones."""
@@ -204,6 +207,39 @@ def oldest_kept(folder: LogFiles, version: DeltaVersion) -> int:
         return 0
     found = folder.read(version_file(oldest)) or b""
     return oldest if of_one_table(version.data, found) else 0
+
+
+def digest_of(data: bytes) -> str:
+    """Return the digest of what a version says, without the form that a release gave it."""
+    return sha256(b"\n".join(said_in(data))).hexdigest()
+
+
+def is_published(found: bytes | None, made: bytes) -> bool:
+    """Return whether the bytes of a version are what this ledger publishes.
+
+    An earlier release may have told features, and properties that nothing obeys.
+    """
+    if found is None or found == made:
+        return found is not None
+    return mark_of(made) is not None and said_in(found) == said_in(made)
+
+
+def said_in(data: bytes) -> list[bytes]:
+    """Return the lines of a version, without features and without properties not obeyed."""
+    lines = (line for line in data.split(b"\n") if not line.startswith(b'{"protocol":'))
+    return [obeyed(each) if each.startswith(b'{"metaData":') else each for each in lines]
+
+
+def obeyed(line: bytes) -> bytes:
+    """Return a metaData action without properties that nothing obeys; else the line as it is."""
+    try:
+        action = json.loads(line)
+        kept = action["metaData"]["configuration"].items()
+        told = {key: each for key, each in kept if is_promised(key, each, ())}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return line
+    action["metaData"]["configuration"] = told
+    return compact(action).encode()
 
 
 def of_one_table(mine: bytes, other: bytes) -> bool:

@@ -1,12 +1,13 @@
 """The metaData action of a published table: what the import of a Delta table does, backwards."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple, Self
 from uuid import UUID, uuid5
 
 from ledger.core.commands import LEVEL_PROPERTY, TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
+from ledger.core.state.traits import KNOWN_FEATURES
 from ledger.delta.schema import (
     ADOPTED,
     COMMENT,
@@ -16,6 +17,7 @@ from ledger.delta.schema import (
     UNKNOWN_LEVEL,
 )
 from ledger.sdk.column_mapping import HIGHEST_ID, PUBLISH, highest_id, is_mapped
+from ledger.sdk.promises import is_promised
 from projections.delta.schema_json import (
     TypeChanges,
     UnpublishableError,
@@ -83,14 +85,16 @@ def metadata_action(
     created_at: int,
     first: tuple[int, int] | None,
     is_adopted: bool = False,
+    features: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the metaData action of a definition; raises UnpublishableError.
 
     `first` is the first published version and its time, None for a table that is released. An
-    adopted table keeps its own beginning of timestamps, if it had them before.
+    adopted table keeps its own beginning of timestamps, if it had them before. A property that the
+    ledger does not obey, or whose feature is not one of `features`, is left out.
     """
     found = properties(definition)
-    kept = {key: each for key, each in found.items() if key.lower() not in LEFT_OUT}
+    kept = {key: found[key] for key in told(definition, features)}
     if UNKNOWN_LEVEL in found:
         kept[LEVEL_PROPERTY] = found[UNKNOWN_LEVEL]
     if OTHER_SPELLINGS in found:
@@ -112,6 +116,21 @@ def metadata_action(
         "configuration": dict(sorted(kept.items())),
         "createdTime": created_at,
     }
+
+
+def told(definition: TableDefinition, features: Collection[str]) -> list[str]:
+    """Return the properties of a table that its log has."""
+    return [
+        key
+        for key, value in definition.properties
+        if key.lower() not in LEFT_OUT and is_promised(key, value, features)
+    ]
+
+
+def left_out(definition: TableDefinition) -> list[tuple[str, str]]:
+    """Return the properties that no log has, since the ledger does not obey them."""
+    every = [(each.key, each.value) for each in definition.properties]
+    return [each for each in every if not is_promised(*each, KNOWN_FEATURES)]
 
 
 def own_timestamps(found: Mapping[str, str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from projections.delta.metadata_action import (
     Adopted,
     adopted_as,
     delta_id,
+    left_out,
     metadata_action,
 )
 from projections.delta.protocol_action import COMMIT_TIMES, protocol_action
@@ -97,6 +98,7 @@ class PublishedLog:
         log._adopted = None if kept.adopted is None else Adopted(*kept.adopted)
         log._first, log._folder = kept.first, kept.folder
         log._protocol, log._metadata = kept.protocol, kept.metadata
+        log._definition = state.definition
         log.is_on, log.is_stopped = kept.is_on, kept.is_stopped
         log._is_waiting = kept.is_waiting
         return log
@@ -169,42 +171,23 @@ class PublishedLog:
         is_new: bool,
         is_moved: bool,
     ) -> DeltaVersion:
-        state = self._state
         is_new = is_new or is_moved
         if is_new:
             self._adopted = adopted_as(version.definition)
             self._first = self._number(version), version.at
-        adopted = self._adopted
-        metadata = self._metadata
-        if is_new or version.definition is not self._definition:
-            metadata = metadata_action(
-                version.definition,
-                state.widened,
-                id=adopted.id if adopted is not None else delta_id(self._ledger, state.table),
-                created_at=state.created_at,
-                first=self._first if self.is_on else None,
-                is_adopted=adopted is not None,
-            )
-            self._definition = version.definition
-        has_times = TIMESTAMPS in metadata["configuration"]
-        protocol = protocol_action(
-            state.protocol,
-            version.definition,
-            extra=state.features | ({COMMIT_TIMES} if has_times else set()),
-            is_released=not self.is_on,
-        )
+        protocol, metadata, is_taken_back = self._described(version, is_new=is_new)
         lines: list[Action] = [{"commitInfo": commit_info(self._ledger, version)}]
         if is_new or protocol != self._protocol:
             lines.append({"protocol": protocol})
-        if is_new or metadata != self._metadata:
+        if is_new or is_taken_back or metadata != self._metadata:
             lines.append({"metaData": metadata})
         self._protocol, self._metadata = protocol, metadata
         lines += actions
         data = "".join(f"{compact(each)}\n" for each in lines).encode()
         # The versions below are in the folder of an adopted table, but in no other folder.
-        has_past = is_new and version.version > 0 and (adopted is None or is_moved)
+        has_past = is_new and version.version > 0 and (self._adopted is None or is_moved)
         number = self._number(version)
-        passes_lost = state.passes_lost and not is_new
+        passes_lost = self._state.passes_lost and not is_new
         is_due = passes_lost or number % checkpoint_interval(metadata) == 0
         has_checkpoint = has_past if is_new else is_due
         return DeltaVersion(
@@ -219,6 +202,40 @@ class PublishedLog:
             self._whole() if has_checkpoint else None,
             passes_lost,
         )
+
+    def _described(self, version: CommittedVersion, *, is_new: bool) -> tuple[Action, Action, bool]:
+        """Return protocol and metaData of a version, and whether a promise is taken back.
+
+        A log of an earlier release may have promised what is unset now.
+        """
+        state = self._state
+        adopted = self._adopted
+        extra = set(state.features)
+        features = protocol_action(
+            state.protocol, version.definition, extra=extra, is_released=not self.is_on
+        )["writerFeatures"]
+        metadata, before = self._metadata, self._definition
+        is_altered = version.definition is not before
+        if is_new or is_altered or not set(self._protocol["writerFeatures"]) >= set(features):
+            metadata = metadata_action(
+                version.definition,
+                state.widened,
+                id=adopted.id if adopted is not None else delta_id(self._ledger, state.table),
+                created_at=state.created_at,
+                first=self._first if self.is_on else None,
+                is_adopted=adopted is not None,
+                features=features,
+            )
+            self._definition = version.definition
+        if TIMESTAMPS in metadata["configuration"]:
+            extra.add(COMMIT_TIMES)
+        protocol = protocol_action(
+            state.protocol, version.definition, extra=extra, is_released=not self.is_on
+        )
+        is_taken_back = (
+            is_altered and before is not None and left_out(before) != left_out(version.definition)
+        )
+        return protocol, metadata, is_taken_back
 
     def _whole(self) -> LogState:
         state = self._state

@@ -1,13 +1,12 @@
 """The logs of tables, each for itself: a table whose log cannot go on stops, the others go on."""
 
 from collections.abc import Collection, Iterable, Mapping
-from hashlib import sha256
 from typing import Final, NamedTuple
 
 from ledger.core.events.events import Event
 from ledger.log_lines import LogLines
 from projections.delta.log_marks import LostVersions
-from projections.delta.log_writer import DeltaLogWriter, Folders, ForeignLogError
+from projections.delta.log_writer import DeltaLogWriter, Folders, ForeignLogError, digest_of
 from projections.delta.object_log import log_at
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, Outcome, StoppedTable
@@ -231,7 +230,7 @@ class TableLogs:
         if table in self._uncut:
             self._set_lost_aside(self._uncut[table][0])
         self.written += self._writer(table, outcome.folder).write(outcome)
-        digest = sha256(outcome.data).hexdigest()
+        digest = digest_of(outcome.data)
         self.newest[table] = NewestVersion(outcome.folder, outcome.version, digest)
 
     def _writer(self, table: int, folder: str) -> DeltaLogWriter:

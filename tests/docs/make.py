@@ -7,7 +7,14 @@ from typing import Final
 from ledger.log.kafka.rights import ROLES, shown
 from spark_sink.catalog import options
 from tests import matrix
-from tests.docs import event_tables, given_types, http_tables, messages_page, sdk_page
+from tests.docs import (
+    delta_tables,
+    event_tables,
+    given_types,
+    http_tables,
+    messages_page,
+    sdk_page,
+)
 from tests.docs.pages import ROOT
 
 DOCS: Final = ROOT / "docs"
@@ -34,6 +41,15 @@ def rights() -> str:
     return "\n".join("\n".join(wrap(item, WIDTH, subsequent_indent="  ")) for item in items)
 
 
+def publishing() -> str:
+    """Return the page of published tables."""
+    text = (DOCS / "publishing.md").read_text(encoding="utf-8")
+    made = {"promises": delta_tables.promises(), "features": delta_tables.features()}
+    for name, table in made.items():
+        text = between(name, text, f"{table}\n")
+    return text
+
+
 def made_pages() -> dict[str, str]:
     """Return what each page that is made from the code should be, by its name in docs."""
     events = (DOCS / "events.md").read_text(encoding="utf-8")
@@ -47,6 +63,7 @@ def made_pages() -> dict[str, str]:
     return {
         "http.md": between("reads", http, http_tables.tables()),
         "isolation.md": isolation,
+        "publishing.md": publishing(),
         "security.md": between("rights", security, f"{rights()}\n"),
         "events.md": between("events", events, event_tables.tables()),
         "messages.md": messages_page.page(),

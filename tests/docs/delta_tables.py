@@ -1,0 +1,26 @@
+"""The tables of published Delta logs on pages, made from the code."""
+
+from ledger.sdk.promises import FEATURES, PROMISES
+
+VERDICTS = {
+    "obeyed": "obeyed",
+    "kept": "kept without effect",
+    "not set": "refused, or kept if adopted",
+    "refused": "refused",
+}
+
+
+def promises() -> str:
+    """Return what a published table does with each property, a row each."""
+    rows = [
+        f"| `{key}` | {each.values or 'any'} | {VERDICTS[each.verdict]} | {each.why} |"
+        for key, each in PROMISES.items()
+    ]
+    head = ["| Property | Values | What the ledger does | Why |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows])
+
+
+def features() -> str:
+    """Return the features that forbid adopting, a row each."""
+    rows = [f"| `{key}` | {why} |" for key, why in FEATURES.items()]
+    return "\n".join(["| Feature | Why |", "|---|---|", *rows])

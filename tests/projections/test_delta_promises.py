@@ -1,0 +1,161 @@
+"""Properties of Delta in published tables: obeyed, refused by name, or without any effect."""
+
+import json
+import re
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from ledger.core.commands import Protocol
+from ledger.core.state.traits import FEATURES_NAMED_FROM, KNOWN_FEATURES
+from ledger.sdk.column_mapping import PUBLISH
+from ledger.sdk.promises import (
+    FEATURES,
+    PROMISES,
+    check_promises,
+    is_without_effect,
+    reasons_against,
+)
+from ledger.testing import InMemoryLedger
+from projections.delta.log_folder import LogFolder, version_file
+from projections.delta.log_writer import DeltaLogWriter
+from tests.projections.published import action, published
+from tests.projections.test_delta_publication import BY_DAY, Lake
+from tests.projections.test_delta_publisher import run
+
+MEANT = {
+    "delta.checkpointInterval": "5",
+    "delta.isolationLevel": "Serializable",
+    "delta.constraints.*": "id > 0",
+    "delta.columnMapping.mode": "name",
+    "delta.universalFormat.*": "iceberg",
+    "delta.checkpointPolicy": "v2",
+}
+CASES = [(key, MEANT.get(key, "true")) for key in PROMISES] + [("delta.notKnown", "true")]
+HARMLESS = [
+    ("delta.enableChangeDataFeed", "false"),
+    ("delta.enableRowTracking", "FALSE"),
+    ("delta.checkpointPolicy", "classic"),
+    ("delta.universalFormat.enabledFormats", ""),
+    ("delta.requireCheckpointProtectionBeforeVersion", "0"),
+    ("Delta.AppendOnly", "true"),
+    ("deltas.own", "true"),
+]
+NO_VALUE = [
+    ("delta.checkpointInterval", "0"),
+    ("delta.checkpointInterval", "often"),
+    ("delta.appendOnly", "yes"),
+    ("delta.isolationLevel", "ReadUncommitted"),
+    ("delta.enableInCommitTimestamps", "false"),
+    ("delta.columnMapping.mode", "id"),
+    ("DELTA.ENABLECHANGEDATAFEED", "TRUE"),
+]
+
+
+def verdict(key: str) -> str:
+    """Return the verdict of a property, `refused` for one that is not known."""
+    return PROMISES[key].verdict if key in PROMISES else "refused"
+
+
+@pytest.mark.parametrize(("key", "value"), CASES)
+def test_each_property(key: str, value: str) -> None:
+    """What is not obeyed is refused where it is set; an adopted table may keep what is harmless."""
+    name = key.replace("*", "x")
+    made = published(BY_DAY, **{name: value})
+    is_refused = verdict(key) in ("refused", "not set")
+    plain = published(BY_DAY)
+    for before in (None, plain):
+        with pytest.raises(ValueError, match=re.escape(name)) if is_refused else nullcontext():
+            check_promises("t", before, made)
+    check_promises("t", made, published(made, other="1"))
+    check_promises("t", None, made._replace(properties=made.properties[:-1]))
+    assert bool([*reasons_against(made)]) is (verdict(key) == "refused")
+    assert is_without_effect(name, value) is (verdict(key) == "not set")
+
+
+@pytest.mark.parametrize(("key", "value"), HARMLESS)
+def test_harmless_values(key: str, value: str) -> None:
+    """A switch that is off, and a key that is not Delta's, are taken."""
+    check_promises("t", None, published(BY_DAY, **{key: value}))
+
+
+@pytest.mark.parametrize(("key", "value"), NO_VALUE)
+def test_values_that_cannot_be_obeyed(key: str, value: str) -> None:
+    """A value that has no meaning here is refused with what it must be."""
+    with pytest.raises(ValueError, match="must"):
+        check_promises("t", None, published(BY_DAY, **{key: value}))
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_features(feature: str) -> None:
+    """A feature that asks for what files of the ledger lack forbids adopting."""
+    assert feature in KNOWN_FEATURES
+    assert [feature in each for each in reasons_against(BY_DAY, [feature])] == [True]
+
+
+def test_every_way_to_set(tmp_path: Path) -> None:
+    """Create, alter, publish and the same in a txn refuse a promise, and change nothing."""
+    feed = {"delta.enableChangeDataFeed": "true"}
+    with InMemoryLedger() as memory:
+        ledger = memory.connect()
+        columns = [("id", "int")]
+        ledger.create_table("plain", columns, location=tmp_path / "p", properties=feed)
+        ledger.create_table("t", columns, location=tmp_path / "t", properties={PUBLISH: "delta"})
+        ways = (
+            lambda: ledger.create_table("u", columns, properties={PUBLISH: "delta", **feed}),
+            lambda: ledger.alter_table("t", properties=feed),
+            lambda: ledger.alter_table("plain", properties={PUBLISH: "delta"}),
+            lambda: ledger.run(lambda txn: txn.alter_table("t", properties=feed)),
+        )
+        before = ledger.tables()
+        for way in ways:
+            with pytest.raises(ValueError, match="enableChangeDataFeed"):
+                way()
+        assert ledger.tables() == before
+
+
+def test_log_without_promises() -> None:
+    """A table that has such properties already is published without them, flags by feature."""
+    flags = {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": "v2"}
+    lake = Lake(published(BY_DAY, **{"delta.enableChangeDataFeed": "true", **flags}))
+    lake.files("a")
+    features = ["deletionVectors", "v2Checkpoint"]
+    protocol = Protocol(3, FEATURES_NAMED_FROM, features)
+    lake.files("b", protocol=protocol)
+    lake.alter(published(BY_DAY, **flags))
+    told = [action(each, "metaData") for each in lake.found]
+    configurations = [None if each is None else each["configuration"] for each in told]
+    own = {"delta.enableInCommitTimestamps": "true"}
+    assert configurations == [own, None, {**own, **flags}, {**own, **flags}]
+
+
+def test_log_of_an_earlier_release(tmp_path: Path) -> None:
+    """A version that promised more stays; one that says something else is foreign."""
+    lake = Lake(
+        published(BY_DAY, **{"delta.enableChangeDataFeed": "true"})._replace(location=str(tmp_path))
+    )
+    lake.files("a")
+    run(lake)
+    file = tmp_path / "_delta_log" / version_file(0)
+    text = file.read_text()
+    promised = text.replace(
+        '"configuration":{', '"configuration":{"delta.enableChangeDataFeed":"true",'
+    )
+    assert promised != text
+    file.write_text(promised)
+    lake.alter(published(BY_DAY)._replace(location=str(tmp_path)))
+    assert not run(lake).stopped
+    assert file.read_text() == promised
+    (last,) = lake.found[-1:]
+    told = action(last, "metaData")
+    assert told is not None
+    assert "delta.enableChangeDataFeed" not in told["configuration"]
+    assert DeltaLogWriter(LogFolder(str(tmp_path))).write(last) is False
+
+    odd = json.loads(promised.splitlines()[2])
+    odd["metaData"]["partitionColumns"] = []
+    file.write_text(
+        "\n".join([*promised.splitlines()[:2], json.dumps(odd, separators=(",", ":"))]) + "\n"
+    )
+    assert run(lake).stopped
