@@ -1,8 +1,18 @@
-"""Clocks: wall time for stamps, monotonic time for durations, never mixed."""
+"""Clocks: wall time for stamps, monotonic time for durations, never mixed.
+
+A leader's clock may be ahead of a reader's. What a reader finds was committed before it looked, so
+a version with a time that is yet to come counts for a question about now.
+"""
 
 import time
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
+
+NOW_MS: Final = 1_000
+"""For so long a time counts as now where a version is of the future."""
+
+AHEAD_MAX_MS: Final = 60_000
+"""A time further ahead of the clock than this is wrong, and not a clock that goes a bit fast."""
 
 
 def time_text(at_ms: int) -> str:
@@ -33,3 +43,14 @@ class SystemClock:
     def monotonic_s(self) -> float:
         """Return the monotonic time in seconds."""
         return time.monotonic()
+
+
+def is_now(wanted_ms: float, newest_ms: int) -> bool:
+    """Return whether a question about a time is about the newest version, of a future time."""
+    now = SystemClock().now_ms()
+    return newest_ms > now and wanted_ms >= now - NOW_MS
+
+
+def is_wrong(at_ms: int) -> bool:
+    """Return whether a time is ahead of the clock by more than clocks differ."""
+    return at_ms > SystemClock().now_ms() + AHEAD_MAX_MS

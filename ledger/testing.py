@@ -153,8 +153,8 @@ class InMemoryLedger:
         settings: SequencerSettings | None = None,
         log: Log | None = None,
     ) -> None:
-        self.log = MemoryLog() if log is None else log
         self.clock = clock or SystemClock()
+        self.log = MemoryLog(self.clock.now_ms) if log is None else log
         self._genesis = Genesis("test", catalog, limits=limits)
         lease_s = limits.lease_ms / 1000
         self._settings = settings or SequencerSettings(lease_s=lease_s)

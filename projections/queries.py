@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
+from ledger.clock import is_now
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import LogRewrittenError, ReaderBehindError
@@ -269,6 +270,9 @@ class StoreReads(Reads):
         if version is not None:
             return version_lookups.version(rows, number, whole("version", version))
         if time:
+            newest = version_lookups.at_position(rows, number, self._applied(None))
+            if newest is not None and is_now(time, newest.at):
+                return newest
             return version_lookups.at_time(rows, number, time)
         return version_lookups.at_position(rows, number, self._applied(place))
 

@@ -5,7 +5,7 @@ It keeps the contract of the port. A test can remove and re-create records as Ka
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Condition
@@ -34,9 +34,13 @@ class MemoryTopic:
 
 
 class MemoryLog:
-    """The topics of a ledger in this process; threads may share it."""
+    """The topics of a ledger in this process; threads may share it.
 
-    def __init__(self) -> None:
+    `now_ms` gives the time of a record, as the clock of a broker does.
+    """
+
+    def __init__(self, now_ms: Callable[[], int] | None = None) -> None:
+        self.now_ms = now_ms or (lambda: int(time() * 1000))
         self.topics = {topic: MemoryTopic(topic) for topic in Topic}
         self.changed = Condition()
         self._incarnations = count(1)
@@ -155,7 +159,7 @@ class MemoryWriter:
     def append(self, key: bytes, value: bytes) -> None:
         """Add a record at the end and wake the readers."""
         with self._log.changed:
-            record = Record(self._topic.end(), key, value, int(time() * 1000))
+            record = Record(self._topic.end(), key, value, self._log.now_ms())
             self._topic.records.append(record)
             self._log.changed.notify_all()
 

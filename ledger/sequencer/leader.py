@@ -13,7 +13,6 @@ next leader refuses it without a decision.
 
 from collections.abc import Callable, Sequence
 
-from ledger.clock import Clock
 from ledger.config.settings import Genesis, SequencerSettings
 from ledger.core.commands import Command, OpenSession
 from ledger.core.decide.cut import fill, take_up
@@ -40,6 +39,7 @@ from ledger.log.checkpoints import Checkpoint
 from ledger.log.codec import decode_command, frame_event
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
 from ledger.log_lines import CommandLines, LogLines
+from ledger.sequencer.bounded_clock import BoundedClock
 from ledger.sequencer.in_flight import Flight
 from ledger.sequencer.leases import Leases
 from ledger.sequencer.tally import SequencerTally
@@ -78,7 +78,7 @@ class Leader:
         acceptor: Acceptor,
         events: LogReader,
         writer: LogWriter,
-        clock: Clock,
+        clock: BoundedClock,
         settings: SequencerSettings,
         created: Genesis,
         log_at: int,
@@ -232,7 +232,7 @@ class Leader:
             self._leases.look_again()
             return 0
         # Commands that were read together get the same time.
-        now = self._clock.now_ms()
+        now = self._clock.now_at(records)
         began_s = self._clock.monotonic_s()
         send_s = began_s + SEND_S
         heard: set[int] = set()

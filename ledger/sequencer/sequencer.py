@@ -45,6 +45,7 @@ from ledger.log.other_topics import (
 from ledger.log.port import Log, LogReader, LogWriter, Topic
 from ledger.log.restored import check_finished
 from ledger.log_lines import LogLines
+from ledger.sequencer.bounded_clock import BoundedClock
 from ledger.sequencer.checkpointing import Checkpointing
 from ledger.sequencer.leader import DELIVERY_S, Decide, Leader, catalog_of, ended_over
 from ledger.sequencer.tally import SequencerTally
@@ -85,7 +86,7 @@ class Sequencer:
         self._created = created
         self._name = name
         self._settings = settings or SequencerSettings()
-        self._clock = clock or SystemClock()
+        self._clock = self.clock = BoundedClock(clock or SystemClock())
         self._decisions, self._draw_nonce = decisions, nonce
         self._nonce = b""
         # The first record of a writer waits for the broker; a claim must not wait so long.
@@ -192,6 +193,7 @@ class Sequencer:
                 continue
             evolve(self.state, event)
             self._sign_s = self._clock.monotonic_s()
+            self._clock.hear(record.timestamp)
             self._note(event, record.timestamp)
             if self.leader is not None:
                 # The leader judges all records after its fence.
@@ -218,6 +220,7 @@ class Sequencer:
 
     def _hear_beats(self) -> None:
         for record in self._beats.read(READ_MAX, 0.0):
+            self._clock.hear(record.timestamp)
             self._others.hear(record)
             is_new = record.offset >= self._beats_new
             if is_new and beat_epoch(record.value) >= self.acceptor.head.epoch:
@@ -300,7 +303,7 @@ class Sequencer:
         """Append a Fenced of the next epoch; the sequencer leads once it is read back."""
         self._nonce = self._draw_nonce()
         body = Fenced(self._nonce, self._name, CODE_VERSION, READER_VERSION)
-        at = max(self.state.at, self._clock.now_ms())
+        at = self._clock.claim_ms(self.state.at)
         head = self.acceptor.head
         control = Control(NO_CHAIN, head.epoch + 1, 0, head.last_cmd, 0, 0, at, 0)
         if not self._is_writer_fresh:

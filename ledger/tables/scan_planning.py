@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from ledger.clock import is_now, is_wrong
 from ledger.core.commands import TableDefinition
 from ledger.errors import UnknownVersionError
-from ledger.reads.port import FileRow, Reads, TableRow
+from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from ledger.sdk.condition_columns import unknown_column
 from ledger.tables.schema import TableSchema
 
@@ -100,11 +101,16 @@ def position_at(reads: Reads, row: TableRow, at: datetime | str) -> int:
     moment = moment_of(at)
     wanted = moment.timestamp() * MS
     below: int | None = None
+    following: VersionRow | None = None
     while True:
         page = reads.versions(row.table, VERSIONS, below=below)
+        if below is None and page and is_now(wanted, page[0].at):
+            return page[0].position
         for each in page:
             if each.at <= wanted:
+                check_known(row, moment, following)
                 return each.position
+            following = each
         if not page or page[-1].version == 0:
             oldest = page[-1].at if page else 0
             raise UnknownVersionError(
@@ -114,6 +120,18 @@ def position_at(reads: Reads, row: TableRow, at: datetime | str) -> int:
                 subject=row.table,
             )
         below = page[-1].version
+
+
+def check_known(row: TableRow, moment: datetime, following: VersionRow | None) -> None:
+    """Raise UnknownVersionError if the version after a time has a time that cannot be right."""
+    if following is not None and is_wrong(following.at):
+        raise UnknownVersionError(
+            f"the version of table {row.name} at {moment.isoformat(' ')} is not known: version "
+            f"{following.version} and later ones have times that are yet to come, by a clock that "
+            "was ahead. Give a version or a position",
+            reason="UnknownVersion",
+            subject=row.table,
+        )
 
 
 def moment_of(at: datetime | str) -> datetime:

@@ -7,6 +7,7 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows
 from ledger.cli.failures import Stopped
 from ledger.cli.options import NameOption
+from ledger.clock import is_now
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import Reads
 from ledger.reads.whole_numbers import number_of
@@ -61,6 +62,9 @@ def position_of(reads: Reads, name: str, text: str, newest: int) -> int:
 
 def position_at(reads: Reads, at_ms: int, newest: int) -> int:
     """Return the position of the last event up to a time, 0 before the first one."""
+    last = reads.history(newest - 1, 1) if newest else ()
+    if last and is_now(at_ms, last[0].at):
+        return newest
     known, beyond = 0, newest + 1
     while beyond - known > 1:
         middle = (known + beyond) // 2

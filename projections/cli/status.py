@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from ledger.cli.answers import Output, OutputOption, answer
 from ledger.cli.failures import Stopped
 from ledger.cli.options import AWAY_S, CONFIGURED, NameOption, catalog_of
+from ledger.clock import AHEAD_MAX_MS, SystemClock
 from ledger.config.address import Address, find_address
 from ledger.core.events.events import LedgerCreated
 from ledger.errors import (
@@ -37,8 +38,16 @@ ROWS_WAIT_S: Final = 10.0
 READ_MAX: Final = 100
 FIELDS: Final = (
     *("ledger", "id", "bootstrap", "healthy", "reason", "leader", "position", "lag_positions"),
-    *("records_in_log", "last_event", "open_txns", "aborted_txns", "tables", "next_txn"),
-    *("watermark", "anomalies", "more_anomalies", "publisher"),
+    *(
+        "records_in_log",
+        "last_event",
+        "times_ahead_s",
+        "open_txns",
+        "aborted_txns",
+        "tables",
+        "next_txn",
+    ),
+    *("next_txn", "watermark", "anomalies", "more_anomalies", "publisher"),
 )
 
 
@@ -149,6 +158,7 @@ def seen_in_rows(reads: Reads, seen: SeenLog | None, output: Output) -> Mapping[
         "position": position,
         "lag_positions": max(0, seen.position - position) if seen is not None else None,
         "last_event": when(newest[0].at) if newest else None,
+        "times_ahead_s": ahead_s(newest[0].at) if newest else None,
         "open_txns": counts.open_txns,
         "aborted_txns": counts.aborted_txns,
         "tables": counts.tables,
@@ -156,6 +166,12 @@ def seen_in_rows(reads: Reads, seen: SeenLog | None, output: Output) -> Mapping[
         "watermark": mark.watermark,
         **counts_shown(counted(reads, catalog_of(CONFIGURED)), output),
     }
+
+
+def ahead_s(at_ms: int) -> int | None:
+    """Return by how many seconds a time is ahead of the clock of this host, None if it is not."""
+    ahead_ms = at_ms - SystemClock().now_ms()
+    return ahead_ms // 1000 if ahead_ms > AHEAD_MAX_MS else None
 
 
 def rows_behind(reads: Reads, position: int, wait_s: float) -> list[str]:

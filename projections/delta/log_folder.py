@@ -20,6 +20,15 @@ ASIDE: Final = ".lakeledger-"
 FOREIGN: Final = ".foreign"
 
 
+NS_PER_MS: Final = 1_000_000
+
+
+def set_time(path: Path, at_ms: int) -> None:
+    """Set the time of a file; some file systems take no such time."""
+    with suppress(OSError, OverflowError):
+        os.utime(path, ns=(at_ms * NS_PER_MS, at_ms * NS_PER_MS))
+
+
 def version_file(version: int) -> str:
     """Return the name of the file of a version."""
     return f"{version:020}.json"
@@ -71,8 +80,15 @@ class LogFiles(Protocol):
         """Delete a file, if it is there."""
         ...
 
-    def put(self, name: str, data: bytes) -> bool:
-        """Write a new file, whole or not at all; return False if one of that name is there."""
+    def put(self, name: str, data: bytes, at_ms: int) -> bool:
+        """Write a new file, whole or not at all; return False if one of that name is there.
+
+        The file gets the time, if the storage can: some readers take it for that of the commit.
+        """
+        ...
+
+    def date(self, name: str, at_ms: int) -> None:
+        """Give a file the time, if the storage can, and if it has another one."""
         ...
 
     def set_aside(self, name: str, folder: str = "") -> str:
@@ -118,16 +134,23 @@ class LogFolder:
         """Delete a file, if it is there."""
         (self.path / name).unlink(missing_ok=True)
 
-    def put(self, name: str, data: bytes) -> bool:
-        """Write a new file; return False if one of that name is there."""
+    def put(self, name: str, data: bytes, at_ms: int) -> bool:
+        """Write a new file with a time; return False if one of that name is there."""
         aside = self._aside(data)
         try:
+            set_time(aside, at_ms)
             self._link(aside, name)
         except FileExistsError:
             return False
         finally:
             aside.unlink(missing_ok=True)
         return True
+
+    def date(self, name: str, at_ms: int) -> None:
+        """Give a file the time, if it has another one."""
+        with suppress(OSError):
+            if (self.path / name).stat().st_mtime_ns // NS_PER_MS != at_ms:
+                set_time(self.path / name, at_ms)
 
     def set_aside(self, name: str, folder: str = "") -> str:
         """Give a file a name that no reader of the log looks at, and return its path."""

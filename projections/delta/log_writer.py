@@ -71,7 +71,7 @@ class DeltaLogWriter:
             if version.begins or version.passes_lost:
                 # Without it no reader could begin: versions below are not in the log.
                 self._write_checkpoint(version)
-            if self._folder.put(name, version.data):
+            if self._folder.put(name, version.data, version.at):
                 found = version.data
                 self.written += 1
                 self._write_checkpoint(version)
@@ -79,6 +79,7 @@ class DeltaLogWriter:
             found = self._folder.read(name)
         if not is_published(found, version.data):
             raise self._foreign(name)
+        self._folder.date(name, version.at)
         self._write_checkpoint(version)
         return False
 
@@ -125,7 +126,7 @@ class DeltaLogWriter:
         if number > newest or not self._folder.has(name):
             actions = list(version.state.actions())
             data = checkpoint_bytes(actions)
-            self._folder.put(name, data)
+            self._folder.put(name, data, version.at)
             if number > newest:
                 self._folder.replace(LAST_CHECKPOINT, hint_bytes(number, len(actions), len(data)))
         self.checkpoints.append((number, version.at))

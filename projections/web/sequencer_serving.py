@@ -147,6 +147,10 @@ def standing(sequencer: Sequencer) -> Iterator[Metric]:
     yield of_role("sessions", "Sessions that are open", sequencer.state.sessions.open_count())
     yield of_role("open_txns", "Txns that are open", len(txns.open))
     yield of_role("aborted_txns", "Aborted txns that are not forgotten", len(txns.aborted))
+    ahead_s = sequencer.clock.ahead_ms() / 1000
+    behind_s = sequencer.clock.behind_ms(sequencer.state.at) / 1000
+    yield of_role("clock_ahead_seconds", "How far its clock is ahead of the broker's", ahead_s)
+    yield of_role("log_ahead_seconds", "How far times in the log are ahead of its clock", behind_s)
     newest = sequencer.checkpointing
     yield of_role("checkpoint_position", "Position of the newest checkpoint", newest.position)
     yield count("checkpoints", "State checkpoints written", newest.written)

@@ -1,5 +1,6 @@
 """The publisher over a log: every table for itself, again and again with the same bytes."""
 
+import os
 from pathlib import Path
 from threading import Event as Signal
 from typing import Any
@@ -14,11 +15,13 @@ from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
 from projections.cli.published import tell
 from projections.delta.log_folder import LogFolder, checkpoint_name, version_file
+from projections.delta.log_state import INTERVAL
 from projections.delta.publisher import DeltaPublisher
 from projections.delta.table_log import write_table_log
 from projections.delta.verify import LogFinding, LogReport, set_aside, verify_log
 from tests.core.parts import footprint
 from tests.projections.filing import commit
+from tests.projections.published import published
 from tests.projections.test_delta_log_writer import content
 from tests.projections.test_delta_publication import BY_DAY, Lake
 
@@ -50,6 +53,22 @@ def test_again(tmp_path: Path) -> None:
     assert (first.written, second.written) == (4, 0)
     assert first.position == second.position == lake.head.position
     assert (content(tmp_path / "a"), content(tmp_path / "b")) == before
+
+
+def test_file_times(tmp_path: Path) -> None:
+    """Versions and checkpoints have the time of their commit, also those of an earlier release."""
+    lake = two_tables(tmp_path)
+    lake.alter(published(BY_DAY._replace(location=str(tmp_path / "a")), **{INTERVAL: "1"}))
+    folder = tmp_path / "a" / "_delta_log"
+    for is_again in (False, True):
+        if is_again:
+            os.utime(folder / version_file(1))
+        run(lake)
+        for each in (each for each in lake.found if each.table == lake.table):
+            names = [version_file(each.version)]
+            names += [checkpoint_name(each.version)] if each.state is not None else []
+            times = [(folder / name).stat().st_mtime_ns // 1_000_000 for name in names]
+            assert times == [each.at] * len(names)
 
 
 def test_foreign_file_stops_its_table_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ledger.core.events.events import Control, TxnOpened, TxnsExpired
+from ledger.sequencer.bounded_clock import AHEAD_MAX_MS
 from tests.simulation.broken import BrokenError
 from tests.simulation.clock import STARTED_AT_S
 
@@ -95,7 +96,8 @@ class LeaseLaw:
         if deadline.epoch == epoch:
             left_s = deadline.opened_s + deadline.given_s - queued_s
         else:
-            wall_s = STARTED_AT_S + queued_s + self.terms[epoch].error_s
+            error_s = min(self.terms[epoch].error_s, AHEAD_MAX_MS / 1000)
+            wall_s = STARTED_AT_S + queued_s + error_s
             left_s = deadline.until_ms / 1000 - wall_s
         if left_s > ROUNDING_S:
             raise BrokenError(

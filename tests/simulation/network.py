@@ -11,7 +11,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from ledger.log.port import Record, Topic
-from tests.simulation.clock import Timeline
+from tests.simulation.clock import STARTED_AT_S, Timeline
 from tests.simulation.faults import Faults
 
 LATE_S: Final = (0.3, 6.0)
@@ -70,7 +70,7 @@ class Network:
     def land(self, topic: Topic, queued: Queued) -> int:
         """Append a record to the true topic and return its offset."""
         true = self.topics[topic]
-        timestamp = int(self.timeline.now_s * 1000)
+        timestamp = int((STARTED_AT_S + self.timeline.now_s) * 1000)
         record = Record(true.end(), queued.key, queued.value, timestamp)
         true.records.append(record)
         self._landed(topic, record, queued.queued_s)

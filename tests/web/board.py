@@ -171,6 +171,14 @@ RULES: Final[Sequence[Alert]] = (
         *("0s", "ticket", "The leader changes often: see why sequencers end."),
     ),
     Alert(
+        *("LedgerClockAhead", "max(lakeledger_sequencer_clock_ahead_seconds) > 60", "1m", "page"),
+        "The clock of a sequencer is ahead of the broker's: set it right.",
+    ),
+    Alert(
+        *("LedgerTimesAhead", "max(lakeledger_sequencer_log_ahead_seconds) > 60", "1m", "page"),
+        "Times of commits are ahead of the clock: see lakeledger status.",
+    ),
+    Alert(
         *("FollowerBehind", "lakeledger_lag_seconds > 60", "1m", "page"),
         "Rows are behind the log: see whether the follower keeps up.",
     ),
