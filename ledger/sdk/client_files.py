@@ -151,7 +151,7 @@ class LedgerFiles(PartOfLedger):
                 return txn.commit()
         standing = self._names.look_up(table)
         row = standing.row or known_row(self._view.reads(), standing.table)
-        new = NewRows(row, rows, self._view.zone)
+        new = NewRows(row, rows, self._view.zone, self._view.origin.ledger)
         made = Appended(new.files, app, operation)
         try:
             receipt = self._append(row, made, level_named(level), standing)

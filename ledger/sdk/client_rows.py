@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ledger.tables.changes import ChangeFeed
     from ledger.tables.scan import Scan
     from ledger.tables.sql import SqlResult
-    from ledger.tables.vacuum import VacuumReport
+    from ledger.tables.vacuum_report import VacuumReport
 
 
 class LedgerRows(PartOfLedger):
@@ -122,18 +122,47 @@ class LedgerRows(PartOfLedger):
 
         These are files that a commit removed more than `older_than_h` hours ago and that no open
         txn can see, and files as old that no commit named and no writer can still commit. So
-        earlier versions of the table can be read as far back as that. A vacuum of more than two
-        seconds shows its progress on a terminal and in a notebook.
+        earlier versions of the table can be read as far back as that. The files of dropped tables
+        that had the name of the table go too; a dropped table can be given itself. A vacuum of more
+        than two seconds shows its progress on a terminal and in a notebook.
 
-        Raises FilesUnknownError for a table whose files the ledger does not list, and
-        FileListError if a commit has a list that cannot be decoded.
+        Raises FilesUnknownError for a table whose files the ledger does not list, FileListError if
+        a commit has a list that cannot be decoded, and ReaderBehindError if the rows do not reach
+        the end of the log in time.
         """
         check_arrow()
         from ledger.tables.progress import WorkBar  # noqa: PLC0415
-        from ledger.tables.vacuum import Vacuum  # noqa: PLC0415 - loads Arrow
+        from ledger.tables.vacuum import Vacuum, cleaned_tables  # noqa: PLC0415 - loads Arrow
 
-        number, _ = self._names.find(table)
         reads = self._view.reads()
-        row = known_row(reads, number)
-        with WorkBar(f"vacuum {row.name}") as bar:
-            return Vacuum(reads, row, older_than_h).run(dry_run=dry_run, progress=bar)
+        rows = cleaned_tables(reads, self.catalog, table)
+        if not rows:
+            rows = [known_row(reads, self._names.number(table))]
+        with WorkBar(f"vacuum {rows[0].name}") as bar:
+            work = Vacuum(reads, rows, older_than_h, look=self._look_at_end)
+            return work.run(dry_run=dry_run, progress=bar)
+
+    def vacuum_all(
+        self, *, dry_run: bool = False, older_than_h: float = 168.0
+    ) -> "Sequence[VacuumReport]":
+        """Do as `vacuum` for all tables of the client's catalog, those that were dropped too.
+
+        There is a report for each location with files that go, and for each that cannot be cleaned:
+        its `note` says why.
+        """
+        check_arrow()
+        from ledger.tables.progress import WorkBar  # noqa: PLC0415
+        from ledger.tables.vacuum import Vacuum, cleaned_tables  # noqa: PLC0415 - loads Arrow
+
+        reads = self._view.reads()
+        rows = cleaned_tables(reads, self.catalog)
+        with WorkBar(f"vacuum catalog {self.catalog}") as bar:
+            work = Vacuum(reads, rows, older_than_h, look=self._look_at_end, is_lenient=True)
+            return work.run_all(dry_run=dry_run, progress=bar)
+
+    def _look_at_end(self) -> int:
+        """Wait until the rows have reached the end of the log; return the ledger's time there."""
+        with self.begin("read_only") as txn:
+            at = txn.opened_at
+        self._view.reads()
+        return at

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ledger.core.commands import SessionCommand, TxnType
 from ledger.core.events.events import Body
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.receipt import Outcome, Receipt, Token
@@ -69,6 +70,7 @@ class PartOfTxn(OfOneProcess):
     id: int
     level: str
     opened: int
+    _writer: FileWriter
     _names: TxnNames
     _view: View
     _last: Token

@@ -40,6 +40,7 @@ from ledger.errors import (
     TxnNotOpenError,
 )
 from ledger.sdk.explain import name_conflict
+from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.receipt import Receipt, Token, receipt_of
@@ -107,11 +108,17 @@ class Transaction(TxnFiles, TxnRows):
         )
         self._data = WrittenFiles()
         self._once = ReadOnce()
+        self._writer = FileWriter.of(names.view.origin.ledger, txn, control.position, control.at)
         self._staging = Staging()
         self._committing = Lock()
         self._last = names.view.token_at(control)
         # Commit commands without an answer so far.
         self._unanswered: list[Asker] = []
+
+    @property
+    def opened_at(self) -> int:
+        """The time of its open by the clock of the ledger, in milliseconds since 1970 UTC."""
+        return self._opening[0].at
 
     @property
     def valid_txns(self) -> ValidTxnList:

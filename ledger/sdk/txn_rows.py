@@ -204,6 +204,7 @@ class TxnRows(TxnTables):
         return TxnHand(
             id=self.id,
             opened=self.opened,
+            writer=self._writer,
             names=self._names,
             view=self._view,
             writes=self._writes,

@@ -7,10 +7,11 @@ import pyarrow as pa
 
 from ledger.core.commands import Column
 from ledger.reads.rows import TableRow
+from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.reading import check_listed
 from ledger.sdk.written_files import discard
 from ledger.tables.casts import by_name
-from ledger.tables.data_files import new_writer, write_rows
+from ledger.tables.data_files import write_rows
 from ledger.tables.given_types import plain_schema
 from ledger.tables.progress import shown
 from ledger.tables.rows import as_batches, opened
@@ -28,7 +29,7 @@ class NewRows:
         files: the files to add.
     """
 
-    def __init__(self, row: TableRow, rows: Any, zone: str = "") -> None:
+    def __init__(self, row: TableRow, rows: Any, zone: str = "", ledger: str = "") -> None:
         check_listed(row)
         check_writable(row.name, row.definition)
         self._storage = storage_at(row.definition.location)
@@ -36,7 +37,8 @@ class NewRows:
         checks = RowChecks(row.name, row.definition, zone)
         given = checks.over(as_batches(rows, schema))
         batches = shown(given, None, f"append {row.name}, rows", len)
-        self.files = write_rows(self._storage, schema, batches, writer=new_writer(0))
+        writer = FileWriter.of(ledger)
+        self.files = write_rows(self._storage, schema, batches, writer=writer)
 
     def discard(self) -> None:
         """Delete the files: no commit will name them."""

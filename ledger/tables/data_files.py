@@ -3,12 +3,11 @@
 The columns of a file carry the ids of the table's columns. Partition columns are not stored. The
 folder of a partition has the name that Spark gives it; a reader goes by the values in the log.
 
-The name of a file begins with its writer: the txn that writes it, 0 for a commit without one, and
-digits that no other writer draws. So a cleaner can tell the files of open txns.
+The name of a file begins with its writer, and with digits that no other statement draws. So a
+cleaner can tell the files of open txns.
 """
 
 import re
-import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from ledger.core.partitions.names import Values
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.log.file_list import AddFile
+from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.partition_texts import PartitionColumn, text_of
 from ledger.sdk.written_files import discard
 from ledger.tables.schema import TableSchema
@@ -34,18 +34,6 @@ BUFFER_BYTES: Final = 512 << 20
 OPEN_MAX: Final = 200
 # What Spark escapes in the name of a folder.
 ESCAPED: Final = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{\[\]^]')
-NAMED: Final = re.compile(r"(?:.*/)?([0-9]+)-[0-9a-f]{16}-[0-9]+\.parquet")
-
-
-def new_writer(txn: int) -> str:
-    """Return the writer in the names of files of a txn, 0 = a commit without a txn."""
-    return f"{txn}-{secrets.token_hex(8)}"
-
-
-def writer_txn(path: str) -> int | None:
-    """Return the txn that wrote a file, 0 for a commit without one, None for another file."""
-    found = NAMED.fullmatch(path)
-    return int(found[1]) if found else None
 
 
 def write_rows(
@@ -53,7 +41,7 @@ def write_rows(
     schema: TableSchema,
     batches: Iterable[Any],
     *,
-    writer: str,
+    writer: FileWriter,
     target_bytes: int = TARGET_BYTES,
 ) -> Sequence[AddFile]:
     """Write batches of the schema into new files of about `target_bytes`, and return the files.
@@ -80,7 +68,7 @@ class NewFiles:
         self,
         storage: Storage,
         schema: TableSchema,
-        writer: str,
+        writer: FileWriter,
         target_bytes: int = TARGET_BYTES,
         *,
         folder: str = "",
@@ -90,7 +78,7 @@ class NewFiles:
         schema.check_holds_rows()
         self._storage = storage
         self._schema = schema
-        self._writer = writer
+        self._writer = writer.drawn()
         self._target = target_bytes
         self._folder = folder
         self._open: dict[Values, NewFile] = {}

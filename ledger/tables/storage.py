@@ -4,9 +4,12 @@ Logins come from the environment and the settings of each cloud's own tools, nev
 path in the log may be written as plain text or as a URI: both are looked for.
 """
 
+import errno
 import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,12 +20,20 @@ from ledger.core.partitions.file_paths import FILE, LOCAL, SCHEME, parts_of, spe
 from ledger.errors import LedgerError, SettingsError, UnreadableTableError
 
 NANOS_PER_MS: Final = 1_000_000
+CLOCK: Final = ".lakeledger-clock-"
+"""The beginning of the name of a file that is written to see the clock of a storage."""
+
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class StorageError(LedgerError):
     """A disk or a cloud refused an access to a file of a table."""
 
     retry_unchanged = True
+
+
+class DiskFullError(StorageError):
+    """A disk has no room for a file of a table."""
 
 
 class StoredFile(NamedTuple):
@@ -93,8 +104,12 @@ class Storage:
             return False
         return True
 
-    def list(self, prefix: str = "") -> Iterator[StoredFile]:
-        """Yield the files below a folder of the location, with paths relative to the location."""
+    def list(self, prefix: str = "", *, skip_unnamed: bool = False) -> Iterator[StoredFile]:
+        """Yield the files below a folder of the location, with paths relative to the location.
+
+        No path in the log can name a file whose name is not UTF-8. It is skipped if the caller says
+        so, else UnreadableTableError is raised.
+        """
         system, root = self._system_of(self.location), inside(self.location)
         folder = f"{root}/{prefix}".rstrip("/") if prefix else root
         with refusals_named(folder):
@@ -102,9 +117,46 @@ class Storage:
             found = system.get_file_info(selector)
         start = len(root.rstrip("/")) + 1
         for each in found:
-            if each.type == fs.FileType.File:
-                modified = (each.mtime_ns or 0) // NANOS_PER_MS
-                yield StoredFile(each.path[start:], int(each.size), modified)
+            if each.type != fs.FileType.File:
+                continue
+            try:
+                path = each.path
+            except UnicodeDecodeError as problem:
+                if skip_unnamed:
+                    continue
+                raise UnreadableTableError(
+                    f"the name of a file must be UTF-8, got {problem.object!r}. Rename the file, "
+                    f"or move it out of {self.location}"
+                ) from None
+            modified = (each.mtime_ns or 0) // NANOS_PER_MS
+            yield StoredFile(path[start:], int(each.size), modified)
+
+    def now_ms(self) -> int:
+        """Return the time by the clock that stamps the files, by a file that is deleted again.
+
+        0 = unknown: a full disk has no room for the file.
+        """
+        system = self._system_of(self.location)
+        place = f"{inside(self.location)}/{CLOCK}{secrets.token_hex(8)}"
+        try:
+            with refusals_named(place):
+                with system.open_output_stream(place) as stream:
+                    stream.write(b"")
+                found = system.get_file_info(place)
+                system.delete_file(place)
+        except DiskFullError:
+            return 0
+        return int(found.mtime_ns or 0) // NANOS_PER_MS
+
+    def remove_empty_folders(self, *, itself: bool) -> None:
+        """Remove the empty folders of a disk below the location, and `itself` if it is empty."""
+        if not isinstance(self._system_of(self.location), fs.LocalFileSystem):
+            return
+        root = inside(self.location)
+        for folder, _, _ in os.walk(root, topdown=False):
+            if folder != root or itself:
+                with suppress(OSError):
+                    Path(folder).rmdir()
 
     def exists(self, path: str) -> bool:
         """Return whether a file is there."""
@@ -211,6 +263,12 @@ def refusals_named(place: str) -> Iterator[None]:
     except (FileNotFoundError, FileExistsError):
         raise
     except OSError as problem:
+        if problem.errno in NO_ROOM:
+            raise DiskFullError(
+                f"the disk of {place} is full: {problem}. No commit names the file, so the table "
+                "is as before. Make room, for example by `lakeledger table vacuum --all`; then "
+                "repeat the call"
+            ) from problem
         raise StorageError(
             f"{place} cannot be used: {problem}. Check rights, login, region and endpoint; then "
             "repeat the call"

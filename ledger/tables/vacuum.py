@@ -1,277 +1,262 @@
-"""Vacuum: deletes files below the location of a table that no reader needs and no commit can name.
+"""Vacuum: deletes files below the locations of tables that no reader needs and no commit can name.
 
 A file stays if a table names it and it is live, or was removed so late that a snapshot of an open
-txn or the grace period protects it. Other files are released: a commit removed them; or they are
-orphans: no commit named them. An orphan stays while its writer may still commit it. In doubt a file
-stays.
+txn or the retention protects it. Other files are released: a commit removed them, or their table
+was dropped; or they are orphans: no commit named them. An orphan stays while its writer may still
+commit it. In doubt a file stays.
 
-The storage is listed first, then the ledger is read, and what was committed meanwhile is read again
-before each batch of deletes. A killed vacuum leaves nothing half done, and can be run again.
+The storage is listed first. Then the rows must reach the end of the log, and they must do so again,
+with what was committed meanwhile, before each batch of deletes. Ages are counted from the clock of
+the ledger or of the storage, whichever is earlier. A killed vacuum leaves nothing half done, and
+can be run again.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from contextlib import contextmanager
+from typing import Final, NamedTuple
 
 from ledger.core.conflicts.footprints import path_hash
-from ledger.core.partitions.file_paths import normal
-from ledger.errors import FileListError, FilesUnknownError
-from ledger.reads.html import table_of
-from ledger.reads.port import FileRow, Reads, TableRow, TxnRow
+from ledger.core.state.tables import name_key
+from ledger.errors import LedgerError
+from ledger.reads.port import Reads, TableRow
+from ledger.sdk.names import TableLike
 from ledger.sdk.reading import check_listed, is_in_folders
-from ledger.tables.changes import unreadable
-from ledger.tables.data_files import writer_txn
-from ledger.tables.places import Place
-from ledger.tables.storage import Storage, StoredFile, storage_at
+from ledger.tables.cleaned_folder import CleanedFolder
+from ledger.tables.needed_files import HOUR_MS, NeededFiles, Owners
+from ledger.tables.places import FileKeys
+from ledger.tables.storage import Storage, StoredFile
+from ledger.tables.vacuum_report import VacuumedFile, VacuumReport, Why
 
 GRACE_H: Final = 168.0
-UNSURE_H: Final = 24.0
-"""The least age of an orphan whose writer is not a txn that has ended."""
-
-SKEW_MS: Final = 60_000
-HOUR_MS: Final = 3_600_000
-PAGE: Final = 10_000
 BATCH: Final = 500
-TXNS: Final = 100_000
-SUFFIX: Final = ".parquet"
-FOREIGN: Final = ("_delta_log/", ".hoodie/", "metadata/")
-"""The folders of a location in which another format keeps its own list of files."""
-
 LOOKS: Final = 1_000
+APART_H: Final = 1.0
+"""Clocks that differ by more are named in the report."""
 
 Progress = Callable[[int, int], None]
-Why = Literal["released", "orphan"]
+
+Look = Callable[[], int]
+"""Waits until the rows are at the end of the log, and returns the ledger's time, 0 = unknown."""
 
 
-class VacuumedFile(NamedTuple):
-    """A file that was deleted, or would be; `path` is below the location."""
-
-    path: str
-    size: int
-    why: Why
+def without_waiting() -> int:
+    """Look at reads that are never behind the log, such as those of a log in memory."""
+    return 0
 
 
-@dataclass(frozen=True, slots=True)
-class VacuumReport:
-    """What a vacuum deleted, or would delete if it was a dry run; `note` says what it left out."""
+class Choice(NamedTuple):
+    """A stored file that may go; `keys` are those of its path."""
 
-    table: TableRow
-    dry_run: bool
-    files: Sequence[VacuumedFile] = field(repr=False)
-    note: str = ""
-
-    @property
-    def size(self) -> int:
-        """The bytes of the files."""
-        return sum(each.size for each in self.files)
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def __repr__(self) -> str:
-        return f"<VacuumReport: {self._said()}>"
-
-    def _repr_html_(self) -> str:
-        title = ". ".join(filter(None, (self._said(), self.note)))
-        return table_of(title, VacuumedFile._fields, self.files)
-
-    def _said(self) -> str:
-        count = f"{len(self.files)} file{'' if len(self.files) == 1 else 's'}"
-        done = "would go from" if self.dry_run else "gone from"
-        return f"{count} of {self.size} bytes {done} {self.table.name}"
+    folder: CleanedFolder
+    file: StoredFile
+    keys: tuple[int, ...]
+    why: Why = "orphan"
 
 
 class Vacuum:
-    """One run over a table; `now_ms` is the time that ages are counted from."""
+    """One run over a table, or over several.
+
+    `look` waits for the end of the log. `now_ms` is the time of this host. A `storage` is that of
+    the only table. With `is_lenient` a location that cannot be cleaned is a note in its report.
+    """
 
     def __init__(
         self,
         reads: Reads,
-        table: TableRow,
+        tables: TableRow | Sequence[TableRow],
         older_than_h: float = GRACE_H,
         now_ms: int = 0,
         storage: Storage | None = None,
+        *,
+        look: Look = without_waiting,
+        is_lenient: bool = False,
     ) -> None:
         if not older_than_h >= 0:
             raise ValueError(f"older_than_h must be 0 or more hours, got {older_than_h}")
-        check_listed(table)
+        self._tables = [tables] if isinstance(tables, TableRow) else list(tables)
         self._reads = reads
-        self._table = table
-        self._storage = storage or storage_at(table.definition.location)
-        self._place = Place(table.definition.location)
+        self._look = look
         self._now_ms = now_ms or time.time_ns() // 1_000_000
         self._grace_ms = round(older_than_h * HOUR_MS)
-        self._needed: set[int] = set()
-        self._seen: dict[int, int] = {}
-        self._note_kept = ""
+        self._storage = storage
+        self._is_lenient = is_lenient
+        self._note = ""
 
     def run(
         self, *, dry_run: bool = False, progress: Progress = lambda _done, _all: None
     ) -> VacuumReport:
-        """Find what may go, and delete it unless this is a dry run.
+        """Find what may go, and delete it unless this is a dry run; the report is of the first.
 
         Raises FilesUnknownError if a table whose files the ledger does not list shares the
-        location, and FileListError if a commit has a list that cannot be decoded.
+        location, FileListError if a commit has a list that cannot be decoded, and
+        ReaderBehindError if the rows stay behind the log.
         """
-        found = list(self._deletable(progress))
-        # A txn that had ended when it was looked up may have committed after its table was read.
-        self._note_later()
-        chosen = sorted(each for each in found if self._is_free(each.path))
-        if dry_run:
-            return VacuumReport(self._table, dry_run, chosen, self._note_kept)
-        gone: list[VacuumedFile] = []
-        for at in range(0, len(chosen), BATCH):
-            batch = chosen[at : at + BATCH]
-            self._note_later()
-            gone += [
-                each
-                for each in batch
-                if self._is_free(each.path) and self._storage.delete(each.path)
-            ]
-            progress(len(gone), len(chosen))
-        return VacuumReport(self._table, dry_run, gone, self._note_kept)
+        folders = self._gathered()
+        found = self._run(folders, progress, dry_run=dry_run)
+        files = [vacuumed(each, is_home=each.folder is folders[0]) for each in found]
+        notes = dict.fromkeys([*(each.note for each in folders), self._note])
+        note = ". ".join(filter(None, notes))
+        return VacuumReport(self._tables[0], dry_run, sorted(files), note)
 
-    def _deletable(self, progress: Progress) -> Iterator[VacuumedFile]:
-        """Yield the files that nothing needed when they were looked up."""
-        stored = self._candidates()
-        if not stored:
-            return
-        nested = self._note_needed()
-        owners = Owners(self._reads, self._now_ms, self._grace_ms)
-        for number, file in enumerate(stored):
-            if not number % LOOKS:
-                progress(number, len(stored))
-            name = file.path
-            if not self._is_free(name) or any(name.startswith(f"{each}/") for each in nested):
-                continue
-            if not self._place.is_plain(name):
-                continue
-            if self._reads.file_paths(self._table.table, path_hash(name)):
-                yield VacuumedFile(name, file.size, "released")
-            elif not self._note_kept and not owners.may_commit(file):
-                yield VacuumedFile(name, file.size, "orphan")
+    def run_all(
+        self, *, dry_run: bool = False, progress: Progress = lambda _done, _all: None
+    ) -> Sequence[VacuumReport]:
+        """Do as `run`, and return a report for each location with files that may go, or a note."""
+        folders = self._gathered()
+        found = self._run(folders, progress, dry_run=dry_run)
+        reports = []
+        for folder in folders:
+            files = sorted(vacuumed(each) for each in found if each.folder is folder)
+            note = ". ".join(filter(None, (folder.note, self._note if files else "")))
+            if files or note:
+                reports.append(VacuumReport(folder.table, dry_run, files, note))
+        return reports
 
-    def _candidates(self) -> Sequence[StoredFile]:
-        """Return the stored files that may go, and note whether another format lists files."""
-        found: list[StoredFile] = []
-        for file in self._storage.list():
-            if file.path.startswith(FOREIGN):
-                self._note_kept = (
-                    f"files that no commit named stay: {file.path.partition('/')[0]} has a list of "
-                    "another format, which may name them"
-                )
-            elif self._is_candidate(file):
-                found.append(file)
-        return found
+    def _gathered(self) -> Sequence[CleanedFolder]:
+        """Return the folders of the tables, each once."""
+        found: dict[object, CleanedFolder] = {}
+        for table in self._tables:
+            folder = CleanedFolder(table.definition.location, self._storage)
+            folder = found.setdefault(folder.place.inode or folder.location, folder)
+            folder.tables.append(table)
+            with self._noting(folder):
+                check_listed(table)
+        return list(found.values())
 
-    def _is_candidate(self, file: StoredFile) -> bool:
-        """Return whether a file is old enough, and a data file of a folder that is not hidden."""
-        folders = file.path.split("/")
-        is_hidden = any(each[:1] in "._" and "=" not in each for each in folders)
-        is_old = file.modified <= self._now_ms - self._grace_ms
-        return is_old and not is_hidden and file.path.endswith(SUFFIX)
+    @contextmanager
+    def _noting(self, folder: CleanedFolder) -> Iterator[None]:
+        """Note the error of a folder in its report, and leave its files alone."""
+        try:
+            yield
+        except LedgerError as problem:
+            if not self._is_lenient:
+                raise
+            folder.leave(str(problem))
 
-    def _is_free(self, name: str) -> bool:
-        return hash(normal(name)) not in self._needed
-
-    def _note_needed(self) -> set[str]:
-        """Note what the tables of the ledger need; return the folders here of other tables."""
-        here = self._table.definition.location
-        nested: set[str] = set()
-        for table in self._reads.tables(include_dropped=True):
-            location = table.definition.location
-            if table.table == self._table.table or not location:
-                continue
-            folders = self._place.folders(location)
-            nested |= folders - {""}
-            is_here = "" in folders or bool(Place(location).folders(here))
-            if is_here and is_in_folders(table) and not table.dropped:
-                raise FilesUnknownError(
-                    f"table {table.name} has the location {location} too, and the ledger does not "
-                    f"list its files, so they may be taken for files of table {self._table.name}. "
-                    "Give one of the tables another location",
-                    table=self._table.table,
-                )
-        self._note_later()
-        return nested
-
-    def _note_later(self) -> None:
-        """Note the files that commits named since the last look, in all tables."""
-        for table in self._reads.tables(include_dropped=True):
-            if is_in_folders(table) or table.creator:
-                continue
-            if table.table not in self._seen:
-                self._note_live(table)
-            if self._seen[table.table] < table.version:
-                self._note_changes(table)
-
-    def _note_live(self, table: TableRow) -> None:
-        """Note the live files of a table; of a dropped one, those that it had in the end."""
-        check_decoded(self._reads, table)
-        position = table.dropped - 1 if table.dropped else self._reads.position()
-        self._seen[table.table] = self._protected_from(table)
-        path = vector = ""
-        while True:
-            page = self._reads.files(
-                table.table, position=position, limit=PAGE, path=path, vector=vector
-            )
-            for file in page:
-                self._note(table, file)
-            if len(page) < PAGE:
-                return
-            path, vector = page[-1].path, page[-1].vector
-
-    def _note_changes(self, table: TableRow) -> None:
-        """Note what the versions behind the last seen one added and removed."""
-        first, place = self._seen[table.table] + 1, 0
-        while True:
-            page = self._reads.file_changes(table.table, first, table.version, PAGE, place=place)
-            for change in page:
-                self._note(table, change.file)
-            if len(page) < PAGE:
-                break
-            first, place = page[-1].version, page[-1].place
-        self._seen[table.table] = table.version
-
-    def _protected_from(self, table: TableRow) -> int:
-        """Return the version whose removals, and earlier ones, nothing protects any more."""
-        at = max(1, self._now_ms - self._grace_ms)
-        old = self._reads.version_row(table.table, at=at)
-        mark = self._reads.table_mark(table.table).version
-        return min(mark, -1 if old is None else old.version)
-
-    def _note(self, table: TableRow, file: FileRow) -> None:
-        names = self._place.names(table.definition.location, file.path)
-        self._needed.update(map(hash, names))
-
-
-class Owners:
-    """Says whether a file that no commit named may still be committed."""
-
-    def __init__(self, reads: Reads, now_ms: int, grace_ms: int) -> None:
-        self._reads = reads
-        writing = [each.opened_at for each in reads.open_txns(TXNS) if each.type != "read_only"]
-        unsure = now_ms - max(grace_ms, round(UNSURE_H * HOUR_MS))
-        self._before = min([unsure, *(each - SKEW_MS for each in writing)])
-        self._known: dict[int, TxnRow | None] = {}
-
-    def may_commit(self, file: StoredFile) -> bool:
-        """Return whether the writer of a file may still commit it."""
-        number = writer_txn(file.path)
-        if number:
-            if number not in self._known:
-                self._known[number] = self._reads.txn(number)
-            if (writer := self._known[number]) is not None:
-                return writer.status == "open"
-        return file.modified > self._before
-
-
-def check_decoded(reads: Reads, table: TableRow) -> None:
-    """Raise FileListError if a commit of a table has a list that cannot be decoded."""
-    found = unreadable(reads, table.table, 0, reads.position())
-    if found:
-        raise FileListError(
-            f"the commit at position {found} of table {table.name} has a file list that cannot be "
-            "decoded, so files that it added may look like orphans. Nothing was deleted"
+    def _run(
+        self, folders: Sequence[CleanedFolder], progress: Progress, *, dry_run: bool
+    ) -> Sequence[Choice]:
+        for folder in folders:
+            with self._noting(folder):
+                folder.list(self._now_ms - self._grace_ms)
+        keys = FileKeys()
+        chosen = [
+            Choice(folder, file, tuple(keys.at(f"{folder.location}/{file.path}")))
+            for folder in folders
+            for file in folder.stored
+        ]
+        if not chosen and not any(each.is_left for each in folders):
+            return []
+        at = self._look() or self._now_ms
+        tables = self._reads.tables(include_dropped=True)
+        clocks = [at]
+        for folder in folders:
+            with self._noting(folder):
+                folder.look_around(tables)
+                if folder.stored and not dry_run:
+                    clocks.append(folder.storage.now_ms() or at)
+        now = min(*clocks, self._now_ms)
+        self._note = apart([*clocks, self._now_ms])
+        needed = NeededFiles(
+            self._reads,
+            keys,
+            wanted={key for each in chosen for key in each.keys},
+            horizon=at - self._grace_ms,
+            kept_whole={table for each in folders if each.is_foreign for table in each.sharing},
         )
+        needed.note_later()
+        owners = Owners(self._reads, now, self._grace_ms)
+        before = now - self._grace_ms
+        chosen = [
+            each
+            for each in chosen
+            if each.file.modified <= before and not each.folder.is_left_alone
+        ]
+        free = list(self._free(chosen, needed, owners, progress))
+        # A txn that had ended when it was looked up may have committed after its table was read.
+        needed.note_later()
+        free = [each for each in free if needed.are_free(each.keys)]
+        free.sort(key=lambda each: (each.folder.location, each.file.path))
+        if dry_run:
+            return free
+        gone = list(self._deleted(free, needed, progress))
+        for folder in folders:
+            if folder.sharing and folder.sharing <= needed.dead:
+                folder.remove_empty()
+        return gone
+
+    def _free(
+        self, chosen: Sequence[Choice], needed: NeededFiles, owners: Owners, progress: Progress
+    ) -> Iterator[Choice]:
+        """Yield the files that nothing needed when they were looked up."""
+        for number, each in enumerate(chosen):
+            if not number % LOOKS:
+                progress(number, len(chosen))
+            folder, file = each.folder, each.file
+            if not needed.are_free(each.keys) or not folder.holds(file.path):
+                continue
+            named = path_hash(file.path)
+            if any(self._reads.file_paths(table.table, named) for table in folder.tables):
+                yield each._replace(why="released")
+            elif not folder.is_foreign and not owners.may_commit(file):
+                yield each
+
+    def _deleted(
+        self, free: Sequence[Choice], needed: NeededFiles, progress: Progress
+    ) -> Iterator[Choice]:
+        """Delete files, and yield those that were there."""
+        for at in range(0, len(free), BATCH):
+            self._look()
+            needed.note_later()
+            for each in free[at : at + BATCH]:
+                if needed.are_free(each.keys) and each.folder.storage.delete(each.file.path):
+                    yield each
+            progress(min(at + BATCH, len(free)), len(free))
+
+
+def vacuumed(found: Choice, *, is_home: bool = True) -> VacuumedFile:
+    """Return a file for a report; away from its home it has an absolute path."""
+    path = found.file.path if is_home else f"{found.folder.location}/{found.file.path}"
+    return VacuumedFile(path, found.file.size, found.why)
+
+
+def apart(clocks: Sequence[int]) -> str:
+    """Return in words that clocks differ by much, "" if they agree."""
+    hours = (max(clocks) - min(clocks)) / HOUR_MS
+    if hours < APART_H:
+        return ""
+    return (
+        f"the clocks of the ledger, the storage and this host differ by {hours:.1f} h: ages are "
+        "counted from the earliest, so files may stay longer"
+    )
+
+
+def cleaned_tables(
+    reads: Reads, catalog: str, table: TableLike | None = None
+) -> Sequence[TableRow]:
+    """Return the tables that the vacuum of a table cleans, that one first, or those of a catalog.
+
+    With a table that exists, or with a name, go the dropped tables that had the name.
+    """
+    every = [each for each in reads.tables(include_dropped=True) if not each.creator]
+    if table is None:
+        return [each for each in every if each.catalog == catalog and each.definition.location]
+    if isinstance(table, str):
+        name = name_key(catalog, table)
+        rows = []
+    else:
+        number = table.table if isinstance(table, TableRow) else table
+        rows = [each for each in every if each.table == number]
+        if not rows or rows[0].dropped:
+            return rows
+        name = name_key(rows[0].catalog, rows[0].name)
+    named = [each for each in every if name_key(each.catalog, each.name) == name]
+    now = [each for each in named if not each.dropped]
+    former = [each for each in named if each.dropped and is_cleaned(each)]
+    return [*now, *reversed(former)]
+
+
+def is_cleaned(table: TableRow) -> bool:
+    """Return whether a vacuum knows the files of a table."""
+    return bool(table.definition.location) and not is_in_folders(table)

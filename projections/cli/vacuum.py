@@ -1,5 +1,6 @@
 """Commands that clean up the data files of a table."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -12,10 +13,13 @@ from ledger.cli.options import (
     TableArgument,
     YesOption,
     confirm,
+    named_tables,
 )
 from ledger.client import Ledger
+from ledger.reads.port import Reads
 from ledger.tables.data_files import TARGET_BYTES
-from ledger.tables.vacuum import GRACE_H, Vacuum, VacuumReport
+from ledger.tables.vacuum import GRACE_H, Vacuum, cleaned_tables
+from ledger.tables.vacuum_report import VacuumReport
 from projections.amounts import shown_size
 from projections.cli.reading import known_table, reading
 
@@ -23,10 +27,15 @@ SHOWN_MAX = 20
 
 
 def table_vacuum(
-    name: TableArgument,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", autocompletion=named_tables)
+    ] = None,
     ledger: NameOption = None,
     catalog: CatalogOption = CONFIGURED,
     *,
+    all_: Annotated[
+        bool, typer.Option("--all", help="All tables of the catalog, dropped ones too.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be deleted.")
     ] = False,
@@ -39,39 +48,65 @@ def table_vacuum(
 ) -> None:
     """Delete the data files that no reader needs: removed ones, and ones that no commit named.
 
-    The files are shown first; then the command asks, unless --yes is given.
+    NAME is the name of a table, also of a dropped one, or its id. With a name go the files of the
+    dropped tables that had it. The files are shown first; then the command asks, unless --yes is
+    given.
     """
+    if (name is None) != all_:
+        raise typer.BadParameter("give either NAME or --all")
     with reading(ledger, output) as (_, reads):
-        row = known_table(reads, catalog, name)
-        vacuum = Vacuum(reads, row, older_than)
-        with progress_bar("looking", transient=True) as progress:
-            found = vacuum.run(dry_run=True, progress=progress)
-        if not dry_run and len(found):
-            show(found, "would be deleted")
-            confirm(f"delete {len(found)} files of table {row.name}", yes=yes)
-            with progress_bar("deleting", transient=True) as progress:
-                found = vacuum.run(progress=progress)
+        given = None if name is None else given_table(reads, catalog, name)
+        rows = cleaned_tables(reads, catalog, given)
+        work = Vacuum(reads, rows, older_than, is_lenient=all_)
+        with progress_bar("looking", transient=True) as bar:
+            found = (
+                work.run_all(dry_run=True, progress=bar)
+                if all_
+                else [work.run(dry_run=True, progress=bar)]
+            )
+        files = sum(map(len, found))
+        if not dry_run and files:
+            for each in found:
+                show(each, "would be deleted")
+            which = f"table {rows[0].name}" if rows and not all_ else "all tables"
+            confirm(f"delete {files} files of {which}", yes=yes)
+            with Ledger.connect(ledger=ledger, catalog=catalog) as client:
+                found = (
+                    client.vacuum_all(older_than_h=older_than)
+                    if given is None
+                    else [client.vacuum(given, older_than_h=older_than)]
+                )
         tell(found, output, "would be deleted" if dry_run else "deleted")
 
 
-def tell(report: VacuumReport, output: Output, what: str) -> None:
+def given_table(reads: Reads, catalog: str, name: str) -> str | int:
+    """Return the name or the id of a table that is or was there; raises UnknownTableError."""
+    if cleaned_tables(reads, catalog, name):
+        return name
+    return known_table(reads, catalog, name).table
+
+
+def tell(reports: Sequence[VacuumReport], output: Output, what: str) -> None:
     """Print what was deleted, or would be."""
-    if output is Output.JSON:
-        answer(
-            {
+    for report in reports:
+        if output is Output.JSON:
+            fields = {
+                "table": report.table.name,
+                "id": report.table.table,
                 "dry_run": report.dry_run,
                 "bytes": report.size,
                 "note": report.note,
                 "files": [each._asdict() for each in report.files],
-            },
-            output,
-        )
-        return
-    if report.note:
-        say(report.note)
-    for each in report.files:
-        typer.echo(f"{each.why:<8} {shown_size(each.size):>12} {each.path}")
-    say(counted(report, what))
+            }
+            answer(fields, output)
+            continue
+        if report.note:
+            say(f"{report.table.name}: {report.note}")
+        for each in report.files:
+            typer.echo(f"{each.why:<8} {shown_size(each.size):>12} {each.path}")
+        say(counted(report, what))
+    if not reports and output is not Output.JSON:
+        say(f"0 files {what}")
 
 
 def show(report: VacuumReport, what: str) -> None:
@@ -85,7 +120,8 @@ def show(report: VacuumReport, what: str) -> None:
 
 def counted(report: VacuumReport, what: str) -> str:
     """Return in words how many files and bytes a vacuum deleted."""
-    return f"{len(report)} files {what}, {shown_size(report.size)}"
+    dropped = " (dropped)" if report.table.dropped else ""
+    return f"{report.table.name}{dropped}: {len(report)} files {what}, {shown_size(report.size)}"
 
 
 def table_optimize(

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from ledger.core.partitions.file_paths import FILE, LOCAL, SCHEME, parts_of
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, RemoveFile
-from ledger.tables.data_files import writer_txn
+from ledger.sdk.file_writers import writer_of
 from ledger.tables.deletion_vectors import path_of
 from projections.delta.schema_json import UnpublishableError
 
@@ -38,7 +38,7 @@ class FilePlaces(NamedTuple):
     def path(self, path: str) -> str:
         """Return the path of a file as Delta has it: a URI."""
         # The ledger names its own files as plain text, also in an imported table.
-        is_uri = self.are_uris and writer_txn(path) is None
+        is_uri = self.are_uris and writer_of(path) is None
         return path if is_uri else quote(path, safe=UNQUOTED)
 
     @classmethod

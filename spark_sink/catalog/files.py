@@ -13,10 +13,10 @@ from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of, spellings
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import UnknownColumnError, UnreadableTableError
 from ledger.reads.rows import FileRow
+from ledger.sdk.file_writers import writer_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.sdk.reading import TableFiles, known_row, tree_of
 from ledger.sdk.time_zones import zone_named
-from ledger.tables.data_files import writer_txn
 from ledger.tables.file_columns import has_names, name_then
 from ledger.tables.scan_planning import SchemasThen, TableState, state_of
 from ledger.tables.scanning import in_write_folders
@@ -259,7 +259,7 @@ def spelled(location: str, path: str) -> Sequence[str]:
     """Return the places at one of which a file lies; the ledger's own writers escape nothing."""
     if is_absolute(path):
         return spellings("", path)
-    if writer_txn(path) is not None:
+    if writer_of(path) is not None:
         return [f"{location}/{path}"]
     return spellings(location, path)
 

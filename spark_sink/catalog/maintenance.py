@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ledger.core.partitions.file_paths import path_key
-from ledger.errors import UnreadableTableError
+from ledger.errors import UnknownTableError, UnreadableTableError
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.sdk.transaction import Transaction
@@ -13,7 +13,7 @@ from ledger.tables.statements.constraints import check_files
 from ledger.tables.storage import storage_at
 from spark_sink.catalog.metadata_tables import Rows
 from spark_sink.catalog.reports import row_of
-from spark_sink.catalog.state import CatalogState, StatementsTxn, unsupported
+from spark_sink.catalog.state import CatalogState, Refusal, StatementsTxn, unsupported
 
 Arguments = Mapping[str, str | None]
 
@@ -42,13 +42,26 @@ def optimize(state: CatalogState, joined: StatementsTxn | None, given: Arguments
 
 
 def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
-    """Delete the files that no reader needs, and return them."""
+    """Delete the files that no reader needs, of a table or of all, and return them."""
     if joined is not None:
         raise unsupported("vacuum deletes files at once: call it outside a transaction")
     hours = given["older_than_h"]
     options: dict[str, Any] = {} if hours is None else {"older_than_h": float(hours)}
     is_dry = given["dry_run"] == "true"
-    report = state.ledger.vacuum(row_of(state, given), dry_run=is_dry, **options)
+    if given["table"] is None:
+        reports = state.ledger.vacuum_all(dry_run=is_dry, **options)
+        return [
+            [f"{report.table.definition.location.rstrip('/')}/{each.path}", each.size]
+            for report in reports
+            for each in report.files
+        ]
+    name = str(given["table"]).removeprefix(f"{state.name}.")
+    try:
+        report = state.ledger.vacuum(
+            int(name) if name.isdecimal() else name, dry_run=is_dry, **options
+        )
+    except UnknownTableError:
+        raise Refusal("NoSuchTable", name) from None
     return [[each.path, each.size] for each in report.files]
 
 

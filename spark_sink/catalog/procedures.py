@@ -49,8 +49,8 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         maintenance.optimize,
     ),
     "vacuum": Procedure(
-        "Deletes the files that no reader needs.",
-        [TABLE, ("older_than_h", "double", True), ("dry_run", "boolean", True)],
+        "Deletes the files that no reader needs, of a table or of the whole catalog.",
+        [("table", "string", True), ("older_than_h", "double", True), ("dry_run", "boolean", True)],
         (("path", "string"), ("size", "bigint")),
         maintenance.vacuum,
     ),

@@ -62,7 +62,7 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         "write": state.stage(txn, write),
         "folder": hadoop(location),
         "below": below,
-        "writer": str(txn.txn.id),
+        "writer": table.hand.writer.name,
         "stored": {
             each.name: {"name": each.physical, "id": each.id, "nullable": each.nullable}
             for each in table.schema.data_columns

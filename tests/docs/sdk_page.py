@@ -20,7 +20,7 @@ from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.tables.changes import ChangeFeed, CommitChanges
 from ledger.tables.scan import Scan
 from ledger.tables.sql import SqlResult
-from ledger.tables.vacuum import VacuumReport
+from ledger.tables.vacuum_report import VacuumReport
 from projections.cache.reads import MetadataCache
 from tests.docs.pages import anchor
 

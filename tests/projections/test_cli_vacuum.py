@@ -1,5 +1,6 @@
 """The command that deletes data files that no reader needs."""
 
+import json
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.projections.filing import commit
 from tests.projections.followed import Followed
 from tests.projections.rows_of_a_host import Lakeledger, command_line, told
 
+DRY = ("--dry-run", "--older-than", "0", "--output", "json")
 TABLE = ("table", "vacuum", "flights", "--catalog", CATALOG)
 
 
@@ -60,21 +62,31 @@ def test_asks_first(lakeledger: Lakeledger, folder: Path) -> None:
     assert len(list(folder.iterdir())) == 3
 
 
-def test_deletes(lakeledger: Lakeledger, folder: Path) -> None:
-    """Once confirmed the files are deleted and named; then there is nothing left to do."""
-    done = lakeledger(*TABLE, "--yes")
+def test_a_dropped_table(tmp_path: Path, folder: Path) -> None:
+    """A dropped table goes by its name, by its id and with all tables; its files are shown."""
+    domain = Followed()
+    session = domain.open_session()
+    made = table_of(("hour", "string"), by=["hour"])._replace(location=str(folder))
+    table = domain.create_table(session, "flights", made=made)
+    commit(domain, session, table, ["live.parquet"])
+    domain.drop_table(session, table)
+    far = made._replace(location="/far", layout="directories")
+    domain.create_table(session, "places", made=far)
+    run = command_line(domain, tmp_path)
 
-    assert [line.split()[-1] for line in done.stdout.splitlines()] == [
-        "orphan.parquet",
-        "removed.parquet",
-    ]
-    assert "2 files deleted, 8 B" in done.stderr
-    assert [each.name for each in folder.iterdir()] == ["live.parquet"]
-    assert "0 files deleted, 0 B" in lakeledger(*TABLE).stderr
+    for given in (["flights"], [str(table)]):
+        found = told(run("table", "vacuum", *given, "--catalog", CATALOG, *DRY))
+        assert len(found["files"]) == 3, given
+    lines = run("table", "vacuum", "--all", "--catalog", CATALOG, *DRY).stdout.splitlines()
+    found = {each["table"]: each for each in map(json.loads, lines)}
+    assert len(found["flights"]["files"]) == 3
+    assert "lie in folders" in found["places"]["note"]
+    assert run("table", "vacuum", "--catalog", CATALOG).exit_code == ExitCode.USAGE
 
 
 def test_old_enough(lakeledger: Lakeledger, folder: Path) -> None:
     """Files younger than the given age stay."""
     too_young = str(10**6)
-    assert "0 files deleted" in lakeledger(*TABLE, "--yes", "--older-than", too_young).stderr
+    found = told(lakeledger(*TABLE, *DRY, "--older-than", too_young))
+    assert found["files"] == []
     assert len(list(folder.iterdir())) == 3

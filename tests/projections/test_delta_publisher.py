@@ -10,6 +10,7 @@ import pytest
 from ledger.cli.answers import Output
 from ledger.core.commands import TableDefinition, TableWrite
 from ledger.log.file_list import AddFile, FileList, listed
+from ledger.sdk.file_writers import FileWriter
 from ledger.tables.data_files import write_rows
 from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
@@ -108,7 +109,7 @@ def test_dropped_and_made_again(tmp_path: Path) -> None:
 def written(lake: Lake, made: TableDefinition, rows: Any) -> list[AddFile]:
     """Write rows into data files of the table, and commit them."""
     schema, storage = TableSchema.of(made), storage_at(made.location)
-    files = list(write_rows(storage, schema, [rows], writer="0-0123456789abcdef"))
+    files = list(write_rows(storage, schema, [rows], writer=FileWriter.of("lake")))
     part = TableWrite(
         lake.table, lake.head.position, (), listed(footprint("WRITE"), FileList(files))
     )

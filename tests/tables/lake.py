@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
+from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.receipt import Receipt
 from ledger.tables.data_files import write_rows
 from ledger.tables.schema import TableSchema
@@ -40,7 +41,8 @@ class Lake:
         data = pa.Table.from_pylist(list(rows), schema=schema.arrow())
         version = row.version if row else 0
         storage = storage_at(row.definition.location)
-        return write_rows(storage, schema, data.to_batches(), writer=f"{writer}{version}")
+        by = FileWriter.of(writer, version)
+        return write_rows(storage, schema, data.to_batches(), writer=by)
 
     def remove_data(self, name: str, *paths: str) -> None:
         """Delete data files without the ledger."""

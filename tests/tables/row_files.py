@@ -11,7 +11,8 @@ import pyarrow as pa
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
 from ledger.reads.port import FileRow
-from ledger.tables.data_files import new_writer, write_rows
+from ledger.sdk.file_writers import FileWriter
+from ledger.tables.data_files import write_rows
 from ledger.tables.data_reading import read_file
 from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
@@ -46,7 +47,7 @@ class RowFiles:
         columns = zip(*rows, strict=True) if rows else [()] * len(arrow)
         arrays = [pa.array(each, field.type) for each, field in zip(columns, arrow, strict=True)]
         batch = pa.RecordBatch.from_arrays(arrays, schema=arrow)
-        found = write_rows(self.storage, self.schema, [batch], writer=new_writer(0))
+        found = write_rows(self.storage, self.schema, [batch], writer=FileWriter.of("lake"))
         return [each._replace(data_change=data_change) for each in found]
 
     def insert(self, *rows: Row) -> list[AddFile]:

@@ -13,7 +13,8 @@ import pytest
 from ledger.core.commands import Column
 from ledger.log.file_list import AddFile
 from ledger.sdk.definitions import table_definition
-from ledger.tables.data_files import new_writer, write_rows, writer_txn
+from ledger.sdk.file_writers import FileWriter, writer_of
+from ledger.tables.data_files import write_rows
 from ledger.tables.rows import as_batches
 from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
@@ -28,7 +29,11 @@ def written(
     schema = TableSchema.of(table_definition(COLUMNS, partition_columns=partitioned))
     batches = as_batches(rows, schema)
     found = write_rows(
-        storage_at(str(folder)), schema, batches, writer=new_writer(7), target_bytes=target_bytes
+        storage_at(str(folder)),
+        schema,
+        batches,
+        writer=FileWriter.of("lake", 7),
+        target_bytes=target_bytes,
     )
     return list(found)
 
@@ -69,7 +74,7 @@ def test_physical_names_are_written(tmp_path: Path) -> None:
     )
     schema = TableSchema.of(mapped)
     rows = as_batches([{"x": {"a": 1}}, {}], schema)
-    (file,) = write_rows(storage_at(str(tmp_path)), schema, rows, writer=new_writer(0))
+    (file,) = write_rows(storage_at(str(tmp_path)), schema, rows, writer=FileWriter.of("lake"))
     assert pq.read_table(tmp_path / file.path).to_pydict() == {"p1": [{"a": 1}, None]}
     assert '"nullCount":{"p1":{"a":1}}' in file.stats
 
@@ -103,16 +108,25 @@ def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match="away"):
         write_rows(
-            storage_at(str(tmp_path)), schema, batches(), writer=new_writer(1), target_bytes=1
+            storage_at(str(tmp_path)),
+            schema,
+            batches(),
+            writer=FileWriter.of("lake", 1),
+            target_bytes=1,
         )
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
 
 
 def test_a_name_tells_its_writer() -> None:
-    """The txn that wrote a file is in the file's name."""
-    assert writer_txn(f"day=1/{new_writer(12)}-0.parquet") == 12
-    assert writer_txn(f"{new_writer(0)}-3.parquet") == 0
-    assert writer_txn("part-00000-2f.parquet") is None
+    """The txn that wrote a file is in the file's name, with a mark of its open and its ledger."""
+    writer = FileWriter.of("lake", 12, 40, 1_767_225_600_000)
+    assert writer_of(f"day=1/{writer.drawn()}-0.parquet") == writer
+    assert writer_of(f"{FileWriter.of('lake').drawn()}-3.parquet") == FileWriter.of("lake")
+    assert writer_of("7-0123456789abcdef-0.parquet") == FileWriter(7, "")
+    assert writer_of("part-00000-2f.parquet") is None
+    others = [("sea", 12, 40, 1_767_225_600_000), ("lake", 12, 41, 1_767_225_600_000)]
+    others += [("lake", 12, 40, 1_767_225_600_001), ("lake", 12, 0, 0)]
+    assert len({writer.mark, *(FileWriter.of(*each).mark for each in others)}) == 5
 
 
 @pytest.mark.parametrize(
@@ -131,5 +145,5 @@ def test_partition_values_have_one_text(tmp_path: Path, kind: str, value: Any, t
     definition = table_definition([("p", kind), ("x", "int")], partition_columns=["p"])
     schema = TableSchema.of(definition)
     rows = as_batches([{"p": value, "x": 1}], schema)
-    (file,) = write_rows(storage_at(str(tmp_path)), schema, rows, writer=new_writer(0))
+    (file,) = write_rows(storage_at(str(tmp_path)), schema, rows, writer=FileWriter.of("lake"))
     assert file.partition == (text,)

@@ -4,18 +4,24 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
+from ledger.sdk.file_writers import FileWriter
 from ledger.tables.storage import storage_at
 from ledger.tables.vacuum import Vacuum
 
 TABLE = "flights"
 LATER_MS = 4_000_000_000_000
+"""Ages are counted from the clock of the storage, which is earlier."""
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
 def test_spellings(ledger: Ledger, bucket: str, scheme: str) -> None:
     """Live objects stay however their paths are written; others go, and none of another prefix."""
     storage = storage_at(f"s3://{bucket}/flights")
-    names = ["day=1/a.parquet", "b.parquet", "day=1/x y.parquet", "gone.parquet", "orphan.parquet"]
+    txn = ledger.begin()
+    txn.abort()
+    orphan = f"{FileWriter.of(ledger.id, txn.id, txn.opened, txn.opened_at).drawn()}-0.parquet"
+    names = ["day=1/a.parquet", "b.parquet", "day=1/x y.parquet", "gone.parquet", orphan]
+    names += ["young.parquet"]
     for name in names:
         storage.write(name, b"rows")
     storage_at(f"s3://{bucket}/flights-2").write("other.parquet", b"rows")
@@ -29,8 +35,8 @@ def test_spellings(ledger: Ledger, bucket: str, scheme: str) -> None:
 
     found = Vacuum(ledger.reads(), row, 0, LATER_MS).run()
     assert [(each.path, each.why) for each in found.files] == [
+        (orphan, "orphan"),
         ("gone.parquet", "released"),
-        ("orphan.parquet", "orphan"),
     ]
-    assert sorted(each.path for each in storage.list()) == sorted(names[:3])
+    assert sorted(each.path for each in storage.list()) == sorted([*names[:3], names[-1]])
     assert len(list(storage_at(f"s3://{bucket}/flights-2").list())) == 1

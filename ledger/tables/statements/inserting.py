@@ -14,7 +14,7 @@ from ledger.sdk.read_once import OnceItems
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.tables.conditions import RowCondition
-from ledger.tables.data_files import NewFiles, new_writer
+from ledger.tables.data_files import NewFiles
 from ledger.tables.progress import shown
 from ledger.tables.rows import as_batches, checked, opened
 from ledger.tables.statements.constraints import RowChecks
@@ -89,7 +89,7 @@ def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
     storage = storage_at(table.definition.location)
     number = hand.write_id(table.number)
     folder = f"delta_{number}/"
-    files = NewFiles(storage, table.schema, new_writer(hand.id), folder=folder)
+    files = NewFiles(storage, table.schema, hand.writer, folder=folder)
     try:
         for batch in batches:
             files.write(batch)

@@ -13,6 +13,7 @@ from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.sdk.definitions import changed
+from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.names import TableLike
 from ledger.sdk.reading import TableFiles, is_in_folders, read_table, tree_of
 from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
@@ -21,7 +22,7 @@ from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
 from ledger.sdk.written_files import WrittenFiles, discard
 from ledger.tables.conditions import RowCondition, row_condition
-from ledger.tables.data_files import TARGET_BYTES, new_writer, write_rows
+from ledger.tables.data_files import TARGET_BYTES, write_rows
 from ledger.tables.data_reading import read_file
 from ledger.tables.overlay import own_files
 from ledger.tables.partition_rows import partition_scalar
@@ -40,6 +41,7 @@ class TxnHand(NamedTuple):
 
     id: int
     opened: int
+    writer: FileWriter
     names: TxnNames
     view: View
     writes: DeclaredWrites
@@ -181,8 +183,9 @@ class StatementTable:
         """Write rows into new files of the txn."""
         self.check_listed()
         storage = storage_at(self.definition.location)
-        writer = new_writer(self.hand.id)
-        files = write_rows(storage, self.schema, batches, writer=writer, target_bytes=target_bytes)
+        files = write_rows(
+            storage, self.schema, batches, writer=self.hand.writer, target_bytes=target_bytes
+        )
         paths = [each.path for each in files]
         self.hand.data.note(self.definition.location, storage, paths, self.definition)
         return files

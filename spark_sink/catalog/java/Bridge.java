@@ -218,6 +218,16 @@ public class Bridge
         return ask("drop", Questions.about(table)).asBoolean();
     }
 
+    /** A snapshot or a reader of an earlier version may need the files of the table. */
+    public boolean purgeTable(Identifier table) {
+        String of = Questions.name(table);
+        throw new Refused(
+            "LEDGER_UNSUPPORTED",
+            "DROP TABLE ... PURGE must not delete files that open snapshots need. Drop the table "
+                + "without PURGE; then CALL " + name + ".system.vacuum(table => '" + of
+                + "', older_than_h => 0) deletes its files");
+    }
+
     /** The new name may begin with that of the catalog. */
     public void renameTable(Identifier table, Identifier to) {
         ObjectNode asked = Questions.about(table);

@@ -244,6 +244,9 @@ def test_procedures(asker: Asker) -> None:
     assert call(asker, "rollback_to_version", SALES, "2") == [["1", "2"]]
     assert [row[0] for row in call(asker, "changes", SALES, "1", "2")] == ["2"]
     assert len(call(asker, "vacuum", SALES, "0", "true")) == 2
+    every = call(asker, "vacuum", None, "0", "true")
+    assert len(every) == 2
+    assert all(str(row[0]).startswith("/") for row in every)
     assert call(asker, "conflicts", None) == []
     refused = asker.said("call", name="explain_conflict", values=["1"])
     assert "lost no conflict" in refused["message"]

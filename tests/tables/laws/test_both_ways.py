@@ -17,8 +17,9 @@ from ledger.client import Ledger
 from ledger.errors import ConflictError
 from ledger.log.file_list import AddFile
 from ledger.reads.port import FileRow
+from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.transaction import Transaction
-from ledger.tables.data_files import new_writer, write_rows
+from ledger.tables.data_files import write_rows
 from ledger.tables.data_reading import read_file
 from ledger.tables.schema import TableSchema
 from ledger.tables.storage import Storage, storage_at
@@ -169,6 +170,14 @@ STATEMENTS: Mapping[str, Plan] = {
 }
 
 
+class Numbered(FileWriter):
+    """A writer whose files have the same names in every table."""
+
+    def drawn(self) -> str:
+        """Return the number alone."""
+        return self.name
+
+
 class FileTable:
     """A table as a caller sees it that names files."""
 
@@ -182,12 +191,11 @@ class FileTable:
         found: list[Row] = read_file(self.storage, file, self.schema).to_pylist()
         return found
 
-    def write(self, rows: Sequence[Row], writer: str = "") -> Sequence[AddFile]:
+    def write(self, rows: Sequence[Row], number: int | None = None) -> Sequence[AddFile]:
         """Write rows into new files."""
         table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow())
-        return write_rows(
-            self.storage, self.schema, table.to_batches(), writer=writer or new_writer(0)
-        )
+        made = FileWriter.of("lake") if number is None else Numbered(number, "")
+        return write_rows(self.storage, self.schema, table.to_batches(), writer=made)
 
 
 def by_files(ledger: Ledger, txn: Transaction, name: str, plan: Plan) -> None:
@@ -224,7 +232,7 @@ def created(ledger: Ledger, folder: Path, name: str, level: str) -> str:
         properties={"delta.isolationLevel": level},
     )
     table = FileTable(ledger, name)
-    files = [file for at, rows in enumerate(ROWS) for file in table.write(rows, f"file{at}")]
+    files = [file for at, rows in enumerate(ROWS) for file in table.write(rows, at)]
     ledger.append(name, files)
     return name
 

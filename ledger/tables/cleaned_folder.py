@@ -1,0 +1,120 @@
+"""A location that is cleaned: the stored files that may go, and the other tables that lie there."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Final
+
+from ledger.errors import FilesUnknownError
+from ledger.reads.port import TableRow
+from ledger.sdk.reading import is_in_folders
+from ledger.tables.places import Place
+from ledger.tables.storage import CLOCK, Storage, StoredFile, storage_at
+
+SUFFIX: Final = ".parquet"
+FOREIGN: Final = ("_delta_log/", ".hoodie/", "metadata/")
+"""The folders of a location in which another format keeps its own list of files."""
+
+OWN: Final = re.compile(r".+-[0-9a-f]{8}")
+"""The name of a folder that the ledger chose for a table, see `NewTables.location`."""
+
+
+class CleanedFolder:
+    """One location of one or more tables.
+
+    Attributes:
+        tables: the tables whose files are cleaned.
+        stored: the stored files that may go.
+        note: why files stay.
+        is_left_alone: whether all of them stay.
+        sharing: the ids of all tables with this location, or with one in it or around it.
+    """
+
+    def __init__(self, location: str, storage: Storage | None = None) -> None:
+        self.location = location.rstrip("/") or location
+        self.place = Place(location)
+        self.tables: list[TableRow] = []
+        self.stored: list[StoredFile] = []
+        self.note = ""
+        self.sharing: set[int] = set()
+        self.is_foreign = False
+        self.is_left_alone = False
+        self._given = storage
+        self._nested: set[str] = set()
+        self._inodes: set[tuple[int, int]] = set()
+
+    @property
+    def table(self) -> TableRow:
+        """The table that exists, or the one that was dropped last."""
+        return min(self.tables, key=lambda each: (each.dropped > 0, -each.dropped))
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the folder of a dropped table may be there."""
+        return self.place.inode is not None and any(each.dropped for each in self.tables)
+
+    def leave(self, why: str) -> None:
+        """Leave the files alone."""
+        self.note, self.stored, self.sharing = why, [], set()
+        self.is_left_alone = True
+
+    @cached_property
+    def storage(self) -> Storage:
+        """The files of the location; raises SettingsError for an unknown place."""
+        return self._given or storage_at(self.location)
+
+    def list(self, before: int) -> None:
+        """List the files of a time or before that may go."""
+        for file in () if self.is_left_alone else self.storage.list(skip_unnamed=True):
+            if file.path.startswith(FOREIGN):
+                self.is_foreign = True
+                self.note = (
+                    "files that no commit named stay, and the last files of a dropped table: "
+                    f"{file.path.partition('/')[0]} has a list of another format, which may name "
+                    "them"
+                )
+            elif file.modified <= before and is_data(file.path):
+                self.stored.append(file)
+
+    def look_around(self, tables: Sequence[TableRow]) -> None:
+        """Note which tables lie here; raises FilesUnknownError for files that may be theirs."""
+        for table in () if self.is_left_alone else tables:
+            location = table.definition.location
+            folders = self.place.folders(location) if location else set()
+            is_here = "" in folders or bool(location and Place(location).folders(self.location))
+            if folders or is_here:
+                self.sharing.add(table.table)
+            if "" not in folders and folders:
+                self._nested |= folders
+            inode = Place(location).inode if location else None
+            if inode is not None and inode != self.place.inode:
+                self._inodes.add(inode)
+            if is_here and is_in_folders(table) and not table.dropped:
+                name = self.tables[0].name
+                raise FilesUnknownError(
+                    f"table {table.name} has the location {location} too, and the ledger does not "
+                    f"list its files, so they may be taken for files of table {name}. "
+                    "Give one of the tables another location",
+                    table=self.tables[0].table,
+                )
+
+    def holds(self, name: str) -> bool:
+        """Return whether a file is here, not below another table or behind a link."""
+        if any(name.startswith(f"{each}/") for each in self._nested):
+            return False
+        return self._inodes.isdisjoint(self.place.inner(name)) and self.place.is_plain(name)
+
+    def remove_empty(self) -> None:
+        """Remove the empty folders, and the location itself if the ledger chose its name."""
+        is_own = OWN.fullmatch(PurePosixPath(self.location).name) is not None
+        self.storage.remove_empty_folders(itself=is_own)
+
+
+def is_data(path: str) -> bool:
+    """Return whether a file is a data file of a folder that is not hidden, or a clock's."""
+    *folders, name = path.split("/")
+    if name.startswith(CLOCK):
+        return True
+    is_hidden = any(each[:1] in "._" and "=" not in each for each in (*folders, name))
+    return not is_hidden and name.endswith(SUFFIX)

@@ -1,0 +1,181 @@
+"""A vacuum deletes no file because it knew too little: old rows, clocks, other mounts."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from ledger import errors
+from ledger.client import Ledger
+from ledger.config.settings import ClientSettings
+from ledger.log.memory import MemoryLog
+from ledger.log.port import Topic, records_between
+from ledger.sdk.view import open_log
+from ledger.tables.appending import NewRows
+from ledger.tables.storage import storage_at
+from ledger.tables.vacuum import BATCH, Vacuum
+from ledger.testing import InMemoryLedger, open_channel
+from tests.tables.cleaned_files import TABLE, Files, Watched, in_words
+
+DAYS_MS = 8 * 24 * 3_600_000
+
+
+@pytest.fixture
+def files(ledger: Ledger, tmp_path: Path) -> Files:
+    """Return a table with a folder."""
+    return Files(ledger, tmp_path / "flights")
+
+
+def test_rows_that_stay_behind(memory: InMemoryLedger, files: Files) -> None:
+    """A vacuum over rows that do not reach the end of the log is refused, and deletes nothing."""
+    files.put("a.parquet")
+    then = MemoryLog()
+    end = memory.log.ends(Topic.EVENTS)[1]
+    writer = then.writer(Topic.EVENTS)
+    for each in records_between(memory.log, Topic.EVENTS, 0, end):
+        writer.append(each.key, each.value)
+    stale = open_log(then)
+    files.add("a.parquet")
+
+    impatient = ClientSettings(timeout_s=0.5)
+    cleaner = Ledger(
+        memory.log, open_reads=lambda: stale, settings=impatient, open_channel=open_channel
+    )
+    try:
+        for clean in (partial(cleaner.vacuum, files.row), cleaner.vacuum_all):
+            with pytest.raises(errors.ReaderBehindError):
+                clean(older_than_h=0.0)
+    finally:
+        cleaner.close()
+        stale.close()
+    assert files.names() == {"a.parquet"}
+
+
+def test_a_commit_after_the_list(files: Files) -> None:
+    """The rows come to the end of the log after the list: what is committed by then stays."""
+    names = [files.put(f"{number}.parquet") for number in range(3)]
+    looks = iter(range(9))
+
+    def look() -> int:
+        if next(looks) == 0:
+            files.add(names[1])
+        return 0
+
+    found = Vacuum(files.ledger.reads(), files.row, 0, look=look).run(dry_run=True)
+    assert [each.path for each in found.files] == [names[0], names[2]]
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_a_commit_between_choice_and_delete(files: Files, batch: int) -> None:
+    """A file that is committed after it was chosen, and before its batch is deleted, stays."""
+    names = [files.put(f"{number:04}.parquet") for number in range(2 * BATCH + 1)]
+    wanted = names[min(len(names) - 1, batch * BATCH + BATCH // 2)]
+    looks = iter(range(9))
+
+    def look() -> int:
+        # The first look comes before the choice, and one before each batch.
+        if next(looks) == batch + 1:
+            files.add(wanted)
+        return 0
+
+    gone = Vacuum(files.ledger.reads(), files.row, 0, look=look).run()
+    assert wanted in files.names()
+    assert [each.path for each in gone.files] == [each for each in names if each != wanted]
+
+
+def test_a_commit_before_the_choice(files: Files) -> None:
+    """A dry run does not show a file that is committed while others are looked up."""
+    names = [files.put(f"{number}.parquet") for number in range(4)]
+    live: set[str] = set()
+
+    def commit(called: str) -> None:
+        if called == "file_paths" and not live:
+            live.update(names[:3])
+            files.add(*live)
+
+    reads: Any = Watched(files.ledger.reads(), commit)
+    found = Vacuum(reads, files.row, 0).run(dry_run=True)
+    assert in_words(found) == [(names[3], "orphan")]
+
+
+@pytest.mark.parametrize("hours", [0.0, 168.0])
+def test_a_clock_that_is_ahead(files: Files, hours: float) -> None:
+    """An append under way keeps its file though the clock of the vacuum's host is days ahead."""
+    old = files.put("old.parquet")
+    later = files.ledger.begin("read_only").opened_at + DAYS_MS
+    under_way = NewRows(files.row, [{"tail": "N1"}])
+
+    found = Vacuum(files.ledger.reads(), files.row, hours, later).run()
+    assert in_words(found) == [(old, "orphan")]
+    assert "differ by 192." in found.note
+    files.ledger.append(TABLE, under_way.files)
+    assert files.ledger.scan(TABLE).count() == 1
+
+
+def test_a_ledger_whose_clock_is_behind(files: Files) -> None:
+    """Ages are counted from the clock of the ledger where that is the earlier one."""
+    for name in ("removed.parquet", "orphan.parquet"):
+        files.put(name, 48 * 3_600)
+    files.add("removed.parquet")
+    files.remove("removed.parquet")
+    now = files.ledger.begin("read_only").opened_at
+    work = Vacuum(files.ledger.reads(), files.row, 0, look=lambda: now - DAYS_MS)
+    assert in_words(work.run()) == []
+
+
+def test_names_that_are_not_text(files: Files) -> None:
+    """A file whose name is not UTF-8 stays, and stops no vacuum; a reader of a folder names it."""
+    (files.folder / "inner").mkdir()
+    for folder in (files.folder, files.folder / "inner"):
+        with open(os.path.join(os.fsencode(folder), b"a\xff.parquet"), "wb"):  # noqa: PTH118, PTH123
+            pass
+    orphan = files.put("orphan.parquet")
+
+    assert in_words(files.vacuum()) == [(orphan, "orphan")]
+    assert len(list(files.folder.rglob("a*.parquet"))) == 2
+    with pytest.raises(errors.UnreadableTableError, match="must be UTF-8"):
+        list(storage_at(files.location).list())
+
+
+MOUNTED = """
+import os, subprocess, sys, tempfile
+from pathlib import Path
+from ledger.testing import InMemoryLedger
+
+folder = Path(sys.argv[1])
+def mounted(source, target):
+    for each in (source, target):
+        (folder / each).mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "--bind", folder / source, folder / target], check=True)
+
+mounted("a", "other")
+mounted("b", "c/inner")
+with InMemoryLedger() as memory:
+    ledger = memory.connect()
+    made = {"same": "a", "alias": "other", "inside": "other/sub", "far": "b/t", "around": "c"}
+    for name, place in made.items():
+        ledger.create_table(name, [("id", "bigint")], location=str(folder / place))
+        ledger.append(name, [{"id": 1}])
+    for each in folder.rglob("*.parquet"):
+        os.utime(each, (0, 0))
+    gone = [file for each in made for file in ledger.vacuum(each, older_than_h=0.0).files]
+    gone += [file for each in ledger.vacuum_all(older_than_h=0.0) for file in each.files]
+    rows = sum(ledger.scan(each).count() for each in made)
+    print(rows, "rows", gone)
+"""
+
+
+@pytest.mark.integration
+def test_another_mount_of_a_folder(tmp_path: Path) -> None:
+    """Live files stay where two locations are one folder, or lie in one, by another mount."""
+    enter = ["unshare", "--mount", "--map-root-user"]
+    if which("unshare") is None or subprocess.run([*enter, "true"], check=False).returncode:
+        pytest.skip("this user may not mount")
+    command = [*enter, sys.executable, "-c", MOUNTED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["5 rows []"], done.stderr
