@@ -60,6 +60,18 @@ def test_a_table_from_rows_to_vacuum(up: Running, tmp_path: Path) -> None:
     assert [each["why"] for each in cleaned["files"]] == ["released"] * 4
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
     assert run("sql", query) == [{"page": "a", "n": 2}, {"page": "b", "n": 1}]
+    with (
+        closing(open_reads(up.address.store)) as reads,
+        Ledger.connect(up.address.bootstrap, up.address.ledger, reads=reads) as ledger,
+    ):
+        dropped = ledger.drop_table(cleaned["id"])
+        ledger.wait(dropped.position)
+    for all_or_one in (["--all"], [TABLE], [str(cleaned["id"])]):
+        (waits,) = run("table", "vacuum", *all_or_one, "--older-than", "0", "--dry-run")
+        assert len(waits["files"]) == 1, all_or_one
+    (gone,) = run("table", "vacuum", "--all", "--older-than", "0", "--yes")
+    assert gone["files"] == waits["files"]
+    assert list(tmp_path.rglob("*.parquet")) == []
 
 
 def test_a_delta_table_taken_over_and_given_back(up: Running, tmp_path: Path) -> None:
