@@ -1,5 +1,7 @@
 """The statements of SQL over one table: what they leave, and how they stand in the log."""
 
+from pathlib import Path
+
 import pytest
 
 from spark_sink import Lake
@@ -128,6 +130,22 @@ def test_a_replaced_table_is_replaced_at_once(table: Lake) -> None:
     failing = "SELECT CAST(raise_error('gone') AS INT) AS id, 'x' AS p, DATE'2024-01-01' AS d"
     assert "gone" in refusal(table, f"CREATE OR REPLACE TABLE ledger.db.t AS {failing}")
     assert len(rows(table, ALL)) == 4
+
+
+def test_what_is_replaced_or_dropped_is_cleaned(table: Lake) -> None:
+    """A vacuum deletes the files of the tables that had a name; a drop itself deletes none."""
+    made = "CREATE OR REPLACE TABLE ledger.db.n AS SELECT 1 AS x"
+    done(table, made, made, made)
+    clean = "CALL ledger.system.vacuum(older_than_h => 0D, table => "
+    gone = rows(table, f"{clean} 'db.n')")
+    assert len(gone) == 2
+    assert [each for each, _ in gone if Path(each.removeprefix("file:")).exists()] == []
+    assert rows(table, "SELECT * FROM ledger.db.n") == [(1,)]
+    assert "system.vacuum(table => 'db.n'" in refusal(table, "DROP TABLE ledger.db.n PURGE")
+    done(table, "DROP TABLE ledger.db.n")
+    assert len(rows(table, "CALL ledger.system.vacuum(older_than_h => 0D, dry_run => true)")) == 1
+    assert len(rows(table, f"{clean} 'ledger.db.n')")) == 1
+    assert "TABLE_OR_VIEW_NOT_FOUND" in refusal(table, f"{clean} 'db.never')")
 
 
 def test_time_travel(table: Lake) -> None:
