@@ -17,12 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of
-from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow, Reads
 from ledger.tables.scan_planning import SchemasThen, TableState
 from ledger.tables.schema import TableSchema
-from ledger.tables.skipping import may_hold, stats_bounds
+from ledger.tables.skipping import file_may_hold
 from spark_sink.catalog.compiled import load
 from spark_sink.catalog.files import hadoop, in_groups, spelled
 from spark_sink.folders import location_of
@@ -50,7 +49,9 @@ def files_frame(
     """
     schema = TableSchema.of(table, found.metadata.name, found.metadata.table)
     written = schemas_then(found, reads, position, schema)
-    wanted = [each for each in found.files or () if may_matter(each, found.where, schema, written)]
+    wanted = [
+        each for each in found.files or () if file_may_hold(found.where, each, schema, written)
+    ]
     if not wanted:
         return empty(spark, table)
     location = location_of(table)
@@ -178,15 +179,6 @@ def schemas_then(
     )
     definition = row.definition if now == own else seen.definition
     return SchemasThen(TableState(row, position, definition, reads), schema).of
-
-
-def may_matter(
-    file: FileRow, where: str, schema: TableSchema, written: Callable[[FileRow], TableSchema]
-) -> bool:
-    """Return whether a file may have a row of a condition, by its statistics."""
-    if not file.stats or where == TRUE_PREDICATE:
-        return True
-    return may_hold(where, stats_bounds(file.stats, schema, written(file)))
 
 
 def answer_of(

@@ -15,10 +15,11 @@ from ledger.reads.port import FileRow
 from ledger.tables.conditions import RowCondition
 from ledger.tables.data_reading import BATCH_ROWS, OpenedFile, leaf_count
 from ledger.tables.evaluation import duck, failures_named
+from ledger.tables.foreign_bounds import is_foreign
 from ledger.tables.partition_rows import partition_scalars
 from ledger.tables.progress import shown
 from ledger.tables.schema import TableSchema
-from ledger.tables.skipping import group_bounds, may_hold, parsed_stats, stats_bounds
+from ledger.tables.skipping import file_may_hold, group_bounds, may_hold, parsed_stats
 from ledger.tables.storage import Storage
 
 AHEAD: Final = 4
@@ -113,9 +114,7 @@ class RowSource:
 
     def may_hold(self, file: FileRow) -> bool:
         """Return whether a file may hold rows of the condition, by its statistics."""
-        if not file.stats:
-            return True
-        return may_hold(self.tree, stats_bounds(file.stats, self.schema, self.schema_then(file)))
+        return file_may_hold(self.tree, file, self.schema, self.schema_then)
 
     def fulfilled(self, connection: duckdb.DuckDBPyConnection, rows: pa.Table) -> Any:
         """Return for each row whether it fulfils the condition."""
@@ -176,12 +175,12 @@ class RowSource:
                 continue
             if opened.arrow.field(place).type.equals(column.type):
                 leaves[column.name.lower()] = starts[place]
-        metadata = opened.parquet.metadata
-        return [
-            at
+        metadata, is_other = opened.parquet.metadata, is_foreign(opened.file.path)
+        found = (
+            group_bounds(metadata.row_group(at), leaves, self.schema, is_other=is_other)
             for at in range(metadata.num_row_groups)
-            if may_hold(self.tree, group_bounds(metadata.row_group(at), leaves, self.schema))
-        ]
+        )
+        return [at for at, bounds in enumerate(found) if may_hold(self.tree, bounds)]
 
 
 def keyed(value: pa.Scalar) -> str | None:

@@ -3,7 +3,7 @@
 A condition is judged by the least and the greatest value of each column. The judgement errs on the
 side of reading: what is not understood, or uncertain, may hold. ColumnBounds may be wider than the
 values: texts are cut, times are rounded to milliseconds, and NaN, which Spark puts above all
-numbers, is in no bound.
+numbers, is in no bound. Bounds of other writers are made wider by `foreign_bounds`.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.partitions.values import read_float
 from ledger.core.predicates.casts import cast_between
+from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.types import (
     BITS,
@@ -27,6 +28,8 @@ from ledger.core.predicates.types import (
     common_type,
     parse_type,
 )
+from ledger.reads.port import FileRow
+from ledger.tables.foreign_bounds import is_foreign, widened
 from ledger.tables.schema import TableColumn, TableSchema
 
 FLOATING: Final = frozenset({"float", "real"})
@@ -213,9 +216,21 @@ def column_then(name: str, schema: TableSchema, written: TableSchema) -> TableCo
     return next((each for each in written.columns if now.id and each.id == now.id), None)
 
 
-def stats_bounds(stats: str, schema: TableSchema, written: TableSchema) -> BoundsOf:
+def file_may_hold(
+    tree: str, file: FileRow, schema: TableSchema, written: Callable[[FileRow], TableSchema]
+) -> bool:
+    """Return whether a file may hold rows of a condition in wire form, by its statistics.
+
+    `written` returns the schema that a file was written with.
+    """
+    if not file.stats or tree == TRUE_PREDICATE:
+        return True
+    return may_hold(tree, stats_bounds(file, schema, written(file)))
+
+
+def stats_bounds(file: FileRow, schema: TableSchema, written: TableSchema) -> BoundsOf:
     """Return the bounds in the statistics of a file, in Delta's JSON."""
-    found = parsed_stats(stats)
+    found, is_other = parsed_stats(file.stats), is_foreign(file.path)
 
     def bounds(name: str) -> ColumnBounds | None:
         now, then = schema.find(name), column_then(name, schema, written)
@@ -223,7 +238,7 @@ def stats_bounds(stats: str, schema: TableSchema, written: TableSchema) -> Bound
             return None
         if is_ambiguous(then.physical, written):
             return None
-        return bounds_in(found, then, now)
+        return bounds_in(found, then, now, is_other=is_other)
 
     return bounds
 
@@ -243,7 +258,9 @@ def parsed_stats(stats: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def bounds_in(stats: Mapping[str, Any], then: TableColumn, now: TableColumn) -> ColumnBounds | None:
+def bounds_in(
+    stats: Mapping[str, Any], then: TableColumn, now: TableColumn, *, is_other: bool
+) -> ColumnBounds | None:
     """Return the bounds of a column in statistics; a bound that is not understood is unknown."""
     type_, before = core_type(now), core_type(then)
     if type_ is None or before is None or not is_same_order(before[0], type_[0]):
@@ -251,11 +268,12 @@ def bounds_in(stats: Mapping[str, Any], then: TableColumn, now: TableColumn) -> 
     kind, is_float = type_
     low = bound(stats, "minValues", then.physical, kind, is_float=is_float)
     high = bound(stats, "maxValues", then.physical, kind, is_float=is_float)
-    if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ) and high is not None:
-        high += MILLISECOND
     if kind.kind is Kind.DOUBLE and low is None:
         # A writer may count NaN as the least value, so that nothing is known.
         high = None
+    low, high = widened(kind, (low, high), is_float=is_float, is_other=is_other)
+    if kind.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ) and high is not None:
+        high += MILLISECOND
     nulls, rows = stats.get("nullCount"), stats.get("numRecords")
     count = nulls.get(then.physical) if isinstance(nulls, dict) else None
     return ColumnBounds(
@@ -264,13 +282,13 @@ def bounds_in(stats: Mapping[str, Any], then: TableColumn, now: TableColumn) -> 
         high,
         count if type(count) is int else None,
         rows if type(rows) is int else None,
-        is_cut=is_cut(high),
+        is_cut=is_cut(high, is_other=is_other),
     )
 
 
-def is_cut(high: Any) -> bool:
-    """Return whether a bound may be the beginning of a longer text."""
-    return isinstance(high, str) and len(high) >= TEXT_CHARS_MAX
+def is_cut(high: Any, *, is_other: bool) -> bool:
+    """Return whether a bound may be the beginning of a longer text; others cut at any letter."""
+    return isinstance(high, str) and (is_other or len(high) >= TEXT_CHARS_MAX)
 
 
 def is_same_order(before: SparkType, now: SparkType) -> bool:
@@ -311,6 +329,8 @@ def value_of(  # noqa: PLR0911 - a case for each type
     if kind.kind is Kind.DATE:
         return date.fromisoformat(value)
     moment = datetime.fromisoformat(value)
+    if kind.kind is Kind.TIMESTAMP and moment.tzinfo is None:
+        return wrong(value)  # An instant without a zone: the writer's zone is not known.
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
@@ -319,10 +339,13 @@ def wrong(value: Any) -> Any:
     raise ValueError(f"{value!r} is no bound")
 
 
-def group_bounds(group: Any, leaves: Mapping[str, int], schema: TableSchema) -> BoundsOf:
+def group_bounds(
+    group: Any, leaves: Mapping[str, int], schema: TableSchema, *, is_other: bool
+) -> BoundsOf:
     """Return the bounds in the footer of a Parquet file for a row group.
 
     `leaves` are the places of columns that have the table's types, by their names in lower case.
+    `is_other` says that the file is of another writer.
     """
 
     def bounds(name: str) -> ColumnBounds | None:
@@ -337,10 +360,11 @@ def group_bounds(group: Any, leaves: Mapping[str, int], schema: TableSchema) -> 
         made = ColumnBounds(type_[0], nulls=nulls, rows=group.num_rows)
         if not found.has_min_max:
             return made
-        low, high = plain_time(found.min), plain_time(found.max)
-        if type(low) is not PYTHON_TYPES.get(type_[0].kind):
+        ends = plain_time(found.min), plain_time(found.max)
+        if any(type(end) is not PYTHON_TYPES.get(type_[0].kind) for end in ends):
             return made
-        return made._replace(low=low, high=high, is_cut=is_cut(high))
+        low, high = widened(type_[0], ends, is_float=type_[1], is_other=is_other)
+        return made._replace(low=low, high=high, is_cut=is_cut(high, is_other=is_other))
 
     return bounds
 

@@ -41,8 +41,8 @@ class Leaf:
         self.low: Any = None
         self.high: Any = None
         self.has_nan = False
+        self.kind = kind
         self._places = places
-        self._kind = kind
         self._form = form_of(kind)
 
     def add(self, table: Any) -> None:
@@ -53,7 +53,7 @@ class Leaf:
         self.nulls = (self.nulls or 0) + values.null_count
         if self._form is None or values.null_count == len(values):
             return
-        if kinds.is_floating(self._kind):
+        if kinds.is_floating(self.kind):
             is_nan = pc.is_nan(values)
             self.has_nan |= bool(pc.any(is_nan).as_py())
             values = values.filter(pc.invert(is_nan))
@@ -89,8 +89,11 @@ class Leaf:
         if self._form.number is not None:
             is_whole = group.physical_type in WHOLE_TYPES
             return (group.min_raw, group.max_raw) if is_whole else (None, None)
-        ends = group.min, group.max
-        wanted: Any = next((each for fits, each in PYTHON_TYPES if fits(self._kind)), ())
+        try:
+            ends = group.min, group.max
+        except ValueError:  # A text may be cut within a letter.
+            return None, None
+        wanted: Any = next((each for fits, each in PYTHON_TYPES if fits(self.kind)), ())
         return ends if all(isinstance(end, wanted) for end in ends) else (None, None)
 
     def bounds(self) -> tuple[Any, Any]:
@@ -120,8 +123,11 @@ class FileStatistics:
         # By place: a column `a.b` and a field `b` of `a` have one path in a footer.
         places = {path: at for at, path in enumerate(paths_of(footer.schema.to_arrow_schema()))}
         groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+        kinds_in = kinds_of(footer.schema.to_arrow_schema())
         for each in self._leaves:
-            at_place = places.get(each.path)
+            # Numbers and times of another type are counted in other units.
+            is_alike = kinds_in.get(each.path) == each.kind
+            at_place = places.get(each.path) if is_alike else None
             found = [] if at_place is None else [each.column(at_place) for each in groups]
             each.take([column.statistics for column in found] or [None])
 
@@ -168,6 +174,11 @@ def paths_of(fields: Any, path: Path = ()) -> Iterator[Path]:
             yield from paths_of([kind.field(at) for at in range(kind.num_fields)], inner)
         else:
             yield inner
+
+
+def kinds_of(fields: Any) -> Mapping[Path, Any]:
+    """Return the types of the columns without fields, by their paths."""
+    return {each.path: each.kind for each in leaves_of(fields)}
 
 
 def put(tree: dict[str, Any], path: Path, value: Any) -> None:

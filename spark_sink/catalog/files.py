@@ -21,7 +21,7 @@ from ledger.tables.file_columns import has_names, name_then
 from ledger.tables.scan_planning import SchemasThen, TableState, state_of
 from ledger.tables.scanning import in_write_folders
 from ledger.tables.schema import TableSchema
-from ledger.tables.skipping import may_hold, stats_bounds
+from ledger.tables.skipping import file_may_hold
 from ledger.tables.statements.target import StatementTable
 from ledger.tables.storage import Storage, is_absolute, storage_at
 from ledger.tables.types import UTC
@@ -48,7 +48,9 @@ def files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     """Answer which files a scan reads."""
     txn, table = state.find(asked), int(asked["id"])
     found = found_files(state, txn, table, asked)
-    kept = [each for each in found.files if may_matter(each, found)]
+    kept = [
+        each for each in found.files if file_may_hold(found.tree, each, found.schema, found.written)
+    ]
     storage = storage_at(found.location)
     paths = [hadoop_path(storage, each) for each in kept]
     if txn is not None:
@@ -150,13 +152,6 @@ def condition(asked: Question) -> tuple[str | None, str]:
     except UNREADABLE:
         return None, UTC
     return where or None, zone
-
-
-def may_matter(file: FileRow, found: ReadFiles) -> bool:
-    """Return whether a file may have a row of the condition, by its statistics."""
-    if not file.stats or found.tree == TRUE_PREDICATE:
-        return True
-    return may_hold(found.tree, stats_bounds(file.stats, found.schema, found.written(file)))
 
 
 def in_groups(

@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 
 from ledger.sdk.predicate_sql import predicate_tree
 from ledger.tables.conditions import row_condition
+from ledger.tables.data_files import new_writer
 from ledger.tables.evaluation import duck
 from ledger.tables.skipping import group_bounds, may_hold, stats_bounds
 from ledger.tables.statistics import FileStatistics
-from tests.tables.files import column, schema_of
+from tests.tables.files import column, file_row, schema_of
+
+OWN = f"{new_writer(1)}-0.parquet"
 
 MOMENT = datetime(2024, 2, 29, 12, 0, 0, 999999)  # noqa: DTZ001 - a local time
 VALUES: dict[str, tuple[str, list[Any], list[str]]] = {
@@ -107,8 +110,8 @@ def test_no_row_is_lost(data: list[dict[str, Any]], where: str) -> None:
     group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
     tree = predicate_tree(where)
     judged = (
-        may_hold(tree, stats_bounds(statistics.text, SCHEMA, SCHEMA)),
-        may_hold(tree, group_bounds(group, LEAVES, SCHEMA)),
+        may_hold(tree, stats_bounds(file_row(OWN, stats=statistics.text), SCHEMA, SCHEMA)),
+        may_hold(tree, group_bounds(group, LEAVES, SCHEMA, is_other=False)),
     )
     if not all(judged):
         assert not holds(table, where), judged
@@ -161,9 +164,8 @@ STATS = {
 )
 def test_what_statistics_exclude(where: str, wanted: bool) -> None:  # noqa: FBT001
     """Bounds and counts of NULLs exclude what they can, and no more."""
-    assert (
-        may_hold(predicate_tree(where), stats_bounds(json.dumps(STATS), SCHEMA, SCHEMA)) is wanted
-    )
+    file = file_row(OWN, stats=json.dumps(STATS))
+    assert may_hold(predicate_tree(where), stats_bounds(file, SCHEMA, SCHEMA)) is wanted
 
 
 @pytest.mark.parametrize(
@@ -173,24 +175,25 @@ def test_what_statistics_exclude(where: str, wanted: bool) -> None:  # noqa: FBT
 def test_odd_statistics_exclude_nothing(stats: str) -> None:
     """What is not understood may hold anything."""
     for where in ("i = 5", "i is null", "i is not null", "not (i = 5)"):
-        assert may_hold(predicate_tree(where), stats_bounds(stats, SCHEMA, SCHEMA))
+        bounds = stats_bounds(file_row(OWN, stats=stats), SCHEMA, SCHEMA)
+        assert may_hold(predicate_tree(where), bounds)
 
 
 def test_statistics_of_a_former_column_do_not_count() -> None:
     """A column that was added again under its name has nothing in old files."""
     then = schema_of(column("i", "int", 99), column("s", "string", 5))
+    file = file_row(OWN, stats=json.dumps(STATS))
     for where in ("i is null", "i = 100"):
-        assert may_hold(predicate_tree(where), stats_bounds(json.dumps(STATS), SCHEMA, then))
+        assert may_hold(predicate_tree(where), stats_bounds(file, SCHEMA, then))
     renamed = schema_of(column("label", "string", 5))
-    assert not may_hold(
-        predicate_tree("label = 'a'"), stats_bounds(json.dumps(STATS), renamed, then)
-    )
+    assert not may_hold(predicate_tree("label = 'a'"), stats_bounds(file, renamed, then))
 
 
 def test_statistics_of_a_field_do_not_count_for_a_dotted_name() -> None:
     """Some writers take the bounds of a field `b` of `a` for those of a column `a.b`."""
     stats = json.dumps({"numRecords": 1, "minValues": {"a.b": 100}, "maxValues": {"a.b": 100}})
+    file = file_row(OWN, stats=stats)
     beside = schema_of(column("a.b", "int", 1), column("a", "struct<b:int>", 2))
     alone = schema_of(column("a.b", "int", 1))
-    assert may_hold(predicate_tree("`a.b` = 1"), stats_bounds(stats, beside, beside))
-    assert not may_hold(predicate_tree("`a.b` = 1"), stats_bounds(stats, alone, alone))
+    assert may_hold(predicate_tree("`a.b` = 1"), stats_bounds(file, beside, beside))
+    assert not may_hold(predicate_tree("`a.b` = 1"), stats_bounds(file, alone, alone))
