@@ -7,7 +7,7 @@ as a dropped column may have had the plain one.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -20,6 +20,8 @@ from ledger.core.conflicts.metadata_diff import (
     properties,
 )
 from ledger.core.state.traits import known_key
+from ledger.sdk.field_ids import fields_of, ids_in, lost_field, with_fields, with_names
+from ledger.sdk.field_ids import names_in_files as names_of_fields
 
 PUBLISH: Final = "lakeledger.publish"
 """The property that publishes a table; its value is `delta`."""
@@ -57,7 +59,13 @@ def with_mapping(
     before: TableDefinition, after: TableDefinition, known: Mapping[int, str]
 ) -> TableDefinition:
     """Return a definition whose columns have names in files; `known` has those so far by id."""
-    columns = [with_physical_name(each, known) for each in after.columns]
+    fields = {
+        number: name for each in before.columns for number, name in names_of_fields(fields_of(each))
+    }
+    columns = [
+        with_fields(with_physical_name(each, known), with_names(fields_of(each), fields))
+        for each in after.columns
+    ]
     found = properties(after)
     if not is_mapped(after):
         highest = max(highest_id(before), highest_id(after))
@@ -68,9 +76,12 @@ def with_mapping(
 
 
 def loses_names(before: TableDefinition, after: TableDefinition) -> bool:
-    """Return whether a change renames or drops a column."""
+    """Return whether a change renames or drops a column, or a field within one."""
     names = {each.id: each.name for each in after.columns}
-    return any(each.id and names.get(each.id) != each.name for each in before.columns)
+    if any(each.id and names.get(each.id) != each.name for each in before.columns):
+        return True
+    columns = {each.id: each for each in after.columns}
+    return any(lost_field(each, columns[each.id]) for each in before.columns if each.id)
 
 
 def physical_name(column: Column) -> str:
@@ -95,13 +106,19 @@ def new_name() -> str:
 
 
 def highest_id(definition: TableDefinition) -> int:
-    """Return the highest id of a present or remembered column, 0 without columns."""
+    """Return the highest id of a present or remembered column or field, 0 without any."""
     remembered = [
         int(value)
         for key, value in definition.properties
         if is_highest_id(key) and value.isdecimal() and len(value) <= HIGHEST_ID_DIGITS
     ]
-    return max((*(each.id for each in definition.columns), *remembered), default=0)
+    return max((highest_held(definition.columns), *remembered))
+
+
+def highest_held(columns: Sequence[Column]) -> int:
+    """Return the highest id of columns and of the fields within them, 0 without any."""
+    inner = [number for each in columns for number, _ in ids_in(fields_of(each))]
+    return max((*(each.id for each in columns), *inner), default=0)
 
 
 def is_highest_id(key: str) -> bool:

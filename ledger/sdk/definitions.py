@@ -19,7 +19,18 @@ from ledger.core.commands import Column, Layout, Property, TableDefinition, Tabl
 from ledger.core.predicates.types import SPELLINGS
 from ledger.core.state.traits import known_key, partitioned_by
 from ledger.reads.port import TableRow
-from ledger.sdk.column_mapping import HIGHEST_ID, highest_id, is_highest_id, mapped
+from ledger.sdk.column_mapping import (
+    HIGHEST_ID,
+    highest_held,
+    highest_id,
+    is_highest_id,
+    is_mapped,
+    is_published,
+    loses_names,
+    mapped,
+    new_name,
+)
+from ledger.sdk.field_ids import numbered
 from ledger.sdk.given import check_list, check_name_of, check_text
 
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
@@ -84,7 +95,7 @@ def table_definition(
     """
     check_named(options, TableOptions)
     check_several(columns)
-    return TableDefinition(
+    made = TableDefinition(
         options.get("kind", "managed"),
         options.get("layout", "listed"),
         location_of(options.get("location", "")),
@@ -92,6 +103,7 @@ def table_definition(
         names_of("partition columns", options.get("partition_columns", ())),
         properties_of(options.get("properties", {})),
     )
+    return made if not are_numbers(made) else numbered((), made, highest_id(made))
 
 
 def location_of(location: str | PathLike[str]) -> str:
@@ -210,7 +222,7 @@ def changed(
     if change is not None:
         made = change(before) if callable(change) else change
         check_made(made)
-        return mapped(before, remembering(made, highest_id(before)))
+        return mapped(before, remembering(with_ids(before, made), highest_id(before)))
     unset = names_of("properties to unset", changes.get("unset", ()))
     set_anew = dict(changes.get("properties", {}))
     check_texts(set_anew.items())
@@ -226,7 +238,20 @@ def changed(
     if columns is not None:
         check_several(columns)
         after = with_columns(after, columns, highest_id(before))
-    return mapped(before, after)
+    return mapped(before, remembering(with_ids(before, after), highest_id(before)))
+
+
+def with_ids(before: TableDefinition, after: TableDefinition) -> TableDefinition:
+    """Return a definition with other columns whose fields have ids, all of them."""
+    if list(before.columns) == list(after.columns) or not are_numbers(after):
+        return after
+    highest = max(highest_id(before), highest_id(after))
+    name = (
+        new_name
+        if is_mapped(after) or (is_published(after) and loses_names(before, after))
+        else None
+    )
+    return numbered(before.columns, after, highest, name)
 
 
 def altered(row: TableRow, definition: TableDefinition, position: int) -> TableRow:
@@ -259,7 +284,7 @@ def with_columns(
     given = [each.id for each in columns if isinstance(each, Column)]
     highest = max(highest, highest_id(definition), *given, 0)
     made = list(renewed(definition.columns, columns, highest + 1))
-    held = max((each.id for each in made), default=0)
+    held = highest_held(made)
     kept = {key: value for key, value in definition.properties if not is_highest_id(key)}
     if highest > held or len(kept) < len(definition.properties):
         kept[HIGHEST_ID] = str(max(highest, held))
@@ -271,11 +296,15 @@ def remembering(definition: TableDefinition, highest: int) -> TableDefinition:
 
     An id that is no number is refused where the definition is sent.
     """
-    are_numbers = all(isinstance(each.id, int) for each in definition.columns)
-    if not are_numbers or highest <= highest_id(definition):
+    if not are_numbers(definition) or highest <= highest_id(definition):
         return definition
     kept = {key: value for key, value in definition.properties if not is_highest_id(key)}
     return definition._replace(properties=properties_of(kept | {HIGHEST_ID: str(highest)}))
+
+
+def are_numbers(definition: TableDefinition) -> bool:
+    """Return whether all ids of columns are whole numbers."""
+    return all(isinstance(each.id, int) for each in definition.columns)
 
 
 def renewed(

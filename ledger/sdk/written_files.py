@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Literal, Protocol
 
-from ledger.core.commands import TableDefinition
+from ledger.core.commands import Column, TableDefinition
+from ledger.sdk.field_ids import lost_field
 
 
 class FileStore(Protocol):
@@ -52,9 +53,10 @@ class WrittenFiles:
                 for (location, _), each in self._definitions.items()
                 if location == before.location
             ]
-        columns = {each.id: each.name for each in after.columns}
+        columns = {each.id: each for each in after.columns}
         for each in made:
-            renamed = [known.name for known in each.columns if columns.get(known.id) != known.name]
+            renamed = [lost_name(known, columns.get(known.id)) for known in each.columns]
+            renamed = [name for name in renamed if name]
             if renamed:
                 what = f"column {renamed[0]} of"
             elif list(each.partition_columns) != list(after.partition_columns):
@@ -83,6 +85,14 @@ class WrittenFiles:
             self._written, self._replaced = {}, set()
         for store, path in files:
             delete_quietly(store.delete, path)
+
+
+def lost_name(before: Column, after: Column | None) -> str:
+    """Return the name of a column, or of a field within it, that another definition has not."""
+    if after is None or after.name != before.name:
+        return before.name
+    field = lost_field(before, after)
+    return f"{before.name}.{field}" if field else ""
 
 
 def discard(store: FileStore, paths: Iterable[str]) -> None:

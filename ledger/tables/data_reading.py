@@ -13,7 +13,7 @@ from pyarrow import parquet as pq
 from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow
 from ledger.tables.deletion_vectors import deleted_rows, kept
-from ledger.tables.file_columns import Aligned, places
+from ledger.tables.file_columns import Aligned, places, type_then
 from ledger.tables.partition_rows import partition_scalars
 from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.storage import Storage
@@ -142,7 +142,8 @@ class OpenedFile:
         if place is None:
             return pa.nulls(batch.num_rows, column.type)
         what = f"column {column.name} of file {self.file.path}"
-        return Aligned(what, column.type).of(batch.column(read.index(place)))
+        then = type_then(column, self.schema, self.written)
+        return Aligned(what, column.type, then).of(batch.column(read.index(place)))
 
     def close(self) -> None:
         """Close the file."""

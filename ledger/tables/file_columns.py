@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 
 from ledger.core.predicates.types import DECIMAL_DIGITS_MAX
 from ledger.errors import UnreadableTableError
+from ledger.tables.fields_then import field_then
 from ledger.tables.schema import (
+    PHYSICAL,
     UNMAPPED,
     TableColumn,
     TableSchema,
     field_number,
-    physical_name,
 )
 
 Fields = Sequence[pa.Field]
@@ -75,19 +76,31 @@ def name_then(column: TableColumn, schema: TableSchema, written: TableSchema) ->
     return None if then is None else then.physical
 
 
+def type_then(column: TableColumn, schema: TableSchema, written: TableSchema) -> pa.DataType:
+    """Return the type of a column in files of another schema, its own if it was not there."""
+    if schema is written or not column.id:
+        return column.type
+    then = next((each for each in written.columns if each.id == column.id), None)
+    return column.type if then is None else then.type
+
+
 class Aligned(NamedTuple):
-    """How a column of a file becomes a column of a table; `what` names both in messages."""
+    """How a column of a file becomes a column of a table; `what` names both in messages.
+
+    `then` is the column's type when the file was written.
+    """
 
     what: str
     type: pa.DataType
+    then: pa.DataType
 
     def of(self, values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         """Return the values in the table's type; raises UnreadableColumnError."""
         try:
             if isinstance(values, pa.ChunkedArray):
-                chunks = [aligned(each, self.type) for each in values.chunks]
+                chunks = [aligned(each, self.type, self.then) for each in values.chunks]
                 return pa.chunked_array(chunks, self.type)
-            return aligned(values, self.type)
+            return aligned(values, self.type, self.then)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as problem:
             raise UnreadableColumnError(
                 f"{self.what} has type {values.type}, which is no {self.type}: {problem}. Alter "
@@ -95,9 +108,13 @@ class Aligned(NamedTuple):
             ) from problem
 
 
-def aligned(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return values in a type; raises an error of Arrow if a value would be lost."""
-    if values.type.equals(type_, check_metadata=False) and not has_names(type_):
+def aligned(values: pa.Array, type_: pa.DataType, then: pa.DataType) -> pa.Array:
+    """Return values in a type; raises an error of Arrow if a value would be lost.
+
+    `then` is the type when the values were written: its fields had the names of that time.
+    """
+    is_same = type_.equals(then, check_metadata=True) and not has_names(type_)
+    if is_same and values.type.equals(type_, check_metadata=False):
         return values
     if isinstance(values.type, pa.BaseExtensionType):
         values = values.storage
@@ -105,7 +122,7 @@ def aligned(values: pa.Array, type_: pa.DataType) -> pa.Array:
         values = values.dictionary_decode()
     for fits, align in NESTED:
         if fits(type_):
-            return align(values, type_)
+            return align(values, type_, then)
     return aligned_plain(values, type_)
 
 
@@ -132,7 +149,7 @@ def kind_of(type_: pa.DataType) -> str:
 def has_names(type_: pa.DataType) -> bool:
     """Return whether fields within a type may have other names in files."""
     if pa.types.is_struct(type_):
-        return any(each.metadata or has_names(each.type) for each in type_)
+        return any(PHYSICAL in (each.metadata or {}) or has_names(each.type) for each in type_)
     if pa.types.is_list(type_):
         return has_names(type_.value_type)
     if pa.types.is_map(type_):
@@ -140,8 +157,8 @@ def has_names(type_: pa.DataType) -> bool:
     return False
 
 
-def aligned_struct(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return a struct with the fields of another: by id, by physical name, or by name."""
+def aligned_struct(values: pa.Array, type_: pa.DataType, then: pa.DataType) -> pa.Array:
+    """Return a struct with the fields of another: by id where files go by it, or by name."""
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), type_)
     if not pa.types.is_struct(values.type):
@@ -151,15 +168,16 @@ def aligned_struct(values: pa.Array, type_: pa.DataType) -> pa.Array:
     by_name = names_of(given)
     children = []
     for field in type_:
-        name = physical_name(field)
-        place = by_number.get(field_number(field)) if field_number(field) else None
-        if place is None:
+        name, inner = field_then(field, then)
+        is_mapped = PHYSICAL in (field.metadata or {})
+        place = by_number.get(field_number(field)) if is_mapped else None
+        if place is None and name is not None:
             place = by_name.get(name, by_name.get(name.lower()))
         absent = place is None
         children.append(
             pa.nulls(len(values), field.type)
             if absent
-            else aligned(values.field(place), field.type)
+            else aligned(values.field(place), field.type, inner)
         )
     mask = values.is_null()
     if not children:
@@ -167,7 +185,7 @@ def aligned_struct(values: pa.Array, type_: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
 
 
-def aligned_list(values: pa.Array, type_: pa.DataType) -> pa.Array:
+def aligned_list(values: pa.Array, type_: pa.DataType, then: pa.DataType) -> pa.Array:
     """Return a list with elements of another type."""
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), type_)
@@ -176,18 +194,21 @@ def aligned_list(values: pa.Array, type_: pa.DataType) -> pa.Array:
     if not pa.types.is_list(values.type):
         raise pa.ArrowTypeError("it is no array")
     whole = unsliced(values)
-    inner = aligned(whole.values, type_.value_type)
+    before = then.value_type if pa.types.is_list(then) else type_.value_type
+    inner = aligned(whole.values, type_.value_type, before)
     return pa.ListArray.from_arrays(whole.offsets, inner, type=type_, mask=whole.is_null())
 
 
-def aligned_map(values: pa.Array, type_: pa.DataType) -> pa.Array:
+def aligned_map(values: pa.Array, type_: pa.DataType, then: pa.DataType) -> pa.Array:
     """Return a map with keys and values of other types."""
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), type_)
     if not pa.types.is_map(values.type):
         raise pa.ArrowTypeError("it is no map")
     whole = unsliced(values)
-    keys, items = aligned(whole.keys, type_.key_type), aligned(whole.items, type_.item_type)
+    before = then if pa.types.is_map(then) else type_
+    keys = aligned(whole.keys, type_.key_type, before.key_type)
+    items = aligned(whole.items, type_.item_type, before.item_type)
     return pa.MapArray.from_arrays(whole.offsets, keys, items, type=type_, mask=whole.is_null())
 
 
@@ -197,7 +218,11 @@ def unsliced(values: pa.Array) -> pa.Array:
 
 
 NESTED: tuple[
-    tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, pa.DataType], pa.Array]], ...
+    tuple[
+        Callable[[pa.DataType], bool],
+        Callable[[pa.Array, pa.DataType, pa.DataType], pa.Array],
+    ],
+    ...,
 ] = (
     (pa.types.is_struct, aligned_struct),
     (pa.types.is_list, aligned_list),

@@ -21,6 +21,7 @@ from ledger.core.conflicts.metadata_diff import (
     properties,
 )
 from ledger.errors import UnreadableTableError
+from ledger.sdk.field_ids import ELEMENT, ID, IN_FILES, KEY, VALUE, WAS, WITHIN, Tree, fields_of
 from ledger.tables.types import arrow_type
 
 UNMAPPED: Final = "none"
@@ -29,6 +30,8 @@ DEFAULT: Final = "CURRENT_DEFAULT"
 # Arrow writes this metadata of a field as the field's id in Parquet, and reads it back.
 FIELD_ID: Final = b"PARQUET:field_id"
 PHYSICAL: Final = PHYSICAL_NAME.encode()
+# The name that a field has in files from before fields had ids.
+FORMER: Final = b"lakeledger.was"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,8 @@ def column_of(column: Column, *, is_mapped: bool) -> TableColumn:
     nested, why = metadata.get(NESTED_TYPE), ""
     try:
         if nested is None:
-            type_ = arrow_type(column.type, column.name)
+            fields = fields_of(column)
+            type_ = with_ids(arrow_type(column.type, column.name), fields, is_mapped=is_mapped)
         else:
             type_ = delta_type(nested, column.name, is_mapped=is_mapped)
     except ValueError as problem:
@@ -211,6 +215,32 @@ def delta_field(field: Mapping[str, Any], column: str, *, is_mapped: bool) -> pa
     if COLUMN_ID in metadata:
         kept[FIELD_ID] = str(metadata[COLUMN_ID]).encode()
     return made.with_metadata(kept)
+
+
+def with_ids(type_: pa.DataType, fields: Tree, *, is_mapped: bool) -> pa.DataType:
+    """Return a type whose fields have their ids, and their names in files, as metadata."""
+    if not fields:
+        return type_
+
+    def field(given: pa.Field, name: str) -> pa.Field:
+        node = fields.get(name)
+        if node is None:
+            return given
+        inner = with_ids(given.type, node.get(WITHIN, {}), is_mapped=is_mapped)
+        kept = {**(given.metadata or {}), FIELD_ID: str(node[ID]).encode()}
+        if WAS in node:
+            kept[FORMER] = node[WAS].encode()
+        if is_mapped:
+            kept[PHYSICAL] = node.get(IN_FILES, name).encode()
+        return given.with_type(inner).with_metadata(kept)
+
+    if pa.types.is_struct(type_):
+        return pa.struct([field(each, each.name) for each in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(field(type_.value_field, ELEMENT))
+    if pa.types.is_map(type_):
+        return pa.map_(field(type_.key_field, KEY), field(type_.item_field, VALUE))
+    return type_
 
 
 def numbered(field: pa.Field, number: int) -> pa.Field:

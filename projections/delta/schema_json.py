@@ -18,6 +18,18 @@ from ledger.core.conflicts.metadata_diff import (
 from ledger.delta.schema import DECLARED_TYPE
 from ledger.errors import LedgerError
 from ledger.sdk.column_mapping import is_mapped
+from ledger.sdk.field_ids import (
+    ELEMENT,
+    FIELDS,
+    ID,
+    IN_FILES,
+    KEY,
+    VALUE,
+    WAS,
+    WITHIN,
+    Tree,
+    fields_of,
+)
 from ledger.tables.types import arrow_type
 
 OWN_ID: Final = "lakeledger.columnId"
@@ -81,6 +93,7 @@ def field(column: Column, widened: Sequence[Mapping[str, str]], *, mapped: bool)
     """Return the field of a column."""
     found = dict(column_metadata(column))
     nested = found.pop(NESTED_TYPE, None)
+    found.pop(FIELDS, None)
     if mapped:
         found.setdefault(COLUMN_ID, column.id)
         found.setdefault(PHYSICAL_NAME, column.name)
@@ -93,6 +106,7 @@ def field(column: Column, widened: Sequence[Mapping[str, str]], *, mapped: bool)
         found[TYPE_CHANGES] = list(widened)
     kind = nested if nested is not None else delta_type(column)
     if mapped:
+        kind = with_ids(kind, fields_of(column))
         kind = with_names(kind, count(NESTED_IDS + column.id * NESTED_FIELDS_MAX))
     return {"name": column.name, "type": kind, "nullable": column.nullable, "metadata": found}
 
@@ -100,8 +114,8 @@ def field(column: Column, widened: Sequence[Mapping[str, str]], *, mapped: bool)
 def with_names(kind: Any, numbers: Iterator[int]) -> Any:
     """Return a type of a mapped table: each field within has an id, and a name in files.
 
-    The ledger knows fields within a type by name alone, so the name in files is their own. Their
-    ids are far above those of columns.
+    A field that has no id in the ledger has its own name in files. The ids of such fields are far
+    above those of columns.
     """
     if not isinstance(kind, dict):
         return kind
@@ -121,6 +135,39 @@ def with_names(kind: Any, numbers: Iterator[int]) -> Any:
         return {**kind, "fields": fields}
     parts = ("elementType", "keyType", "valueType")
     return {key: with_names(each, numbers) if key in parts else each for key, each in kind.items()}
+
+
+def with_ids(kind: Any, fields: Tree, *, is_former: bool = False) -> Any:
+    """Return a type whose fields have the ids, and the names in files, that the ledger knows.
+
+    With `is_former` they also have their names in files from before fields had ids.
+    """
+    if not isinstance(kind, dict) or not fields:
+        return kind
+    if kind.get("type") == "struct":
+        made = [
+            with_id(each, fields.get(each["name"]), is_former=is_former) for each in kind["fields"]
+        ]
+        return {**kind, "fields": made}
+    parts = {"elementType": ELEMENT, "keyType": KEY, "valueType": VALUE}
+    return {
+        key: with_ids(each, fields.get(parts.get(key, ""), {}).get(WITHIN, {}), is_former=is_former)
+        for key, each in kind.items()
+    }
+
+
+def with_id(field: Mapping[str, Any], node: Any, *, is_former: bool) -> Mapping[str, Any]:
+    """Return a field of a struct with its id and its name in files, as it is without a node."""
+    if node is None:
+        return field
+    metadata = {COLUMN_ID: node[ID], PHYSICAL_NAME: node.get(IN_FILES, field["name"])}
+    if is_former and WAS in node:
+        metadata[WAS] = node[WAS]
+    return {
+        **field,
+        "metadata": {**(field.get("metadata") or {}), **metadata},
+        "type": with_ids(field["type"], node.get(WITHIN, {}), is_former=is_former),
+    }
 
 
 def ids_within(found: Any) -> Iterator[int]:
@@ -204,9 +251,17 @@ def is_wider(old: Any, new: Any) -> bool:
     return False
 
 
+def kinds_in_files(definition: TableDefinition) -> dict[int, Any]:
+    """Return the types of columns by id, those of fields with what files know of them."""
+    return {
+        each.id: with_ids(delta_type(each), fields_of(each), is_former=True)
+        for each in definition.columns
+    }
+
+
 def layout_of(definition: TableDefinition) -> Any:
     """Return what the files of a table depend on: names, types, and partition columns."""
-    kinds = {each.id: delta_type(each) for each in definition.columns}
+    kinds = kinds_in_files(definition)
     return physical_names(definition), kinds, partition_names(definition)
 
 
@@ -223,11 +278,11 @@ def keeps_files_readable(before: TableDefinition, after: TableDefinition) -> boo
         return False
     if partition_names(before) != partition_names(after):
         return False
-    kinds = {each.id: delta_type(each) for each in before.columns}
+    kinds, now = kinds_in_files(before), kinds_in_files(after)
     return all(
-        is_wider(kinds[each.id], delta_type(each)) or fits(kinds[each.id], delta_type(each))
-        for each in after.columns
-        if each.id in kinds
+        is_wider(kinds[number], kind) or fits(kinds[number], kind)
+        for number, kind in now.items()
+        if number in kinds
     )
 
 
@@ -240,10 +295,37 @@ def fits(old: Any, new: Any) -> bool:
     if old["type"] != "struct":
         parts = ("elementType", "keyType", "valueType")
         return all(fits(old.get(each), new.get(each)) for each in parts)
-    kinds = {each["name"].lower(): each["type"] for each in old["fields"]}
+    there = {in_files(each).lower(): each for each in old["fields"]}
+    numbers = {number_of(each): each for each in old["fields"] if number_of(each)}
     return all(
-        fits(kinds.get(each["name"].lower(), each["type"]), each["type"]) for each in new["fields"]
+        is_same_field(there.get(in_files(each).lower()), numbers.get(number_of(each)), each)
+        for each in new["fields"]
     )
+
+
+def is_same_field(named: Any, same: Any, new: Mapping[str, Any]) -> bool:
+    """Return whether the field that has the name of another in files is that field, or is absent.
+
+    `same` is the field with its id. A field of an earlier definition without ids is the field that
+    was there when fields got ids.
+    """
+    if same is not None:
+        return named is same and fits(same["type"], new["type"])
+    if named is None:
+        return True
+    was = (new.get("metadata") or {}).get(WAS)
+    is_former = not number_of(named) and (not number_of(new) or was == named["name"])
+    return is_former and fits(named["type"], new["type"])
+
+
+def in_files(field: Mapping[str, Any]) -> str:
+    """Return the name of a field of a struct in files."""
+    return str((field.get("metadata") or {}).get(PHYSICAL_NAME, field["name"]))
+
+
+def number_of(field: Mapping[str, Any]) -> int:
+    """Return the id of a field of a struct, 0 without one."""
+    return int((field.get("metadata") or {}).get(COLUMN_ID, 0))
 
 
 def partition_names(definition: TableDefinition) -> list[str]:

@@ -7,9 +7,13 @@ files, also under a name that another column had before.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
+
 from ledger.core.commands import Column, TableDefinition
+from ledger.core.conflicts.metadata_diff import NESTED_TYPE
 from ledger.sdk.column_mapping import highest_id
 from ledger.sdk.definitions import changed
+from ledger.sdk.field_ids import numbered, renamed
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.evolving import is_widening
 from ledger.tables.types import arrow_type
@@ -37,8 +41,8 @@ def alter(state: CatalogState, asked: Question) -> Mapping[str, Any]:
 def altered(before: TableDefinition, asked: Question) -> TableDefinition:
     """Return the definition that Spark asks for; raises Refusal for a change it cannot have."""
     changes = asked["changes"]
-    check_changes(TableSchema.of(before), changes)
-    columns = renumbered(before, asked["columns"], renames(changes))
+    check_changes(before, changes)
+    columns = renumbered(before, asked["columns"], changes)
     given: dict[str, Any] = {}
     if list(columns) != list(before.columns):
         given["columns"] = columns
@@ -61,17 +65,25 @@ def renames(changes: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
     """Return the former names of renamed columns, by their new names."""
     former: dict[str, str] = {}
     for each in changes:
-        if each["kind"] == "RenameColumn":
+        if each["kind"] == "RenameColumn" and not each["path"][1:]:
             former[each["to"].lower()] = former.pop(each["column"].lower(), each["column"].lower())
     return former
 
 
 def renumbered(
-    before: TableDefinition, asked: Sequence[Mapping[str, Any]], former: Mapping[str, str]
+    before: TableDefinition,
+    asked: Sequence[Mapping[str, Any]],
+    changes: Sequence[Mapping[str, Any]],
 ) -> Sequence[Column]:
-    """Return the columns that Spark names, with the ids that they had, or with new ones."""
-    known = {each.name.lower(): each for each in before.columns}
-    following = highest_id(before) + 1
+    """Return the columns that Spark names, with the ids that they had, or with new ones.
+
+    The fields within a column have ids too, by which renamed ones stay what they are.
+    """
+    former, inner = renames(changes), fields_renamed(changes)
+    highest = highest_id(before)
+    with_ids = numbered(before.columns, before, highest) if inner else before
+    known = {each.name.lower(): each for each in with_ids.columns}
+    following = highest_id(with_ids) + 1
     columns: list[Column] = []
     for each in asked:
         name = each["name"].lower()
@@ -83,9 +95,21 @@ def renumbered(
         is_same = is_same_type(same.type, each["type"])
         if not is_same:
             check_wider(same, each["type"])
+        for path, to in inner:
+            if path[0].lower() == same.name.lower():
+                same = renamed(same, path[1:], to)
         kept = {**each, "type": same.type} if is_same else each
         columns.append(tables.column_of(kept, same.id, same))
     return columns
+
+
+def fields_renamed(changes: Sequence[Mapping[str, Any]]) -> list[tuple[Sequence[str], str]]:
+    """Return the paths of fields within columns that are renamed, with their new names."""
+    return [
+        (each["path"], each["to"])
+        for each in changes
+        if each["kind"] == "RenameColumn" and each["path"][1:]
+    ]
 
 
 def is_same_type(before: str, after: str) -> bool:
@@ -101,8 +125,10 @@ def is_same_type(before: str, after: str) -> bool:
 def check_wider(column: Column, after: str) -> None:
     """Raise Refusal unless every file of a column can be read as another type."""
     source, target = arrow_type(column.type, column.name), arrow_type(after, column.name)
-    is_added_to = "<" in column.type and "<" in after
-    if source == target or is_widening(source, target) or is_added_to:
+    if source == target or is_widening(source, target):
+        return
+    if "<" in column.type and "<" in after:
+        check_fields(column, target)
         return
     raise unsupported(
         f"column {column.name} must become a wider type, such as INT to BIGINT or FLOAT to DOUBLE, "
@@ -110,20 +136,40 @@ def check_wider(column: Column, after: str) -> None:
     )
 
 
-def check_changes(schema: TableSchema, changes: Sequence[Mapping[str, Any]]) -> None:
+def check_fields(column: Column, after: pa.DataType) -> None:
+    """Raise Refusal for a type with a struct whose last field was dropped."""
+    if pa.types.is_struct(after) and not after.num_fields:
+        raise unsupported(
+            f"column {column.name} must keep a field in each of its structs, as files hold no "
+            "empty ones: drop the whole column"
+        )
+    if pa.types.is_nested(after):
+        for at in range(after.num_fields):
+            check_fields(column, after.field(at).type)
+
+
+def is_imported(name: str, definition: TableDefinition) -> bool:
+    """Return whether the fields of a column have names and ids of Delta."""
+    return any(each.name == name and NESTED_TYPE in each.metadata for each in definition.columns)
+
+
+def check_changes(definition: TableDefinition, changes: Sequence[Mapping[str, Any]]) -> None:
     """Raise Refusal for changes under which files would be read as others."""
+    schema = TableSchema.of(definition)
     inside = {each.lower() for each in schema.partition_columns}
     for each in changes:
         kind, column = each["kind"], str(each.get("column", ""))
-        is_nested = "." in column and schema.find(column) is None
+        path = each.get("path", ())
+        is_nested = len(path) > 1
         if kind in ("RenameColumn", "DeleteColumn"):
             verb = "renamed" if kind == "RenameColumn" else "dropped"
             if column.lower() in inside:
                 raise unsupported(f"partition column {column} cannot be {verb}")
-            if is_nested:
+            found = schema.find(path[0])
+            if is_nested and found is not None and is_imported(found.name, definition):
                 raise unsupported(
-                    f"field {column} cannot be {verb}: files know fields by their names. Add "
-                    "another field"
+                    f"field {column} cannot be {verb}: column {found.name} was imported with "
+                    "fields of its own. Change it with Delta's own tools, and import it again"
                 )
         elif kind == "UpdateColumnType" and (is_nested or column.lower() in inside):
             raise unsupported(f"the type of {column} cannot change: it is a field, or partitions")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import pyarrow as pa
+
 from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of, spellings
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import UnknownColumnError, UnreadableTableError
@@ -17,18 +19,22 @@ from ledger.sdk.file_writers import writer_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.sdk.reading import TableFiles, known_row, tree_of
 from ledger.sdk.time_zones import zone_named
-from ledger.tables.file_columns import has_names, name_then
+from ledger.tables.fields_then import type_in_files
+from ledger.tables.file_columns import name_then, type_then
 from ledger.tables.scan_planning import SchemasThen, TableState, state_of
 from ledger.tables.scanning import in_write_folders
-from ledger.tables.schema import TableSchema
+from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.skipping import file_may_hold
 from ledger.tables.statements.target import StatementTable
 from ledger.tables.storage import Storage, is_absolute, storage_at
-from ledger.tables.types import UTC
+from ledger.tables.types import UTC, sql_type
 from spark_sink.catalog.state import CatalogState, Question, StatementsTxn
 
 # Hadoop's names of the schemes that have several.
 HADOOP_SCHEMES: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
+NameInFiles = tuple[str | None, str]
+"""The name of a column, None if absent, and its type with the names of its fields, "" = its own."""
+
 # A conjunction that the ledger does not understand reads everything.
 UNREADABLE: Final = (PredicateSyntaxError, UnknownColumnError, ValueError, TypeError)
 
@@ -170,7 +176,7 @@ def in_groups(
     partition, which must have these columns. `beside` has further constants of its rows.
     """
     constants_at: dict[tuple[str | None, ...], int] = {}
-    groups: dict[tuple[str | None, ...], int] = {}
+    groups: dict[tuple[NameInFiles, ...], int] = {}
     value_of, group_of, sizes = [], [], []
     for place, each in enumerate(kept):
         written = written_of(each)
@@ -197,9 +203,24 @@ def size_of(storage: Storage, file: FileRow) -> int:
     return file.size or storage.size(file.path)
 
 
-def names_in(schema: TableSchema, written: TableSchema) -> tuple[str | None, ...]:
+def names_in(schema: TableSchema, written: TableSchema) -> tuple[NameInFiles, ...]:
     """Return the names of a table's data columns in files of another schema."""
-    return tuple(name_then(each, schema, written) for each in schema.data_columns)
+    return tuple(
+        (name_then(each, schema, written), fields_in(each, schema, written))
+        for each in schema.data_columns
+    )
+
+
+def fields_in(column: TableColumn, schema: TableSchema, written: TableSchema) -> str:
+    """Return a column's type with the names that its fields have in files of another schema.
+
+    It is "" if these are their names in the table.
+    """
+    if not pa.types.is_nested(column.type):
+        return ""
+    found = type_in_files(column.type, type_then(column, schema, written))
+    same = found.equals(column.type, check_metadata=False)
+    return "" if same else sql_type(found, column.name)
 
 
 def check_plain(file: FileRow, schema: TableSchema) -> None:
@@ -229,12 +250,6 @@ def check_names(schema: TableSchema) -> None:
         raise UnreadableTableError(
             f"table {schema.name} finds its columns by id alone (delta.columnMapping.mode = id), "
             "and Spark's catalog finds them by name. Ledger.scan reads the table"
-        )
-    nested = [each.name for each in schema.data_columns if has_names(each.type)]
-    if nested:
-        raise UnreadableTableError(
-            f"column {nested[0]} of table {schema.name} has fields with other names in files "
-            "(column mapping), which Spark's catalog does not find. Ledger.scan reads the table"
         )
 
 

@@ -8,11 +8,15 @@ the whole table counts as read.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
+
 from ledger.log.file_list import AddFile
+from ledger.sdk.field_ids import ELEMENT, KEY, VALUE
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.sdk.written_files import discard
 from ledger.tables.footers import added_by_footers
+from ledger.tables.schema import field_number, physical_name
 from ledger.tables.statements.deleting import delete
 from ledger.tables.statements.target import StatementTable
 from ledger.tables.storage import storage_at
@@ -64,9 +68,34 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         "below": below,
         "writer": table.hand.writer.name,
         "stored": {
-            each.name: {"name": each.physical, "id": each.id, "nullable": each.nullable}
+            each.name: {
+                "name": each.physical,
+                "id": each.id,
+                "nullable": each.nullable,
+                "in": stored_fields(each.type),
+            }
             for each in table.schema.data_columns
         },
+    }
+
+
+def stored_fields(type_: pa.DataType) -> Mapping[str, Any]:
+    """Return the names and ids of the fields of a type in new files, by their names."""
+    if pa.types.is_struct(type_):
+        found = {each.name: each for each in type_}
+    elif pa.types.is_list(type_):
+        found = {ELEMENT: type_.value_field}
+    elif pa.types.is_map(type_):
+        found = {KEY: type_.key_field, VALUE: type_.item_field}
+    else:
+        return {}
+    return {
+        name: {
+            "name": physical_name(each),
+            "id": field_number(each),
+            "in": stored_fields(each.type),
+        }
+        for name, each in found.items()
     }
 
 

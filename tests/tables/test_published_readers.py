@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
+from ledger.sdk.field_ids import renamed
 from ledger.testing import InMemoryLedger
-from tests.tables.delta_readers import by_polars, texts
+from tests.tables.delta_readers import by_deltalake, by_duckdb, by_polars, texts
 from tests.tables.delta_spark import by_spark, delta_session
 from tests.tables.published_history import PublishedHistory
 from tests.tables.published_lake import PUBLISHED, PublishedLake
@@ -88,6 +90,43 @@ def test_constraints(lake: PublishedLake) -> None:
     assert lake.check() == 5
     protocol = DeltaTable(lake.folder / "t").protocol()
     assert "checkConstraints" not in (protocol.writer_features or [])
+
+
+def test_fields_of_structs(lake: PublishedLake) -> None:
+    """A field that is renamed, or dropped and added again, is what other readers show of it."""
+    location = lake.folder / "fields"
+    columns = [("id", "bigint"), ("s", "struct<a: int, b: struct<c: int, d: int>>")]
+    lake.ledger.create_table("fields", columns, location=location, properties=PUBLISHED)
+    row = {"id": 1, "s": {"a": 1, "b": {"c": 2, "d": 3}}}
+    lake.ledger.append("fields", [row])
+    for kind in ("struct<b: struct<c: int>>", "struct<b: struct<c: int, d: int>, a: int>"):
+        lake.ledger.alter_table("fields", columns=[columns[0], ("s", kind)])
+    lake.ledger.append("fields", [row])
+    definition = lake.ledger.table("fields").definition
+    key, struct = definition.columns
+    named = renamed(struct, ["b", "c"], "e")._replace(
+        type="struct<b: struct<e: int, d: int>, a: int>"
+    )
+    lake.ledger.alter_table("fields", definition._replace(columns=[key, named]))
+    lake.ledger.append("fields", [{"id": 3, "s": {"a": 7, "b": {"e": 8, "d": 9}}}])
+    lake.publish()
+    assert lake.publisher.stopped == {}
+    wanted = [
+        {"id": 1, "s": {"b": {"e": 2, "d": None}, "a": None}},
+        {"id": 1, "s": {"b": {"e": 2, "d": 3}, "a": 1}},
+        {"id": 3, "s": {"b": {"e": 8, "d": 9}, "a": 7}},
+    ]
+    own = lake.ledger.scan("fields").to_arrow()
+    assert shown_in_order(own) == wanted
+    version = lake.ledger.table("fields").version
+    for read in (by_deltalake, by_duckdb):
+        assert shown_in_order(read(str(location), version)) == wanted, read
+
+
+def shown_in_order(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return rows by their ids and values."""
+    found: list[dict[str, Any]] = rows.to_pylist()
+    return sorted(found, key=lambda each: (each["id"], each["s"]["a"] or 0))
 
 
 def test_dropped_columns(lake: PublishedLake) -> None:

@@ -11,6 +11,8 @@ from ledger.core.partitions.values import NULLS
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.tables.data_files import TARGET_BYTES
+from ledger.tables.fields_then import has_fields_of
+from ledger.tables.file_columns import type_then
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.deleting import wholly_fulfilled
 from ledger.tables.statements.target import StatementTable
@@ -116,6 +118,8 @@ def has_names_of(then: TableSchema, now: TableSchema) -> bool:
     if then is now:
         return True
     names = {each.id: each.physical for each in then.columns}
+    if not all(has_fields_of(each.type, type_then(each, now, then)) for each in now.columns):
+        return False
     taken = {each.physical.lower(): each.id for each in then.columns}
     return all(
         names.get(each.id, each.physical) == each.physical

@@ -90,16 +90,22 @@ final class Columns {
             told.put("key", ((TableChange.RemoveProperty) change).property());
         } else if (change instanceof TableChange.RenameColumn) {
             TableChange.RenameColumn renamed = (TableChange.RenameColumn) change;
-            told.put("column", String.join(".", renamed.fieldNames()));
+            tell(told, renamed.fieldNames());
             told.put("to", renamed.newName());
         } else if (change instanceof TableChange.AddColumn) {
             TableChange.AddColumn added = (TableChange.AddColumn) change;
-            told.put("column", String.join(".", added.fieldNames()));
+            tell(told, added.fieldNames());
             told.put("default", added.defaultValue() != null);
         } else if (change instanceof TableChange.ColumnChange) {
-            told.put("column", String.join(".", ((TableChange.ColumnChange) change).fieldNames()));
+            tell(told, ((TableChange.ColumnChange) change).fieldNames());
         } else {
             Constraints.tell(told, change);
         }
+    }
+
+    private static void tell(ObjectNode told, String[] path) {
+        told.put("column", String.join(".", path));
+        ArrayNode parts = told.putArray("path");
+        for (int i = 0; i < path.length; i++) parts.add(path[i]);
     }
 }

@@ -168,7 +168,7 @@ class LedgerBatch implements BatchWrite {
         if (id > 0) metadata.putLong("parquet.field.id", id);
         return new StructField(
             Questions.text(known, "name"),
-            field.dataType(),
+            FieldNames.stored(field.dataType(), Questions.at(known, "in")),
             Questions.at(known, "nullable").asBoolean(),
             metadata.build());
     }

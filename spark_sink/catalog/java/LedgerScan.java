@@ -7,6 +7,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -21,6 +22,7 @@ import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -140,7 +142,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
 
     /** The scan of whole rows of a group, without any filter. */
     private ParquetScan whole(PlannedFiles files, int group) {
-        StructType data = renamed(table.data, files.names(group));
+        StructType data = renamed(table.data, files, group);
         Seq none = Questions.seq(new ArrayList());
         return new ParquetScan(
             inner.sparkSession(), new Configuration(inner.hadoopConf()), files, data, data,
@@ -150,14 +152,14 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
 
     /** The scan of one group of files, with the names that its columns have there. */
     private ParquetScan over(PlannedFiles files, int group) {
-        String[] names = files.names(group);
-        boolean same = Arrays.equals(names, table.data.fieldNames());
+        boolean same = Arrays.equals(files.names(group), table.data.fieldNames())
+            && String.join("", files.types(group)).isEmpty();
         return new ParquetScan(
             inner.sparkSession(),
             new Configuration(inner.hadoopConf()),  // The reader keeps its columns in there.
             files.of(group),
-            same ? inner.dataSchema() : renamed(inner.dataSchema(), names),
-            same ? inner.readDataSchema() : renamed(inner.readDataSchema(), names),
+            same ? inner.dataSchema() : renamed(inner.dataSchema(), files, group),
+            same ? inner.readDataSchema() : renamed(inner.readDataSchema(), files, group),
             inner.readPartitionSchema(),
             same ? inner.pushedFilters() : new Filter[0],
             options(),
@@ -188,14 +190,22 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         return new CaseInsensitiveStringMap(all);
     }
 
-    private StructType renamed(StructType schema, String[] names) {
+    private StructType renamed(StructType schema, PlannedFiles files, int group) {
+        String[] names = files.names(group);
+        String[] types = files.types(group);
         StructType made = new StructType();
         for (int i = 0; i < schema.length(); i++) {
             StructField field = schema.fields()[i];
-            String name = names[table.data.fieldIndex(field.name())];
+            int at = table.data.fieldIndex(field.name());
+            String name = names[at];
             // No file has a column of this name, so its values are NULL.
             if (name == null) name = "\u0001absent " + field.name();
-            made = made.add(name, field.dataType(), field.nullable(), field.metadata());
+            DataType type = field.dataType();
+            if (!types[at].isEmpty()) {
+                DataType there = CatalystSqlParser$.MODULE$.parseDataType(types[at]);
+                type = FieldNames.of(type, table.data.fields()[at].dataType(), there);
+            }
+            made = made.add(name, type, field.nullable(), field.metadata());
         }
         return made;
     }

@@ -111,12 +111,22 @@ class PlannedFiles extends PartitioningAwareFileIndex {
 
     /** The names of the table's data columns in files of a group, null for a column they lack. */
     String[] names(int group) {
-        JsonNode said = Questions.item(Questions.at(answer(), "groups"), group);
-        String[] names = new String[said.size()];
-        for (int i = 0; i < names.length; i++) {
-            names[i] = Questions.item(said, i).isNull() ? null : Questions.item(said, i).asText();
+        return said(group, 0);
+    }
+
+    /** The types of these columns with the names of their fields there, "" = as in the table. */
+    String[] types(int group) {
+        return said(group, 1);
+    }
+
+    private String[] said(int group, int part) {
+        JsonNode columns = Questions.item(Questions.at(answer(), "groups"), group);
+        String[] found = new String[columns.size()];
+        for (int i = 0; i < found.length; i++) {
+            JsonNode each = Questions.item(Questions.item(columns, i), part);
+            found[i] = each.isNull() ? null : each.asText();
         }
-        return names;
+        return found;
     }
 
     private synchronized void load() {

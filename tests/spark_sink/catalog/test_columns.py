@@ -47,6 +47,59 @@ def test_renamed_dropped_and_added_again(lake: Lake) -> None:
     assert both(lake) == [("x", 1, None), (None, 2, None), (None, 3, 300)]
 
 
+def test_fields_renamed_dropped_and_added_again(lake: Lake) -> None:
+    """A field is found by its identity at any depth, in rows, conditions and changed rows."""
+    inner = "STRUCT<f: INT, g: STRUCT<h: INT, k: INT>>"
+    fields = "named_struct('f', {0}, 'g', named_struct('h', {0} + 1, 'k', {0} + 2))"
+    row = "INSERT INTO ledger.db.t VALUES ({0}, {1}, array({1}), map({0}, {1}))"
+    done(
+        lake,
+        f"CREATE TABLE ledger.db.t (id INT, s {inner}, a ARRAY<{inner}>, m MAP<INT, {inner}>)",
+        row.format(1, fields.format(1)),
+    )
+    for path in ("s", "a.element", "m.value"):
+        done(
+            lake,
+            f"ALTER TABLE ledger.db.t RENAME COLUMN {path}.f TO e",
+            f"ALTER TABLE ledger.db.t DROP COLUMN {path}.g.h",
+            f"ALTER TABLE ledger.db.t ADD COLUMN {path}.f INT",
+            f"ALTER TABLE ledger.db.t ADD COLUMN {path}.g.h INT FIRST",
+        )
+    later = "named_struct('e', {0}, 'g', named_struct('h', {0}, 'k', {0}), 'f', {0})"
+    done(lake, row.format(2, later.format(2)))
+    old, new = (1, (None, 3), None), (2, (2, 2), 2)
+    wanted = [(1, old, [old], {1: old}), (2, new, [new], {2: new})]
+    assert rows(lake, ALL) == wanted
+    told = [{"e": 1, "g": {"h": None, "k": 3}, "f": None}, {"e": 2, "g": {"h": 2, "k": 2}, "f": 2}]
+    found = sorted(lake.ledger.scan("db.t").to_arrow().to_pylist(), key=lambda each: each["id"])
+    assert [each["s"] for each in found] == told
+    assert [each["a"] for each in found] == [[each] for each in told]
+    assert [each["m"] for each in found] == [[(1, told[0])], [(2, told[1])]]
+    queries = {
+        "SELECT id FROM ledger.db.t WHERE s.e = 1": [(1,)],
+        "SELECT s.g.k, a[0].e, m[1].g.k FROM ledger.db.t WHERE s.f IS NULL": [(3, 1, 3)],
+        "SELECT id FROM ledger.db.t WHERE s.g.h IS NULL": [(1,)],
+        "SELECT s.f, s.e FROM ledger.db.t.changes WHERE _change_type = 'insert'": [
+            (2, 2),
+            (None, 1),
+        ],
+    }
+    assert {each: rows(lake, each) for each in queries} == queries
+    done(
+        lake,
+        "UPDATE ledger.db.t SET s.f = 5 WHERE id = 1",
+        "MERGE WITH SCHEMA EVOLUTION INTO ledger.db.t t USING (SELECT 1 AS id, "
+        "named_struct('e', 1, 'g', named_struct('h', 1, 'k', 3), 'f', 5, 'n', 6) AS s) s "
+        "ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET s = s.s",
+    )
+    assert rows(lake, "SELECT s.e, s.f, s.n, a[0].e FROM ledger.db.t WHERE id = 1") == [
+        (1, 5, 6, 1)
+    ]
+    said = refusal(lake, "ALTER TABLE ledger.db.t DROP COLUMNS (s.e, s.f, s.g, s.n)")
+    assert "must keep a field" in said
+
+
 def test_wider_types_and_defaults(lake: Lake) -> None:
     """Old files are read in the wider type; a default holds for later rows; bounds are checked."""
     done(
