@@ -101,11 +101,8 @@ class Transaction(TxnFiles, TxnRows):
         self._write_ids: dict[int, int] = {}
         self._taken: set[int] = set()
         self._ending = TxnEnding(txn, session, names.view, self)
-        self._writes = DeclaredWrites(
-            control.position,
-            read_only=body.type == "read_only",
-            check_alive=self._ending.check,
-        )
+        read_only, alive = body.type == "read_only", self._ending.check
+        self._writes = DeclaredWrites(control.position, read_only=read_only, check_alive=alive)
         self._data = WrittenFiles()
         self._once = ReadOnce()
         self._writer = FileWriter.of(names.view.origin.ledger, txn, control.position, control.at)

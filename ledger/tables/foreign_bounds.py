@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ledger.core.predicates.types import Kind, SparkType
-from ledger.tables.data_files import writer_txn
+from ledger.sdk.file_writers import writer_of
 
 Ends = tuple[Any, Any]
 """The least and the greatest value, None for one that is not known."""
@@ -36,7 +36,7 @@ ZERO: Final = timedelta(0)
 
 def is_foreign(path: str) -> bool:
     """Return whether the file at a path is of another writer, by its name."""
-    return writer_txn(path) is None
+    return writer_of(path) is None
 
 
 def widened(kind: SparkType, ends: Ends, *, is_float: bool, is_other: bool) -> Ends:

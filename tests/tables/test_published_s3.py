@@ -48,11 +48,11 @@ def test_names_and_absence(bucket: str) -> None:
     """An object that is set aside, or absent, is not of the log."""
     log = log_at(f"s3a://{bucket}/a b/t")
     assert (log.names(), log.read("x"), log.has("x")) == ([], None, False)
-    assert [log.put("x", b"1"), log.put("x", b"2")] == [True, False]
+    assert [log.put("x", b"1", 0), log.put("x", b"2", 0)] == [True, False]
     assert (log.read("x"), log.has("x"), log.names()) == (b"1", True, ["x"])
     kept = log.set_aside("x")
     assert kept.startswith(f"s3://{bucket}/a b/t/_delta_log/.x")
     assert log.names() == []
     log.delete("x")
     with pytest.raises(OSError, match="NoSuchBucket"):
-        ObjectLog(f"{bucket}-absent", "t").put("x", b"1")
+        ObjectLog(f"{bucket}-absent", "t").put("x", b"1", 0)

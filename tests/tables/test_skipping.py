@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.predicate_sql import predicate_tree
 from ledger.tables.conditions import row_condition
-from ledger.tables.data_files import new_writer
 from ledger.tables.evaluation import duck
 from ledger.tables.skipping import group_bounds, may_hold, stats_bounds
 from ledger.tables.statistics import FileStatistics
 from tests.tables.files import column, file_row, schema_of
 
-OWN = f"{new_writer(1)}-0.parquet"
+OWN = f"{FileWriter.of('ledger', 1).drawn()}-0.parquet"
 
 MOMENT = datetime(2024, 2, 29, 12, 0, 0, 999999)  # noqa: DTZ001 - a local time
 VALUES: dict[str, tuple[str, list[Any], list[str]]] = {

@@ -17,7 +17,8 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.log.file_list import AddFile
 from ledger.sdk.definitions import table_definition
 from ledger.sdk.field_ids import fields_of, ids_in
-from ledger.tables.data_files import new_writer, write_rows
+from ledger.sdk.file_writers import FileWriter
+from ledger.tables.data_files import write_rows
 from ledger.tables.data_reading import read_file
 from ledger.tables.schema import FIELD_ID, TableSchema
 from ledger.tables.storage import Storage, storage_at
@@ -89,7 +90,9 @@ class Model:
         value = self.root.value(self.numbers)
         schema = TableSchema.of(self.definition, "t", 1)
         rows = pa.Table.from_pylist([{"s": self.root.shown(value)}], schema=schema.arrow())
-        (file,) = write_rows(self.storage, schema, rows.to_batches(), writer=new_writer(0))
+        (file,) = write_rows(
+            self.storage, schema, rows.to_batches(), writer=FileWriter.of("ledger")
+        )
         self.files.append((file, self.definition, value))
 
     def change(self) -> None:
@@ -168,7 +171,7 @@ def test_files_have_all_ids(tmp_path: Path) -> None:
         [{"s": {"a b": [1], "m": [(1, {"x": 1})]}, "i": 2}], schema=schema.arrow()
     )
     storage = storage_at(str(tmp_path))
-    (file,) = write_rows(storage, schema, rows.to_batches(), writer=new_writer(0))
+    (file,) = write_rows(storage, schema, rows.to_batches(), writer=FileWriter.of("ledger"))
     there = pq.read_schema(tmp_path / file.path)
     assert field_ids(pa.struct(list(there))) == [1, 3, 4, 5, 0, 6, 7, 8, 2]
 
