@@ -92,7 +92,9 @@ class SqlDatabase:
             )
         schema, table = map(identifier, name)
         self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        self._connection.register("lakeledger_rows", rows)
+        # DuckDB reads a reader in Arrow's few threads for files, and a scan within would wait for
+        # them. It reads a bare stream in its own threads.
+        self._connection.register("lakeledger_rows", rows.__arrow_c_stream__())
         try:
             self._connection.execute(
                 f"CREATE TABLE {schema}.{table} AS SELECT * FROM lakeledger_rows"  # noqa: S608
