@@ -18,26 +18,23 @@ from ledger.config.address import LEDGER_DEFAULT, LOCK, Address, home_folder, sp
 from ledger.config.private import close_to_others, make_private
 from ledger.config.settings import OFF, hosts_of
 from ledger.errors import SettingsError
-from ledger.log.anew import give_up
-from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
-from ledger.log.kafka.topics import create_topics, mend_topics, verify_topics
 from ledger.log.port import Topic
 from ledger.log_lines import is_debugged
 from ledger.machine.certificates import library
 from ledger.machine.coming_up import wait_for_answers, wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
-from ledger.machine.folder import SPARK, STORE, alone_in, row_folders
+from ledger.machine.folder import SPARK, STORE, alone_in
 from ledger.machine.former_rows import (
     check_rows,
     check_rows_given_up,
-    check_rows_left,
     let_go,
     set_aside,
     set_rows_aside,
 )
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.kafka.jars import fetch
+from ledger.machine.own_topics import kept_right, make_topics
 from ledger.machine.secured import Secured
 from ledger.machine.supervisor import SupervisedRole, Supervisor
 from ledger.sdk.view import open_store
@@ -218,7 +215,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
                     let_go(folder, reads, say)
             urls = [f"{scheme}://{each}" for each in caches]
             answering = [f"{scheme}://{each}" for each in probes if each != OFF]
-            yield Running(address, supervisor, broker, urls, has_rows, answering)
+            with kept_right(settings, reached, say):
+                yield Running(address, supervisor, broker, urls, has_rows, answering)
         finally:
             try:
                 ending.of(supervisor.stop, supervisor.kill)
@@ -254,29 +252,6 @@ def administered(settings: UpSettings, broker: Broker | None) -> Administered:
         return Administered(str(settings.bootstrap), settings.client)
     secured = settings.secured
     return Administered(broker.admin, settings.client if secured is None else secured.admin())
-
-
-def make_topics(settings: UpSettings, reached: Administered, say: Callable[[str], None]) -> None:
-    """Create or verify the topics; those of the embedded broker are mended."""
-    ledger, (bootstrap, client) = settings.ledger, reached
-    copies, flush = settings.replication, settings.flush
-    if settings.begin_anew:
-        deleted = give_up(bootstrap, ledger, client=client)
-        say(f"begun anew: deleted {', '.join(deleted) or 'no topics'}")
-        set_rows_aside(settings.folder, say)
-    else:
-        with closing(KafkaLog(bootstrap, ledger, client=client)) as log:
-            check_rows_left(log, ledger, row_folders(settings.folder))
-    create_topics(bootstrap, ledger, replication=copies, flush=flush, client=client)
-    if settings.bootstrap is None:
-        for line in mend_topics(bootstrap, ledger, flush=flush, client=client):
-            say(f"mended {line}")
-    warnings = verify_topics(bootstrap, ledger, client=client)
-    if settings.bootstrap is not None:
-        for warning in warnings:
-            say(f"warning: {warning}")
-    elif not flush:
-        say("warning: with --no-flush a power cut may lose acknowledged commits")
 
 
 class Ending:

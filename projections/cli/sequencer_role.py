@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from threading import Event as Signal
 from typing import Annotated
 
@@ -26,7 +27,8 @@ from ledger.config.config import Settings, load
 from ledger.config.settings import OFF, Genesis
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.kafka.log import KafkaLog
-from ledger.log.kafka.topics import verify_topics
+from ledger.log.kafka.topic_watch import TopicWatch, repeating
+from ledger.log.kafka.topics import look_at_topics, verify_topics
 from ledger.log.port import Log
 from ledger.log_lines import LogLines, is_debugged
 from ledger.machine.former_rows import check_rows_left
@@ -62,7 +64,8 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
 
     def run(stop: Signal) -> None:
         log = KafkaLog(kafka, found.ledger, client=client, gather_s=found.sequencer.gather_s)
-        with answering(found, connect) as started:
+        watch = TopicWatch(partial(look_at_topics, kafka, found.ledger, client=client))
+        with answering(found, connect, watch) as started:
             with interruptible():
                 verify_topics(kafka, found.ledger, client=client)
                 check_rows_left(log, found.ledger, filter(None, [found.store]))
@@ -78,14 +81,15 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
             freeze_recovered()
             position = sequencer.acceptor.head.position
             log_lines.info("standing by", name=name, position=position)
-            sequencer.run(stop)
+            with repeating(watch.look):
+                sequencer.run(stop)
 
     run_role("sequencer", run, with_parent=with_parent, output=output)
 
 
 @contextmanager
 def answering(
-    settings: Settings, connect: Callable[[], Log]
+    settings: Settings, connect: Callable[[], Log], watch: TopicWatch
 ) -> Iterator[Callable[[Sequencer], None]]:
     """Answer probes, if that is configured; yields a call that takes the started sequencer."""
     sequencers: list[Sequencer] = []
@@ -94,7 +98,14 @@ def answering(
         return
     from projections.web.sequencer_serving import serve_probes  # noqa: PLC0415 - the HTTP server
 
-    own = settings.sequencer
-    with closing(serve_probes(sequencers, connect, own, SystemClock(), settings.web)) as server:
+    server = serve_probes(
+        sequencers,
+        connect,
+        settings.sequencer,
+        SystemClock(),
+        settings.web,
+        faults=lambda: watch.faults,
+    )
+    with closing(server):
         log_lines.info("answering HTTP", url=server.url)
         yield sequencers.append

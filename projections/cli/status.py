@@ -17,6 +17,7 @@ from ledger.clock import AHEAD_MAX_MS, SystemClock
 from ledger.config.address import Address, find_address
 from ledger.core.events.events import LedgerCreated
 from ledger.errors import (
+    AccessDeniedError,
     IncompatibleError,
     LedgerDownError,
     LedgerError,
@@ -47,7 +48,7 @@ FIELDS: Final = (
         "tables",
         "next_txn",
     ),
-    *("next_txn", "watermark", "anomalies", "more_anomalies", "publisher"),
+    *("watermark", "anomalies", "more_anomalies", "topics", "publisher"),
 )
 
 
@@ -97,6 +98,8 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
         found |= {"leader": seen.leader, "records_in_log": seen.records}
         if seen.leader is None:
             reasons.append("no sequencer has beaten for a second: commands wait until one leads")
+        found["topics"], faults = seen_of_topics(address)
+        reasons += faults
     except LedgerError as problem:
         reasons.append(why_unwell(problem))
     if seen is None and address.store is None and address.reads_url is None:
@@ -111,6 +114,21 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     except LedgerError as problem:
         reasons.append(why_unwell(problem))
     return reasons
+
+
+def seen_of_topics(address: Address) -> tuple[str | None, list[str]]:
+    """Return what to show of the settings of the topics, None if all is right, and the faults."""
+    from ledger.log.kafka.topic_watch import MENDED_BY_UP  # noqa: PLC0415 - as below
+    from ledger.log.kafka.topics import look_at_topics  # noqa: PLC0415 - loads the admin client
+
+    try:
+        client = address.client()
+        looked = look_at_topics(address.bootstrap, address.ledger, client=client, timeout_s=AWAY_S)
+    except AccessDeniedError as denied:
+        return f"not looked at: {denied}", []
+    if not looked.faults:
+        return None, []
+    return f"{len(looked.faults)} settings may lose records; {MENDED_BY_UP}", looked.faults
 
 
 TRIED: Final = ", its storage is tried again"

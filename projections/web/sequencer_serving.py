@@ -30,6 +30,9 @@ THREADS: Final = 1
 Sequencing = Callable[[], Sequencer | None]
 """The sequencer of this process, None until its state is loaded."""
 
+TopicFaults = Callable[[], Sequence[str]]
+"""The reasons why the ledger cannot run on its topics, as of the last look at them."""
+
 
 class SequencerSource:
     """The position of a sequencer, for questions that wait for one."""
@@ -59,16 +62,22 @@ class SequencerHealth(Health):
         sequencing: Sequencing,
         open_log: Callable[[], Log],
         clock: Clock,
+        faults: TopicFaults = tuple,
     ) -> None:
         super().__init__(waiting)
         self._sequencing = sequencing
+        self._faults = faults
         self._open_log = open_log
         self._clock = clock
         self._backlog: Backlog | None = None
 
     async def checks(self) -> Mapping[str, Check]:
-        """Return whether it leads, or stands by for a leader that beats, and the broker answers."""
-        return {"role": self._role(), "broker": broker_check(await self.lag())}
+        """Return whether it leads or hears a leader, the broker answers, and topics are right."""
+        return {
+            "role": self._role(),
+            "broker": broker_check(await self.lag()),
+            "topics": topic_check(self._faults()),
+        }
 
     def _measure(self) -> Lag | None:
         """Return how many commands have no answer in the log, and for how long one was seen so."""
@@ -95,8 +104,9 @@ class SequencerHealth(Health):
 class SequencerCollector(LagCollector):
     """Collects the metrics of a sequencer, none before it exists; `lag` is its queue."""
 
-    def __init__(self, sequencing: Sequencing) -> None:
+    def __init__(self, sequencing: Sequencing, faults: TopicFaults = tuple) -> None:
         self._sequencing = sequencing
+        self._faults = faults
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics as of now."""
@@ -104,6 +114,8 @@ class SequencerCollector(LagCollector):
         if sequencer is not None:
             yield from decided(sequencer.tally)
             yield from standing(sequencer)
+            wrong = len(self._faults())
+            yield of_role("topic_faults", "Settings of topics that may lose records", wrong)
             if self.lag is not None:
                 waited_s = self.lag.behind_ms / 1000
                 yield of_role("queue", "Commands without an answer in the log", self.lag.records)
@@ -173,13 +185,21 @@ def broker_check(lag: Lag | LedgerError | None) -> Check:
     return Check(is_up=True, detail=f"{lag.records} commands have no answer in the log")
 
 
+def topic_check(faults: Sequence[str]) -> Check:
+    """Return whether the topics have the settings that the ledger needs."""
+    return Check(not faults, "; ".join(faults) or "their settings are as they must be")
+
+
 def sequencer_pages(
-    sequencing: Sequencing, open_log: Callable[[], Log], clock: Clock
+    sequencing: Sequencing,
+    open_log: Callable[[], Log],
+    clock: Clock,
+    faults: TopicFaults = tuple,
 ) -> WebPages[SequencerSource]:
     """Return the pages of a sequencer: its position, its health and its metrics."""
     readers = Readers(lambda: SequencerSource(sequencing), THREADS)
-    health = SequencerHealth(PositionWaiting(readers), sequencing, open_log, clock)
-    return WebPages(readers, (), health, Metrics(SequencerCollector(sequencing)))
+    health = SequencerHealth(PositionWaiting(readers), sequencing, open_log, clock, faults)
+    return WebPages(readers, (), health, Metrics(SequencerCollector(sequencing, faults)))
 
 
 def serve_probes(
@@ -188,11 +208,13 @@ def serve_probes(
     settings: SequencerSettings,
     clock: Clock,
     doors: WebSettings = UNLOCKED,
+    *,
+    faults: TopicFaults = tuple,
 ) -> WebServer:
     """Serve health and metrics of the first sequencer, once there is one.
 
     Raises SettingsError if the server cannot listen.
     """
-    pages = sequencer_pages(lambda: sequencers[0] if sequencers else None, open_log, clock)
+    pages = sequencer_pages(lambda: sequencers[0] if sequencers else None, open_log, clock, faults)
     endpoint, hosts = Endpoint.parse(settings.http), hosts_of(settings.hosts)
     return WebServer.start(pages, endpoint, hosts=hosts, setting="sequencer.hosts", doors=doors)

@@ -4,7 +4,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +25,10 @@ from confluent_kafka.admin import (
 from ledger.client import Ledger
 from ledger.core.limits import MIB
 from ledger.errors import AccessDeniedError, OutcomeUnknownError, TopicMissingError
+from ledger.log.kafka.admin import KafkaAdmin
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.rights import READ, ROLES, WRITE, bindings
-from ledger.log.kafka.topic_settings import topic_name
+from ledger.log.kafka.topic_settings import SETTINGS, topic_name
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
 from ledger.log.replay import verify
@@ -188,9 +189,25 @@ def test_operator(secured: SecureBroker, tmp_path: Path) -> None:
     done = done_of(secured, tmp_path, "operator", "log", "verify")
     assert done.returncode == ExitCode.DONE, done.stderr
     environ = {**secured.environ("operator", LEDGER), "LAKELEDGER_STORE": str(tmp_path / "rows")}
-    done = done_in(tmp_path, "status", "--output", "json", **environ)
-    found = json.loads(done.stdout)
+    status = partial(done_in, tmp_path, "status", "--output", "json", **environ)
+    found = json.loads(status().stdout)
     assert found["leader"], found["reason"]
+    assert found["topics"] is None
+    with set_otherwise(secured, Topic.EVENTS, "max.message.bytes", "2000000"):
+        found = json.loads(status().stdout)
+        assert found["topics"].startswith("1 settings may lose records; lakeledger up mends")
+        assert "has max.message.bytes=2000000, wanted" in found["reason"]
+
+
+@contextmanager
+def set_otherwise(secured: SecureBroker, topic: Topic, setting: str, value: str) -> Iterator[None]:
+    """Give a topic another setting while the block runs."""
+    admin = KafkaAdmin(secured.bootstrap, secured.login(ADMIN), ANSWER_S)
+    admin.alter(topic_name(LEDGER, topic), {setting: value})
+    try:
+        yield
+    finally:
+        admin.alter(topic_name(LEDGER, topic), {setting: SETTINGS[topic][setting]})
 
 
 @pytest.mark.usefixtures("ledger")

@@ -179,6 +179,10 @@ RULES: Final[Sequence[Alert]] = (
         "Times of commits are ahead of the clock: see lakeledger status.",
     ),
     Alert(
+        *("LedgerTopicFaults", "max(lakeledger_sequencer_topic_faults) > 0", "0s", "page"),
+        "A topic may lose records by its settings: see lakeledger status.",
+    ),
+    Alert(
         *("FollowerBehind", "lakeledger_lag_seconds > 60", "1m", "page"),
         "Rows are behind the log: see whether the follower keeps up.",
     ),

@@ -1,7 +1,9 @@
 """Health and metrics of a sequencer: which one leads, what waits, and what was decided."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+
+import pytest
 
 from ledger.config.settings import Genesis
 from ledger.core.commands import CommitTxn, OpenTxn
@@ -31,9 +33,11 @@ class AwayLog(MemoryLog):
 
 
 @contextmanager
-def probing(sequencing: Sequencing, log: Log, clock: FixedClock) -> Iterator[Served]:
+def probing(
+    sequencing: Sequencing, log: Log, clock: FixedClock, faults: Sequence[str] = ()
+) -> Iterator[Served]:
     """Serve the probes of a sequencer while the block runs."""
-    pages = sequencer_pages(sequencing, lambda: log, clock)
+    pages = sequencer_pages(sequencing, lambda: log, clock, lambda: faults)
     with closing(Served(WebServer.start(pages, ANY_PORT))) as served:
         yield served
 
@@ -84,6 +88,19 @@ def test_queue() -> None:
                 writer.append(b"1", encode_command(OPEN_TXN))
         found = samples(served)
         assert found["lakeledger_sequencer_queue"] == COMMANDS
+
+
+@pytest.mark.parametrize("faults", [[], ["one has retention.ms=1", "two has a small bound"]])
+def test_topics(faults: list[str]) -> None:
+    """Topics that may lose records are counted and named, and the sequencer is not ready."""
+    with (
+        led() as (log, clock, leader, _),
+        probing(lambda: leader, log, clock, faults) as served,
+    ):
+        found, ready = samples(served), served.ask("/readyz")
+    assert found["lakeledger_sequencer_topic_faults"] == len(faults)
+    assert ready.status == (503 if faults else 200)
+    assert all(each in ready.form["checks"]["topics"]["detail"] for each in faults)
 
 
 def test_refusals() -> None:

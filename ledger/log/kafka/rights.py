@@ -73,7 +73,11 @@ ROLES: Final[Mapping[str, RoleRights]] = {
     ),
     "operator": RoleRights(
         "`lakeledger status`, `log tail` and `log verify`: looks at a ledger",
-        {**FOLLOWED, Topic.CHECKPOINTS: (READ,), Topic.BEATS: (READ,)},
+        {
+            **dict.fromkeys((Topic.COMMANDS, Topic.HEARTBEATS), (DESCRIBE, DESCRIBE_CONFIGS)),
+            **READ_AND_COMPARED,
+            **dict.fromkeys((Topic.CHECKPOINTS, Topic.BEATS), (READ, DESCRIBE_CONFIGS)),
+        },
     ),
     "follower": RoleRights("`lakeledger serve follower`: keeps the rows of a host", FOLLOWED),
     "cache": RoleRights(

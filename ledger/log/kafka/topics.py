@@ -7,7 +7,7 @@ as the login, and `timeout_s` bounds each request.
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -29,6 +29,13 @@ from ledger.log.port import REQUIRED, Topic
 ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02
 _SILENT: Final = 0  # The client must not print errors about a broker that is still starting.
+
+
+class LookedTopics(NamedTuple):
+    """The state of a ledger's topics: why it cannot run on them, and what is not safe."""
+
+    faults: list[str]
+    doubts: list[str]
 
 
 def create_topics(
@@ -129,10 +136,10 @@ def add_topic(
     """
     admin = KafkaAdmin(bootstrap, client, timeout_s)
     events = admin.look(ledger, [Topic.EVENTS])[Topic.EVENTS]
-    check(bootstrap, ledger, {Topic.EVENTS: events})
+    check(ledger, faults_of(bootstrap, ledger, {Topic.EVENTS: events}))
     replication = events.replicas if events is not None else 1
     admin.create([new_topic(ledger, topic, replication)])
-    check(bootstrap, ledger, admin.look(ledger, [topic]))
+    check(ledger, faults_of(bootstrap, ledger, admin.look(ledger, [topic])))
 
 
 def new_topic(ledger: str, topic: Topic, replication: int, *, flush: bool = True) -> NewTopic:
@@ -150,28 +157,40 @@ def verify_topics(
     the wanted value, and the command that mends it. Raises EventsLostError if the ledger existed
     before and its events are gone, LogUnavailableError if the cluster does not answer.
     """
-    admin = KafkaAdmin(bootstrap, client, timeout_s)
-    check_new(admin, ledger)
-    found = admin.look(ledger)
-    check(bootstrap, ledger, found)
-    return [
-        line
-        for topic, each in found.items()
-        if each is not None
-        for line in doubts(topic, each, bootstrap)
-    ]
+    check_new(KafkaAdmin(bootstrap, client, timeout_s), ledger)
+    looked = look_at_topics(bootstrap, ledger, client=client, timeout_s=timeout_s)
+    check(ledger, looked.faults)
+    return looked.doubts
 
 
-def check(bootstrap: str, ledger: str, found: Mapping[Topic, FoundTopic | None]) -> None:
-    """Raise SettingsError if a ledger cannot run on the topics that were found."""
+def look_at_topics(
+    bootstrap: str, ledger: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+) -> LookedTopics:
+    """Return what is wrong with the topics that every ledger has, and the remedies.
+
+    Raises AccessDeniedError without the rights to see it, LogUnavailableError if the cluster does
+    not answer.
+    """
+    found = KafkaAdmin(bootstrap, client, timeout_s).look(ledger)
+    there = {topic: each for topic, each in found.items() if each is not None}
+    unsafe = [line for topic, each in there.items() for line in doubts(topic, each, bootstrap)]
+    return LookedTopics(faults_of(bootstrap, ledger, found), unsafe)
+
+
+def faults_of(bootstrap: str, ledger: str, found: Mapping[Topic, FoundTopic | None]) -> list[str]:
+    """Return why a ledger cannot run on the topics that were found, with the remedies."""
     replicas = max((each.replicas for each in found.values() if each is not None), default=0)
-    wrong = [
+    return [
         line
         for topic, each in found.items()
         for line in breaches(bootstrap, ledger, topic, each, replicas)
     ]
-    if wrong:
-        raise SettingsError("\n  ".join([f"ledger {ledger} cannot run on its topics:", *wrong]))
+
+
+def check(ledger: str, faults: list[str]) -> None:
+    """Raise SettingsError if a ledger cannot run on its topics."""
+    if faults:
+        raise SettingsError("\n  ".join([f"ledger {ledger} cannot run on its topics:", *faults]))
 
 
 def topic_ids(
