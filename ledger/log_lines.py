@@ -18,6 +18,9 @@ from typing import Any, Final
 DEBUG: Final = "LAKELEDGER_DEBUG"
 """The variable by which `--debug` reaches the processes that a command starts."""
 
+ROLE: Final = "LAKELEDGER_ROLE"
+"""The variable by which the supervisor names a role; each line of its process has the name."""
+
 _waiting: list[Callable[[], None]] = []
 """The set-up that waits for the first line, if any."""
 

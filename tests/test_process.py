@@ -37,8 +37,9 @@ WAIT_S = 20.0
 ROLE = """
 import sys
 from signal import SIGTERM, pthread_kill
-from threading import Event, Timer, get_ident
+from threading import Event, Thread, Timer, get_ident
 from ledger.errors import *
+from ledger.log_lines import LogLines
 from ledger.machine.process import interruptible, role_process, set_up_logging
 
 FAILURES = {
@@ -49,6 +50,8 @@ FAILURES = {
 }
 
 def run(stop):
+    LogLines("part").info("a line of a part")
+    Thread(target=LogLines("part").info, args=("a line of a thread",)).start()
     if sys.argv[1] == "connect":
         with interruptible():
             print("running", flush=True)
@@ -67,10 +70,11 @@ sys.exit(role_process("role", run, with_parent="--with-parent" in sys.argv))
 Child = subprocess.Popen[str]
 
 
-def role(*arguments: str) -> Child:
+def role(*arguments: str, **environ: str) -> Child:
     """Return a role's process that runs."""
     child = subprocess.Popen(
         [sys.executable, "-c", ROLE, *arguments],
+        env={**os.environ, **environ},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -109,6 +113,18 @@ def test_stop(tell: Callable[[Child], None]) -> None:
     tell(child)
     code, line = last_line(child)
     assert (code, line["event"], line["role"]) == (ExitCode.DONE, "stopped", "role")
+
+
+@pytest.mark.parametrize(
+    ("environ", "name"), [({}, "role"), ({"LAKELEDGER_ROLE": "cache-2"}, "cache-2")]
+)
+def test_role_of_lines(environ: dict[str, str], name: str) -> None:
+    """Each line of a role has its name, whichever part and thread of it logs."""
+    child = role("wait", **environ)
+    child.terminate()
+    lines = [json.loads(line) for line in child.communicate(timeout=WAIT_S)[1].splitlines()]
+    assert {line["event"] for line in lines} >= {"a line of a part", "a line of a thread"}
+    assert {line["role"] for line in lines} == {name}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

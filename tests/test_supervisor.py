@@ -87,6 +87,15 @@ def test_order(stage: Stage) -> None:
     assert [role.pid for role in roles] == [0, 0]
 
 
+def test_name(stage: Stage) -> None:
+    """Each role gets its name, for the lines that it logs."""
+    roles = [stage.role(name, "echo $0 is $LAKELEDGER_ROLE >&7") for name in ("one", "two")]
+    supervisor = Supervisor(roles, environment={"LAKELEDGER_ROLE": "another"})
+    supervisor.start()
+    assert {stage.told(), stage.told()} == {"one is one", "two is two"}
+    supervisor.stop()
+
+
 def test_interrupt_is_for_the_parent(stage: Stage) -> None:
     """A role does not belong to the terminal's group, so Ctrl-C reaches only who supervises it."""
     role = stage.role("role", UNTIL_TOLD)

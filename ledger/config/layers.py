@@ -37,9 +37,14 @@ def is_there(path: Path) -> bool:
 
 PREFIX: Final = "LAKELEDGER_"
 FILE: Final = "LAKELEDGER_CONFIG"
-# Variables that are not settings: folders of settings and of fetched files, the Java, the output.
+# Variables that are not settings: folders of settings and of fetched files, the Java, the output,
+# the name of a role.
 FETCHED: Final = "LAKELEDGER_CACHE"
-OTHERS: Final = {FILE, FETCHED, *(PREFIX + each for each in ("DEBUG", "JAVA", "MAVEN_REPO"))}
+OTHERS: Final = {
+    FILE,
+    FETCHED,
+    *(PREFIX + each for each in ("DEBUG", "JAVA", "MAVEN_REPO", "ROLE")),
+}
 PROJECT_FILE: Final = "lakeledger.toml"
 
 

@@ -13,13 +13,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from functools import partial
 from threading import Event as Signal
+from typing import Any
 
 from ledger.errors import LedgerError, RoleEndedError
-from ledger.log_lines import LogLines, set_up_at_first
+from ledger.log_lines import ROLE, LogLines, set_up_at_first
 from ledger.machine.exit_codes import FINAL, ExitCode, exit_code
 
 __all__ = [
@@ -68,6 +69,7 @@ def _set_up_logging(*, debug: bool) -> None:
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
+            add_role,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
             *renderers,
         ],
@@ -76,6 +78,15 @@ def _set_up_logging(*, debug: bool) -> None:
         ),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def add_role(
+    _logger: object, _level: str, line: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Add the name of the role to a line of its process, if the line has no role."""
+    if role := os.environ.get(ROLE):
+        line.setdefault("role", role)
+    return line
 
 
 def role_process(
@@ -89,8 +100,10 @@ def role_process(
 
     With `with_parent` standard input is a pipe without data: its end means that the parent is gone,
     even if it was killed. At SIGUSR1 the stacks of all threads go to standard error. The error that
-    ends a role is logged, or passed to `report` instead.
+    ends a role is logged, or passed to `report` instead. Each line has the role, by the name that a
+    supervisor gave it.
     """
+    role = os.environ.setdefault(ROLE, role)
     stop = Signal()
     heed_signals(stop)
     if with_parent:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event as Signal
 
-from ledger.log_lines import LogLines
+from ledger.log_lines import ROLE, LogLines
 from ledger.machine.exit_codes import FINAL, ExitCode
 from ledger.machine.process import TELL_STACKS
 
@@ -52,7 +52,11 @@ class SupervisedRole:
         self.process = subprocess.Popen(
             [*self.program, *self.arguments, *self.first],
             stdin=subprocess.PIPE,
-            env={**(os.environ if environment is None else environment), **self.environ},
+            env={
+                **(os.environ if environment is None else environment),
+                ROLE: self.name,
+                **self.environ,
+            },
             start_new_session=True,
         )
         self.first = ()
