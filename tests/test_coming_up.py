@@ -7,12 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import LedgerError, SettingsError
+from ledger.config.address import Address
+from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError, SettingsError
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
-from ledger.machine.coming_up import newest_of, reached, wait_for_answers, wait_for_rows
+from ledger.machine.coming_up import (
+    answer_of,
+    newest_of,
+    reached,
+    wait_for_answers,
+    wait_for_rows,
+)
 from ledger.machine.endpoints import endpoint_of, free_endpoint
 from ledger.machine.process import FINAL, ExitCode, exit_code
+from ledger.machine.staying_up import next_step
 from ledger.machine.supervisor import SupervisedRole, Supervisor
 from projections.store.rocks_store import RocksStore
 from tests.driver import Driver
@@ -160,3 +168,65 @@ def test_host_of_others() -> None:
     """A host at which nobody here can listen is named."""
     with pytest.raises(SettingsError, match=r"listen at 192\.0\.2\.1:0"):
         endpoint_of("192.0.2.1:0")
+
+
+class BusyLog(MemoryLog):
+    """A log whose broker is too busy for some answers."""
+
+    late = 0
+
+    def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
+        """Return the ends, or raise LogUnavailableError."""
+        self.late -= 1
+        if self.late >= 0:
+            raise LogUnavailableError(f"lake.{topic}: no answer in time")
+        return super().ends(topic, timeout_s)
+
+
+@pytest.mark.parametrize(("late", "ready_s"), [(0, 0.0), (1, PATIENCE_S), (3, PATIENCE_S)])
+def test_late_answers(late: int, ready_s: float) -> None:
+    """A broker of a busy machine is asked again, until it is too late."""
+    log = BusyLog()
+    with supervised("read -r line") as supervisor:
+        log.late = late
+        assert answer_of(lambda: log.ends(Topic.BEATS), supervisor, ready_s=ready_s) == (0, 0)
+        log.late = 1_000
+        with pytest.raises(LogUnavailableError, match="no answer in time"):
+            answer_of(lambda: log.ends(Topic.BEATS), supervisor, ready_s=SOON_S)
+
+
+def test_no_answer_of_a_role_that_ended() -> None:
+    """A role that ended for good ends the wait for a broker."""
+    log = BusyLog()
+    log.late = 1_000
+    with supervised(f"exit {ExitCode.USAGE}") as supervisor, pytest.raises(RoleEndedError):
+        answer_of(lambda: log.ends(Topic.BEATS), supervisor, ready_s=PATIENCE_S)
+
+
+# The ledgers that are up in a home, whether the environment leads there, and the next step.
+ALONE = "lakeledger status, or in Python: Ledger.connect()"
+NAMED = "lakeledger status --ledger sea, or in Python: Ledger.connect(ledger='sea')"
+
+
+@pytest.mark.parametrize(
+    ("others", "environ", "wanted"),
+    [
+        ((), {}, ALONE),
+        (("lake",), {}, NAMED),
+        (("lake",), {"LAKELEDGER_LEDGER": "sea"}, ALONE),
+        (("lake",), {"LAKELEDGER_LEDGER": "lake"}, NAMED),
+        ((), {"LAKELEDGER_HOME": "/nowhere"}, "export LAKELEDGER_HOME={home}, then " + NAMED),
+    ],
+)
+def test_next_step(
+    others: Sequence[str], environ: dict[str, str], wanted: str, tmp_path: Path
+) -> None:
+    """What is said to do next leads to this ledger, whatever else is up."""
+    for number, name in enumerate(("sea", *others)):
+        folder = tmp_path / name
+        folder.mkdir()
+        Address(f"127.0.0.1:{9000 + number}", name, folder / "store").write(folder)
+    own = Address.read(tmp_path / "sea")
+    assert own is not None
+    found = next_step(own, {"LAKELEDGER_HOME": str(tmp_path), **environ})
+    assert found == wanted.format(home=tmp_path)

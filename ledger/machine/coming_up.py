@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from ledger.config.address import Address
@@ -16,6 +17,8 @@ from ledger.log.port import Log, Record, Topic
 from ledger.machine.supervisor import Supervisor
 from ledger.reads.port import Reads
 from ledger.sdk.view import open_store
+
+Answer = TypeVar("Answer")
 
 LOOK_S = 0.1
 READY_S = 60.0
@@ -57,18 +60,35 @@ def wait_for_leader(address: Address, supervisor: Supervisor) -> int:
     Raises LogUnavailableError if no sequencer leads in time, RoleEndedError if a role ended for
     good.
     """
-    with (
-        closing(address.log()) as log,
-        closing(log.reader(Topic.BEATS, log.ends(Topic.BEATS)[1])) as beats,
-    ):
-        for _ in range(round(READY_S / LOOK_S)):
-            look_after_all(supervisor)
-            if any(beat_epoch(record.value) > 0 for record in beats.read(100, LOOK_S)):
-                return reached(log)
+    with closing(address.log()) as log:
+        end = answer_of(lambda: log.ends(Topic.BEATS)[1], supervisor)
+        with closing(log.reader(Topic.BEATS, end)) as beats:
+            for _ in range(round(READY_S / LOOK_S)):
+                look_after_all(supervisor)
+                if any(beat_epoch(record.value) > 0 for record in beats.read(100, LOOK_S)):
+                    return answer_of(lambda: reached(log), supervisor)
     raise LogUnavailableError(
         f"no sequencer of ledger {address.ledger} leads after {READY_S:.0f} s; their lines above "
         "say why"
     )
+
+
+def answer_of(
+    ask: Callable[[], Answer], supervisor: Supervisor, *, ready_s: float = READY_S
+) -> Answer:
+    """Return the answer of a broker, which may be late on a busy machine.
+
+    Raises LogUnavailableError if no answer comes in time, RoleEndedError if a role ended for good.
+    """
+    until_s = time.monotonic() + ready_s
+    while True:
+        look_after_all(supervisor)
+        try:
+            return ask()
+        except LogUnavailableError:
+            if time.monotonic() >= until_s:
+                raise
+        time.sleep(LOOK_S)
 
 
 def reached(log: Log) -> int:

@@ -1,10 +1,13 @@
 """Staying up: a ledger of one machine runs until it is interrupted, or a process ends for good."""
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from threading import Event as Signal
 from threading import Thread
 from typing import Final
 
+from ledger.config.address import HOME, Address, find_address
+from ledger.errors import SettingsError
 from ledger.machine.exit_codes import ExitCode
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import Running, UpSettings, running
@@ -56,6 +59,7 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
         say("its rows are still being made: until then reads wait, show less, or find none")
     if address.reads_url:
         say(f"reads over HTTP at {address.reads_url}, probes at /livez, /readyz and /metrics")
+        say(f"pages for people at {address.reads_url}/ui")
     if address.publisher_url:
         say(f"the publisher of Delta logs answers at {address.publisher_url}")
     if up.probe_urls:
@@ -63,7 +67,26 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
     for url in up.cache_urls:
         say(f"metadata cache at {url}: lakeledger cache status --url {url}")
     say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))
-    say("next: lakeledger status, or in Python: Ledger.connect(). Ctrl-C stops it all")
+    say(f"next: {next_step(address)}. Ctrl-C stops it all")
+
+
+def next_step(address: Address, environ: Mapping[str, str] | None = None) -> str:
+    """Return how commands and programs of this environment reach a ledger that is up here."""
+    name, home = address.ledger, address.store.parent.parent if address.store else None
+    if leads_to(address, None, environ):
+        return "lakeledger status, or in Python: Ledger.connect()"
+    found = f"lakeledger status --ledger {name}, or in Python: Ledger.connect(ledger={name!r})"
+    if leads_to(address, name, environ):
+        return found
+    return f"export {HOME}={shlex.quote(str(home))}, then {found}"
+
+
+def leads_to(address: Address, ledger: str | None, environ: Mapping[str, str] | None) -> bool:
+    """Tell whether a search finds the ledger of an address."""
+    try:
+        return find_address(ledger=ledger, environ=environ).bootstrap == address.bootstrap
+    except SettingsError:
+        return False
 
 
 def end_of(broker: Broker | None) -> Signal:

@@ -197,7 +197,6 @@ ERRORS = [
     ("/v1/tables/named?catalog=main", 400, "BadRequest"),
     ("/v1/sessions/opened-with", 400, "BadRequest"),
     ("/v1/no-such-path", 404, "UnknownPath"),
-    ("/", 404, "UnknownPath"),
     ("/v1/tables/", 404, "UnknownPath"),
     ("/readyz/", 404, "UnknownPath"),
 ]

@@ -68,6 +68,12 @@ def crawled(served: Served) -> dict[str, Seen]:
     return found
 
 
+def test_address_alone(served: Served) -> None:
+    """The address without a path leads to the pages."""
+    found, headers = served.ask_with("/", {})
+    assert (found.status, headers["Location"]) == (307, "/ui")
+
+
 def test_links_resolve(crawled: dict[str, Seen]) -> None:
     """Links lead to every page, and each answers."""
     assert len(crawled) == PAGES_MAX or len(crawled) > 100

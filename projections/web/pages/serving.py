@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ledger.errors import LedgerError, ReaderBehindError
@@ -52,6 +52,7 @@ def page_routes(pages: WebPages[Reads], processes: Sequence[str]) -> Sequence[Ro
         *(pages.route(path_of(page), page_endpoint(pages, page, processes)) for page in PAGES),
         pages.route(f"{ROOT}/", page_endpoint(pages, PAGES[0], processes)),
         pages.route(f"{ROOT}/{{path:path}}", unknown_page),
+        pages.route("/", to_pages),
     ]
 
 
@@ -96,6 +97,11 @@ def page_endpoint(pages: WebPages[Reads], page: UiPage, processes: Sequence[str]
             return page_instead(request, error)
 
     return endpoint
+
+
+async def to_pages(_request: Request) -> Response:
+    """Lead a browser that was given the address alone to the pages."""
+    return RedirectResponse(ROOT)
 
 
 async def unknown_page(request: Request) -> Response:
