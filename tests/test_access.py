@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from ledger.config.address import Address
 from ledger.errors import SettingsError
 from ledger.log.kafka.rights import ROLES, WRITE, acls, commands, shown, spelled
 from ledger.log.port import Topic
@@ -71,6 +72,37 @@ def test_json(tmp_path: Path) -> None:
         "operation": "READ",
         "permission": "ALLOW",
     }
+
+
+# The ledgers that are up here, what is given, and the ledger and Kafka of the rights.
+FOUND: list[tuple[list[str], tuple[str, ...], str, str]] = [
+    (["second"], (), "second", "127.0.0.1:9000"),
+    (["lake", "second"], ("--ledger", "second"), "second", "127.0.0.1:9001"),
+    (["second"], ("--bootstrap", KAFKA), "lake", KAFKA),
+    (["second"], ("--bootstrap", KAFKA, "--ledger", "sea"), "sea", KAFKA),
+    (["second"], ("--ledger", "sea"), "", "Give --bootstrap"),
+    (["lake", "second"], (), "", "several ledgers are up"),
+    ([], (), "", "Give --bootstrap"),
+]
+
+
+@pytest.mark.parametrize(("up", "given", "ledger", "where"), FOUND)
+def test_up_here(
+    up: list[str], given: tuple[str, ...], ledger: str, where: str, tmp_path: Path
+) -> None:
+    """A ledger that is up here needs no address, and rights for another one are never printed."""
+    for number, each in enumerate(up):
+        (tmp_path / each).mkdir()
+        Address(f"127.0.0.1:{9000 + number}", each).write(tmp_path / each)
+    asked = ("acl", "--principal", "etl", "--role", "cache", *given)
+    done = done_in(tmp_path, *asked, LAKELEDGER_HOME=str(tmp_path))
+    if not ledger:
+        assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+        assert where in done.stderr
+        return
+    lines = [shlex.split(line) for line in done.stdout.splitlines()]
+    assert {line[2] for line in lines} == {where}
+    assert {line[-1].partition(".")[0] for line in lines} == {ledger}
 
 
 def test_quoted() -> None:

@@ -1,12 +1,17 @@
 """The command that prints the rights that a role needs in Kafka."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows
 from ledger.cli.options import BootstrapOption, LedgerOption
+from ledger.config.address import Address, find_address
+from ledger.errors import LedgerDownError
 from ledger.log.kafka.rights import ROLES
+
+if TYPE_CHECKING:
+    from ledger.config.config import Loaded
 
 
 def acl(
@@ -24,9 +29,18 @@ def acl(
     from ledger.log.kafka.rights import acls, commands  # noqa: PLC0415 - a command loads only what it uses
 
     loaded = load({"bootstrap": bootstrap, "ledger": ledger})
-    given = acls(loaded.settings.ledger, principal, role)
+    up = up_here(loaded)
+    given = acls(up.ledger if up else loaded.settings.ledger, principal, role)
     if output is Output.JSON:
         answer_rows([each._asdict() for each in given], output)
         return
-    for line in commands(given, loaded.required("bootstrap")):
+    for line in commands(given, up.bootstrap if up else loaded.required("bootstrap")):
         typer.echo(line)
+
+
+def up_here(loaded: "Loaded") -> Address | None:
+    """Return the configured address, else that of the ledger that is up here, None without one."""
+    try:
+        return find_address(loaded.settings.bootstrap, loaded.given("ledger"))
+    except LedgerDownError:
+        return None
