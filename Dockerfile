@@ -8,8 +8,8 @@ COPY projections projections
 COPY spark_sink spark_sink
 RUN pip install --no-cache-dir --constraint constraints.txt '.[delta]' \
     && useradd --create-home --uid 10001 lakeledger \
-    && install -d -o lakeledger -g lakeledger /var/lib/lakeledger/tables \
-    && install -d -o lakeledger -g lakeledger /var/lib/lakeledger /var/cache/lakeledger
+    && install -d -o lakeledger -g lakeledger /var/lib/lakeledger /var/cache/lakeledger \
+    && install -d -m 1777 /var/lib/lakeledger/state
 
 ENV PYTHONUNBUFFERED=1 \
     LAKELEDGER_CACHE=/var/cache/lakeledger

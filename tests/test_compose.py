@@ -84,6 +84,15 @@ def test_settings(role: str, tmp_path: Path) -> None:
     assert environ == ROLES["follower"]["environment"]
 
 
+def test_one_warehouse() -> None:
+    """The publisher finds the files of tables at the path that clients of the host give them."""
+    warehouse = ROLES["publisher"]["environment"]["LAKELEDGER_WAREHOUSE"]
+    assert f"{warehouse}:{warehouse}" in ROLES["publisher"]["volumes"]
+    default = re.fullmatch(r"\$\{LAKELEDGER_WAREHOUSE:-(\S+)\}", warehouse)
+    assert default is not None
+    assert f"export LAKELEDGER_WAREHOUSE={default[1]}\n" in FILE.read_text(encoding="utf-8")
+
+
 def test_kafka_is_the_pinned_one() -> None:
     """The broker has the version of the embedded one."""
     pinned = re.search(
