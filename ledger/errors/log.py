@@ -68,7 +68,8 @@ class LogDamagedError(LogError):
         super().__init__(
             f"the events log is damaged at position {position}: {what}. Nothing from there on was "
             "applied. Run lakeledger recover: it shows what is lost and repairs the log. Or run "
-            "lakeledger restore with a backup. Rebuild a reader that followed another log"
+            "lakeledger restore with a backup. Connect a client anew, and rebuild a reader, that "
+            "followed another log"
         )
         self.position, self.what = position, what
 
