@@ -120,7 +120,8 @@ class CacheFeed:
         """
         self._is_equal = False
         for key, data in changes.items():
-            assert data != b"", "an empty value means that the row is deleted"
+            if data == b"":
+                raise AssertionError("an empty value means that the row is deleted")
             self._writer.append(key, data or b"")
         marker = Marker.of_rows(self._first, self._end + len(changes), self._rows)
         self._writer.append(MARKER, marker.data())

@@ -65,7 +65,8 @@ def commit_part(state: DomainState, control: Control, part: CommittedPart, held:
     passes = state.is_filling(control)
     next_version(table, part.version, part.committed_at, passes_lost=passes)
     if held:
-        assert part.write_id == held, f"write id {part.write_id} committed, the txn has {held}"
+        if part.write_id != held:
+            raise AssertionError(f"write id {part.write_id} committed, the txn has {held}")
     elif part.write_id:
         take_write_id(table, part.write_id)
         state.txns.map(control.txn, part.table, part.write_id)
@@ -80,7 +81,8 @@ def next_version(
     numbers.
     """
     follows = version > table.version if passes_lost else version == table.version + 1
-    assert follows, f"version {version} of table {table.table} follows {table.version}"
+    if not follows:
+        raise AssertionError(f"version {version} of table {table.table} follows {table.version}")
     table.version = version
     table.committed_at = max(table.committed_at, committed_at)
 

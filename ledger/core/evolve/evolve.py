@@ -1,6 +1,7 @@
-"""Evolve: apply events to the state. No rules live here: the log is trusted, with assertions.
+"""Evolve: apply events to the state. No rules live here: the log is trusted, and compared.
 
-A failed assertion means that this code cannot have decided the event; the reader stops.
+An AssertionError means that this code cannot have decided the event; the reader stops. It is raised
+by hand, because `python -O` leaves out asserts, and wrong rows would follow.
 """
 
 from collections.abc import Callable, Iterable
@@ -60,24 +61,26 @@ def evolve(state: DomainState, event: Event) -> list[tuple[int, int, int]]:
 
 
 def check_position(state: DomainState, control: Control, kind: type) -> None:
-    """Assert that the event is the next one; only a cut leaves out positions."""
+    """Check that the event is the next one; only a cut leaves out positions."""
     follows = (
         control.position > state.position
         if kind is LogCut
         else (control.position == state.position + 1)
     )
-    assert follows, f"position {control.position} applied after {state.position}"
+    if not follows:
+        raise AssertionError(f"position {control.position} applied after {state.position}")
 
 
 def check_kind(state: DomainState, control: Control, kind: type) -> None:
-    """Assert that an answer names the next command, and an internal event the last one."""
+    """Check that an answer names the next command, and an internal event the last one."""
     if kind in SETTING or state.is_filling(control):
         return
     answers = control.cmd == state.last_cmd + 1
-    assert kind in BOTH or answers == (kind in ANSWERING), (
-        f"{kind.__name__} at position {control.position} names command {control.cmd}, "
-        f"the last one was {state.last_cmd}"
-    )
+    if kind not in BOTH and answers != (kind in ANSWERING):
+        raise AssertionError(
+            f"{kind.__name__} at position {control.position} names command {control.cmd}, "
+            f"the last one was {state.last_cmd}"
+        )
 
 
 def clean_mappings(state: DomainState) -> list[tuple[int, int, int]]:
@@ -145,7 +148,8 @@ def unchanged(_state: DomainState, _control: Control, _body: object) -> None:
 
 def ledger_created(state: DomainState, _control: Control, body: LedgerCreated) -> None:
     """Note the identity of the ledger and its limits."""
-    assert state.genesis is None, "LedgerCreated twice"
+    if state.genesis is not None:
+        raise AssertionError("LedgerCreated twice")
     state.genesis = body
     state.limits = body.limits
     state.commands_topic = body.commands_topic
@@ -176,7 +180,8 @@ def table_altered(state: DomainState, control: Control, body: TableAltered) -> N
 
 def log_cut(state: DomainState, control: Control, body: LogCut) -> None:
     """Note the cut, and drop all winners, so that no earlier read can be committed on."""
-    assert body.base < control.position, f"a cut of {body.base} at {control.position}"
+    if body.base >= control.position:
+        raise AssertionError(f"a cut of {body.base} at {control.position}")
     floors = {each.table: (each.write_id, each.version) for each in body.tables}
     state.cuts.append(Cut(control.position, body.base, body.next_txn, floors))
     state.commands_topic = body.commands_topic

@@ -17,7 +17,8 @@ def give_write_id(txns: Txns, table: Table, txn: TxnInFlight, write_id: int) -> 
     """Map one write id; the ids of a table are dense, and a txn has at most one per table."""
     known = txn.write_ids.get(table.table)
     if known is not None:
-        assert known == write_id, f"write id {write_id} given to txn {txn.txn}, it has {known}"
+        if known != write_id:
+            raise AssertionError(f"write id {write_id} given to txn {txn.txn}, it has {known}")
         return
     take_write_id(table, write_id)
     txns.give(txn, table.table, write_id)
@@ -25,16 +26,18 @@ def give_write_id(txns: Txns, table: Table, txn: TxnInFlight, write_id: int) -> 
 
 def take_write_id(table: Table, write_id: int) -> None:
     """Move a table's sequence to its next write id."""
-    assert write_id == table.last_write_id + 1, (
-        f"write id {write_id} of table {table.table} follows {table.last_write_id}"
-    )
+    if write_id != table.last_write_id + 1:
+        raise AssertionError(
+            f"write id {write_id} of table {table.table} follows {table.last_write_id}"
+        )
     table.last_write_id = write_id
 
 
 def table_created(state: DomainState, control: Control, body: TableCreated) -> None:
     """Add a table, for all txns or only for its own."""
     tables = state.tables
-    assert body.table == tables.next_table, f"table {body.table}, next is {tables.next_table}"
+    if body.table != tables.next_table:
+        raise AssertionError(f"table {body.table}, next is {tables.next_table}")
     tables.next_table += 1
     change = Change(control.position, control.txn, control.session, "create")
     table = Table(body.table, body.catalog, body.name, body.definition, control.txn, change, change)

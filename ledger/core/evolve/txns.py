@@ -105,6 +105,7 @@ def session_closed(state: DomainState, control: Control, body: SessionClosed) ->
     """End a session and its txns."""
     end_txns(state, control, body.ends)
     left = state.sessions.by_number[control.session].txns
-    assert not left, f"session {control.session} closed with txns {list(left)} open"
+    if left:
+        raise AssertionError(f"session {control.session} closed with txns {list(left)} open")
     state.sessions.end(control.session)
     watermark.advance(state.txns)

@@ -183,7 +183,8 @@ class ValidCompactorWriteIdList(ValidWriteIdList):
 
     def range_valid(self, first: int, last: int) -> RangeResponse:
         """Return ALL or NONE: a file is merged whole or not at all, without its aborted ids."""
-        assert first <= last, f"the range {first} to {last} is empty"
+        if first > last:
+            raise AssertionError(f"the range {first} to {last} is empty")
         return RangeResponse.ALL if last <= self.hwm else RangeResponse.NONE
 
 
@@ -223,7 +224,8 @@ def count(ids: Sequence[int], first: int, last: int) -> int:
 
 def response(found: int, first: int, last: int) -> RangeResponse:
     """Return Hive's word for `found` ids of a range; a negative number counts as zero."""
-    assert first <= last, f"the range {first} to {last} is empty"
+    if first > last:
+        raise AssertionError(f"the range {first} to {last} is empty")
     if found <= 0:
         return RangeResponse.NONE
     return RangeResponse.ALL if found == last - first + 1 else RangeResponse.SOME

@@ -31,7 +31,8 @@ def held_txn_list(control: Control, opened: TxnOpened, txn: int) -> ValidTxnList
 
     Txns with a lower id from the same event count as open.
     """
-    assert opened.inline, f"the snapshot of txn {txn} is not in its event"
+    if not opened.inline:
+        raise AssertionError(f"the snapshot of txn {txn} is not in its event")
     batch = () if opened.type == "read_only" else range(control.txn, txn)
     return listed(txn, (*opened.open, *batch), tuple(opened.aborted))
 

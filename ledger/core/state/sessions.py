@@ -78,7 +78,8 @@ class Sessions:
     def end(self, number: int) -> None:
         """End a session, and forget the oldest ended sessions beyond the maximum."""
         session = self.by_number[number]
-        assert session.is_open, f"session {number} ended twice"
+        if not session.is_open:
+            raise AssertionError(f"session {number} ended twice")
         session.is_open = False
         self.ended[number] = None
         self.ended_answers += len(session.answers)

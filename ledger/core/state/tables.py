@@ -134,7 +134,8 @@ class Tables:
     def claim(self, table: Table, name: str, change: Change) -> None:
         """Give a table its (new) name by a change; `decide` made sure that the name is free."""
         key = name_key(table.catalog, name)
-        assert key not in self.names, f"name {key} is held by table {self.names[key]}"
+        if key in self.names:
+            raise AssertionError(f"name {key} is held by table {self.names[key]}")
         self.names[key] = table.table
         table.name = name
         table.named = change

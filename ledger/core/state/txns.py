@@ -86,7 +86,8 @@ class Txns:
 
     def begin(self, txn: TxnInFlight) -> None:
         """Add an open txn; its id is the next one."""
-        assert txn.txn == self.next_txn, f"txn {txn.txn} opened, next is {self.next_txn}"
+        if txn.txn != self.next_txn:
+            raise AssertionError(f"txn {txn.txn} opened, next is {self.next_txn}")
         self.next_txn += 1
         self.open[txn.txn] = txn
         if txn.type != "read_only":
@@ -144,7 +145,8 @@ class Txns:
 
     def commit_at_once(self, txn: int, position: int, outcomes_max: int) -> None:
         """Give out the next id and commit it in one step."""
-        assert txn == self.next_txn, f"one-shot txn {txn}, next is {self.next_txn}"
+        if txn != self.next_txn:
+            raise AssertionError(f"one-shot txn {txn}, next is {self.next_txn}")
         self.next_txn += 1
         self._remember(txn, position << 1 | 1, outcomes_max)
 
@@ -172,7 +174,8 @@ class Txns:
     def release(self, txn: int, table: int) -> None:
         """Note that `table` holds no more data of an aborted txn."""
         left = self.aborted[txn]
-        assert table in left.wrote, f"txn {txn} has no data in table {table} to forget"
+        if table not in left.wrote:
+            raise AssertionError(f"txn {txn} has no data in table {table} to forget")
         left.wrote.discard(table)
         others = self.writers.get(table)
         if others is not None:
@@ -193,7 +196,8 @@ class Txns:
     def forget(self, txn: int) -> None:
         """Forget an aborted txn without data; from now on its id counts as committed."""
         left = self.aborted.pop(txn)
-        assert not left.wrote, f"txn {txn} forgotten with data in tables {sorted(left.wrote)}"
+        if left.wrote:
+            raise AssertionError(f"txn {txn} forgotten with data in tables {sorted(left.wrote)}")
         self.aborted_ids.discard(txn)
         self.forgettable.discard(txn)
         self.digest ^= exception_hash(txn, aborted=True)

@@ -84,5 +84,6 @@ def table_mark(
 def advance(txns: Txns) -> None:
     """Recompute the stored watermark after an event that may have moved it."""
     low = bounds(txns).watermark
-    assert low >= txns.watermark, f"the watermark fell from {txns.watermark} to {low}"
+    if low < txns.watermark:
+        raise AssertionError(f"the watermark fell from {txns.watermark} to {low}")
     txns.watermark = low

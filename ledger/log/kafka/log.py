@@ -60,7 +60,8 @@ class KafkaLog:
     def reader(self, topic: Topic, offset: int) -> KafkaReader:
         """Return a reader that starts at `offset`, which is not checked before the first read."""
         check_process(self._process)
-        assert offset >= 0, "negative offsets have a special meaning for the client"
+        if offset < 0:
+            raise AssertionError("negative offsets have a special meaning for the client")
         trouble = self._connection.trouble()
         gather_s = self._gather_s if topic is Topic.EVENTS else 0.0
         settings = self._connection.reader(trouble, gather_s=gather_s)
