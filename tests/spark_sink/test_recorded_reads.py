@@ -71,6 +71,7 @@ OTHERS: Final = {
     "it tells of definitions": {
         *("Transaction.metadata", "Transaction.metadata_object", "named_for"),
     },
+    "it creates a table in the place of another": {"remade"},
     "it runs work in a txn, or ends txns": {
         *("Ledger.run", "Ledger.forget_aborted", "run", "attempt"),
         *("joining", "joining_txn", "CatalogState.begin"),

@@ -100,7 +100,7 @@ def test_a_write_in_a_txn(asker: Asker) -> None:
     asker.ask("commit", txn=txn)
     asker.ask("close", txn=txn)
     found = files(asker)
-    assert (found["groups"], found["group_of"], found["value_of"]) == ([[("id", "")]], [0], [0])
+    assert (found["groups"], found["group_of"], found["value_of"]) == ([[["id", ""]]], [0], [0])
     assert files(asker, where="(p = 'y')")["paths"] == []
     assert files(asker, where="(id > 7)")["paths"] == []
     assert files(asker, where="(id > 1)")["paths"] == found["paths"]
