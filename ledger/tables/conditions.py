@@ -15,11 +15,13 @@ from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.spark_sql.casts import cast
 from ledger.tables.spark_sql.operators import truth_of
 from ledger.tables.spark_sql.parser import SqlText, field_of, wire_term
-from ledger.tables.spark_sql.terms import SqlTerm, identifier, refused
+from ledger.tables.spark_sql.terms import SqlTerm, filled, identifier, refused
 
 Schemas = TableSchema | Mapping[str, TableSchema]
 """The schema of one table, or several by the names that qualify their columns."""
 
+
+CHAR: Final = re.compile(r"\s*char(?:acter)?\s*\(\s*([0-9]+)\s*\)\s*", re.IGNORECASE)
 
 # CHAR is filled up with spaces to be compared; under a collation texts that differ are equal.
 UNLIKE_TEXT: Final = re.compile(r"\bchar(?:acter)?\s*\(|\bcollate\b", re.IGNORECASE)
@@ -71,19 +73,27 @@ class NamesInScope:
             names = [each.name for each in schema.columns]
             raise unknown_column(schema.name or alias, schema.table, ".".join(parts), names)
         found.check_readable()
-        check_plain(found)
         qualifier = "" if self.is_one else f"{identifier(alias)}."
         self.named[found.name if self.is_one else f"{alias}.{found.name}"] = None
-        term = SqlTerm(f"{qualifier}{identifier(found.name)}", found.type)
+        term = column_term(found, f"{qualifier}{identifier(found.name)}")
         for each in parts[1:]:
             term = field_of(term, each)
         return term
 
 
-def check_plain(column: TableColumn) -> None:
-    """Raise PredicateSyntaxError for a text that is not compared byte by byte."""
+def column_term(column: TableColumn, sql: str) -> SqlTerm:
+    """Return a column; raises PredicateSyntaxError for a text that is not compared byte by byte.
+
+    Files of other writers may have texts of CHAR that are not filled up. Spark fills them up as it
+    reads them.
+    """
+    char = CHAR.fullmatch(column.declared)
+    if char:
+        width = int(char[1])
+        return SqlTerm(filled(sql, width), column.type, width=width)
     if UNLIKE_TEXT.search(column.declared):
         raise refused(f"a condition on column {column.name} of type {column.declared}")
+    return SqlTerm(sql, column.type, width=0)
 
 
 def row_condition(where: str | Expression | None, schema: Schemas, zone: str = "") -> RowCondition:

@@ -27,7 +27,7 @@ TYPES = {
     "f": "struct<n:bigint>",
     "m": "decimal(5,2)",
     "b": "boolean",
-    "c": "char(3)",
+    "c": "struct<k:char(3)>",
 }
 SECONDS_MAX = 20.0
 SCHEMA = TableSchema(
@@ -49,7 +49,7 @@ ROWS = pa.Table.from_pylist(
             "f": {"n": 1},
             "m": Decimal("1.50"),
             "b": True,
-            "c": "q",
+            "c": {"k": "q"},
         },
         {
             "a": -3,
@@ -60,7 +60,7 @@ ROWS = pa.Table.from_pylist(
             "f": None,
             "m": Decimal("-2.25"),
             "b": False,
-            "c": "q",
+            "c": {"k": "q"},
         },
         dict.fromkeys(TYPES),
     ],
@@ -179,7 +179,7 @@ def test_what_fails_in_spark_fails(where: str) -> None:
         ("cast(x as string) = '1'", "DOUBLE AS STRING"),
         ("my_function(a) = 1", "my_function"),
         ("f = f", "STRUCT"),
-        ("c = 'q'", r"char\(3\)"),
+        ("c.k = 'q'", r"char\(3\)"),
         ("a", "BOOLEAN"),
         ("a = true", "BOOLEAN"),
         ("d = 'soon'", "soon"),

@@ -11,6 +11,7 @@ from ledger.tables.spark_sql.casts import cast
 from ledger.tables.spark_sql.operators import (
     alike,
     arithmetic,
+    as_read,
     case,
     compared,
     is_null,
@@ -64,7 +65,8 @@ def extreme(name: str, given: Arguments, zone: str) -> SqlTerm:
 def null_if(given: Arguments, zone: str) -> SqlTerm:
     """Return NULL if both values are equal, else the first."""
     first, second = given
-    return case([(compared("=", first, second, zone), SqlTerm("NULL", NULL))], first, zone)
+    equal = compared("=", as_read(first), as_read(second), zone)
+    return case([(equal, SqlTerm("NULL", NULL))], first, zone)
 
 
 def choice(given: Arguments, zone: str) -> SqlTerm:

@@ -19,6 +19,7 @@ from ledger.tables.spark_sql.terms import (
     SqlTerm,
     common_type,
     failing,
+    filled,
     is_floating,
     is_integral,
     is_number,
@@ -67,9 +68,38 @@ def alike(terms: Sequence[SqlTerm], zone: str) -> tuple[pa.DataType, list[SqlTer
     return type_, [cast(each, type_, zone) for each in terms]
 
 
+def of_one_length(terms: Sequence[SqlTerm]) -> Sequence[SqlTerm]:
+    """Return texts to be compared, filled up as Spark does where one of them is a column of CHAR.
+
+    Columns of CHAR and literals get the length of the longest one. Beside any other column Spark
+    fills up nothing. Whether it does beside a computed text depends on what it computes early. A
+    NULL in a list of texts keeps it from filling them up.
+    """
+    if not any(each.width for each in terms) or any(each.type != STRING for each in terms[:2]):
+        return terms
+    if any(each.width is None and each.text is None for each in terms):
+        raise refused("a comparison of a column of CHAR with a text that is computed, or NULL,")
+    if any(each.width == 0 for each in terms):
+        return terms
+    width = max(each.width or len(each.text or "") for each in terms)
+    return [filled_up(each, width) for each in terms]
+
+
+def filled_up(term: SqlTerm, width: int) -> SqlTerm:
+    """Return a column of CHAR, or a literal, with spaces behind it up to a length."""
+    if term.text is not None:
+        return literal_text(term.text.ljust(width))
+    return term._replace(sql=filled(term.sql, width)) if width > (term.width or 0) else term
+
+
+def as_read(term: SqlTerm) -> SqlTerm:
+    """Return a text as Spark reads it, for forms in which it fills up nothing to compare."""
+    return term._replace(width=None)
+
+
 def compared(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
     """Return a comparison; raises PredicateSyntaxError for values that have no order."""
-    type_, (one, two) = alike([left, right], zone)
+    type_, (one, two) = alike(of_one_length([left, right]), zone)
     if pa.types.is_nested(type_):
         raise refused(f"a comparison of {named(type_)}")
     word = "IS NOT DISTINCT FROM" if symbol == "<=>" else symbol
@@ -77,8 +107,11 @@ def compared(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
 
 
 def contained(value: SqlTerm, items: Sequence[SqlTerm], zone: str) -> SqlTerm:
-    """Return IN."""
-    type_, (one, *others) = alike([value, *items], zone)
+    """Return IN; Spark fills up texts for a list of constants, and for a list of one."""
+    terms: Sequence[SqlTerm] = [value, *items]
+    if len(items) == 1 or all(each.width is None for each in items):
+        terms = of_one_length(terms)
+    type_, (one, *others) = alike(terms, zone)
     if pa.types.is_nested(type_):
         raise refused(f"IN over {named(type_)}")
     sql = f"({one.sql} IN ({', '.join(each.sql for each in others)}))"

@@ -23,6 +23,7 @@ from ledger.tables.spark_sql.functions import called
 from ledger.tables.spark_sql.operators import (
     COMPARED,
     arithmetic,
+    as_read,
     both,
     case,
     compared,
@@ -34,7 +35,7 @@ from ledger.tables.spark_sql.operators import (
     negated,
     negative,
 )
-from ledger.tables.spark_sql.terms import BOOLEAN, NULL, SqlTerm, duck_type, refused
+from ledger.tables.spark_sql.terms import BOOLEAN, NULL, SqlTerm, duck_type, refused, string
 from ledger.tables.types import arrow_type
 
 Column = Callable[[Sequence[str]], SqlTerm]
@@ -185,9 +186,10 @@ class SqlText:
         value, other = self.of(found.this), found.args.get("expression")
         match found:
             case exp.Between():
-                low, high = self.of(found.args["low"]), self.of(found.args["high"])
-                ends = compared(">=", value, low, self.zone), compared("<=", value, high, self.zone)
-                return both("AND", ends, self.zone)
+                low, high = (as_read(self.of(found.args[end])) for end in ("low", "high"))
+                ends = ((">=", low), ("<=", high))
+                met = [compared(sign, as_read(value), end, self.zone) for sign, end in ends]
+                return both("AND", met, self.zone)
             case exp.In() if found.expressions and not found.args.get("query"):
                 return contained(value, [self.of(each) for each in found.expressions], self.zone)
             case exp.Like():
@@ -306,8 +308,10 @@ def field_of(term: SqlTerm, name: str) -> SqlTerm:
         raise PredicateSyntaxError(f"a value without fields has no field {name}")
     for each in term.type:
         if each.name.lower() == name.lower():
-            inner = each.name.replace("'", "''")
-            return SqlTerm(f"struct_extract({term.sql}, '{inner}')", each.type, term.may_fail)
+            inner = string(each.name)
+            return SqlTerm(
+                f"struct_extract({term.sql}, {inner})", each.type, term.may_fail, width=0
+            )
     known = ", ".join(each.name for each in term.type)
     raise PredicateSyntaxError(f"a struct with the fields {known} has no field {name}")
 

@@ -47,13 +47,15 @@ class SqlTerm(NamedTuple):
     """A part of an expression: its SQL in DuckDB and its type.
 
     `may_fail`: its evaluation may raise an error for some rows. `text` is the text of a literal
-    string, None for anything else.
+    string, None for anything else. `width` is the length to which the texts of a column of CHAR are
+    filled up, 0 for any other column, None for what is no column.
     """
 
     sql: str
     type: pa.DataType
     may_fail: bool = False
     text: str | None = None
+    width: int | None = None
 
 
 def refused(what: str) -> PredicateSyntaxError:
@@ -70,8 +72,14 @@ def made(sql: str, type_: pa.DataType, *parts: SqlTerm, may_fail: bool = False) 
 
 
 def string(text: str) -> str:
-    """Return a text as a literal of DuckDB."""
-    return "'" + text.replace("'", "''") + "'"
+    """Return a text as a constant of DuckDB, whose literals end at the character U+0000."""
+    parts = ["'" + each.replace("'", "''") + "'" for each in text.split("\0")]
+    return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
+
+
+def filled(sql: str, width: int) -> str:
+    """Return the SQL of a text with spaces behind it up to a length; a longer one stays."""
+    return f"rpad({sql}, CAST(greatest({width}, length({sql})) AS INTEGER), ' ')"
 
 
 def identifier(name: str) -> str:

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 abstract class FileRelation implements SupportsRead {
     /** The path of a row's file, as a metadata column. */
     static final String FILE = "_file";
+    private static final Pattern CHAR = Pattern.compile("\\bCHAR\\(");
 
     final Bridge catalog;
     final JsonNode answer;
@@ -60,6 +62,14 @@ abstract class FileRelation implements SupportsRead {
         StructType all = data;
         for (int i = 0; i < constants.length(); i++) all = all.add(constants.fields()[i]);
         return all;
+    }
+
+    /**
+     * Whether texts of CHAR are filled up as they are read. Spark's search for the files of an UPDATE,
+     * DELETE or MERGE names columns then that its scan does not have.
+     */
+    boolean fillsUp() {
+        return CHAR.matcher(schema.sql()).find();
     }
 
     /** A question about this table, as it was when it was looked up. */

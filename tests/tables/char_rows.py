@@ -1,0 +1,68 @@
+"""Rows of a table with CHAR columns, and the rows that conditions on them find."""
+
+from typing import Any, Final
+
+COLUMNS: Final = [
+    ("id", "INT"),
+    ("c", "CHAR(5)"),
+    ("d", "CHAR(3)"),
+    ("s", "STRING"),
+    ("p", "CHAR(3)"),
+]
+ROWS: Final[list[dict[str, Any]]] = [
+    {"id": 1, "c": "ab", "d": "ab", "s": "ab", "p": "x"},
+    {"id": 2, "c": "abcde", "d": "abc", "s": "abcde", "p": "xyz"},
+    {"id": 3, "c": "q", "d": "é", "s": "q    ", "p": "x"},
+    {"id": 4, "c": None, "d": None, "s": None, "p": None},
+    {"id": 5, "c": "", "d": "", "s": "", "p": " y"},
+    {"id": 6, "c": "12", "d": "12", "s": "12", "p": "12"},
+]
+
+FOUND: Final[dict[str, list[int]]] = {
+    "c = 'ab'": [1],
+    "c = 'ab   '": [1],
+    "c = 'ab     '": [1],
+    "c = 'abcde  '": [2],
+    "c = ' ab'": [],
+    "'ab' = c": [1],
+    "c <> 'ab'": [2, 3, 5, 6],
+    "NOT c = 'ab'": [2, 3, 5, 6],
+    "c <=> 'ab'": [1],
+    "NOT c <=> NULL": [1, 2, 3, 5, 6],
+    "c = ''": [5],
+    "c < 'ab'": [5, 6],
+    "c <= 'ab'": [1, 5, 6],
+    "c > 'ab'": [2, 3],
+    "c BETWEEN 'ab' AND 'abcde'": [1, 2],
+    "c BETWEEN 'ab      ' AND 'abcde'": [2],
+    "nullif(c, 'ab') IS NULL": [4],
+    "nullif(c, 'ab   ') IS NULL": [1, 4],
+    "coalesce(c, 'z') = 'ab'": [],
+    "c IN ('ab', 'q')": [1, 3],
+    "c IN ('ab', 'abcde   ')": [1, 2],
+    "c IN ('ab     ')": [1],
+    "c IN (d)": [1, 5, 6],
+    "c IN (d, 'ab')": [],
+    "c IN (d, 'ab   ')": [1],
+    "c = NULL": [],
+    "c NOT IN ('ab', 'q')": [2, 5, 6],
+    "CASE c WHEN 'ab' THEN true ELSE false END": [1],
+    "c = d": [1, 5, 6],
+    "d = 'é'": [3],
+    "c = s": [2, 3],
+    "c IN (s, 'ab')": [2, 3],
+    "c LIKE 'ab'": [],
+    "c LIKE 'ab%'": [1, 2],
+    "length(c) = 5": [1, 2, 3, 5, 6],
+    "rtrim(c) = 'ab'": [1],
+    "c || 'x' = 'ab   x'": [1],
+    "c = 12": [6],
+    "c IS NULL": [4],
+    "p = 'x'": [1, 3],
+    "p = 'xyz'": [2],
+    "p IN ('x', ' y')": [1, 3, 5],
+    "p <> 'x'": [2, 5, 6],
+    "p = 12": [6],
+    "p IS NULL AND c IS NULL": [4],
+}
+"""The ids that Spark finds."""
