@@ -76,6 +76,7 @@ LIBRARIES: Final = {
     "pyroaring": ("ledger.core.state.id_set", "ledger.tables.deletion_vectors"),
     "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
+    "sortedcontainers": ("projections.store.memory",),
     "pyspark": ("spark_sink",),
     "py4j": ("spark_sink.catalog", "spark_sink.streams.queries"),
     "pyarrow": (

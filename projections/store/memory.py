@@ -2,12 +2,13 @@
 
 It serves tests, simulation, and the rows of metadata that another host publishes.
 
-Keys are kept in a sorted list, so a new key costs O(rows): fine for a hundred thousand rows.
+A sorted list in parts has the keys: a new one costs the same among millions of others.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from threading import Lock
+
+from sortedcontainers import SortedList
 
 from projections.errors import StoreClosedError
 from projections.store.port import (
@@ -26,8 +27,9 @@ class _SortedRows(RowReader):
 
     def __init__(self) -> None:
         self._values: dict[bytes, bytes] = {}
-        self._keys: list[bytes] = []
+        self._keys: SortedList = SortedList()
         self._closed = False
+        self._changing = Lock()
 
     def get(self, key: bytes) -> bytes | None:
         self._check_open()
@@ -38,13 +40,14 @@ class _SortedRows(RowReader):
     ) -> Iterator[Row]:
         """Return the rows of [start, end), copied at the call, at most `limit`."""
         self._check_open()
-        low, high = bisect_left(self._keys, start), bisect_left(self._keys, end)
-        if limit is not None:
-            low, high = (max(low, high - limit), high) if reverse else (low, min(high, low + limit))
-        keys = self._keys[low:high]
-        if reverse:
-            keys.reverse()
-        return iter([(key, self._values[key]) for key in keys])
+        with self._changing:
+            low, high = self._keys.bisect_left(start), self._keys.bisect_left(end)
+            if limit is not None and reverse:
+                low = max(low, high - limit)
+            elif limit is not None:
+                high = min(high, low + limit)
+            keys = self._keys.islice(low, high, reverse=reverse)
+            return iter([(key, self._values[key]) for key in keys])
 
     def close(self) -> None:
         self._closed = True
@@ -59,13 +62,12 @@ class MemoryStore(_SortedRows, RowStore):
 
     def __init__(self, *, version: int = FORMAT_VERSION) -> None:
         super().__init__()
-        self._writing = Lock()
         self.write([format_stamp(version)])
 
     def write(self, changes: Sequence[RowChange]) -> None:
         self._check_open()
         check_keys(changes)
-        with self._writing:
+        with self._changing:
             for key, value in changes:
                 if value is None:
                     self._delete(key)
@@ -80,19 +82,19 @@ class MemoryStore(_SortedRows, RowStore):
         self._check_open()
         return MemoryRowReader(self)
 
-    def copied(self) -> tuple[dict[bytes, bytes], list[bytes]]:
+    def copied(self) -> tuple[dict[bytes, bytes], SortedList]:
         """Return the rows of whole batches and their keys in order, for a reader to keep."""
-        with self._writing:
-            return dict(self._values), list(self._keys)
+        with self._changing:
+            return dict(self._values), self._keys.copy()
 
     def _put(self, key: bytes, value: bytes) -> None:
         if key not in self._values:
-            insort(self._keys, key)
+            self._keys.add(key)
         self._values[key] = value
 
     def _delete(self, key: bytes) -> None:
         if self._values.pop(key, None) is not None:
-            del self._keys[bisect_left(self._keys, key)]
+            self._keys.remove(key)
 
 
 class MemoryRowReader(_SortedRows):

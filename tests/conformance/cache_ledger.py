@@ -1,6 +1,7 @@
 """A log whose events a case dictates: no sequencer decides them, everything else is real.
 
-Each event is framed, appended to the log, read back, accepted and folded into rows. The cases name
+Each event is framed, appended to the log and accepted. It is read back and folded into rows, with
+those before it, as soon as the state or the rows are asked for. The cases name
 their own table ids and write ids, so the folded state is told beforehand which id comes next: in a
 real ledger other tables and other writers took the ids between.
 """
@@ -33,14 +34,16 @@ from projections.store.port import RowStore
 CATALOG = "lake"
 AT = 1_700_000_000_000
 PATIENCE_S = 30.0
+READ_MAX = 2_000
 
 
 class LiteralLedger:
-    """One new ledger over an empty log; `store` and `state` hold all events so far."""
+    """One new ledger over an empty log."""
 
     def __init__(self, log: Log, store: RowStore) -> None:
-        self.store = store
+        self._store = store
         self._log = log
+        self._unread = 0
         self._writer = log.writer(Topic.EVENTS)
         self._reader = log.reader(Topic.EVENTS, 0)
         self._acceptor = Acceptor(LogHead())
@@ -56,7 +59,14 @@ class LiteralLedger:
     @property
     def state(self) -> DomainState:
         """The state after all events so far, folded from the log."""
+        self._follow()
         return self._fold.state
+
+    @property
+    def store(self) -> RowStore:
+        """The rows of all events so far."""
+        self._follow()
+        return self._store
 
     def write(self, body: Body, txn: int = 0) -> Event:
         """Append an answer and return it as it was read back."""
@@ -78,6 +88,7 @@ class LiteralLedger:
 
     def checkpoint(self) -> bytes:
         """Return a checkpoint of the state."""
+        self._follow()
         return checkpoints.dump(self.state, self._acceptor.head, self._fold.offset)
 
     def close(self) -> None:
@@ -85,7 +96,7 @@ class LiteralLedger:
         self._reader.close()
         self._writer.close()
         self._log.close()
-        self.store.close()
+        self._store.close()
 
     def _append(self, body: Any, *, cmd: int, session: int = 0, txn: int = 0) -> Event:
         head = self._acceptor.head
@@ -95,14 +106,20 @@ class LiteralLedger:
         return self._take(frame_event(control, body, head.chain)[1])
 
     def _take(self, framed: bytes) -> Event:
-        """Append a record, read it back, and fold it."""
+        """Append a record, and return its event."""
         self._writer.append(CATALOG.encode(), framed)
-        self._writer.flush(PATIENCE_S)
-        deadline = time.monotonic() + PATIENCE_S
-        while not (records := self._reader.read(1, PATIENCE_S)):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"the record was not read back within {PATIENCE_S} s")
-        self._fold.feed(records)
-        event = self._acceptor.take(records[0].value)
+        self._unread += 1
+        event = self._acceptor.take(framed)
         assert event is not None, "the record does not count"
         return event
+
+    def _follow(self) -> None:
+        """Read back the records that were appended since, and fold them."""
+        self._writer.flush(PATIENCE_S)
+        deadline = time.monotonic() + PATIENCE_S
+        while self._unread:
+            records = self._reader.read(READ_MAX, PATIENCE_S)
+            if not records and time.monotonic() > deadline:
+                raise TimeoutError(f"the records were not read back within {PATIENCE_S} s")
+            self._fold.feed(records)
+            self._unread -= len(records)

@@ -54,23 +54,28 @@ def create(case: CacheCase, name: str, table: int, definition: TableDefinition) 
 
 
 def give_ids(case: CacheCase, table: Step) -> None:
-    """Give out the write ids of a table and end all but those that the case calls open."""
+    """Give out the write ids of a table and end all but those that the case calls open.
+
+    Each valid one is the only write of a txn that one command opened and committed.
+    """
     ids, number = listed(table["list"]), table["table_id"]
     still_open = {write_id: name for name, write_id in (table.get("open") or {}).items()}
-    holders: dict[int, int] = {}
+    version, txn = 0, case.ledger.state.txns.next_txn
     for write_id in range(1, ids.hwm + 1):
-        name = still_open.get(write_id)
-        holders[write_id] = case.txns[name] if name in case.txns and name else opened(case)
-        if name is not None:
-            case.txns[name] = holders[write_id]
-    case.ledger.write(
-        WriteIdsAllocated([AllocatedId(number, txn, each) for each, txn in holders.items()])
-    )
-    for write_id, txn in holders.items():
         if ids.is_valid(write_id):
-            case.ledger.write(committed(case, txn), txn)
-        elif write_id not in still_open:
-            case.ledger.write(aborted(case, txn), txn)
+            version += 1
+            part = CommittedPart(number, 0, write_id, version, 0, (), committed_at=AT)
+            case.ledger.write(TxnCommitted("default", one_shot=True, parts=[part]), txn)
+            txn += 1
+            continue
+        name = still_open.get(write_id, "")
+        holder = case.txns[name] if name in case.txns else opened(case)
+        case.ledger.write(WriteIdsAllocated([AllocatedId(number, holder, write_id)]))
+        if name:
+            case.txns[name] = holder
+        else:
+            case.ledger.write(aborted(case, holder), holder)
+        txn = case.ledger.state.txns.next_txn
 
 
 def opened(case: CacheCase) -> int:

@@ -1,12 +1,17 @@
-"""The row store in memory keeps the contract."""
+"""The row store in memory keeps the contract, with many rows and beside a thread that writes."""
 
 from collections.abc import Iterator
+from threading import Event, Thread
+from time import process_time
 
 import pytest
 
 from projections.store.memory import MemoryRowReader, MemoryStore
 from projections.store.port import FORMAT_KEY
 from tests.projections.contract import StoreContract
+
+SLOWER_MAX = 4.0
+"""So much more may a row cost among ten times as many: a list moved for each row costs tenfold."""
 
 
 @pytest.fixture
@@ -30,3 +35,50 @@ class TestMemoryStore(StoreContract):
 def test_format_stamp() -> None:
     """A store in memory is stamped with the version it is made for."""
     assert MemoryStore(version=7).get(FORMAT_KEY) == b"7"
+
+
+def key(number: int) -> bytes:
+    """Return keys that go to all places among those before them."""
+    return b"k" + (number * 2_654_435_761 % 2**32).to_bytes(4, "big")
+
+
+def cost(store: MemoryStore, start: int, count: int) -> float:
+    """Return the time that new rows and their removal take, for each of them."""
+    began = process_time()
+    for at in range(start, start + count, 10):
+        store.write([(key(number), b"row") for number in range(at, at + 10)])
+        store.write([(key(at), None)])
+    return (process_time() - began) / count
+
+
+def test_a_row_costs_the_same_among_many() -> None:
+    """The cost of a row does not grow with the rows that are there."""
+    store = MemoryStore()
+    among_few = cost(store, 0, 50_000)
+    cost(store, 50_000, 450_000)
+    assert cost(store, 500_000, 50_000) < SLOWER_MAX * among_few
+
+
+def test_scans_beside_a_writer() -> None:
+    """A scan finds each row that was there all the time, once and in order."""
+    store, stop = MemoryStore(), Event()
+    stays = [b"s%06d" % number for number in range(0, 20_000, 2)]
+    store.write([(each, b"") for each in stays])
+
+    def write() -> None:
+        while not stop.is_set():
+            for number in range(1, 20_000, 2):
+                store.write([(b"s%06d" % number, b"")])
+            for number in range(1, 20_000, 2):
+                store.write([(b"s%06d" % number, None)])
+
+    writer = Thread(target=write)
+    writer.start()
+    try:
+        for turn in range(200):
+            found = [each for each, _ in store.scan(b"s", b"t", reverse=turn % 2 == 1)]
+            assert found == sorted(set(found), reverse=turn % 2 == 1)
+            assert set(stays) <= set(found)
+    finally:
+        stop.set()
+        writer.join()
