@@ -2,7 +2,8 @@
 
 Loading it takes longer than most commands run, and most commands log nothing. The command line says
 by `set_up_at_first` where lines go, any other program by structlog's own `configure`. Standard
-output belongs to the program: a line that would go there goes to standard error.
+output belongs to the program: a line that would go there goes to standard error. A program that
+configured nothing gets warnings and errors, as by Python's own logging.
 
 With debugging on, each part that a command passes logs a line about it under one name: the client
 that sends it, the sequencer that decides it, the follower that makes rows of its event.
@@ -20,6 +21,9 @@ DEBUG: Final = "LAKELEDGER_DEBUG"
 
 ROLE: Final = "LAKELEDGER_ROLE"
 """The variable by which the supervisor names a role; each line of its process has the name."""
+
+QUIET: Final = frozenset({"debug", "info"})
+"""The levels of lines that only a program asks for which says where lines go."""
 
 _waiting: list[Callable[[], None]] = []
 """The set-up that waits for the first line, if any."""
@@ -103,12 +107,18 @@ class BesideOutput:
     def __getattr__(self, level: str) -> Any:
         import structlog  # noqa: PLC0415 - loaded at the first line
 
+        if level in QUIET and not structlog.is_configured() and not is_debugged():
+            return say_nothing
         factory = structlog.get_config()["logger_factory"]
         made = factory(self._name)
         # A factory that was given no file prints to the standard output of its first import.
         if getattr(factory, "_file", factory) is None or is_output(getattr(made, "_file", None)):
             made = structlog.PrintLogger(sys.stderr)
         return getattr(made, level)
+
+
+def say_nothing(*_: Any, **__: Any) -> None:
+    """Log no line."""
 
 
 def is_output(file: Any) -> bool:

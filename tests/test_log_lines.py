@@ -54,6 +54,15 @@ for factory in (
 print(json.dumps({"kept": kept.getvalue().count("warning")}))
 """
 
+QUIET: Final = """
+from ledger.testing import InMemoryLedger
+with InMemoryLedger() as memory:
+    ledger = memory.connect()
+    ledger.create_table("t", [("a", "INT")])
+    ledger.append("t", ["f1"], app=("stream", 5))
+    ledger.append("t", ["f2"], app=("stream", 1))
+"""
+
 
 def test_standard_output_belongs_to_the_program() -> None:
     """However a program configures structlog, no line of the SDK goes there."""
@@ -73,3 +82,9 @@ def test_first_lines_of_two_threads() -> None:
     )
     assert done.stdout == ""
     assert sorted(line.count('"level": "info"') for line in done.stderr.splitlines()) == [1, 1]
+
+
+def test_a_program_that_configured_nothing_hears_warnings_alone() -> None:
+    """The lines about the work of a leader are for programs that say where lines go."""
+    done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True)
+    assert (done.stdout, ["warning" in each for each in done.stderr.splitlines()]) == ("", [True])
