@@ -31,6 +31,7 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
+from ledger.sdk.delta_readers import warn_of_readers
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.names_in_files import mapped_as_written
@@ -76,6 +77,7 @@ class LedgerTables(PartOfLedger):
         definition = self._names.new_tables.completed(definition, self.catalog, name)
         check_promises(name, None, definition)
         check_constraints(name, None, definition, self._view.zone)
+        warn_of_readers(name, None, definition, self._view.reads)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
         self._names.remember(row, answer.control.position)
@@ -198,6 +200,7 @@ class LedgerTables(PartOfLedger):
             return self._alter_checked(table, change, operation, read_at, changes)
         check_promises(row.name, row.definition, definition)
         check_constraints(row.name, row.definition, definition, self._view.zone)
+        warn_of_readers(row.name, row, definition, self._view.reads)
         place = read_at or (0 if isinstance(change, TableDefinition) else position)
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)

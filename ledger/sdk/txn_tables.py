@@ -24,6 +24,7 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
+from ledger.sdk.delta_readers import warn_of_readers
 from ledger.sdk.given import check_arrow
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
 from ledger.sdk.names import TableLike, check_new_name, created_row
@@ -81,6 +82,7 @@ class TxnTables(PartOfTxn):
         definition = new_tables.completed(table_definition(named, **options), catalog, name)
         check_promises(name, None, definition)
         check_constraints(name, None, definition, self._view.zone)
+        warn_of_readers(name, None, definition, self._view.reads)
         answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
         body = body_as(TableCreated, answer)
         self.note_write_id(body.table, body.write_id)
@@ -130,6 +132,7 @@ class TxnTables(PartOfTxn):
             self._data.check_alter(row.name, row.definition, definition)
             check_promises(row.name, row.definition, definition)
             check_constraints(row.name, row.definition, definition, self._view.zone)
+            warn_of_readers(row.name, row, definition, self._view.reads)
             if adds_constraints(row.definition, definition):
                 check_rows(self._hand(), number, row.definition, definition, self.level)
         name = operation or operation_of(row.definition, definition)

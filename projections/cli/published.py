@@ -20,12 +20,29 @@ from ledger.client import Ledger
 from ledger.config.address import find_address
 from ledger.log.replay import Replay
 from ledger.machine.exit_codes import ExitCode
+from ledger.reads.port import TableRow
+from ledger.sdk.delta_readers import needs_of, refused
 from projections.cli.reading import known_table, reading
 from projections.delta.adopting import LogOwner
+from projections.delta.log_marks import features_in
 from projections.delta.object_log import log_at
+from projections.delta.schema_json import UnpublishableError
 from projections.delta.table_log import WrittenLog, write_table_log
 from projections.delta.table_state import folder_of
 from projections.delta.verify import LogReport, set_aside, verify_log
+
+
+def published_fields(row: TableRow) -> dict[str, Any]:
+    """Return what the log of a published table asks of readers, and which ones refuse it.
+
+    Each of these readers has what it lacks. A log that cannot be read here is named.
+    """
+    try:
+        features = features_in(log_at(folder_of(row.definition)))
+    except (OSError, ValueError, UnpublishableError) as problem:
+        return {"delta_features": f"not known, as the log cannot be read here: {problem}"}
+    needs = {*features, *needs_of(row.definition)} if features else ()
+    return {"delta_features": list(features), "refused_by": refused(needs)}
 
 
 def table_verify(

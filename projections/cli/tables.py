@@ -1,6 +1,7 @@
 """Commands that look at tables: the list, one table, its files, its history."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -11,6 +12,7 @@ from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument, number_option
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
+from ledger.sdk.column_mapping import is_published
 from projections.amounts import shown_size
 from projections.cli.anomalies import counted, counts_shown
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
@@ -223,6 +225,7 @@ def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]
         "protocol": protocol._asdict() if protocol is not None else None,
         "domains": {each.name: each.configuration for each in reads.domains(row.table)},
         "apps": {each.app: each.version for each in reads.apps(row.table)},
+        **delta_fields(row),
         "valid_write_ids": valid.text(),
         "mappings": [f"{each.write_id}->{each.txn}" for each in reads.mappings(row.table)],
         **(
@@ -231,6 +234,17 @@ def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]
             else counts_shown(counted(reads, row.catalog, row.table), output)
         ),
     }
+
+
+def delta_fields(row: TableRow) -> dict[str, Any]:
+    """Return the fields of a published log, none for a table that is not published."""
+    if not is_published(row.definition):
+        return {}
+    if find_spec("pyarrow") is None:
+        return {"delta_features": "not known: pip install 'lakeledger[delta]' to read the log"}
+    from projections.cli.published import published_fields  # noqa: PLC0415 - loads Arrow
+
+    return published_fields(row)
 
 
 def table_sums(reads: Reads, row: TableRow) -> dict[str, int | None]:

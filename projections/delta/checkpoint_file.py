@@ -91,6 +91,12 @@ def checkpoint_bytes(actions: Sequence[Action]) -> bytes:
     return bytes(sink.getvalue())
 
 
+def protocols_in(data: bytes) -> list[dict[str, Any]]:
+    """Return the protocol actions in the Parquet file of a checkpoint; raises ValueError."""
+    found = parquet.read_table(pa.BufferReader(data), columns=["protocol"])["protocol"]
+    return [each for each in found.drop_null().to_pylist() if each]
+
+
 def named(actions: Sequence[Action]) -> list[tuple[str, Any]]:
     """Return the name and the fields of each action."""
     return [next(iter(each.items())) for each in actions]

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.decide.cut import OPERATION as LOST_BY_CUT
 from ledger.core.state.domain import Cut
+from projections.delta.checkpoint_file import protocols_in
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles
 from projections.delta.protocol_action import OWN_FEATURE
 
@@ -103,6 +104,17 @@ def owner_of(folder: LogFiles) -> Mark | None:
         for protocol in actions_of(data, "protocol"):
             return mark if OWN_FEATURE in (protocol.get("writerFeatures") or ()) else None
     return mark
+
+
+def features_in(folder: LogFiles) -> Sequence[str]:
+    """Return the features that the newest version of a log has, none for a log without versions."""
+    for name in reversed(folder.names()):
+        if NAMED.fullmatch(name):
+            data = folder.read(name) or b""
+            is_file = name.endswith(".parquet")
+            for protocol in protocols_in(data) if is_file else actions_of(data, "protocol"):
+                return sorted(protocol.get("writerFeatures") or ())
+    return ()
 
 
 def actions_of(data: bytes, kind: str) -> Iterator[dict[str, Any]]:

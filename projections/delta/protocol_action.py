@@ -7,12 +7,10 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from ledger.core.commands import Protocol, TableDefinition
-from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import FEATURES_NAMED_FROM, KNOWN_FEATURES, features_of
 from ledger.delta.actions import READER_FEATURES
-from ledger.sdk.column_mapping import is_mapped
-from ledger.sdk.constraints import constraints_of
-from projections.delta.schema_json import TYPE_CHANGES, UnpublishableError
+from ledger.sdk.delta_readers import MAPPING, VOID, needs_of
+from projections.delta.schema_json import UnpublishableError
 
 OWN_FEATURE: Final = "lakeledger"
 ALWAYS: Final = frozenset({"appendOnly", "invariants"})
@@ -23,7 +21,6 @@ OF_THE_LOG: Final = frozenset({COMMIT_TIMES, OWN_FEATURE})
 REPLACED: Final = frozenset({"catalogManaged", "coordinatedCommits-preview", OWN_FEATURE})
 # An earlier name of clustering, which only writers must know.
 FOR_WRITERS: Final = frozenset({"liquid"})
-MAPPING: Final = "columnMapping"
 MAPPING_READER: Final = 2
 FEATURES_READER: Final = 3
 
@@ -48,7 +45,7 @@ def protocol_action(
         raise UnpublishableError(
             f"the table needs features that are not known here: {', '.join(odd)}"
         )
-    features = ((ALWAYS | kept | needed(definition)) - OF_THE_LOG) | set(extra)
+    features = ((ALWAYS | kept | needs_of(definition) - {VOID}) - OF_THE_LOG) | set(extra)
     features |= set() if is_released else {OWN_FEATURE}
     reading = sorted(features & READER_FEATURES)
     action: dict[str, Any] = {
@@ -60,20 +57,3 @@ def protocol_action(
     elif reading:
         action["readerFeatures"] = reading
     return action | {"writerFeatures": sorted(features)}
-
-
-def needed(definition: TableDefinition) -> set[str]:
-    """Return the features that a definition needs."""
-    kinds = " ".join(each.type.lower() for each in definition.columns)
-    found = set()
-    if is_mapped(definition):
-        found.add(MAPPING)
-    if constraints_of(definition):
-        found.add("checkConstraints")
-    if "timestamp_ntz" in kinds:
-        found.add("timestampNtz")
-    if "variant" in kinds:
-        found.add("variantType")
-    if any(TYPE_CHANGES in column_metadata(each) for each in definition.columns):
-        found.add("typeWidening")
-    return found

@@ -18,6 +18,7 @@ from ledger.core.conflicts.metadata_diff import (
 from ledger.delta.schema import DECLARED_TYPE
 from ledger.errors import LedgerError
 from ledger.sdk.column_mapping import is_mapped
+from ledger.sdk.delta_readers import TYPE_CHANGES
 from ledger.sdk.field_ids import (
     ELEMENT,
     FIELDS,
@@ -30,12 +31,12 @@ from ledger.sdk.field_ids import (
     Tree,
     fields_of,
 )
+from ledger.sdk.type_widening import is_wider
 from ledger.tables.types import arrow_type
 
 OWN_ID: Final = "lakeledger.columnId"
 """Under this key a field has the id of its column, unless column mapping has it."""
 
-TYPE_CHANGES: Final = "delta.typeChanges"
 # A type that no Arrow type stands for, but Delta has.
 OPAQUE: Final = frozenset({"variant"})
 PRIMITIVES: Final[Mapping[Any, str]] = {
@@ -53,15 +54,6 @@ PRIMITIVES: Final[Mapping[Any, str]] = {
     pa.timestamp("us"): "timestamp_ntz",
     pa.null(): "void",
 }
-# Delta's widening of types: readers cast the values of older files.
-WIDER: Final[Mapping[str, frozenset[str]]] = {
-    "byte": frozenset({"short", "integer", "long", "double"}),
-    "short": frozenset({"integer", "long", "double"}),
-    "integer": frozenset({"long", "double"}),
-    "float": frozenset({"double"}),
-    "date": frozenset({"timestamp_ntz"}),
-}
-
 
 NESTED_IDS: Final = 1_000_000
 NESTED_FIELDS_MAX: Final = 10_000
@@ -236,19 +228,6 @@ def type_changes(before: TableDefinition, after: TableDefinition) -> dict[int, d
         if old != new and is_wider(old, new):
             found[column.id] = {"fromType": str(old), "toType": str(new)}
     return found
-
-
-def is_wider(old: Any, new: Any) -> bool:
-    """Return whether readers of a type may be given the values of another."""
-    if not (isinstance(old, str) and isinstance(new, str)):
-        return False
-    if new in WIDER.get(old, ()):
-        return True
-    digits = [each[8:-1].split(",") for each in (old, new) if each.startswith("decimal(")]
-    if len(digits) == len((old, new)):
-        (precision, scale), (wider, longer) = ([*map(int, each)] for each in digits)
-        return longer >= scale and wider - longer >= precision - scale
-    return False
 
 
 def kinds_in_files(definition: TableDefinition) -> dict[int, Any]:

@@ -9,6 +9,7 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.log.file_list import FileList
 from ledger.sdk.column_mapping import is_published
+from ledger.sdk.delta_readers import TYPE_CHANGES, WIDENING
 from projections.delta.file_actions import (
     FileKey,
     FilePlaces,
@@ -19,7 +20,6 @@ from projections.delta.file_actions import (
 from projections.delta.kept_forms import KeptTable, SchemaEra
 from projections.delta.metadata_action import FOLDER
 from projections.delta.schema_json import (
-    TYPE_CHANGES,
     UnpublishableError,
     keeps_files_readable,
     layout_of,
@@ -163,9 +163,9 @@ class PublishedState:
             return
         for number, change in type_changes(before, after).items():
             self.widened.setdefault(number, []).append(change)
-            self.features.add("typeWidening")
+            self.features.add(WIDENING)
         if any(TYPE_CHANGES in column_metadata(each) for each in after.columns):
-            self.features.add("typeWidening")
+            self.features.add(WIDENING)
         if layout_of(before) != layout_of(after):
             self.eras.append(SchemaEra(self._began, version.version, before))
             self._began = version.version

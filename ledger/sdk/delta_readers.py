@@ -1,0 +1,128 @@
+"""What a change of a published table asks of Delta's readers, and which of them refuse the table.
+
+A log has the features that its table needs, and a reader must know each of them. The table here is
+measured: a test compares it with what these readers do.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NamedTuple
+from warnings import warn
+
+from ledger.core.commands import TableDefinition
+from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.state.traits import features_of
+from ledger.reads.port import Reads, TableRow
+from ledger.sdk.column_mapping import is_mapped, is_published
+from ledger.sdk.constraints import constraints_of
+from ledger.sdk.type_widening import widens
+
+ARROW: Final = "deltalake 1.6.3 (to_pyarrow_table)"
+SQL: Final = "deltalake 1.6.3 (QueryBuilder)"
+POLARS: Final = "Polars 2.1"
+DUCKDB: Final = "DuckDB 1.5.5"
+SPARK: Final = "delta-spark 4.4"
+READERS: Final = (ARROW, SQL, POLARS, DUCKDB, SPARK)
+
+
+class Need(NamedTuple):
+    """What makes a table need a feature, and the readers that lack it."""
+
+    change: str
+    refused_by: tuple[str, ...] = ()
+
+
+TYPE_CHANGES: Final = "delta.typeChanges"
+MAPPING: Final = "columnMapping"
+WIDENING: Final = "typeWidening"
+VOID: Final = "void"
+"""A type that is no feature: a reader knows it or not."""
+
+ADOPTED: Final = "a Delta table that has it is adopted"
+NEEDS: Final[Mapping[str, Need]] = {
+    MAPPING: Need("a column, or a field of a struct, is renamed or dropped", (ARROW, POLARS)),
+    WIDENING: Need("a column becomes wider, as INT to BIGINT", (ARROW, SQL, POLARS)),
+    "timestampNtz": Need("a column has the type TIMESTAMP_NTZ"),
+    "variantType": Need("a column has the type VARIANT"),
+    VOID: Need("a column has the type VOID", (DUCKDB,)),
+    "checkConstraints": Need("the table has a CHECK constraint"),
+    "deletionVectors": Need("an adopted table has files with deleted rows", (ARROW,)),
+    "v2Checkpoint": Need(ADOPTED, (ARROW, POLARS)),
+    "vacuumProtocolCheck": Need(ADOPTED, (ARROW, SQL, POLARS)),
+    "typeWidening-preview": Need(ADOPTED, (ARROW, SQL, POLARS)),
+    "variantType-preview": Need(ADOPTED),
+    "variantShredding": Need(ADOPTED, (ARROW, SQL, POLARS, DUCKDB)),
+    "variantShredding-preview": Need(ADOPTED, (ARROW, SQL, POLARS)),
+}
+
+
+def needs_of(definition: TableDefinition) -> set[str]:
+    """Return what readers and writers of a published table must know, as far as it says so."""
+    kinds = " ".join(each.type.lower() for each in definition.columns)
+    found = set()
+    if is_mapped(definition):
+        found.add(MAPPING)
+    if constraints_of(definition):
+        found.add("checkConstraints")
+    if "timestamp_ntz" in kinds:
+        found.add("timestampNtz")
+    if "variant" in kinds:
+        found.add("variantType")
+    if re.search(r"\bvoid\b(?!\s*:)", kinds):
+        found.add(VOID)
+    if any(TYPE_CHANGES in column_metadata(each) for each in definition.columns):
+        found.add(WIDENING)
+    return found
+
+
+def refused(needs: Collection[str]) -> dict[str, list[str]]:
+    """Return the readers that refuse a table with these needs, each with those that it lacks."""
+    lacks = {
+        reader: [each for each in NEEDS if each in needs and reader in NEEDS[each].refused_by]
+        for reader in READERS
+    }
+    return {reader: lacking for reader, lacking in lacks.items() if lacking}
+
+
+def warn_of_readers(
+    name: str, row: TableRow | None, after: TableDefinition, reads: Callable[[], Reads]
+) -> None:
+    """Warn if a definition makes readers refuse a published table that read it so far.
+
+    `name` is the table's. `row` is the table before, None for a new one.
+    """
+    new = new_needs(row, after, reads) if is_published(after) else ()
+    lacking = {each: NEEDS[each].refused_by for each in NEEDS if each in new}
+    said = [f"{each}, which {', '.join(by)} lack" for each, by in lacking.items() if by]
+    if said:
+        warn(
+            f"table {name} is published as Delta, and with this change some readers refuse it: it "
+            f"needs {'; and '.join(said)}. The log keeps what it needs: only a new table, as "
+            "CREATE TABLE AS makes one, is without it",
+            stacklevel=3,
+        )
+
+
+def new_needs(
+    row: TableRow | None, after: TableDefinition, reads: Callable[[], Reads]
+) -> Collection[str]:
+    """Return what a definition asks of readers that the log of its table did not ask before."""
+    found = needs_of(after)
+    if row is None:
+        return found
+    before = row.definition
+    if is_published(before):
+        found -= needs_of(before)
+        if widens(before, after) and not was_widened(reads(), row, before):
+            found.add(WIDENING)
+    elif was_widened(reads(), row, after):
+        found.add(WIDENING)
+    # A table that was imported may have had them as a Delta table.
+    known = reads().protocol(row.table) if refused(found) else None
+    return found - features_of(known) if known is not None else found
+
+
+def was_widened(reads: Reads, row: TableRow, definition: TableDefinition) -> bool:
+    """Return whether a column has become wider since the table was made."""
+    first = reads.definition(row.table, row.created)
+    return first is not None and widens(first, definition)
