@@ -1,5 +1,6 @@
 """The tables of published Delta logs on pages, made from the code."""
 
+from ledger.sdk.delta_readers import NEEDS, READERS, VOID
 from ledger.sdk.promises import FEATURES, PROMISES
 
 VERDICTS = {
@@ -24,3 +25,16 @@ def features() -> str:
     """Return the features that forbid adopting, a row each."""
     rows = [f"| `{key}` | {why} |" for key, why in FEATURES.items()]
     return "\n".join(["| Feature | Why |", "|---|---|", *rows])
+
+
+def readers() -> str:
+    """Return what changes need, and whether each reader then reads the table, a row each."""
+    rows = [
+        f"| {need.change} | {'none' if key == VOID else f'`{key}`'} | "
+        + " | ".join("**refuses**" if each in need.refused_by else "reads" for each in READERS)
+        + " |"
+        for key, need in NEEDS.items()
+    ]
+    names = " | ".join(each.replace("(", "(`").replace(")", "`)") for each in READERS)
+    head = f"| Change | Delta feature | {names} |"
+    return "\n".join([head, f"|---|---|{'---|' * len(READERS)}", *rows])

@@ -44,7 +44,11 @@ def rights() -> str:
 def publishing() -> str:
     """Return the page of published tables."""
     text = (DOCS / "publishing.md").read_text(encoding="utf-8")
-    made = {"promises": delta_tables.promises(), "features": delta_tables.features()}
+    made = {
+        "promises": delta_tables.promises(),
+        "features": delta_tables.features(),
+        "readers": delta_tables.readers(),
+    }
     for name, table in made.items():
         text = between(name, text, f"{table}\n")
     return text

@@ -3,7 +3,7 @@
 import json
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from ledger.client import Ledger
 from ledger.core.state.traits import KNOWN_FEATURES
 from ledger.delta.actions import READER_FEATURES
+from ledger.delta.importer import import_delta
 from ledger.sdk.delta_readers import (
     ARROW,
     DUCKDB,
@@ -32,10 +33,11 @@ from ledger.sdk.delta_readers import (
 )
 from ledger.testing import InMemoryLedger
 from projections.cli.published import published_fields
+from projections.delta.adopting import LogOwner
 from projections.delta.log_folder import LogFolder
 from projections.delta.log_marks import features_in
 from tests.tables.delta_readers import by_deltalake, with_delta
-from tests.tables.delta_spark import by_spark, delta_session
+from tests.tables.delta_spark import delta_session
 from tests.tables.published_lake import PUBLISHED, publish
 
 Change = Callable[[Ledger, str], object]
@@ -45,8 +47,8 @@ COLUMNS: Final = [("id", "int"), ("day", "int")]
 PACKAGES: Final = {ARROW: "deltalake", SQL: "deltalake", POLARS: "polars", DUCKDB: "duckdb"}
 # The ledger takes the place of a coordinator, and publishes no log in the other form.
 NOT_PUBLISHED: Final = {"adaptiveMetadata-preview", "catalogManaged", "coordinatedCommits-preview"}
-# Metadata without which delta-spark takes a protocol for damaged.
-CONFIGURATION: Final = {"variantShredding": {"delta.enableVariantShredding": "true"}}
+# A feature that needs another one.
+NEEDED_TOO: Final = {"variantShredding": "variantType"}
 REFUSALS: Final = "eature|column mapping|reader version|Unsupported Delta table type"
 
 
@@ -124,8 +126,9 @@ def warned(ledger: Ledger, change: Change, name: str = "t") -> list[str]:
     return [str(each.message) for each in found]
 
 
-def bare_log(folder: Path, features: Collection[str]) -> None:
-    """Write a Delta table of one row whose protocol has some features."""
+def bare_log(folder: Path, feature: str) -> None:
+    """Write a Delta table of one row whose protocol has a feature."""
+    features = {feature, NEEDED_TOO.get(feature, feature)}
     (folder / "_delta_log").mkdir(parents=True)
     pq.write_table(pa.table({"id": pa.array([1], pa.int64())}), folder / "a.parquet")
     field = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
@@ -133,15 +136,12 @@ def bare_log(folder: Path, features: Collection[str]) -> None:
     protocol: dict[str, Any] = {"minReaderVersion": 3 if reading else 1, "minWriterVersion": 7}
     protocol |= {"writerFeatures": sorted({"appendOnly", "invariants", *features})}
     protocol |= {"readerFeatures": sorted(reading)} if reading else {}
-    configuration: dict[str, str] = {}
-    for each in features:
-        configuration |= CONFIGURATION.get(each, {})
     metadata = {
         "id": "one",
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps({"type": "struct", "fields": [field]}),
         "partitionColumns": [],
-        "configuration": configuration,
+        "configuration": {},
     }
     size = (folder / "a.parquet").stat().st_size
     add = {"path": "a.parquet", "partitionValues": {}, "size": size, "dataChange": True}
@@ -163,7 +163,7 @@ def test_what_the_table_has() -> None:
 @pytest.mark.parametrize("feature", sorted((KNOWN_FEATURES | READER_FEATURES) - NOT_PUBLISHED))
 def test_each_feature(tmp_path: Path, feature: str) -> None:
     """A reader refuses a table with a feature if the table says so; no reader refuses others."""
-    bare_log(tmp_path, [feature])
+    bare_log(tmp_path, feature)
     wanted = NEEDS[feature].refused_by if feature in NEEDS else ()
     assert refusing(tmp_path, 0) == [each for each in HERE if each in wanted]
 
@@ -221,6 +221,19 @@ def test_a_warning_as_an_error(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger.table("t") == before
 
 
+def test_an_adopted_table(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
+    """What a Delta table asked of readers before it was adopted is not new."""
+    bare_log(tmp_path, MAPPING)
+    import_delta(ledger, tmp_path, "t")
+    owner = LogOwner(ledger, memory.log)
+    assert warned(ledger, lambda made, name: owner.adopt(made.table(name))) == []
+    assert refusing(tmp_path, 1) == [each for each in HERE if each in NEEDS[MAPPING].refused_by]
+    assert warned(ledger, altering(("id", "bigint"), ("more", "int"))) == []
+    assert warned(ledger, altering(("id", "bigint"))) == []
+    said = warned(ledger, altering(("id", "bigint"), ("none", "void")))
+    assert [VOID in each for each in said] == [True]
+
+
 def test_no_way_back(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
     """A rewrite of all files leaves the feature; a new table of the rows is without it."""
     made(ledger, tmp_path / "t")
@@ -254,7 +267,7 @@ def test_by_spark(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> Non
     """delta-spark refuses what the table says, too."""
     wanted = {}
     for feature in READER_FEATURES:
-        bare_log(tmp_path / feature, [feature])
+        bare_log(tmp_path / feature, feature)
         wanted[feature, 0] = SPARK in NEEDS[feature].refused_by
     for name, (need, change) in CHANGES.items():
         made(ledger, tmp_path / name, name)
@@ -263,6 +276,9 @@ def test_by_spark(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> Non
         wanted[name, at] = bool(need) and SPARK in NEEDS[need].refused_by
     publish(memory.log)
     with delta_session(tmp_path) as session:
-        spark = {SPARK: lambda folder, at: by_spark(session, folder, at).num_rows}
+        delta = session.read.format("delta")
+        spark = {
+            SPARK: lambda folder, at: len(delta.option("versionAsOf", at).load(folder).collect())
+        }
         found = {(name, at): bool(refusing(tmp_path / name, at, spark)) for name, at in wanted}
     assert found == wanted

@@ -1,5 +1,6 @@
 """Columns keep their values through every ALTER, and tables of other writers are read right."""
 
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,10 @@ from tests.spark_sink.catalog.sql import done, refusal, rows
 pytestmark = pytest.mark.spark
 
 ALL = "SELECT * FROM ledger.db.t"
+EVOLVING = (
+    "MERGE WITH SCHEMA EVOLUTION INTO ledger.db.t t USING (SELECT 3L id, 1 a) s ON t.id = s.id "
+    "WHEN NOT MATCHED THEN INSERT *"
+)
 
 
 def both(lake: Lake, query: str = ALL) -> list[tuple[object, ...]]:
@@ -45,6 +50,30 @@ def test_renamed_dropped_and_added_again(lake: Lake) -> None:
         "UPDATE ledger.db.t SET b = 'x' WHERE a IS NULL AND id = 1",
     )
     assert both(lake) == [("x", 1, None), (None, 2, None), (None, 3, 300)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "feature"),
+    [
+        ("ALTER TABLE ledger.db.t ALTER COLUMN id TYPE BIGINT", "typeWidening"),
+        ("ALTER TABLE ledger.db.t RENAME COLUMN a TO b", "columnMapping"),
+        ("ALTER TABLE ledger.db.t DROP COLUMN a", "columnMapping"),
+        (EVOLVING, "typeWidening"),
+    ],
+)
+def test_readers_of_a_published_table(lake: Lake, statement: str, feature: str) -> None:
+    """A statement that makes readers of Delta refuse a published table warns of them, once."""
+    published = "TBLPROPERTIES ('lakeledger.publish' = 'delta')"
+    done(
+        lake,
+        f"CREATE TABLE ledger.db.t (id INT, a INT) {published}",
+        "INSERT INTO ledger.db.t VALUES (1, 10)",
+    )
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        done(lake, statement)
+    told = [str(each.message) for each in found if "published as Delta" in str(each.message)]
+    assert [feature in each for each in told] == [True]
 
 
 def test_fields_renamed_dropped_and_added_again(lake: Lake) -> None:
