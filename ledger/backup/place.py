@@ -7,7 +7,7 @@ raises BackupError with the path if the operating system or S3 refuses an operat
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -89,11 +89,16 @@ class FolderPlace:
         unfinished = self._folder / f".{name}{UNFINISHED}"
         with refusals_named(f"{self.path}/{name}"):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(for_owner(unfinished), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(self._folder / name)
+            try:
+                with os.fdopen(for_owner(unfinished), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                unfinished.replace(self._folder / name)
+            except OSError:
+                with suppress(OSError):
+                    unfinished.unlink(missing_ok=True)
+                raise
             self._flush_folder()
 
     def remove(self, name: str) -> None:

@@ -44,6 +44,8 @@ LedgerError
 ├── StateBrokenError         the state breaks an invariant: a fault of the program
 ├── IncompatibleError        written by a version that this version cannot read
 │   └── FileListError        the file list of a commit has an unknown form
+├── StorageError             a disk or a cloud refuses an access to a file
+│   └── DiskFullError        no room on the disk, or no more of a quota
 ├── UnreadableTableError     a scan would show other rows than the table holds
 ├── DeltaLogError            the log of a Delta table is damaged or incomplete
 ├── ReadsUnavailableError    the read model does not answer
@@ -118,6 +120,7 @@ from ledger.errors.refused import (
 from ledger.errors.root import (
     LedgerError,
 )
+from ledger.errors.storage import DiskFullError, StorageError
 from ledger.errors.tables import (
     ConstraintViolatedError,
     DeltaLogError,
@@ -142,6 +145,7 @@ __all__ = [
     "ConflictError",
     "ConstraintViolatedError",
     "DeltaLogError",
+    "DiskFullError",
     "EventsLostError",
     "FencedError",
     "FileListError",
@@ -174,6 +178,7 @@ __all__ = [
     "SnapshotTooOldError",
     "StagedWritesDifferError",
     "StateBrokenError",
+    "StorageError",
     "TableExistsError",
     "TopicMissingError",
     "TxnNotOpenError",

@@ -10,6 +10,7 @@ cleaner can tell the files of open txns.
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from ledger.core.partitions.names import Values
 from ledger.core.partitions.values import HIVE_NULL
+from ledger.errors.storage import refusals_named
 from ledger.log.file_list import AddFile
 from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.partition_texts import PartitionColumn, text_of
@@ -79,6 +81,7 @@ class NewFiles:
         self._storage = storage
         self._schema = schema
         self._writer = writer.drawn()
+        self._safe = spared(schema.name, writer.txn)
         self._target = target_bytes
         self._folder = folder
         self._open: dict[Values, NewFile] = {}
@@ -140,7 +143,7 @@ class NewFiles:
             inside = f"{folder_of(names, values)}{self._folder}"
             path = f"{inside}{self._writer}-{len(self._paths)}.parquet"
             self._paths.append(path)
-            found = self._open[values] = NewFile(self._storage, path, self._stored)
+            found = self._open[values] = NewFile(self._storage, path, self._stored, self._safe)
         return found
 
     def _close(self, values: Values) -> None:
@@ -149,16 +152,20 @@ class NewFiles:
 
 
 class NewFile:
-    """A data file that is being written."""
+    """A data file that is being written; `safe` says what becomes of the work if that is refused.
 
-    def __init__(self, storage: Storage, path: str, schema: Any) -> None:
+    Its methods raise StorageError if the storage refuses the file.
+    """
+
+    def __init__(self, storage: Storage, path: str, schema: Any, safe: str) -> None:
         self.waiting = 0
-        self._path = path
+        self._path, self._place, self._safe = path, f"{storage.location}/{path}", safe
         self._schema = schema
         self._rows: list[Any] = []
         self._statistics = FileStatistics(schema)
-        self._stream = storage.create(path)
-        self._parquet = pq.ParquetWriter(self._stream, schema, store_schema=False)
+        with self._writing():
+            self._stream = storage.create(path)
+            self._parquet = pq.ParquetWriter(self._stream, schema, store_schema=False)
 
     @property
     def size(self) -> int:
@@ -177,14 +184,16 @@ class NewFile:
         rows = pa.concat_tables(self._rows)
         self._rows, self.waiting = [], 0
         self._statistics.add(rows)
-        self._parquet.write_table(rows)
+        with self._writing():
+            self._parquet.write_table(rows)
 
     def close(self, values: Values) -> AddFile:
         """Finish the file, and return it as a commit adds it."""
         self.flush()
-        self._parquet.close()
-        size = self.size
-        self._stream.close()
+        with self._writing():
+            self._parquet.close()
+            size = self.size
+            self._stream.close()
         now_ms = time.time_ns() // 1_000_000
         return AddFile(self._path, values, size, now_ms, stats=self._statistics.text)
 
@@ -196,6 +205,17 @@ class NewFile:
                 each.close()
             except (OSError, pa.ArrowException):
                 continue
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return refusals_named(self._place, safe=self._safe)
+
+
+def spared(table: str, txn: int) -> str:
+    """Return what becomes of a table, and of a txn, whose file the storage refuses."""
+    named = f"The file was for table {table}, and" if table else "The file is removed, and"
+    if not txn:
+        return f"{named} nothing was committed"
+    return f"{named} txn {txn} has nothing of the statement: abort it, or go on with it"
 
 
 def partition_codes(batch: Any, names: Sequence[str]) -> Any:

@@ -4,11 +4,10 @@ Logins come from the environment and the settings of each cloud's own tools, nev
 path in the log may be written as plain text or as a URI: both are looked for.
 """
 
-import errno
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -17,23 +16,14 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ledger.core.partitions.file_paths import FILE, LOCAL, SCHEME, parts_of, spellings
-from ledger.errors import LedgerError, SettingsError, UnreadableTableError
+from ledger.errors import DiskFullError, SettingsError, UnreadableTableError
+from ledger.errors.storage import refusals_named
 
 NANOS_PER_MS: Final = 1_000_000
 CLOCK: Final = ".lakeledger-clock-"
 """The beginning of the name of a file that is written to see the clock of a storage."""
 
-NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-class StorageError(LedgerError):
-    """A disk or a cloud refused an access to a file of a table."""
-
-    retry_unchanged = True
-
-
-class DiskFullError(StorageError):
-    """A disk has no room for a file of a table."""
+ABSENCE: Final = (FileNotFoundError, FileExistsError)
 
 
 class StoredFile(NamedTuple):
@@ -59,7 +49,7 @@ class Storage:
         """Open a file for reads at any place in it; raises UnreadableTableError if it is absent."""
         system, place = self._found(path)
         try:
-            with refusals_named(place):
+            with accesses(place):
                 return system.open_input_file(place)
         except FileNotFoundError:
             raise missing(place) from None
@@ -67,7 +57,7 @@ class Storage:
     def size(self, path: str) -> int:
         """Return the bytes of a file; raises UnreadableTableError if it is absent."""
         system, place = self._found(path)
-        with refusals_named(place):
+        with accesses(place):
             found = system.get_file_info(place)
         if found.type == fs.FileType.NotFound:
             raise missing(place)
@@ -76,29 +66,29 @@ class Storage:
     def create(self, path: str) -> pa.NativeFile:
         """Open a new file for writing, with its folders; `path` is plain text.
 
-        Raises FileExistsError if something is there: no file of a table is ever overwritten.
+        This and the writes raise OSError if the storage refuses them. Raises FileExistsError if
+        something is there: no file of a table is ever overwritten.
         """
         place = self._place(path)
         system = self._system_of(place)
         inner = inside(place)
-        with refusals_named(place):
-            if isinstance(system, fs.LocalFileSystem):
-                system.create_dir(inner.rpartition("/")[0] or "/", recursive=True)
-                return pa.PythonFile(open(inner, "xb"), mode="w")  # noqa: PTH123
-            if system.get_file_info(inner).type != fs.FileType.NotFound:
-                raise FileExistsError(f"{place} is there, and files of tables are written once")
-            return system.open_output_stream(inner)
+        if isinstance(system, fs.LocalFileSystem):
+            system.create_dir(inner.rpartition("/")[0] or "/", recursive=True)
+            return pa.PythonFile(open(inner, "xb"), mode="w")  # noqa: PTH123
+        if system.get_file_info(inner).type != fs.FileType.NotFound:
+            raise FileExistsError(f"{place} is there, and files of tables are written once")
+        return system.open_output_stream(inner)
 
     def write(self, path: str, data: bytes) -> None:
         """Write a new file; raises FileExistsError if something is there."""
-        with self.create(path) as stream:
+        with accesses(self._place(path)), self.create(path) as stream:
             stream.write(data)
 
     def delete(self, path: str) -> bool:
         """Delete a file; return False if it was absent."""
         try:
             system, place = self._found(path)
-            with refusals_named(place):
+            with accesses(place):
                 system.delete_file(place)
         except (FileNotFoundError, UnreadableTableError):
             return False
@@ -112,7 +102,7 @@ class Storage:
         """
         system, root = self._system_of(self.location), inside(self.location)
         folder = f"{root}/{prefix}".rstrip("/") if prefix else root
-        with refusals_named(folder):
+        with accesses(folder):
             selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
             found = system.get_file_info(selector)
         start = len(root.rstrip("/")) + 1
@@ -139,11 +129,14 @@ class Storage:
         system = self._system_of(self.location)
         place = f"{inside(self.location)}/{CLOCK}{secrets.token_hex(8)}"
         try:
-            with refusals_named(place):
-                with system.open_output_stream(place) as stream:
-                    stream.write(b"")
-                found = system.get_file_info(place)
-                system.delete_file(place)
+            with accesses(place):
+                try:
+                    with system.open_output_stream(place) as stream:
+                        stream.write(b"")
+                    found = system.get_file_info(place)
+                finally:
+                    with suppress(OSError):
+                        system.delete_file(place)
         except DiskFullError:
             return 0
         return int(found.mtime_ns or 0) // NANOS_PER_MS
@@ -191,7 +184,7 @@ class Storage:
         inner = list(map(inside, places))
         if len(inner) == 1:
             return system, inner[0]
-        with refusals_named(inner[0]):
+        with accesses(inner[0]):
             infos = system.get_file_info(inner)
         there = [each.path for each in infos if each.type != fs.FileType.NotFound]
         if len(there) > 1:
@@ -255,24 +248,9 @@ def missing(place: str) -> UnreadableTableError:
     )
 
 
-@contextmanager
-def refusals_named(place: str) -> Iterator[None]:
+def accesses(place: str) -> AbstractContextManager[None]:
     """Raise StorageError if a file system refuses an access for another reason than absence."""
-    try:
-        yield
-    except (FileNotFoundError, FileExistsError):
-        raise
-    except OSError as problem:
-        if problem.errno in NO_ROOM:
-            raise DiskFullError(
-                f"the disk of {place} is full: {problem}. No commit names the file, so the table "
-                "is as before. Make room, for example by `lakeledger table vacuum --all`; then "
-                "repeat the call"
-            ) from problem
-        raise StorageError(
-            f"{place} cannot be used: {problem}. Check rights, login, region and endpoint; then "
-            "repeat the call"
-        ) from problem
+    return refusals_named(place, passing=ABSENCE)
 
 
 def system_at(scheme: str, authority: str, place: str) -> Any:

@@ -20,7 +20,7 @@ from ledger.delta.importer import import_delta
 from ledger.delta.replay import REPLACED_ID
 from ledger.delta.report import ImportReport, versions_in
 from ledger.delta.schema import ADOPTED
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, StorageError
 from ledger.log.port import Log
 from ledger.log.replay import Progress, Replay
 from ledger.reads.port import Reads, TableRow
@@ -201,7 +201,7 @@ def reason_against_owner(reads: Reads, row: TableRow, place: str) -> str:
     own = Mark(reads.identity().ledger, row.table)
     try:
         owner = owner_of(log_at(place))
-    except (UnpublishableError, OSError):
+    except (UnpublishableError, StorageError):
         return ""
     if owner is None or owner.is_of(own):
         return ""

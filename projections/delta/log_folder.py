@@ -1,24 +1,30 @@
 """The files of one published log on a local disk: each is written once, whole or not at all.
 
 A file is written aside and linked under its name, which fails if another writer was faster. So a
-writer that dies leaves at most a file aside, which no reader looks at. A name that a power cut took
-away is written again when the publisher starts; a name that is there has its bytes.
+writer that dies leaves at most a file aside, which no reader looks at, and which a later writer
+removes. A name that a power cut took away is written again when the publisher starts; a name that
+is there has its bytes.
 """
 
 import os
 import secrets
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 from ledger.core.partitions.file_paths import FILE, LOCAL, decoded, parts_of
+from ledger.errors.storage import refusals_named
 from projections.delta.schema_json import UnpublishableError
 
 LOG_FOLDER: Final = "_delta_log"
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 ASIDE: Final = ".lakeledger-"
 FOREIGN: Final = ".foreign"
+ASIDE_MAX_S: Final = 3600.0
+"""No writer needs as long for a file; one that is older was left by a writer that died."""
 
+SAFE: Final = "The commits count, and readers of Delta do not see the newest ones yet"
+THEN: Final = "the publisher goes on by itself"
 
 NS_PER_MS: Final = 1_000_000
 
@@ -58,7 +64,10 @@ def aside_name(name: str, folder: str) -> str:
 
 
 class LogFiles(Protocol):
-    """The files of one log, wherever they lie."""
+    """The files of one log, wherever they lie.
+
+    Every method but `place` raises StorageError if the storage refuses an access.
+    """
 
     def place(self, name: str) -> str:
         """Return where a file is, for messages."""
@@ -107,7 +116,10 @@ class LogFolder:
     """The folder of a log; `path` is `_delta_log` of the table."""
 
     def __init__(self, table: str) -> None:
-        self.path = local_folder(table) / LOG_FOLDER
+        with refusals_named(table, safe=SAFE, then=THEN):
+            self.path = local_folder(table) / LOG_FOLDER
+        self._left: set[Path] = set()
+        self._is_swept = False
 
     def place(self, name: str) -> str:
         """Return where a file is, for messages."""
@@ -115,36 +127,40 @@ class LogFolder:
 
     def names(self) -> list[str]:
         """Return the names of the files in order, without those written aside."""
-        with suppress(FileNotFoundError):
+        with self._accesses(), suppress(FileNotFoundError):
             return sorted(each.name for each in self.path.iterdir() if each.name[0] != ".")
         return []
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, None if it is absent."""
-        try:
+        with self._accesses(name), suppress(FileNotFoundError):
             return (self.path / name).read_bytes()
-        except FileNotFoundError:
-            return None
+        return None
 
     def has(self, name: str) -> bool:
         """Return whether a file is there."""
-        return (self.path / name).exists()
+        with self._accesses(name):
+            return (self.path / name).exists()
 
     def delete(self, name: str) -> None:
         """Delete a file, if it is there."""
-        (self.path / name).unlink(missing_ok=True)
+        with self._accesses(name):
+            (self.path / name).unlink(missing_ok=True)
 
     def put(self, name: str, data: bytes, at_ms: int) -> bool:
         """Write a new file with a time; return False if one of that name is there."""
-        aside = self._aside(data)
-        try:
-            set_time(aside, at_ms)
-            self._link(aside, name)
-        except FileExistsError:
-            return False
-        finally:
-            aside.unlink(missing_ok=True)
-        return True
+        with self._accesses(name):
+            aside = self._aside(data)
+            if not self._is_swept:
+                self._sweep(aside)
+            try:
+                set_time(aside, at_ms)
+                self._link(aside, name)
+            except FileExistsError:
+                return False
+            finally:
+                self._remove(aside)
+            return True
 
     def date(self, name: str, at_ms: int) -> None:
         """Give a file the time, if it has another one."""
@@ -155,23 +171,65 @@ class LogFolder:
     def set_aside(self, name: str, folder: str = "") -> str:
         """Give a file a name that no reader of the log looks at, and return its path."""
         kept = self.path / aside_name(name, folder)
-        kept.parent.mkdir(exist_ok=True)
-        self._rename(self.path / name, str(kept.relative_to(self.path)))
-        self._flush_names()
+        with self._accesses(name):
+            kept.parent.mkdir(exist_ok=True)
+            self._rename(self.path / name, str(kept.relative_to(self.path)))
+            self._flush_names()
         return str(kept)
 
     def replace(self, name: str, data: bytes) -> None:
         """Write a file in the place of the one that is there, if any."""
-        self._rename(self._aside(data), name)
+        with self._accesses(name):
+            aside = self._aside(data)
+            try:
+                self._sweep(aside)
+                self._rename(aside, name)
+            except OSError:
+                self._remove(aside)
+                raise
+
+    def _accesses(self, name: str = "") -> AbstractContextManager[None]:
+        """Raise StorageError, with the name of the file, if the disk refuses an access."""
+        return refusals_named(self.place(name), safe=SAFE, then=THEN)
 
     def _aside(self, data: bytes) -> Path:
+        """Return a new file that no reader looks at, with the data on the disk."""
         self.path.mkdir(parents=True, exist_ok=True)
         aside = self.path / f"{ASIDE}{secrets.token_hex(8)}"
-        with aside.open("xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+        try:
+            with aside.open("xb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError:
+            self._remove(aside)
+            raise
         return aside
+
+    def _remove(self, aside: Path) -> None:
+        """Remove a file written aside; one that stays is removed once the disk takes files."""
+        try:
+            aside.unlink(missing_ok=True)
+        except OSError:
+            self._left.add(aside)
+            self._is_swept = False
+        else:
+            self._left.discard(aside)
+
+    def _sweep(self, aside: Path) -> None:
+        """Remove the files that this writer left, and old ones of writers that died.
+
+        The file `aside` was just written: it has the time of the disk's own clock. The time of a
+        change of the entry tells the age, since a file that is written aside may be dated back.
+        """
+        self._is_swept = True
+        for each in list(self._left):
+            self._remove(each)
+        before = aside.stat().st_ctime - ASIDE_MAX_S
+        for each in self.path.glob(f"{ASIDE}*"):
+            with suppress(OSError):
+                if each.stat().st_ctime < before:
+                    each.unlink()
 
     def _link(self, aside: Path, name: str) -> None:
         os.link(aside, self.path / name)

@@ -5,11 +5,19 @@ S3 itself refuses a new object under a name that is taken, so two publishers nee
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ledger.core.partitions.file_paths import parts_of
-from projections.delta.log_folder import LOG_FOLDER, LogFiles, LogFolder, aside_name
+from ledger.errors.storage import refused
+from projections.delta.log_folder import (
+    LOG_FOLDER,
+    SAFE,
+    THEN,
+    LogFiles,
+    LogFolder,
+    aside_name,
+)
 from projections.delta.schema_json import UnpublishableError
 
 S3 = frozenset({"s3", "s3a", "s3n"})
@@ -22,18 +30,15 @@ def log_at(table: str) -> LogFiles:
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Raise OSError if the storage refuses an access for another reason than absence."""
-    from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - as below
+def refusals(place: str) -> Iterator[None]:
+    """Raise StorageError if S3 refuses an access."""
+    from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra
 
     try:
         yield
-    except (FileNotFoundError, AlreadyExistsError):
-        raise
-    except BaseError as problem:
-        raise OSError(
-            f"S3 refused an access: {problem}. Check rights, login, region and endpoint"
-        ) from problem
+    except (BaseError, OSError) as problem:
+        said = OSError(f"S3 refused an access: {problem}")
+        raise refused(place, said, safe=SAFE, then=THEN) from problem
 
 
 class ObjectLog:
@@ -52,7 +57,7 @@ class ObjectLog:
         """Return the names of the objects in order, without those set aside."""
         import obstore  # noqa: PLC0415 - an extra
 
-        with refusals():
+        with refusals(self.place("")):
             found = [each["path"] for page in obstore.list(self._store) for each in page]
         return sorted(each for each in found if "/" not in each and not each.startswith("."))
 
@@ -60,28 +65,24 @@ class ObjectLog:
         """Return the content of an object, None if it is absent."""
         import obstore  # noqa: PLC0415 - an extra
 
-        try:
-            with refusals():
-                return bytes(obstore.get(self._store, name).bytes())
-        except FileNotFoundError:
-            return None
+        with refusals(self.place(name)), suppress(FileNotFoundError):
+            return bytes(obstore.get(self._store, name).bytes())
+        return None
 
     def has(self, name: str) -> bool:
         """Return whether an object is there."""
         import obstore  # noqa: PLC0415 - an extra
 
-        try:
-            with refusals():
-                obstore.head(self._store, name)
-        except FileNotFoundError:
-            return False
-        return True
+        with refusals(self.place(name)), suppress(FileNotFoundError):
+            obstore.head(self._store, name)
+            return True
+        return False
 
     def delete(self, name: str) -> None:
         """Delete an object, if it is there."""
         import obstore  # noqa: PLC0415 - an extra
 
-        with refusals():
+        with refusals(self.place(name)):
             obstore.delete(self._store, name)
 
     def date(self, name: str, at_ms: int) -> None:
@@ -92,19 +93,17 @@ class ObjectLog:
         import obstore  # noqa: PLC0415 - an extra
         from obstore.exceptions import AlreadyExistsError  # noqa: PLC0415 - an extra
 
-        try:
-            with refusals():
-                obstore.put(self._store, name, data, mode="create")
-        except AlreadyExistsError:
-            return False
-        return True
+        with refusals(self.place(name)), suppress(AlreadyExistsError):
+            obstore.put(self._store, name, data, mode="create")
+            return True
+        return False
 
     def set_aside(self, name: str, folder: str = "") -> str:
         """Give an object a name that no reader of the log looks at, and return its place."""
         import obstore  # noqa: PLC0415 - an extra
 
         kept = aside_name(name, folder)
-        with refusals():
+        with refusals(self.place(name)):
             obstore.rename(self._store, name, kept)
         return self.place(kept)
 
@@ -112,7 +111,7 @@ class ObjectLog:
         """Write an object in the place of the one that is there, if any."""
         import obstore  # noqa: PLC0415 - an extra
 
-        with refusals():
+        with refusals(self.place(name)):
             obstore.put(self._store, name, data)
 
 

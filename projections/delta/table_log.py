@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from ledger.core.events.events import Event
+from ledger.errors import StorageError
 from ledger.log_lines import LogLines
 from projections.delta.log_marks import LostVersions
 from projections.delta.log_writer import DeltaLogWriter, Folders, ForeignLogError, digest_of
@@ -82,7 +83,7 @@ class TableLogs:
             return None
         try:
             self._apply(outcome)
-        except (ForeignLogError, UnpublishableError, OSError) as error:
+        except (ForeignLogError, UnpublishableError, StorageError) as error:
             assert isinstance(outcome, DeltaVersion), "only a version is written"
             return self._hold(outcome, error, now_s)
         return outcome if isinstance(outcome, StoppedTable) else None
@@ -91,7 +92,7 @@ class TableLogs:
         """Set aside what a cut took from a log; a storage that refuses it is asked again."""
         try:
             self._set_lost_aside(lost)
-        except (UnpublishableError, OSError) as error:
+        except (UnpublishableError, StorageError) as error:
             self._uncut[lost.table] = lost, now_s + PAUSE_MAX_S
             log_lines.warning(
                 "versions that the ledger lost are still in a published log",
@@ -185,7 +186,7 @@ class TableLogs:
                 continue
             try:
                 self._writer(table, held.first.folder).check(held.first)
-            except (ForeignLogError, UnpublishableError, OSError):
+            except (ForeignLogError, UnpublishableError, StorageError):
                 continue
             held.is_open = True
 
@@ -196,7 +197,7 @@ class TableLogs:
             return True
         try:
             return not self._writer(table, newest.folder).holds(newest.version, newest.digest)
-        except (UnpublishableError, OSError):
+        except (UnpublishableError, StorageError):
             return True
 
     def _flush(self, held: RefusedLog, now_s: float) -> bool:
@@ -205,7 +206,7 @@ class TableLogs:
             outcome = held.waiting[0]
             try:
                 self._apply(outcome)
-            except OSError as error:
+            except StorageError as error:
                 assert isinstance(outcome, DeltaVersion), "only a version is written"
                 held.wait(outcome, stop_of(outcome, error), now_s)
                 return False
@@ -242,7 +243,7 @@ class TableLogs:
         return writer
 
     def _hold(self, version: DeltaVersion, error: Exception, now_s: float) -> StoppedTable:
-        stopped, is_refused = stop_of(version, error), isinstance(error, OSError)
+        stopped, is_refused = stop_of(version, error), isinstance(error, StorageError)
         self.held[version.table] = RefusedLog(
             version,
             stopped,

@@ -107,11 +107,16 @@ class Generations:
         """
         draft = self.root / f"{PUBLISHED}.draft"
         with _refusals(self.root):
-            with draft.open("w", encoding="utf-8") as file:
-                file.write(generation.name)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.root / PUBLISHED)
+            try:
+                with draft.open("w", encoding="utf-8") as file:
+                    file.write(generation.name)
+                    file.flush()
+                    os.fsync(file.fileno())
+                draft.replace(self.root / PUBLISHED)
+            except OSError:
+                with suppress(OSError):
+                    draft.unlink(missing_ok=True)
+                raise
             _sync_directory(self.root)
 
     def sweep(self) -> None:

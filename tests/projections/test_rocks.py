@@ -259,7 +259,7 @@ def test_full_disk(root: Path, file: str) -> None:
     (root / file).symlink_to("/dev/full")
     with pytest.raises(StoreUnavailableError), RocksStore.rebuild(root) as store:
         store.publish()
-    (root / file).unlink()
+    (root / file).unlink(missing_ok=True)
     RocksStore.open(root).close()
 
 

@@ -7,6 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from ledger.client import Ledger
+from ledger.errors import StorageError
 from ledger.log.replay import Replay
 from ledger.testing import InMemoryLedger
 from projections.delta.object_log import ObjectLog, log_at
@@ -54,5 +55,5 @@ def test_names_and_absence(bucket: str) -> None:
     assert kept.startswith(f"s3://{bucket}/a b/t/_delta_log/.x")
     assert log.names() == []
     log.delete("x")
-    with pytest.raises(OSError, match="NoSuchBucket"):
+    with pytest.raises(StorageError, match="NoSuchBucket"):
         ObjectLog(f"{bucket}-absent", "t").put("x", b"1", 0)

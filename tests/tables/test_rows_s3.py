@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.errors import UnreadableTableError
-from ledger.tables.storage import StorageError, storage_at
+from ledger.errors import StorageError, UnreadableTableError
+from ledger.tables.storage import storage_at
 
 ODD = "a/b %20=é?"
 ROWS: list[dict[str, Any]] = [

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import SettingsError, UnreadableTableError
-from ledger.tables.storage import Storage, StorageError, storage_at
+from ledger.errors import SettingsError, StorageError, UnreadableTableError
+from ledger.tables.storage import Storage, storage_at
 
 
 @pytest.fixture

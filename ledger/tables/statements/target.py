@@ -217,11 +217,11 @@ class StatementTable:
             self.hand.writes.plan_from(self.number, 0)
 
     def kept(self, adds: Sequence[AddFile]) -> "KeptFiles":
-        """Return a block that deletes new files if the txn does not take them."""
-        location, written = self.definition.location, self.hand.data.definition
-        # A file of an earlier version may come back: readers of that version need it.
-        own = [each for each in adds if written(location, each.path) is not None]
-        return KeptFiles(location, own)
+        """Return a block that deletes new files if the txn does not take them.
+
+        Files that are added to `adds` within the block count as well.
+        """
+        return KeptFiles(self.definition.location, adds, self.hand.data)
 
     def _settle(self) -> None:
         """Alter the table as the rows need it: nothing can fail but the commit now."""
@@ -247,16 +247,21 @@ class StatementTable:
 class KeptFiles:
     """Deletes new files if the block raises: no commit names them."""
 
-    def __init__(self, location: str, files: Sequence[AddFile]) -> None:
+    def __init__(self, location: str, files: Sequence[AddFile], data: WrittenFiles) -> None:
         self._location = location
-        self._files = files
+        self._files, self._data = files, data
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None and self._files:
-            discard(storage_at(self._location), [each.path for each in self._files])
+        if kind is None:
+            return
+        # A file of an earlier version may come back: readers of that version need it.
+        written = self._data.definition
+        own = [each.path for each in self._files if written(self._location, each.path) is not None]
+        if own:
+            discard(storage_at(self._location), own)
 
 
 # What a writer would have to compute or check, by Delta's names of metadata and properties.
