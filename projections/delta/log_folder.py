@@ -21,7 +21,7 @@ LAST_CHECKPOINT: Final = "_last_checkpoint"
 ASIDE: Final = ".lakeledger-"
 FOREIGN: Final = ".foreign"
 ASIDE_MAX_S: Final = 3600.0
-"""No writer needs as long for a file; one that is older was left by a writer that died."""
+"""No writer needs as long for a file."""
 
 SAFE: Final = "The commits count, and readers of Delta do not see the newest ones yet"
 THEN: Final = "the publisher goes on by itself"
@@ -113,11 +113,15 @@ class LogFiles(Protocol):
 
 
 class LogFolder:
-    """The folder of a log; `path` is `_delta_log` of the table."""
+    """The folder of a log; `path` is `_delta_log` of the table.
 
-    def __init__(self, table: str) -> None:
+    A file that was written aside more than `aside_max_s` ago is of a writer that died.
+    """
+
+    def __init__(self, table: str, aside_max_s: float = ASIDE_MAX_S) -> None:
         with refusals_named(table, safe=SAFE, then=THEN):
             self.path = local_folder(table) / LOG_FOLDER
+        self._aside_max_s = aside_max_s
         self._left: set[Path] = set()
         self._is_swept = False
 
@@ -225,10 +229,10 @@ class LogFolder:
         self._is_swept = True
         for each in list(self._left):
             self._remove(each)
-        before = aside.stat().st_ctime - ASIDE_MAX_S
+        before = aside.stat().st_ctime - self._aside_max_s
         for each in self.path.glob(f"{ASIDE}*"):
             with suppress(OSError):
-                if each.stat().st_ctime < before:
+                if each != aside and each.stat().st_ctime < before:
                     each.unlink()
 
     def _link(self, aside: Path, name: str) -> None:

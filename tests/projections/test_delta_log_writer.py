@@ -1,12 +1,16 @@
 """Published logs on disk: the same bytes however their writers end, and what readers see."""
 
+import errno
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from ledger.errors import StorageError
 from projections.delta.log_folder import (
+    ASIDE,
     LAST_CHECKPOINT,
     LogFolder,
     checkpoint_name,
@@ -153,6 +157,50 @@ def test_raced(tmp_path: Path, *, is_same: bool) -> None:
         return
     with pytest.raises(ForeignLogError, match=r"0{20}\.json"):
         DeltaLogWriter(folder).write(first)
+
+
+class FailingFolder(LogFolder):
+    """A folder that fails so that the file that was written aside cannot be removed."""
+
+    fails = True
+
+    def _link(self, aside: Path, name: str) -> None:
+        if not self.fails:
+            super()._link(aside, name)
+            return
+        aside.unlink()
+        aside.mkdir()
+        raise OSError(errno.EIO, "the disk failed")
+
+
+def test_left_by_a_failure(tmp_path: Path) -> None:
+    """A file aside that stayed is removed with the next write."""
+    folder = FailingFolder(str(tmp_path))
+    with pytest.raises(StorageError, match=r"a\.json cannot be used: the disk failed"):
+        folder.put("a.json", b"1", 0)
+    (left,) = folder.path.iterdir()
+    left.rmdir()
+    left.write_bytes(b"1")
+    folder.fails = False
+    assert folder.put("a.json", b"1", 0)
+    assert [each.name for each in folder.path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize(
+    "write", [lambda log: log.put("a", b"1", 0), lambda log: log.replace("a", b"1")]
+)
+@pytest.mark.parametrize(("aside_max_s", "left"), [(60.0, 2), (-1.0, 0)])
+def test_left_by_a_kill(
+    tmp_path: Path, write: Callable[[LogFolder], object], aside_max_s: float, left: int
+) -> None:
+    """Old files aside of writers that died are removed; a young one may be of another writer."""
+    folder = LogFolder(str(tmp_path), aside_max_s)
+    folder.path.mkdir()
+    for each in "xy":
+        (folder.path / f"{ASIDE}{each}").write_bytes(b"1")
+    write(folder)
+    assert (folder.path / "a").read_bytes() == b"1"
+    assert len(list(folder.path.iterdir())) == 1 + left
 
 
 def test_any_suffix_deleted(tmp_path: Path) -> None:
