@@ -24,6 +24,7 @@ from ledger.log.port import Record, Topic
 from ledger.log_lines import LogLines
 from projections.fold.aging import AgingCheckpoint
 from projections.fold.fold import Fed, Fold
+from spark_sink.catalog.callbacks import guard_callbacks
 from spark_sink.session import needing_jvm
 from spark_sink.slices import OFFSETS_PER_BATCH, slices_of
 
@@ -115,6 +116,7 @@ class Feeder:
     def start(self) -> StreamingQuery:
         """Start the query behind the last record the store holds."""
         shutil.rmtree(self._checkpoints, ignore_errors=True)
+        guard_callbacks(self._spark.sparkContext)
         stream = self._spark.readStream.format("kafka").options(**self._source(self._fold.offset))
         events = (
             stream.option("maxOffsetsPerTrigger", OFFSETS_PER_BATCH)

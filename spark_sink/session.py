@@ -6,6 +6,7 @@ jars, which have another version of the Kafka client.
 """
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,8 @@ from ledger.machine.kafka.jars import SPARK, jar_paths
 from ledger.machine.kafka.java import Java, find_java
 
 LOOPBACK: Final = "127.0.0.1"
+# local-cluster has executors in processes of their own.
+IN_ONE_PROCESS: Final = re.compile(r"local(\[.*\])?")
 # Local checkpoints only: this manager renames without a check, which breaks on an object store.
 LOCAL_CHECKPOINTS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -50,6 +53,9 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.streaming.pollingDelay": LOOK_AGAIN,
 }
 
+# Spark draws a secret for a session in one process: no other process may use its driver's ports.
+SECRET: Final[Mapping[str, str]] = {"spark.authenticate": "true"}
+
 
 def ledger_session(
     application: str,
@@ -70,6 +76,7 @@ def ledger_session(
     with as_file(files("spark_sink") / "log4j2.properties") as logging:
         options = {
             **SETTINGS,
+            **(SECRET if IN_ONE_PROCESS.fullmatch(master) else {}),
             "spark.jars": jars,
             "spark.driver.extraJavaOptions": java_options(runtime, logging),
             **(settings or {}),

@@ -21,8 +21,8 @@ from ledger.client import Ledger
 from ledger.errors import SettingsError
 from ledger.machine.kafka.java import find_java
 from ledger.sdk.transaction import Transaction
-from spark_sink.catalog.callbacks import serve_callbacks
-from spark_sink.catalog.compiled import CATALOG_CLASS, load
+from spark_sink.catalog.callbacks import guard_callbacks
+from spark_sink.catalog.compiled import CATALOG_CLASS
 from spark_sink.catalog.questions import CATALOGS
 from spark_sink.catalog.state import CatalogState, Refusal
 from spark_sink.catalog.transactions import DEADLINE_S, joining, run
@@ -53,10 +53,9 @@ def attach(
     spark = spark or own_session()
     context = context_of(spark)
     gateway: Any = context._gateway  # noqa: SLF001 - PySpark has no public way to the JVM
-    load(context)
+    guard_callbacks(context)
     # Py4J shows each refusal with its trace, though Spark raises it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    serve_callbacks(gateway)
     state = CATALOGS.attach(name, ledger or own_ledger(context, name))
     gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
     name_class(spark, gateway.jvm, f"spark.sql.catalog.{name}")

@@ -7,9 +7,21 @@ the JVM loses the token when PySpark names the port, so it gets the token again.
 from typing import Any
 
 from py4j.java_gateway import JavaObject, quiet_shutdown
+from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 
 from ledger.errors import SettingsError
+from spark_sink.catalog.compiled import load
+
+
+def guard_callbacks(context: SparkContext) -> None:
+    """Load the classes of the catalog into a JVM, and let the server that it asks demand a token.
+
+    `foreachBatch` starts that server too, and uses one that runs. Raises SettingsError as `load`
+    and `serve_callbacks`.
+    """
+    load(context)
+    serve_callbacks(context._gateway)  # noqa: SLF001 - PySpark has no public way to the JVM
 
 
 def serve_callbacks(gateway: Any) -> None:

@@ -8,7 +8,6 @@ what is missing, without a Spark session.
 import hashlib
 import io
 import os
-import re
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -24,11 +23,9 @@ from pyspark.java_gateway import launch_gateway
 
 from ledger.errors import LedgerError, SettingsError
 from ledger.machine.kafka.java import cache_folder, find_java
-from spark_sink.session import prepare_environment
+from spark_sink.session import IN_ONE_PROCESS, prepare_environment
 
 SOURCES: Final = "java"
-# local-cluster has executors in processes of their own.
-IN_ONE_PROCESS: Final = re.compile(r"local(\[.*\])?")
 CATALOG_CLASS: Final = "lakeledger.Bridge"
 # Static methods of interfaces need 8 at least.
 JAVA_VERSION: Final = 8
