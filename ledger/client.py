@@ -33,7 +33,7 @@ from ledger.sdk.channel import LINES, Channel, frozen
 from ledger.sdk.client_files import LedgerFiles
 from ledger.sdk.client_rows import LedgerRows
 from ledger.sdk.client_tables import LedgerTables
-from ledger.sdk.definitions import location_of
+from ledger.sdk.definitions import text_of
 from ledger.sdk.given import check_list, check_name_of
 from ledger.sdk.names import TableLike, TableNames, listed
 from ledger.sdk.new_tables import NewTables
@@ -130,7 +130,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
         settings = ClientSettings(timeout_s=checked_timeout(timeout_s), lease_s=lease_s)
-        address, new_tables = None, NewTables(location_of(warehouse or ""))
+        address, new_tables = None, NewTables(text_of(warehouse or ""))
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
@@ -142,7 +142,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
                 client = address.client() if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
-                place = location_of(warehouse or configured.warehouse or address.warehouse)
+                place = text_of(warehouse or configured.warehouse or address.warehouse)
                 new_tables = NewTables(place, configured.publish or "")
                 log = (make_log := partial(KafkaLog, *where, client=client))()
                 own.callback(log.close)

@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ledger.core.commands import TableDefinition
 from ledger.core.partitions.names import DELTA_FOLDER
 from ledger.errors import UnreadableTableError
+from ledger.sdk.locations import as_stored
+from spark_sink.catalog.files import hadoop
 
 # Hive's folders of compacted and deleted rows are searched too, in order to refuse them.
 DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"
@@ -99,7 +101,7 @@ def location_of(table: TableDefinition) -> str:
         raise UnreadableTableError(
             "the table must have a location to be read by Spark; alter it to have one"
         )
-    return table.location.rstrip("/")
+    return hadoop(as_stored(table.location))
 
 
 def in_any_spelling(name: str) -> str:

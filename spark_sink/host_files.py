@@ -16,14 +16,14 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import Column, TableDefinition
-from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of
 from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow, Reads
 from ledger.tables.scan_planning import SchemasThen, TableState
 from ledger.tables.schema import TableSchema
 from ledger.tables.skipping import file_may_hold
+from ledger.tables.storage import places_of
 from spark_sink.catalog.compiled import load
-from spark_sink.catalog.files import hadoop, in_groups, spelled
+from spark_sink.catalog.files import hadoop, in_groups
 from spark_sink.folders import location_of
 from spark_sink.host_tables import HostTable
 from spark_sink.unions import TEXT, empty, in_pairs, type_of, union
@@ -69,7 +69,7 @@ def looked_for(spark: SparkSession, location: str, files: Sequence[FileRow]) -> 
     Raises UnreadableTableError for a file that is missing, or exists at two of its paths, for two
     paths of one file, and for a path that Hadoop cannot search.
     """
-    places = [[*map(in_hadoop, spelled(location, each.path))] for each in files]
+    places = [[*map(hadoop, places_of(location, each.path))] for each in files]
     looks = found_at(spark, [place for each in places for place in each])
     there = [[*filter(None, islice(looks, len(each)))] for each in places]
     missing = [paths[0] for paths, found in zip(places, there, strict=True) if not found]
@@ -106,14 +106,6 @@ def found_at(spark: SparkSession, paths: Sequence[str]) -> Iterator[tuple[str, i
             f"and no path may be of another host ({refused})"
         ) from refused
     return iter(found)
-
-
-def in_hadoop(place: str) -> str:
-    """Return a place as Hadoop takes it; one without a scheme is in Hadoop's default storage."""
-    scheme, authority, _ = parts_of(place)
-    if not scheme or (scheme == FILE and authority not in LOCAL):
-        return place
-    return hadoop(place)
 
 
 def with_columns(

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from ledger.backup.errors import BackupError
 from ledger.config.layers import path_of
+from ledger.core.partitions.file_paths import SCHEME
 from ledger.errors import SettingsError
 
 LOCK: Final = ".lock"
@@ -55,7 +56,7 @@ def open_place(path: str) -> BackupPlace:
         from ledger.backup.s3 import S3Place  # noqa: PLC0415 - needs an extra
 
         return S3Place(path)
-    if not path or "://" in path:
+    if not path or "://" in path or SCHEME.match(path):
         raise SettingsError(
             f"PATH must be a folder or s3://bucket/prefix, got {path.partition('?')[0]!r}"
         )

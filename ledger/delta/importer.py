@@ -17,6 +17,7 @@ treat the version as done before: such progress is left out, and counted.
 """
 
 from collections.abc import Callable, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from threading import Event as Signal
 from typing import Final, NamedTuple
@@ -26,7 +27,7 @@ from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.refusals import Reason
 from ledger.delta.actions import DeltaCommit
-from ledger.delta.fields import ShapeError, is_text
+from ledger.delta.fields import ShapeError
 from ledger.delta.live import LiveFiles, Unmatched
 from ledger.delta.log import Beginning, DeltaLog
 from ledger.delta.replay import FOREIGN, REPLACED_ID, ImportedTable, replay
@@ -39,11 +40,18 @@ from ledger.errors import (
     LimitExceededError,
     RefusedError,
     SessionExpiredError,
+    SettingsError,
     SnapshotTooOldError,
     TableExistsError,
     TxnNotOpenError,
 )
 from ledger.reads.port import AppRow, TableRow
+from ledger.sdk.locations import (
+    as_stored,
+    in_one_spelling,
+    is_file_uri,
+    path_of_uri,
+)
 
 POLL_S: Final = 1.0
 # A clean-up removes files one by one; after this time it has ended, or advanced.
@@ -65,7 +73,7 @@ class ImportStanding(NamedTuple):
 
 def import_delta(
     ledger: Ledger,
-    path: Path,
+    path: str | PathLike[str],
     table: str,
     *,
     follow: bool = False,
@@ -94,8 +102,9 @@ def import_delta(
 class DeltaImport:
     """An import under way."""
 
-    def __init__(self, ledger: Ledger, path: Path, table: str) -> None:
+    def __init__(self, ledger: Ledger, path: str | PathLike[str], table: str) -> None:
         self._ledger = ledger
+        path = folder_at(path)
         self._path = path
         self._folder = str(path.resolve())
         self._versions = self._rebased = self._left_out = 0
@@ -324,9 +333,9 @@ class DeltaImport:
         return delta_id == kept
 
     def _is_here(self, row: TableRow) -> bool:
-        """Return whether a table has the log's location; earlier releases wrote it as a URI."""
-        here = self._imported.location, self._path.resolve().as_uri()
-        return row.definition.location in here
+        """Return whether a table has the log's location; earlier releases escaped nothing in it."""
+        here, before = self._imported.location, f"file://{self._folder}"
+        return row.definition.location == before or as_stored(row.definition.location) == here
 
     def _position_of(self, delta_version: int) -> int:
         """Return where a version was imported; for one before the first, where that was."""
@@ -339,10 +348,17 @@ class DeltaImport:
         return row.position
 
 
-def location_of(path: Path) -> str:
-    """Return the location of the table in a folder, in which Spark takes nothing for an escape.
+def folder_at(path: str | PathLike[str]) -> Path:
+    """Return the folder that a path or a URI of `file:` means; raises SettingsError for others."""
+    text = fspath(path)
+    if not is_file_uri(text):
+        return Path(text)
+    try:
+        return Path(path_of_uri(text))
+    except ValueError as error:
+        raise SettingsError(f"the folder of a Delta table cannot be read: {error}") from None
 
-    What is no UTF-8 can only stand there as a URI.
-    """
-    location = f"file://{path.resolve()}"
-    return location if is_text(location) else path.resolve().as_uri()
+
+def location_of(path: Path) -> str:
+    """Return the location of the table in a folder; what is no UTF-8 stands there as a URI."""
+    return in_one_spelling(path.resolve().as_uri())

@@ -32,6 +32,7 @@ from ledger.sdk.column_mapping import (
 )
 from ledger.sdk.field_ids import numbered
 from ledger.sdk.given import check_list, check_name_of, check_text
+from ledger.sdk.locations import in_one_spelling
 
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
 # their spellings. Only Hive has the last one.
@@ -107,6 +108,14 @@ def table_definition(
 
 
 def location_of(location: str | PathLike[str]) -> str:
+    """Return a location in the one spelling of its folder.
+
+    Raises TypeError for anything but a path, and ValueError for a wrong URI.
+    """
+    return in_one_spelling(text_of(location))
+
+
+def text_of(location: str | PathLike[str]) -> str:
     """Return a location as a text; raises TypeError for anything but a path."""
     found = location.as_posix() if isinstance(location, PurePath) else location
     found = fspath(found) if isinstance(found, PathLike) else found
@@ -222,6 +231,8 @@ def changed(
     if change is not None:
         made = change(before) if callable(change) else change
         check_made(made)
+        if made.location != before.location:
+            made = made._replace(location=location_of(made.location))
         return mapped(before, remembering(with_ids(before, made), highest_id(before)))
     unset = names_of("properties to unset", changes.get("unset", ()))
     set_anew = dict(changes.get("properties", {}))
@@ -230,7 +241,7 @@ def changed(
     kept = {each.key: each.value for each in before.properties if known_key(each.key) not in gone}
     partition_columns = changes.get("partition_columns", before.partition_columns)
     after = before._replace(
-        location=location_of(changes.get("location", before.location)),
+        location=location_of(changes["location"]) if "location" in changes else before.location,
         partition_columns=names_of("partition columns", partition_columns),
         properties=properties_of(kept | set_anew),
     )

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Property, TableDefinition
+from ledger.core.partitions.file_paths import is_absolute
 from ledger.core.state.traits import known_key
 from ledger.errors import SettingsError
 from ledger.sdk.column_mapping import PUBLISH
+from ledger.sdk.locations import in_one_spelling
 
-URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 ODD: Final = re.compile(r"[^\w.-]")
 """A character that folders of tables do not have in their names."""
 
@@ -51,7 +52,19 @@ class NewTables(NamedTuple):
 
 
 def warehouse_at(folder: str) -> str:
-    """Return a warehouse as its tables name it: a relative folder begins in the current one."""
-    if not folder or URI.match(folder):
-        return folder
-    return folder if folder.startswith("/") else str(Path(folder).absolute())
+    """Return a warehouse as its tables name it: a relative folder begins in the current one.
+
+    Raises SettingsError for a wrong URI, and for a `~`, which only shells replace.
+    """
+    try:
+        found = in_one_spelling(folder)
+    except ValueError as error:
+        raise SettingsError(f"the warehouse cannot be used: {error}") from None
+    if found.partition("/")[0].startswith("~"):
+        raise SettingsError(
+            f"the warehouse must be a path without ~, got {folder!r}: write the whole path, since "
+            "only a shell replaces ~"
+        )
+    if not found or is_absolute(found):
+        return found
+    return in_one_spelling(str(Path(found).absolute()))

@@ -8,6 +8,7 @@ from typing import Final
 
 from ledger.errors import FilesUnknownError
 from ledger.reads.port import TableRow
+from ledger.sdk.locations import as_stored
 from ledger.sdk.reading import is_in_folders
 from ledger.tables.places import Place
 from ledger.tables.storage import CLOCK, Storage, StoredFile, storage_at
@@ -32,7 +33,7 @@ class CleanedFolder:
     """
 
     def __init__(self, location: str, storage: Storage | None = None) -> None:
-        self.location = location.rstrip("/") or location
+        self.location = as_stored(location)
         self.place = Place(location)
         self.tables: list[TableRow] = []
         self.stored: list[StoredFile] = []

@@ -10,8 +10,16 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ledger.core.partitions.file_paths import FILE, LOCAL, is_plain, normal, parts_of, spellings
-from ledger.tables.storage import is_absolute
+from ledger.core.partitions.file_paths import (
+    FILE,
+    LOCAL,
+    is_absolute,
+    is_plain,
+    normal,
+    parts_of,
+    spellings,
+)
+from ledger.sdk.locations import as_stored
 
 MARK: Final = "_"
 """A file in a folder, by which the folder is found."""
@@ -29,7 +37,7 @@ class FileKeys:
 
     def of(self, location: str, path: str) -> Iterator[int]:
         """Yield the keys of a path in the log of a table at a location."""
-        for spelled in spellings("" if is_absolute(path) else location, path):
+        for spelled in spellings("" if is_absolute(path) else as_stored(location), path):
             yield from self.at(spelled)
 
     def at(self, place: str) -> Iterator[int]:
@@ -47,7 +55,7 @@ class Place:
     """The folder of a location, and the names of files and folders below it."""
 
     def __init__(self, location: str) -> None:
-        scheme, authority, path = parts_of(location)
+        scheme, authority, path = parts_of(as_stored(location))
         self._is_local = is_local(scheme, authority)
         self._authority = "" if self._is_local else authority
         self._folder = normal(path)
@@ -57,8 +65,7 @@ class Place:
 
     def folders(self, location: str) -> set[str]:
         """Return the names of another location here, "" for the same; it may lie elsewhere."""
-        places = spellings("", location.rstrip("/"))
-        found = {name for each in places for name in self._names_of(f"{each}/{MARK}")}
+        found = self._names_of(f"{as_stored(location)}/{MARK}")
         return {name.removesuffix(MARK).rstrip("/") for name in found}
 
     def _names_of(self, place: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ path in the log may be written as plain text or as a URI: both are looked for.
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,9 +15,11 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from ledger.core.partitions.file_paths import FILE, LOCAL, SCHEME, parts_of, spellings
+from ledger.core.partitions.file_paths import FILE, is_absolute, parts_of, spellings
 from ledger.errors import DiskFullError, SettingsError, UnreadableTableError
 from ledger.errors.storage import refusals_named
+from ledger.sdk.file_writers import writer_of
+from ledger.sdk.locations import as_stored, in_one_spelling, is_file_uri
 
 NANOS_PER_MS: Final = 1_000_000
 CLOCK: Final = ".lakeledger-clock-"
@@ -41,7 +43,7 @@ class Storage:
     """
 
     def __init__(self, location: str) -> None:
-        self.location = location.rstrip("/") or location
+        self.location = as_stored(location)
         self._systems: dict[tuple[str, str], Any] = {}
         self._system_of(self.location)
 
@@ -164,7 +166,7 @@ class Storage:
 
         Raises UnreadableTableError if the path may mean two files, or none of several is there.
         """
-        places = spellings("" if is_absolute(path) else self.location, path)
+        places = places_of(self.location, path)
         if len(places) == 1:
             return places[0]
         inner = self._found(path)[1]
@@ -179,7 +181,7 @@ class Storage:
 
         Raises UnreadableTableError if two files may be meant, or none of several is there.
         """
-        places = spellings("" if is_absolute(path) else self.location, path)
+        places = places_of(self.location, path)
         system = self._system_of(places[0])
         inner = list(map(inside, places))
         if len(inner) == 1:
@@ -223,12 +225,37 @@ def storage_at(location: str) -> Storage:
             f"the location of a table must be an absolute path or a URI, got {location!r}; alter "
             "the table to have such a location"
         )
-    return Storage(location)
+    try:
+        found = in_one_spelling(location)
+    except ValueError as error:
+        raise SettingsError(f"{error}; alter the table to have such a location") from None
+    if is_file_uri(found):
+        raise SettingsError(
+            f"the name of a folder must be UTF-8 to be read or written as rows, got {found}; "
+            "rename the folder, and alter the table to have the new location"
+        )
+    return Storage(found)
 
 
-def is_absolute(path: str) -> bool:
-    """Return whether a path does not start at the location of its table."""
-    return path.startswith("/") or SCHEME.match(path) is not None
+def places_of(location: str, path: str) -> Sequence[str]:
+    """Return the places at one of which a file lies, as plain texts.
+
+    A URI of `file:` is decoded once. The ledger's own writers escape nothing. Any other path is of
+    a Delta log, or of a program that escapes nothing: there may be two places.
+    """
+    if is_file_uri(path):
+        try:
+            return [in_one_spelling(path)]
+        except ValueError as error:
+            raise UnreadableTableError(
+                f"the path of a file cannot be read: {error}. Remove the file from the table, and "
+                "add it by another path"
+            ) from None
+    if is_absolute(path):
+        return spellings("", path)
+    if writer_of(path) is not None:
+        return [f"{location}/{path}"]
+    return spellings(location, path)
 
 
 def inside(place: str) -> str:
@@ -256,10 +283,6 @@ def accesses(place: str) -> AbstractContextManager[None]:
 def system_at(scheme: str, authority: str, place: str) -> Any:
     """Return the file system of a scheme and a host; raises SettingsError for an unknown one."""
     if scheme in ("", FILE):
-        if authority not in LOCAL:
-            raise SettingsError(
-                f"a file: location must be of this host, got host {authority!r} in {place}"
-            )
         return fs.LocalFileSystem()
     make = SYSTEMS.get(scheme)
     if make is None:

@@ -25,6 +25,7 @@ from ledger.log.port import Log
 from ledger.log.replay import Progress, Replay
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.column_mapping import PUBLISH, is_published
+from ledger.sdk.locations import is_one_place
 from ledger.sdk.promises import reasons_against, without_effect
 from projections.delta.log_folder import local_folder
 from projections.delta.log_marks import Mark, owner_of
@@ -216,7 +217,7 @@ def reason_against_owner(reads: Reads, row: TableRow, place: str) -> str:
 
 def is_one_folder(one: str, other: str) -> bool:
     """Return whether two spellings name one folder: links, mounts and URIs are seen through."""
-    if one == other:
+    if is_one_place(one, other):
         return True
     try:
         return local_folder(one).samefile(local_folder(other))

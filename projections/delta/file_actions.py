@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
 
-from ledger.core.partitions.file_paths import FILE, LOCAL, SCHEME, parts_of
+from ledger.core.partitions.file_paths import SCHEME, is_absolute
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.sdk.file_writers import writer_of
+from ledger.sdk.locations import UNQUOTED, as_stored, as_uri, is_file_uri
 from ledger.tables.deletion_vectors import path_of
 from projections.delta.schema_json import UnpublishableError
-
-# What Java leaves as it is in the path of a URI.
-UNQUOTED: Final = "/:=@!$&'()*+,;~-._"
 
 FileKey = tuple[str, str]
 """The path of a file as the ledger has it, and the id of its deletion vector."""
@@ -37,6 +35,9 @@ class FilePlaces(NamedTuple):
 
     def path(self, path: str) -> str:
         """Return the path of a file as Delta has it: a URI."""
+        if is_file_uri(path):
+            # It has its escapes, whoever gave it.
+            return path if self.are_uris else quote(path, safe=f"{UNQUOTED}%")
         # The ledger names its own files as plain text, also in an imported table.
         is_uri = self.are_uris and writer_of(path) is None
         return path if is_uri else quote(path, safe=UNQUOTED)
@@ -44,15 +45,10 @@ class FilePlaces(NamedTuple):
     @classmethod
     def of(cls, location: str, folder: str, *, are_uris: bool) -> Self:
         """Return how the log in a folder names the files below a location."""
-        if folder == location:
+        if as_stored(folder) == as_stored(location):
             return cls("", are_uris)
-        scheme, authority, path = parts_of(location)
-        if scheme == FILE and authority in LOCAL:
-            # Some readers look for file: below the folder of the log.
-            uri = quote(path, safe=f"{UNQUOTED}%")
-        else:
-            uri = location if scheme else quote(location, safe=UNQUOTED)
-        return cls(f"{uri}/", are_uris)
+        # Some readers look for file: below the folder of the log.
+        return cls(f"{as_uri(location).removeprefix('file://')}/", are_uris)
 
     def placed(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the fields of an add or remove for the folder of the log.
@@ -82,11 +78,6 @@ def vector_fields(vector: DeletionVector) -> dict[str, Any]:
         "cardinality": vector.cardinality,
     }
     return {key: each for key, each in found.items() if each is not None}
-
-
-def is_absolute(path: str) -> bool:
-    """Return whether a path does not begin at its table."""
-    return path.startswith("/") or SCHEME.match(path) is not None
 
 
 def added_fields(file: AddFile, keys: Sequence[str], places: FilePlaces) -> dict[str, Any]:

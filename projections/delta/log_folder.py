@@ -12,8 +12,13 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from ledger.core.partitions.file_paths import FILE, LOCAL, decoded, parts_of
 from ledger.errors.storage import refusals_named
+from ledger.sdk.locations import (
+    in_one_spelling,
+    is_file_uri,
+    is_of_a_disk,
+    path_of_uri,
+)
 from projections.delta.schema_json import UnpublishableError
 
 LOG_FOLDER: Final = "_delta_log"
@@ -47,15 +52,17 @@ def checkpoint_name(version: int) -> str:
 
 def local_folder(folder: str) -> Path:
     """Return the local folder of a published table; raises UnpublishableError for another place."""
-    scheme, authority, path = parts_of(folder)
-    if scheme not in ("", FILE) or authority not in LOCAL:
+    if not is_of_a_disk(folder):
         raise UnpublishableError(
             f"the folder of a published log must be on a local disk or in S3, got {folder}"
         )
+    try:
+        path = path_of_uri(folder) if is_file_uri(folder) else in_one_spelling(folder)
+    except ValueError as error:
+        raise UnpublishableError(f"the folder of a published log cannot be used: {error}") from None
     if not path.startswith("/"):
         raise UnpublishableError(f"the folder of a published log must be absolute, got {folder}")
-    plain = Path(path)
-    return plain if "%" not in path or plain.is_dir() or not scheme else Path(decoded(path))
+    return Path(path)
 
 
 def aside_name(name: str, folder: str) -> str:

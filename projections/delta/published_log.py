@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import Cut
 from ledger.sdk.column_mapping import is_published
+from ledger.sdk.locations import as_stored
 from projections.delta.commit_info import commit_info
 from projections.delta.kept_forms import KeptLog
 from projections.delta.log_marks import LostVersions
@@ -96,7 +97,7 @@ class PublishedLog:
         """Return the log of a table as it was kept."""
         log = cls(kept.ledger, state)
         log._adopted = None if kept.adopted is None else Adopted(*kept.adopted)
-        log._first, log._folder = kept.first, kept.folder
+        log._first, log._folder = kept.first, as_stored(kept.folder)
         log._protocol, log._metadata = kept.protocol, kept.metadata
         log._definition = state.definition
         log.is_on, log.is_stopped = kept.is_on, kept.is_stopped

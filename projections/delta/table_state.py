@@ -10,6 +10,7 @@ from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.log.file_list import FileList
 from ledger.sdk.column_mapping import is_published
 from ledger.sdk.delta_readers import TYPE_CHANGES, WIDENING
+from ledger.sdk.locations import as_stored
 from projections.delta.file_actions import (
     FileKey,
     FilePlaces,
@@ -108,7 +109,7 @@ class PublishedState:
         state.definition, state.protocol = kept.definition, kept.protocol
         state.apps, state.domains, state.widened = kept.apps, kept.domains, kept.widened
         state.features = set(kept.features)
-        state.reason, state.folder, state._began = kept.reason, kept.folder, kept.began
+        state.reason, state.folder, state._began = kept.reason, as_stored(kept.folder), kept.began
         state.eras, state._is_imported = kept.eras, kept.is_imported
         return state
 
@@ -222,7 +223,7 @@ class PublishedState:
     def places(self) -> FilePlaces:
         """Return how the log of the newest version names files."""
         assert self.definition is not None
-        location = self.definition.location.rstrip("/")
+        location = as_stored(self.definition.location)
         return FilePlaces.of(location, self.folder or location, are_uris=self._is_imported)
 
 
@@ -230,8 +231,8 @@ def folder_of(definition: TableDefinition) -> str:
     """Return the folder of a published table, which may not be that of its data."""
     for key, value in definition.properties:
         if key.lower() == FOLDER and value:
-            return value.rstrip("/")
-    return definition.location.rstrip("/")
+            return as_stored(value)
+    return as_stored(definition.location)
 
 
 def reason_against(definition: TableDefinition) -> str:

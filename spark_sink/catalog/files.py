@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of, spellings
+from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import UnknownColumnError, UnreadableTableError
 from ledger.reads.rows import FileRow
-from ledger.sdk.file_writers import writer_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.sdk.reading import TableFiles, known_row, tree_of
 from ledger.sdk.time_zones import zone_named
@@ -26,7 +25,7 @@ from ledger.tables.scanning import in_write_folders
 from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.skipping import file_may_hold
 from ledger.tables.statements.target import StatementTable
-from ledger.tables.storage import Storage, is_absolute, storage_at
+from ledger.tables.storage import Storage, places_of, storage_at
 from ledger.tables.types import UTC, sql_type
 from spark_sink.catalog.state import CatalogState, Question, StatementsTxn
 
@@ -261,17 +260,8 @@ def ids_of(schema: TableSchema) -> Sequence[tuple[int, str]]:
 
 def hadoop_path(storage: Storage, file: FileRow) -> str:
     """Return the path of a file as Hadoop takes it, which has no escapes."""
-    places = spelled(storage.location, file.path)
+    places = places_of(storage.location, file.path)
     return hadoop(places[0] if len(places) == 1 else storage.place(file.path))
-
-
-def spelled(location: str, path: str) -> Sequence[str]:
-    """Return the places at one of which a file lies; the ledger's own writers escape nothing."""
-    if is_absolute(path):
-        return spellings("", path)
-    if writer_of(path) is not None:
-        return [f"{location}/{path}"]
-    return spellings(location, path)
 
 
 def hadoop(place: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of
 from ledger.errors import TableExistsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.names import unknown_table
@@ -253,7 +254,19 @@ def options_of(name: str, asked: Question) -> dict[str, Any]:
         ),
     }
     options.update({key: given[key] for key in (LAYOUT, LOCATION) if given.get(key)})
+    if LOCATION in options:
+        options[LOCATION] = from_hadoop(options[LOCATION])
     return options
+
+
+def from_hadoop(location: str) -> str:
+    """Return a location that Spark names, in which nothing is escaped, as Hadoop has its paths.
+
+    Spark gives `file:/x/a%20b` for `/x/a%20b` and for `file:///x/a%20b` alike: all are the folder
+    that Spark's own tables would have.
+    """
+    scheme, authority, path = parts_of(location)
+    return path if scheme == FILE and authority in LOCAL and path else location
 
 
 def properties_of(name: str, asked: Mapping[str, str | None]) -> Mapping[str, str]:

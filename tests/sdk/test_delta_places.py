@@ -10,6 +10,7 @@ from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.delta.importer import import_delta
 from ledger.delta.log import DeltaLog
 from ledger.delta.replay import ImportedTable, replay
+from ledger.errors import SettingsError
 from tests.sdk.delta_logs import FIELDS, TABLE_ID, add, begin, info, metadata, schema, write_log
 
 NAME = "flights"
@@ -17,11 +18,14 @@ NAME = "flights"
 
 @pytest.mark.parametrize("name", ["flights", "all flüge", "100%20#[1]"])
 def test_letters_of_a_folder(ledger: Ledger, tmp_path: Path, name: str) -> None:
-    """A location has the letters of the folder: Spark looks for any escape in it as it stands."""
+    """A location is the folder, letter by letter; its URI means the same folder."""
     folder = write_log(tmp_path / name, begin())
     import_delta(ledger, folder, NAME)
-    assert ledger.table(NAME).definition.location == f"file://{folder.resolve()}"
+    assert ledger.table(NAME).definition.location == str(folder.resolve())
     assert import_delta(ledger, folder, NAME).versions == 0
+    assert import_delta(ledger, folder.as_uri(), NAME).versions == 0
+    with pytest.raises(SettingsError, match="must have no query"):
+        import_delta(ledger, "file:///a?b", NAME)
 
 
 def test_folder_of_no_text(ledger: Ledger, tmp_path: Path) -> None:
@@ -43,4 +47,4 @@ def test_location_of_before(ledger: Ledger, tmp_path: Path) -> None:
     wider = metadata(schema(*FIELDS, ("tail", "string")))
     write_log(folder, begin(), [info(), add("a")], [info("ADD COLUMNS"), wider])
     assert import_delta(ledger, folder, NAME).versions == 1
-    assert ledger.table(NAME).definition.location == f"file://{folder.resolve()}"
+    assert ledger.table(NAME).definition.location == str(folder.resolve())

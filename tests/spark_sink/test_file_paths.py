@@ -112,7 +112,7 @@ def test_a_path_of_another_host(spark: SparkSession, host: Host) -> None:
     place = host.warehouse / "flights" / "a.parquet"
     host.write("a.parquet", ["N1"])
     host.ledger.append(NAME, [AddFile(f"file://other{place}", ("1",))])
-    with pytest.raises(UnreadableTableError, match="of another host"):
+    with pytest.raises(UnreadableTableError, match="of this host"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 

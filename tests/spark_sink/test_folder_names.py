@@ -187,5 +187,5 @@ def test_file_that_cannot_be_looked_for(spark: SparkSession, host: Host) -> None
     """Where Hadoop cannot look for a file, the table is refused by name."""
     create(host, "day", "listed")
     host.ledger.append(NAME, [AddFile("file://elsewhere/a.parquet", ("1",))])
-    with pytest.raises(UnreadableTableError, match="of another host"):
+    with pytest.raises(UnreadableTableError, match="of this host"):
         cached_table(spark, NAME, host.snapshot(), host.tables)

@@ -38,6 +38,11 @@ def path_key(path: str, location: str = "") -> str:
     return placed(*parts_of(path), parts_of(location)[2])
 
 
+def is_absolute(path: str) -> bool:
+    """Tell whether a path does not start at the location of its table."""
+    return path.startswith("/") or SCHEME.match(path) is not None
+
+
 def is_plain(path: str) -> bool:
     """Tell whether a path without escapes is its own key."""
     return not (
@@ -92,13 +97,12 @@ def normal(path: str) -> str:
 def spellings(location: str, path: str) -> Sequence[str]:
     """Return the paths of a file: a path from a Delta log is a URI, other paths are plain text.
 
-    `location` is "" for an absolute path.
+    `location` is that of the table in its one spelling, and "" for an absolute path.
     """
     folder = f"{location}/" if location else ""
-    plain = f"{folder}{path}"
-    if "%" not in plain:
-        return [plain]
-    found = [plain, f"{folder}{decoded(path)}", decoded(plain)]
+    found = [f"{folder}{path}"]
+    if "%" in path:
+        found.append(f"{folder}{decoded(path)}")
     return [each for each in dict.fromkeys(found) if is_name(each)]
 
 
