@@ -81,6 +81,7 @@ FAILURES = [
     ("serve follower --output json", "SettingsError", ExitCode.USAGE),
     ("serve cache --output json", "SettingsError", ExitCode.USAGE),
     ("import delta nowhere --table t --output json", "BadParameter", ExitCode.USAGE),
+    ("import delta file:///a%2 --table t --output json", "BadParameter", ExitCode.USAGE),
     ("config show --set x=1 --output json", "SettingsError", ExitCode.USAGE),
 ]
 

@@ -10,8 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption
 from ledger.client import Ledger
-from ledger.delta.importer import import_delta
+from ledger.delta.importer import folder_at, import_delta
 from ledger.delta.report import ImportReport
+from ledger.errors import SettingsError
 from ledger.machine.exit_codes import ExitCode
 from ledger.machine.process import heed_signals
 
@@ -26,10 +27,24 @@ def of_format() -> None:
     """Import a table of another format."""
 
 
+def delta_folder(text: str) -> Path:
+    """Return the folder that a path or a URI means; raises BadParameter if it is not there."""
+    try:
+        found = folder_at(text)
+    except SettingsError as error:
+        raise typer.BadParameter(str(error)) from None
+    if not found.is_dir():
+        raise typer.BadParameter(f"PATH must be a folder that is there, got {text!r}")
+    return found
+
+
 @imports.command("delta")
 def import_delta_table(
     path: Annotated[
-        Path, typer.Argument(help="The folder of the table.", exists=True, file_okay=False)
+        Path,
+        typer.Argument(
+            parser=delta_folder, metavar="PATH", help="The folder of the table, or its file: URI."
+        ),
     ],
     table: Annotated[str, typer.Option(help="The name it gets in the ledger.")],
     ledger: NameOption = None,

@@ -231,7 +231,7 @@ def changed(
     if change is not None:
         made = change(before) if callable(change) else change
         check_made(made)
-        if made.location != before.location:
+        if made.location != before.location and isinstance(made.location, str):
             made = made._replace(location=location_of(made.location))
         return mapped(before, remembering(with_ids(before, made), highest_id(before)))
     unset = names_of("properties to unset", changes.get("unset", ()))

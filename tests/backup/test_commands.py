@@ -48,6 +48,7 @@ def test_damaged_file(backup: Path, tmp_path: Path) -> None:
         ("nowhere", ExitCode.FAILED, "there is no backup in nowhere"),
         ("", ExitCode.USAGE, "PATH must be a folder or s3://bucket/prefix, got ''"),
         ("gs://bucket/lake", ExitCode.USAGE, "got 'gs://bucket/lake'"),
+        ("file:/lake", ExitCode.USAGE, "got 'file:/lake'"),
         ("~nobody-here/backup", ExitCode.USAGE, "~nobody-here/backup leads nowhere"),
     ],
 )
