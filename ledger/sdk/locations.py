@@ -55,10 +55,13 @@ def as_stored(location: str) -> str:
 
 
 def as_uri(location: str) -> str:
-    """Return a location as the URI that other programs take; its names are escaped."""
+    """Return a location as the URI that other programs take; its names are escaped.
+
+    A relative path stays as it is.
+    """
     found = as_stored(location)
     scheme, _, path = parts_of(found)
-    if scheme == FILE:
+    if scheme == FILE or not (scheme or path.startswith("/")):
         return found
     if not scheme:
         return f"{FILE}://{quote(found, UNQUOTED)}"

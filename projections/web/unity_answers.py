@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.reads.port import Reads, TableRow
+from ledger.sdk.locations import as_uri
 from ledger.tables.types import arrow_type, sql_type
-from projections.delta.log_folder import local_folder
 from projections.delta.metadata_action import delta_id
 from projections.delta.schema_json import UnpublishableError, schema_of
 from projections.delta.table_state import folder_of, reason_against
@@ -245,8 +245,4 @@ def plain_type(text: str) -> str:
 
 def location_of(definition: TableDefinition) -> str:
     """Return the folder of the published log as a URI."""
-    folder = folder_of(definition)
-    try:
-        return f"file://{local_folder(folder)}"
-    except UnpublishableError:
-        return folder
+    return as_uri(folder_of(definition))

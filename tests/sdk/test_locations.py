@@ -91,6 +91,7 @@ def test_refused(ledger: Ledger, given: str, said: str) -> None:
         ("/x/100%#?", "file:///x/100%25%23%3F"),
         ("file:///x/%FF", "file:///x/%FF"),
         ("file:/x/my%20lake", "file:///x/my%20lake"),
+        ("relative/t", "relative/t"),
         ("s3://bucket/a%20b ü", "s3://bucket/a%2520b%20%C3%BC"),
         ("abfs://c@a.host/x y", "abfs://c@a.host/x%20y"),
     ],

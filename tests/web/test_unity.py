@@ -151,7 +151,7 @@ def test_one_table(lake: Lake) -> None:
         "DELTA",
     )
     assert found["storage_location"].startswith("file:///")
-    assert found["storage_location"].endswith("/db.Flights folder")
+    assert found["storage_location"].endswith("/db.Flights%20folder")
     columns = [(each["name"], each["type_name"], each["type_text"]) for each in found["columns"]]
     assert columns == [("id", "LONG", "bigint"), ("day", "INT", "int")]
     assert [each.get("partition_index") for each in found["columns"]] == [None, 0]

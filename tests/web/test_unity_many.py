@@ -72,7 +72,7 @@ def fill(ledger: Ledger, root: Path) -> None:
             name,
             columns(),
             partition_columns=PARTS if number % 2 else [],
-            location=root / f"odd {number}",
+            location=root / f"odd {number} 100% #ü?+",
             properties=PUBLISHED,
         )
         ledger.append(name, [row(each) for each in range(3)])
