@@ -36,9 +36,13 @@ class FileKeys:
         self._folders: dict[str, Sequence[FolderKey]] = {}
 
     def of(self, location: str, path: str) -> Iterator[int]:
-        """Yield the keys of a path in the log of a table at a location."""
-        for spelled in spellings("" if is_absolute(path) else as_stored(location), path):
-            yield from self.at(spelled)
+        """Yield the keys of a path in the log of a table at a location.
+
+        Earlier releases decoded nothing in a location: what they wrote is kept too.
+        """
+        for folder in [""] if is_absolute(path) else dict.fromkeys((as_stored(location), location)):
+            for spelled in spellings(folder, path):
+                yield from self.at(spelled)
 
     def at(self, place: str) -> Iterator[int]:
         """Yield the keys of an absolute place that is plain text."""

@@ -11,6 +11,7 @@ from ledger.client import Ledger
 from ledger.delta.importer import import_delta
 from ledger.errors import SettingsError, UnreadableTableError
 from ledger.log.file_list import AddFile
+from ledger.tables.places import FileKeys
 from ledger.testing import InMemoryLedger
 from projections.delta.adopting import LogOwner, NotAdoptableError
 from tests.tables.delta_readers import by_duckdb
@@ -126,3 +127,12 @@ def test_relative_locations(ledger: Ledger, location: str) -> None:
     ledger.create_table("t", ROWS, location=location)
     with pytest.raises(SettingsError, match="must be an absolute path or a URI"):
         ledger.append("t", [{"id": 1, "p": "x"}])
+
+
+def test_files_of_earlier_releases(tmp_path: Path) -> None:
+    """A vacuum keeps what earlier releases wrote below a URI, in which they decoded nothing."""
+    keys, location = FileKeys(), f"file://{tmp_path}/a%20b"
+    found = set(keys.of(location, "x.parquet"))
+    for name in ("a b", "a%20b"):
+        assert not found.isdisjoint(keys.at(f"{tmp_path}/{name}/x.parquet"))
+    assert found.isdisjoint(keys.at(f"{tmp_path}/a/x.parquet"))
