@@ -33,6 +33,7 @@ from ledger.sdk.tail import read_genesis
 from ledger.sdk.view import check_identity
 from projections.cli.anomalies import counted, counts_shown
 from projections.cli.reading import reading_at, when
+from projections.reads.dropped_files import waiting_files
 
 BEAT_WAIT_S: Final = 1.0
 ROWS_WAIT_S: Final = 10.0
@@ -46,6 +47,7 @@ FIELDS: Final = (
         "open_txns",
         "aborted_txns",
         "tables",
+        "waiting_for_vacuum",
         "next_txn",
     ),
     *("watermark", "anomalies", "more_anomalies", "topics", "publisher"),
@@ -180,10 +182,17 @@ def seen_in_rows(reads: Reads, seen: SeenLog | None, output: Output) -> Mapping[
         "open_txns": counts.open_txns,
         "aborted_txns": counts.aborted_txns,
         "tables": counts.tables,
+        "waiting_for_vacuum": waiting(reads, output),
         "next_txn": mark.next_txn,
         "watermark": mark.watermark,
         **counts_shown(counted(reads, catalog_of(CONFIGURED)), output),
     }
+
+
+def waiting(reads: Reads, output: Output) -> Any:
+    """Return the files of dropped tables that this host sees: fields, or words, None for none."""
+    found = waiting_files(reads)
+    return found._asdict() if output is Output.JSON else found.text() or None
 
 
 def ahead_s(at_ms: int) -> int | None:

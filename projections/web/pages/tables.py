@@ -6,6 +6,7 @@ from typing import Final
 from ledger.core.commands import TableDefinition
 from ledger.reads.port import FileRow, PartitionRow, TableRow, VersionRow
 from ledger.sdk.column_mapping import is_published
+from projections.reads.dropped_files import waiting_files
 from projections.reads.lake_diff import schema_diff
 from projections.web.pages.charts import history_chart, share_bars
 from projections.web.pages.page import ROWS, Fields, NothingHereError, PageView, number_between
@@ -29,6 +30,7 @@ def tables(view: PageView) -> Fields:
         "total": len(there),
         "next": view.here(above=last) if last else None,
         "first": view.here() if above else None,
+        "waiting": "" if view.is_past else waiting_files(view.reads).text(),
     }
 
 
