@@ -56,6 +56,7 @@ class LedgerBatch implements BatchWrite {
     LedgerBatch(LedgerWriteBuilder what, boolean streamed) {
         this.what = what;
         checkLengths();
+        if (what.operation != null) what.operation.begin();
         told = what.table.about();
         told.put("streamed", streamed);
         told.put("zone", Questions.zone());
@@ -202,6 +203,7 @@ class LedgerBatch implements BatchWrite {
     }
 
     public void commit(WriterCommitMessage[] messages, WriteSummary summary) {
+        if (what.operation != null) what.operation.end();
         inner.commit(messages);
         tellFiles(messages);
         if (what.operation != null && what.operation.scan != null) {

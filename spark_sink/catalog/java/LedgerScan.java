@@ -213,7 +213,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
     public NamedReference[] filterAttributes() {
         if (operation != null) {
             // Spark reads the source twice to find the files, and such a source may differ then.
-            if (!Statement.repeats() || table.fillsUp()) return new NamedReference[0];
+            if (!Statement.sources().repeat || table.fillsUp()) return new NamedReference[0];
             return new NamedReference[] {Questions.column(FileRelation.FILE)};
         }
         // A rewrite is read whole.

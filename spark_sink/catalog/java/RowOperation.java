@@ -14,6 +14,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 class RowOperation implements RowLevelOperation, RowLevelOperationBuilder {
     LedgerScan scan;
+    private SourceReads sources;
     private final LedgerTable table;
     private final RowLevelOperation.Command command;
 
@@ -45,5 +46,27 @@ class RowOperation implements RowLevelOperation, RowLevelOperationBuilder {
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         String verb = command.toString().toLowerCase(java.util.Locale.ROOT);
         return new LedgerWriteBuilder(table, info, verb, this);
+    }
+
+    /**
+     * Notes the sources before any is read. Spark writes an UPDATE as the rows that fulfil its
+     * condition and those that do not, and asks the queries of a condition for each part.
+     */
+    void begin() {
+        sources = Statement.sources();
+        boolean isTwice = command == RowLevelOperation.Command.UPDATE && Statement.asks();
+        if (isTwice && !sources.repeat) {
+            throw new Refused(
+                "LEDGER_UNSUPPORTED",
+                "the condition of an UPDATE must ask for rows that are the same when they are read "
+                    + "twice, got a query that may give others: keep its rows with "
+                    + "localCheckpoint() before, or use MERGE");
+        }
+    }
+
+    /** Refuses to commit what read other files the second time. */
+    void end() {
+        if (!sources.repeat) return;
+        sources.checkFiles(Questions.spark().sessionState().newHadoopConf(), table.name());
     }
 }

@@ -1,19 +1,16 @@
 package lakeledger;
 
 import java.util.HashMap;
-import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.ReplaceData;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTable;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution$;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractFunction1;
 
 /** The statement that this thread runs, as far as Spark tells it. */
 final class Statement {
@@ -45,32 +42,15 @@ final class Statement {
         return CollectionConverters.asJava(((ReplaceTableAsSelect) plan).writeOptions());
     }
 
-    /**
-     * Whether all that it reads has the same rows when Spark reads it again. A function of a user
-     * may give another value each time; what says so of itself is refused by Spark.
-     */
-    static boolean repeats() {
+    /** What is known of reading its sources again. */
+    static SourceReads sources() {
+        return new SourceReads(plan());
+    }
+
+    /** Whether its condition has a query in it. */
+    static boolean asks() {
         LogicalPlan plan = plan();
-        return plan != null && repeats(plan);
-    }
-
-    private static boolean repeats(LogicalPlan plan) {
-        List inside = Questions.list(plan.children());
-        inside.addAll(Questions.list(plan.innerChildren()));
-        inside.addAll(Questions.list(plan.subqueries()));
-        for (Iterator i = inside.iterator(); i.hasNext();) {
-            Object each = i.next();
-            if (each instanceof LogicalPlan && !repeats((LogicalPlan) each)) return false;
-        }
-        return plan.expressions().find(new HasFunction()).isEmpty();
-    }
-
-    /** Whether an expression is, or has in it, a function of a user. */
-    static class HasFunction extends AbstractFunction1 {
-        public Object apply(Object given) {
-            boolean found = given instanceof UserDefinedExpression
-                || ((Expression) given).children().find(this).isDefined();
-            return Boolean.valueOf(found);
-        }
+        return plan instanceof ReplaceData
+            && SubqueryExpression$.MODULE$.hasSubquery(((ReplaceData) plan).condition());
     }
 }
