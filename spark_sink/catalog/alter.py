@@ -48,6 +48,7 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
         given["columns"] = columns
     set_anew = {each["key"]: each["value"] for each in changes if each["kind"] == "SetProperty"}
     unset = [each["key"] for each in changes if each["kind"] == "RemoveProperty"]
+    tables.check_mapping(str(asked["table"]), set_anew)
     added, dropped = changed_constraints(before, str(asked["table"]), changes)
     set_anew.update(added)
     unset += dropped

@@ -7,6 +7,8 @@ An option that no table of the ledger obeys is refused by name. Settings of file
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of
+from ledger.sdk.locations import is_one_place
 from spark_sink.catalog.state import CatalogState, Question, Refusal, unsupported
 
 QUERY: Final = "query"
@@ -63,8 +65,9 @@ OPTIONS: Final = (
 
 KNOWN: Final = {each.name.lower(): each for each in OPTIONS}
 
-# Spark's own, for a place that it has settled before, and settings of Hadoop's file systems.
-PASSED: Final = frozenset({"path"})
+# Spark makes it the place of a new table. Any other place has no effect.
+PATH: Final = "path"
+# Settings of Hadoop's file systems.
 PASSED_PREFIXES: Final = ("__", "fs.", "parquet.")
 ENCRYPTION: Final = ("parquet.encryption.", "parquet.crypto.")
 
@@ -97,6 +100,7 @@ HELPS: Final[Mapping[str, str]] = {
     "timestampasof": "read it as a query, or begin the stream with startingTimestamp",
     "startingversion": f"use versionAsOf, or {_FEED}",
     "startingtimestamp": f"use timestampAsOf, or {_FEED}",
+    PATH: "a table has one location; use spark.read.parquet or df.write.parquet for other files",
     "optimizewrite": "CALL ledger.system.optimize joins small files",
     "autocompact": "CALL ledger.system.optimize joins small files",
     "datachange": "CALL ledger.system.optimize writes files again without a change",
@@ -109,17 +113,32 @@ def small(options: Mapping[str, Any]) -> Mapping[str, str]:
     return {str(name).lower(): str(value).strip() for name, value in options.items()}
 
 
-def check_options(options: Mapping[str, Any], use: str) -> None:
-    """Raise Refusal for the first option that has no effect in some use."""
+def check_options(options: Mapping[str, Any], use: str, location: str = "") -> None:
+    """Raise Refusal for the first option that has no effect in some use.
+
+    A path has one only if it is the location of the table that is written.
+    """
     for name, value in options.items():
         small = str(name).lower()
-        if small in PASSED or SO_ANYWAY.get(small) == str(value).strip().lower():
+        if small == PATH and location and is_one_place(from_hadoop(str(value)), location):
+            continue
+        if SO_ANYWAY.get(small) == str(value).strip().lower():
             continue
         if small.startswith(PASSED_PREFIXES) and not small.startswith(ENCRYPTION):
             continue
         known = KNOWN.get(small)
         if known is None or use not in known.uses:
             raise refused(known.name if known else str(name), str(value), use)
+
+
+def from_hadoop(location: str) -> str:
+    """Return a location that Spark names, in which nothing is escaped, as Hadoop has its paths.
+
+    Spark gives `file:/x/a%20b` for `/x/a%20b` and for `file:///x/a%20b` alike: all are the folder
+    that Spark's own tables would have.
+    """
+    scheme, authority, path = parts_of(location)
+    return path if scheme == FILE and authority in LOCAL and path else location
 
 
 def refused(name: str, value: str, use: str) -> Refusal:

@@ -29,9 +29,9 @@ MAPPING: Final = "delta.columnMapping."
 """Names of columns in files: the new table has files of its own."""
 
 
-def check_whole(options: Mapping[str, Any], name: str) -> None:
+def check_whole(options: Mapping[str, Any], name: str, location: str) -> None:
     """Raise Refusal for an option by which only a part of a table is replaced."""
-    check_options(options, WRITE)
+    check_options(options, WRITE, location)
     given = small(options)
     for option, value in ((REPLACE_WHERE, None), (OVERWRITE_MODE, "dynamic")):
         said = given.get(option.lower())
@@ -59,7 +59,7 @@ def keeping(
     `made` are the options of the new table, which get the rest. Raises Refusal for what would be
     lost, unless `options` of the write say that it may.
     """
-    check_whole(options, name)
+    check_whole(options, name, made.get("location", ""))
     former = {each.name.lower(): each for each in before.columns}
     columns = [like(each, former.get(each.name.lower())) for each in columns]
     lost = [*partitioning_lost(before, columns, made), *places_lost(before, made)]

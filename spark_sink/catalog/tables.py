@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ledger.core.commands import Column, TableDefinition
-from ledger.core.conflicts.metadata_diff import column_metadata
-from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of
+from ledger.core.conflicts.metadata_diff import MAPPING_MODE, column_metadata
 from ledger.errors import TableExistsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.names import unknown_table
@@ -18,7 +17,7 @@ from ledger.tables.scan_planning import position_at, state_of
 from ledger.tables.schema import TableSchema
 from spark_sink.catalog import constraints, metadata_tables
 from spark_sink.catalog.changes import changes_named
-from spark_sink.catalog.options import PASSED
+from spark_sink.catalog.options import PATH, from_hadoop
 from spark_sink.catalog.replacing import keeping
 from spark_sink.catalog.state import CatalogState, Question, Refusal, StatementsTxn, unsupported
 
@@ -246,6 +245,7 @@ def options_of(name: str, asked: Question) -> dict[str, Any]:
         raise unsupported(
             f"the layout of table {name} must be listed or directories, got {given[LAYOUT]}"
         )
+    check_mapping(name, given)
     options: dict[str, Any] = {
         "partition_columns": asked["partition"],
         "properties": constraints.with_constraints(
@@ -259,14 +259,14 @@ def options_of(name: str, asked: Question) -> dict[str, Any]:
     return options
 
 
-def from_hadoop(location: str) -> str:
-    """Return a location that Spark names, in which nothing is escaped, as Hadoop has its paths.
-
-    Spark gives `file:/x/a%20b` for `/x/a%20b` and for `file:///x/a%20b` alike: all are the folder
-    that Spark's own tables would have.
-    """
-    scheme, authority, path = parts_of(location)
-    return path if scheme == FILE and authority in LOCAL and path else location
+def check_mapping(name: str, properties: Mapping[str, str]) -> None:
+    """Raise Refusal for a property by which Spark could no longer read the table."""
+    for key, value in properties.items():
+        if key.lower() == MAPPING_MODE.lower() and value.lower() == "id":
+            raise unsupported(
+                f"{MAPPING_MODE} of table {name} must be none or name, got {value}: Spark finds "
+                "columns by name"
+            )
 
 
 def properties_of(name: str, asked: Mapping[str, str | None]) -> Mapping[str, str]:
@@ -275,7 +275,7 @@ def properties_of(name: str, asked: Mapping[str, str | None]) -> Mapping[str, st
     Spark gives each option twice, once as if it were a property.
     """
     options = {key.removeprefix(OPTION) for key in asked if key.startswith(OPTION)}
-    unknown = sorted(options - PASSED)
+    unknown = sorted(options - {PATH})
     if unknown:
         raise unsupported(
             f"table {name} must be created without OPTIONS, which it does not keep, got "

@@ -45,8 +45,9 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     joined, mode = state.find(asked), str(asked["mode"])
     txn = StatementsTxn(state.ledger.begin()) if joined is None else joined
     try:
-        check_options(asked.get("options", {}), SINK if asked.get("streamed") else WRITE)
         table = txn.txn.statement(int(asked["id"]), mode, time_zone=zone_of(asked))
+        use = SINK if asked.get("streamed") else WRITE
+        check_options(asked.get("options", {}), use, table.definition.location)
         check_meant(table, asked)
         check_names(table.schema)
         table.schema.check_holds_rows()

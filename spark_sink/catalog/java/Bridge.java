@@ -139,12 +139,14 @@ public class Bridge
     }
 
     public Table loadTable(Identifier table, String version) throws NoSuchTableException {
+        ReadOptions.checkTravel(this, "versionAsOf", version);
         ObjectNode asked = Questions.about(table);
         asked.put("version", version);
         return loaded(asked);
     }
 
     public Table loadTable(Identifier table, long micros) throws NoSuchTableException {
+        ReadOptions.checkTravel(this, "timestampAsOf", micros + " microseconds since 1970");
         ObjectNode asked = Questions.about(table);
         asked.put("micros", micros);
         return loaded(asked);

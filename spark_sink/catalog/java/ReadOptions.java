@@ -1,6 +1,7 @@
 package lakeledger;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.Locale;
 import java.util.Map;
@@ -23,6 +24,15 @@ final class ReadOptions {
         asked.put("use", use);
         asked.set("options", plain(options));
         catalog.ask("check_options", asked);
+    }
+
+    /** Refuses a version or a time for a stream, which Spark would call a bug of the catalog. */
+    static void checkTravel(Bridge catalog, String option, String value) {
+        StackTraceElement[] callers = Thread.currentThread().getStackTrace();
+        for (int i = 0; i < callers.length; i++) {
+            if (!callers[i].getClassName().endsWith(".DataStreamReader")) continue;
+            check(catalog, "stream", new CaseInsensitiveStringMap(Collections.singletonMap(option, value)));
+        }
     }
 
     /** The options as they were given. */

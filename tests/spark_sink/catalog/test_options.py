@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameReader
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter
 
 from spark_sink import Lake
 from spark_sink.catalog.options import CHANGES, KNOWN, OPTIONS, QUERY, USES, WRITE, check_options
@@ -16,6 +16,12 @@ from tests.spark_sink.catalog.sql import done, refusal, rows
 
 FOREIGN = {"userMetadata": "x", "txnAppId": "a", "dataChange": "false", "foo": "1"}
 HELPS = {"userMetadata": "txn.app", "txnAppId": "foreach_batch", "dataChange": "optimize"}
+
+SAME_PLACES = (
+    ("/a/b", "file:/a/b"),
+    ("file:///a/b/", "/a/b"),
+    ("s3a://b/c/", "s3a://b/c"),
+)
 
 Work = Callable[[], Any]
 
@@ -38,7 +44,12 @@ def test_table_of_options(use: str) -> None:
         else:
             with pytest.raises(Refusal, match=each.name):
                 check_options({each.name: "1"}, use)
-    check_options({"PATH": "x", "fs.s3a.key": "x", "parquet.block.size": "1"}, use)
+    check_options({"fs.s3a.key": "x", "parquet.block.size": "1"}, use)
+    for given, location in SAME_PLACES:
+        check_options({"PATH": given}, use, location)
+    for given, location in (("/a/c", "file:/a/b"), ("s3a://b/c", "s3a://b/d"), ("/a", "")):
+        with pytest.raises(Refusal, match=r"got path = .*a table has one location"):
+            check_options({"path": given}, use, location)
     check_options({"readChangeFeed": "FALSE", "mergeSchema": "false"}, use)
     for name, value in {**FOREIGN, "parquet.encryption.kms": "x"}.items():
         with pytest.raises(Refusal, match=f"got {name} = .*{HELPS.get(name, 'leave it out')}"):
@@ -126,9 +137,7 @@ def test_other_writes_and_reads(table: Lake, tmp_path: Path) -> None:
     assert "got foo" in refusal(table, f"SELECT * FROM {name} WITH (`foo` = '1')")
     assert "got foo" in refusal(table, f"INSERT INTO {name} WITH (`foo` = '1') VALUES (3, 1)")
     assert rows(table, f"SELECT id, p FROM {name}") == [(1, 1), (2, 2)]
-    new.write.mode("append").options(compression="zstd", path="x", mergeSchema="true").saveAsTable(
-        name
-    )
+    new.write.mode("append").options(compression="zstd", mergeSchema="true").saveAsTable(name)
     assert read("versionAsOf", 1).option("fs.x", "y").table(name).count() == 2
     assert read("startingVersion", 2).table(f"{name}.changes").count() == 1
     streamed(table, tmp_path / "4", {"maxFilesPerTrigger": "1"}, {"compression": "zstd"})
@@ -141,6 +150,114 @@ def streamed(lake: Lake, place: Path, reads: dict[str, str], writes: dict[str, s
     rows_read = lake.spark.readStream.options(**reads).table("ledger.db.t")
     writer = rows_read.writeStream.trigger(availableNow=True).options(**writes)
     writer.option("checkpointLocation", str(place)).toTable("ledger.db.sink").awaitTermination()
+
+
+@pytest.mark.spark
+def test_path(table: Lake, tmp_path: Path) -> None:
+    """A path is the place of a new table, or that of the table; another one is refused."""
+    spark, new, name = table.spark, filled(table), "ledger.db.t"
+    place = str(tmp_path / "elsewhere")
+
+    def written(mode: str = "append", to: str = place) -> DataFrameWriter:
+        return new.write.mode(mode).option("path", to)
+
+    refusals = {
+        "append": lambda: written().saveAsTable(name),
+        "into": lambda: written().insertInto(name),
+        "over": lambda: written("overwrite").insertInto(name),
+        "v2": lambda: new.writeTo(name).option("path", place).append(),
+        "sql": lambda: done(table, f"INSERT INTO {name} WITH (`path` = '{place}') VALUES (3, 1)"),
+        "read": lambda: spark.read.option("path", place).table(name).collect(),
+        "changes": lambda: spark.read.option("path", place).table(f"{name}.changes").collect(),
+        "stream": lambda: streamed(table, tmp_path / "1", {"path": place}, {}),
+        "sink": lambda: streamed(table, tmp_path / "2", {}, {"path": place}),
+    }
+    said = {door: refused(work) for door, work in refusals.items()}
+    assert {d for d, text in said.items() if "got path" not in text} == set(), said
+    assert rows(table, f"SELECT id, p FROM {name}") == [(1, 1), (2, 2)]
+    written().saveAsTable("ledger.db.n")
+    written().saveAsTable("ledger.db.n")
+    written(to=f"file://{place}/").insertInto("ledger.db.n")
+    assert rows(table, "SELECT count(*) FROM ledger.db.n") == [(3,)]
+    written("overwrite", f"{place}2").saveAsTable("ledger.db.n")
+    assert table.ledger.table("db.n").definition.location.endswith("elsewhere2")
+    new.writeTo("ledger.db.n").option("path", f"{place}3").replace()
+    assert table.ledger.table("db.n").definition.location.endswith("elsewhere3")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"versionAsOf": "1"}, "versionAsOf"),
+        ({"timestampAsOf": "2099-01-01"}, "timestampAsOf"),
+    ],
+)
+def test_streams_do_not_travel(table: Lake, options: dict[str, str], said: str) -> None:
+    """A stream begins with a version; it is not read as of one."""
+    filled(table)
+    reader = table.spark.readStream.options(**options)
+    text = refused(lambda: reader.table("ledger.db.t"))
+    assert "LEDGER_UNSUPPORTED" in text
+    assert f"got {said}" in text
+    assert "begin the stream with starting" in text
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("merges", ["true", "false"])
+def test_columns_that_the_table_lacks(table: Lake, merges: str) -> None:
+    """A column that the table lacks is refused by name, and nothing is written."""
+    filled(table)
+    new = table.spark.sql("SELECT 9 AS id, 1 AS p, 2 AS more")
+    writer = new.write.mode("append").option("mergeSchema", merges)
+    for work in (
+        lambda: writer.saveAsTable("ledger.db.t"),
+        lambda: writer.insertInto("ledger.db.t"),
+        lambda: new.writeTo("ledger.db.t").option("mergeSchema", merges).append(),
+    ):
+        assert "`more`" in refused(work)
+    assert rows(table, "SELECT id, p FROM ledger.db.t") == [(1, 1), (2, 2)]
+    assert table.spark.table("ledger.db.t").columns == ["id", "p"]
+    done(table, "INSERT WITH SCHEMA EVOLUTION INTO ledger.db.t SELECT 9 id, 1 p, 2 more")
+    assert rows(table, "SELECT more FROM ledger.db.t WHERE id = 9") == [(2,)]
+
+
+PUBLISHED = "'lakeledger.publish' = 'delta'"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("key", "value", "before"),
+    [
+        ("delta.foo", "1", PUBLISHED),
+        ("delta.enableChangeDataFeed", "true", PUBLISHED),
+        ("delta.enableRowTracking", "true", PUBLISHED),
+        ("delta.appendOnly", "yes", PUBLISHED),
+        ("delta.feature.x", "supported", PUBLISHED),
+        ("delta.columnMapping.mode", "id", "'a' = 'b'"),
+        ("delta.isolationLevel", "Some", "'a' = 'b'"),
+        ("delta.constraints.c", "id >", "'a' = 'b'"),
+    ],
+)
+def test_properties_that_are_refused(lake: Lake, key: str, value: str, before: str) -> None:
+    """A property that the ledger refuses is refused by name in each statement that sets it."""
+    name, both = "ledger.db.p", f"{before}, '{key}' = '{value}'"
+    named = "isolation level" if key.endswith("Level") else key.removeprefix("delta.constraints.")
+    for statement in (
+        f"CREATE TABLE {name} (id INT) TBLPROPERTIES ({both})",
+        f"CREATE TABLE {name} TBLPROPERTIES ({both}) AS SELECT 1 AS id",
+    ):
+        said = refusal(lake, statement)
+        assert "LEDGER_" in said
+        assert named in said
+        assert not lake.spark.catalog.tableExists(name)
+    done(lake, f"CREATE TABLE {name} (id INT) TBLPROPERTIES ({before})")
+    for statement in (
+        f"ALTER TABLE {name} SET TBLPROPERTIES ('{key}' = '{value}')",
+        f"CREATE OR REPLACE TABLE {name} (id INT) TBLPROPERTIES ({both})",
+    ):
+        assert named in refusal(lake, statement)
+    assert key not in dict(lake.ledger.table("db.p").definition.properties)
 
 
 @pytest.mark.spark
