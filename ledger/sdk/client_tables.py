@@ -33,10 +33,10 @@ from ledger.sdk.definitions import (
 )
 from ledger.sdk.delta_readers import warn_of_readers
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
+from ledger.sdk.known_properties import check_properties
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.parts import PartOfLedger
-from ledger.sdk.promises import check_promises
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token
 from ledger.sdk.refusals import body_as
@@ -75,7 +75,7 @@ class LedgerTables(PartOfLedger):
         check_rows_or("columns, as pairs of name and Spark SQL type", columns)
         definition = table_definition(columns, **options)
         definition = self._names.new_tables.completed(definition, self.catalog, name)
-        check_promises(name, None, definition)
+        check_properties(name, None, definition)
         check_constraints(name, None, definition, self._view.zone)
         warn_of_readers(name, None, definition, self._view.reads)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
@@ -198,7 +198,7 @@ class LedgerTables(PartOfLedger):
         definition = mapped_as_written(reads, row, definition)
         if adds_constraints(row.definition, definition):
             return self._alter_checked(table, change, operation, read_at, changes)
-        check_promises(row.name, row.definition, definition)
+        check_properties(row.name, row.definition, definition)
         check_constraints(row.name, row.definition, definition, self._view.zone)
         warn_of_readers(row.name, row, definition, self._view.reads)
         place = read_at or (0 if isinstance(change, TableDefinition) else position)

@@ -27,10 +27,10 @@ from ledger.sdk.definitions import (
 from ledger.sdk.delta_readers import warn_of_readers
 from ledger.sdk.given import check_arrow
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
+from ledger.sdk.known_properties import check_properties
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.parts import PartOfTxn
-from ledger.sdk.promises import check_promises
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.refusals import body_as
@@ -80,7 +80,7 @@ class TxnTables(PartOfTxn):
             if "location" not in options:
                 options["location"] = new_tables.location(catalog, name)
         definition = new_tables.completed(table_definition(named, **options), catalog, name)
-        check_promises(name, None, definition)
+        check_properties(name, None, definition)
         check_constraints(name, None, definition, self._view.zone)
         warn_of_readers(name, None, definition, self._view.reads)
         answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
@@ -130,7 +130,7 @@ class TxnTables(PartOfTxn):
         # A table that was changed since the txn opened is refused as a conflict.
         if row.changed <= self.opened or row.creator == self.id:
             self._data.check_alter(row.name, row.definition, definition)
-            check_promises(row.name, row.definition, definition)
+            check_properties(row.name, row.definition, definition)
             check_constraints(row.name, row.definition, definition, self._view.zone)
             warn_of_readers(row.name, row, definition, self._view.reads)
             if adds_constraints(row.definition, definition):

@@ -1,0 +1,60 @@
+"""Properties of tables that are set: a misspelt one would do nothing, without a word.
+
+Keys that begin with `lakeledger.` are the ledger's own, so an unknown one is a mistake. Keys of
+Delta are obeyed, kept or refused, see `ledger.sdk.promises`. All other keys are notes of users.
+"""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Final
+
+from ledger.core.commands import Property, TableDefinition
+from ledger.core.conflicts.metadata_diff import properties
+from ledger.core.state.traits import ENFORCE_PROPERTY
+from ledger.sdk.column_mapping import PUBLISH
+from ledger.sdk.promises import check_promises, is_switch
+
+OWN: Final = "lakeledger."
+APPEND_ONLY: Final = "delta.appendonly"
+SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY)
+"""What users set."""
+
+NOTED: Final = ("lakeledger.publish.adopted", "lakeledger.packed")
+"""What the ledger notes itself, besides all that it notes of a Delta table."""
+
+NOTED_OF_DELTA: Final = "lakeledger.delta."
+PUBLICATIONS: Final = ("delta", "none")
+NEAR: Final = 0.8
+
+KNOWN: Final = frozenset(each.lower() for each in (*SETTABLE, *NOTED))
+
+
+def check_properties(name: str, before: TableDefinition | None, after: TableDefinition) -> None:
+    """Raise ValueError for a property that a table is given and that has no effect or no meaning.
+
+    `name` is the table's. Properties that it had before may be kept.
+    """
+    for key, value in set_anew(before, after):
+        if reason := reason_against(key, value):
+            raise ValueError(f"table {name} cannot have what it is given: {reason}")
+    check_promises(name, before, after)
+
+
+def set_anew(before: TableDefinition | None, after: TableDefinition) -> Iterator[Property]:
+    """Yield the properties that the table had not, or had with another value."""
+    known = properties(before) if before is not None else {}
+    return (each for each in after.properties if known.get(each.key) != each.value)
+
+
+def reason_against(key: str, value: str) -> str:
+    """Return why a table cannot be given a property, "" if it can."""
+    small = key.lower()
+    if small == APPEND_ONLY and not is_switch(value):
+        return f"its property {key} must be true or false, got {value!r}"
+    if small == PUBLISH and value.lower() not in PUBLICATIONS:
+        return f"its property {key} must be {' or '.join(PUBLICATIONS)}, got {value!r}"
+    if not small.startswith(OWN) or small in KNOWN or small.startswith(NOTED_OF_DELTA):
+        return ""
+    near = get_close_matches(small, [each.lower() for each in SETTABLE], n=1, cutoff=NEAR)
+    meant = f", did you mean {near[0]}?" if near else ": give it a name of your own"
+    return f"a property of {OWN} must be one of {', '.join(SETTABLE)}, got {key}{meant}"

@@ -1,0 +1,138 @@
+"""Names that no function knows: keywords, options, properties and columns are never passed over."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import ledger
+import spark_sink
+from ledger import Ledger, MergeClause
+from ledger.errors import LedgerError
+from ledger.testing import InMemoryLedger
+
+NAME: Final = "db.t"
+ROWS: Final = [{"id": 1, "p": 1}]
+ON: Final = "target.id = source.id"
+BAD: Final = {"idd": "1"}
+
+Work = Callable[[Any], Any]
+
+
+def within(work: Work) -> Work:
+    """Return what does some work in a txn of its own."""
+    return lambda of: of.run(work)
+
+
+def clause(**clauses: Any) -> Work:
+    """Return a MERGE with some clauses."""
+    return within(lambda txn: txn.merge(NAME, ROWS, ON, **clauses))
+
+
+CLAUSES: Final[Mapping[str, Work]] = {
+    "MergeClause.update.values": clause(clauses=[MergeClause.update(BAD)]),
+    "MergeClause.insert.values": clause(clauses=[MergeClause.insert(BAD)]),
+    "MergeClause.update_unmatched.values": clause(clauses=[MergeClause.update_unmatched(BAD)]),
+    "Transaction.merge.when_matched_update": clause(when_matched_update=BAD),
+    "Transaction.merge.when_not_matched_insert": clause(when_not_matched_insert=BAD),
+}
+CASES: Final[Mapping[str, Work]] = {
+    "Ledger.create_table.options": lambda of: of.create_table("db.n", ROWS, partition=["p"]),
+    "Ledger.alter_table.changes": lambda of: of.alter_table(NAME, propertes={}),
+    "Ledger.connect.client": lambda _: Ledger.connect("x:1", "x", client={"idd": "1"}),
+    "Ledger.sql.parameters": lambda of: of.sql("SELECT $a", {"a": 1, "idd": 2}).to_pylist(),
+    "Transaction.create_table.options": within(lambda txn: txn.create_table("db.n", kinds="x")),
+    "Transaction.alter_table.changes": within(lambda txn: txn.alter_table(NAME, unsett=["x"])),
+    "Transaction.update.changes": within(lambda txn: txn.update(NAME, BAD)),
+    "Transaction.app.info": within(lambda txn: txn.app("a", 1, info={"x": object()})),
+    **CLAUSES,
+}
+PROPERTIES: Final = (
+    ("lakeledger.publsh", "delta", "did you mean lakeledger.publish"),
+    ("LakeLedger.Own", "1", "a name of your own"),
+    ("lakeledger.publish", "detla", "delta or none"),
+    ("delta.appendOnly", "yes", "true or false"),
+    ("delta.isolationLevel", "Some", "isolation level"),
+    ("delta.constraints.c", "idd > 0", "idd"),
+)
+
+
+@pytest.fixture
+def of(tmp_path: Path) -> Iterator[Ledger]:
+    """Yield a client of a ledger with a table of a row."""
+    with InMemoryLedger() as memory:
+        made = memory.connect(warehouse=str(tmp_path))
+        made.create_table(NAME, ROWS)
+        yield made
+
+
+def public() -> Iterator[tuple[str, Any]]:
+    """Yield the public functions and methods by their names."""
+    for module in (ledger, spark_sink):
+        for name in module.__all__:
+            found = getattr(module, name)
+            if not inspect.isclass(found):
+                yield name, found
+                continue
+            for inner in dir(found):
+                method = inspect.getattr_static(found, inner)
+                function = getattr(method, "__func__", method)
+                if not inner.startswith("_") and inspect.isfunction(function):
+                    yield f"{name}.{inner}", function
+
+
+def named_by_callers() -> Iterator[str]:
+    """Yield the parameters that take names from their callers: mappings, and keywords."""
+    for name, function in public():
+        for each in inspect.signature(function).parameters.values():
+            takes_any = each.kind is inspect.Parameter.VAR_KEYWORD
+            if takes_any or "Mapping[" in str(each.annotation):
+                yield f"{name}.{each.name}"
+
+
+def test_each_such_parameter_has_a_case() -> None:
+    """A new parameter that takes names needs a case here."""
+    assert set(named_by_callers()) == set(CASES)
+
+
+def test_other_functions_take_known_keywords_only() -> None:
+    """Every other public function refuses an unknown keyword, as Python does."""
+    loose = [
+        name
+        for name, function in public()
+        for each in inspect.signature(function).parameters.values()
+        if each.kind is inspect.Parameter.VAR_KEYWORD and f"{name}.{each.name}" not in CASES
+    ]
+    assert loose == []
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_unknown_names_are_refused(of: Ledger, case: str) -> None:
+    """A name that is not known is an error that has the name in it, and nothing is written."""
+    with pytest.raises((LedgerError, TypeError, ValueError)) as error:
+        CASES[case](of)
+    named = ("idd", "partition", "propertes", "kinds", "unsett", "info")
+    assert any(each in str(error.value) for each in named)
+    assert of.scan(NAME).to_arrow().to_pylist() == ROWS
+    assert not of.tables()[1:]
+
+
+@pytest.mark.parametrize(("key", "value", "said"), PROPERTIES)
+def test_properties_that_mean_nothing(of: Ledger, key: str, value: str, said: str) -> None:
+    """A property of the ledger that is misspelt, or has no meaning, is refused where it is set."""
+    given = {key: value}
+    sets: tuple[Work, ...] = (
+        lambda of: of.create_table("db.n", ROWS, properties=given),
+        lambda of: of.create_table("db.n", [("id", "BIGINT")], properties=given),
+        lambda of: of.alter_table(NAME, properties=given),
+        within(lambda txn: txn.create_table("db.n", [("id", "BIGINT")], properties=given)),
+        within(lambda txn: txn.alter_table(NAME, properties=given)),
+    )
+    for work in sets:
+        with pytest.raises((LedgerError, ValueError), match=said):
+            work(of)
+    assert [each.name for each in of.tables()] == [NAME]
+    assert [list(each.definition.properties) for each in of.tables()] == [[]]
+    of.alter_table(NAME, properties={"own": "x", "lakeledger.publish": "none"})
