@@ -7,6 +7,7 @@ import gc
 import json
 import sys
 from collections.abc import Callable, Mapping
+from os import getppid
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -40,6 +41,12 @@ KEPT: Final = {
         *("sql.shuffleExchange.maxThreadThreshold", "sql.resultQueryStage.maxThreadThreshold"),
         "sql.broadcastExchange.maxThreadThreshold",
     )
+}
+CLUSTER: Final = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
 }
 STILL: Final = 10
 """So many collections in a row free nothing more."""
@@ -91,6 +98,30 @@ def connect() -> Found:
             held = spark.table("ledger.db.a").count()
             lake.ledger.append("db.a", [{"id": 9}])
             found["held"] = [held, spark.table("ledger.db.a").count()]
+        spark.stop()
+    return found
+
+
+def local_cluster() -> Found:
+    """Write and read with executors in processes of their own, which get the catalog as a jar."""
+    prepare_environment(find_java())
+    with InMemoryLedger() as memory:
+        builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+        for name, value in CLUSTER.items():
+            builder = builder.config(name, value)
+        spark = builder.getOrCreate()
+        lake = attach(spark, memory.connect(warehouse=str(Path("lake").absolute())))
+        spark.sql("CREATE TABLE ledger.db.t (id INT, p STRING) PARTITIONED BY (p)")
+        spark.sql("INSERT INTO ledger.db.t SELECT int(id), '' FROM range(0, 4, 1, 4)")
+        for number in (3, 9):
+            spark.sql(MERGE.format(number=number))
+        processes = spark.sparkContext.parallelize(range(8), 8).map(lambda _: getppid())
+        found = {
+            "rows": sorted([row.id, row.p] for row in spark.table("ledger.db.t").collect()),
+            "changes": spark.table("ledger.db.t.changes").count(),
+            "executors": len(set(processes.collect())),
+            "sdk": lake.ledger.scan("db.t").to_arrow().num_rows,
+        }
         spark.stop()
     return found
 
@@ -213,7 +244,7 @@ def memory() -> int:
 
 
 PROGRAMS: Final[Mapping[str, Callable[[], Found]]] = {
-    each.__name__: each for each in (stopped, connect, many_statements)
+    each.__name__: each for each in (stopped, connect, local_cluster, many_statements)
 }
 
 if __name__ == "__main__":

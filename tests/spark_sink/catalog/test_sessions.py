@@ -147,6 +147,16 @@ def test_connect_in_one_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_local_cluster(tmp_path: Path) -> None:
+    """Executors in processes of their own get the catalog, and write, merge and read with it."""
+    found = said_by("local_cluster", tmp_path)
+    assert found["rows"] == [[0, None], [1, None], [2, None], [3, "z"], [9, "z"]]
+    assert found["changes"] == 7
+    assert found["executors"] == 2
+    assert found["sdk"] == 5
+
+
+@pytest.mark.slow
 @pytest.mark.kafka
 def test_many_statements(tmp_path: Path) -> None:
     """Two thousand statements leave nothing in the heap, in Python, and in the catalog."""
