@@ -1,5 +1,6 @@
 """CHECK constraints in SQL: Spark checks the rows of statements, the catalog all others."""
 
+from os import utime
 from pathlib import Path
 
 import pyarrow as pa
@@ -175,3 +176,48 @@ def test_an_empty_text_in_a_partition_column(lake: Lake) -> None:
         for statement in EMPTY:
             assert said in refusal(lake, statement.format(t=table)), statement
         assert rows(lake, f"SELECT * FROM {table}") == [(0, "y")]
+
+
+def test_an_empty_text_in_a_stream(lake: Lake, tmp_path: Path) -> None:
+    """A batch with one is refused by name; its rows come once they are right, and none is lost."""
+    strict, known = "ledger.db.strict", "ledger.db.known"
+    done(
+        lake,
+        f"CREATE TABLE {strict} (id INT, p STRING NOT NULL) PARTITIONED BY (p)",
+        f"CREATE TABLE {known} (id INT, p STRING, CONSTRAINT named CHECK (p IS NOT NULL))"
+        " PARTITIONED BY (p)",
+        "CREATE TABLE ledger.db.loose (id INT, p STRING) PARTITIONED BY (p)",
+    )
+    source = tmp_path / "source"
+    source.mkdir()
+
+    def arrive(name: str, *texts: str) -> None:
+        ids = pa.array(range(len(texts)), pa.int32())
+        path = source / f"{name}.parquet"
+        pq.write_table(pa.table({"id": ids, "p": list(texts)}), path)
+        utime(path, (int(name), int(name)))  # Files come in the order of their times.
+
+    def stream(table: str) -> None:
+        read = lake.spark.readStream.schema("id INT, p STRING").option("maxFilesPerTrigger", 1)
+        writer = read.parquet(str(source)).writeStream.trigger(availableNow=True)
+        place = str(tmp_path / table)
+        writer.toTable(table, checkpointLocation=place).awaitTermination(60)
+
+    arrive("1", "a", "b")
+    tables = (strict, known, "ledger.db.loose")
+    for table in tables:
+        stream(table)
+    arrive("2", "c", "")
+    arrive("3", "d", "e")
+    for table, said in ((strict, "column p is NOT NULL"), (known, "VIOLATED.*named")):
+        for _ in range(2):
+            with pytest.raises(StreamingQueryException, match=said):
+                stream(table)
+            assert rows(lake, f"SELECT * FROM {table}") == [(0, "a"), (1, "b")]
+    stream("ledger.db.loose")
+    loose = rows(lake, "SELECT p FROM ledger.db.loose")
+    assert loose == [("a",), ("b",), ("c",), ("d",), ("e",), (None,)]
+    arrive("2", "c", "f")
+    for table in (strict, known):
+        stream(table)
+        assert "".join(p for (p,) in rows(lake, f"SELECT p FROM {table}")) == "abcdef"
