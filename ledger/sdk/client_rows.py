@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
+from ledger.errors import ReaderBehindError
 from ledger.sdk.given import check_arrow
 from ledger.sdk.names import TableLike
 from ledger.sdk.parts import PartOfLedger
@@ -126,9 +128,11 @@ class LedgerRows(PartOfLedger):
         that had the name of the table go too; a dropped table can be given itself. A vacuum of more
         than two seconds shows its progress on a terminal and in a notebook.
 
-        Raises FilesUnknownError for a table whose files the ledger does not list, FileListError if
-        a commit has a list that cannot be decoded, and ReaderBehindError if the rows do not reach
-        the end of the log in time.
+        Where the rows do not reach the end of the log in time, the vacuum stops: it deletes nothing
+        more, warns, and its report has the error as `stopped_by`.
+
+        Raises FilesUnknownError for a table whose files the ledger does not list, and FileListError
+        if a commit has a list that cannot be decoded.
         """
         check_arrow()
         from ledger.tables.progress import WorkBar  # noqa: PLC0415
@@ -140,7 +144,9 @@ class LedgerRows(PartOfLedger):
             rows = [known_row(reads, self._names.number(table))]
         with WorkBar(f"vacuum {rows[0].name}") as bar:
             work = Vacuum(reads, rows, older_than_h, look=self._look_at_end)
-            return work.run(dry_run=dry_run, progress=bar)
+            report = work.run(dry_run=dry_run, progress=bar)
+        warn_of_stop(report.stopped_by)
+        return report
 
     def vacuum_all(
         self, *, dry_run: bool = False, older_than_h: float = 168.0
@@ -158,7 +164,9 @@ class LedgerRows(PartOfLedger):
         rows = cleaned_tables(reads, self.catalog)
         with WorkBar(f"vacuum catalog {self.catalog}") as bar:
             work = Vacuum(reads, rows, older_than_h, look=self._look_at_end, is_lenient=True)
-            return work.run_all(dry_run=dry_run, progress=bar)
+            reports = work.run_all(dry_run=dry_run, progress=bar)
+        warn_of_stop(reports[0].stopped_by if reports else None)
+        return reports
 
     def _look_at_end(self) -> int:
         """Wait until the rows have reached the end of the log; return the ledger's time there."""
@@ -166,3 +174,9 @@ class LedgerRows(PartOfLedger):
             at = txn.opened_at
         self._view.reads()
         return at
+
+
+def warn_of_stop(problem: ReaderBehindError | None) -> None:
+    """Warn that a vacuum did not come to its end, if an error stopped it."""
+    if problem is not None:
+        warn(f"the vacuum stopped, and deletes nothing more: {problem}", stacklevel=3)

@@ -6,7 +6,8 @@ was dropped; or they are orphans: no commit named them. An orphan stays while it
 commit it. In doubt a file stays.
 
 The storage is listed first. Then the rows must reach the end of the log, and they must do so again,
-with what was committed meanwhile, before each batch of deletes. Ages are counted from the clock of
+with what was committed meanwhile, before each batch of deletes; where they stay behind, the vacuum
+stops. Ages are counted from the clock of
 the ledger or of the storage, whichever is earlier. A killed vacuum leaves nothing half done, and
 can be run again.
 """
@@ -18,7 +19,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.state.tables import name_key
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, ReaderBehindError
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.names import TableLike
 from ledger.sdk.reading import check_listed, is_in_folders
@@ -82,6 +83,7 @@ class Vacuum:
         self._storage = storage
         self._is_lenient = is_lenient
         self._note = ""
+        self._stopped_by: ReaderBehindError | None = None
 
     def run(
         self, *, dry_run: bool = False, progress: Progress = lambda _done, _all: None
@@ -89,15 +91,14 @@ class Vacuum:
         """Find what may go, and delete it unless this is a dry run; the report is of the first.
 
         Raises FilesUnknownError if a table whose files the ledger does not list shares the
-        location, FileListError if a commit has a list that cannot be decoded, and
-        ReaderBehindError if the rows stay behind the log.
+        location, and FileListError if a commit has a list that cannot be decoded.
         """
         folders = self._gathered()
         found = self._run(folders, progress, dry_run=dry_run)
         files = [vacuumed(each, is_home=each.folder is folders[0]) for each in found]
         notes = dict.fromkeys([*(each.note for each in folders), self._note])
         note = ". ".join(filter(None, notes))
-        return VacuumReport(self._tables[0], dry_run, sorted(files), note)
+        return VacuumReport(self._tables[0], dry_run, sorted(files), note, self._stopped_by)
 
     def run_all(
         self, *, dry_run: bool = False, progress: Progress = lambda _done, _all: None
@@ -109,8 +110,9 @@ class Vacuum:
         for folder in folders:
             files = sorted(vacuumed(each) for each in found if each.folder is folder)
             note = ". ".join(filter(None, (folder.note, self._note if files else "")))
-            if files or note:
-                reports.append(VacuumReport(folder.table, dry_run, files, note))
+            if files or note or self._stopped_by:
+                report = VacuumReport(folder.table, dry_run, files, note, self._stopped_by)
+                reports.append(report)
         return reports
 
     def _gathered(self) -> Sequence[CleanedFolder]:
@@ -148,7 +150,8 @@ class Vacuum:
         ]
         if not chosen and not any(each.is_left for each in folders):
             return []
-        at = self._look() or self._now_ms
+        if (at := self._looked()) is None:
+            return []
         tables = self._reads.tables(include_dropped=True)
         clocks = [at]
         for folder in folders:
@@ -182,9 +185,17 @@ class Vacuum:
             return free
         gone = list(self._deleted(free, needed, progress))
         for folder in folders:
-            if folder.sharing and folder.sharing <= needed.dead:
+            if folder.sharing and folder.sharing <= needed.dead and not self._stopped_by:
                 folder.remove_empty()
         return gone
+
+    def _looked(self) -> int | None:
+        """Return the ledger's time at the end of the log, None where the rows stay behind it."""
+        try:
+            return self._look() or self._now_ms
+        except ReaderBehindError as behind:
+            self._stopped_by = behind
+            return None
 
     def _free(
         self, chosen: Sequence[Choice], needed: NeededFiles, owners: Owners, progress: Progress
@@ -207,7 +218,8 @@ class Vacuum:
     ) -> Iterator[Choice]:
         """Delete files, and yield those that were there."""
         for at in range(0, len(free), BATCH):
-            self._look()
+            if self._looked() is None:
+                return
             needed.note_later()
             for each in free[at : at + BATCH]:
                 if needed.are_free(each.keys) and each.folder.storage.delete(each.file.path):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from ledger.errors import ReaderBehindError
 from ledger.reads.html import table_of
 from ledger.reads.port import TableRow
 
@@ -24,12 +25,16 @@ class VacuumedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VacuumReport:
-    """What a vacuum deleted, or would delete if it was a dry run; `note` says what it left out."""
+    """What a vacuum deleted, or would delete if it was a dry run; `note` says what it left out.
+
+    `stopped_by` is the error before whose cure nothing more may be deleted, None for a whole run.
+    """
 
     table: TableRow
     dry_run: bool
     files: Sequence[VacuumedFile] = field(repr=False)
     note: str = ""
+    stopped_by: ReaderBehindError | None = None
 
     @property
     def size(self) -> int:

@@ -77,6 +77,8 @@ def table_vacuum(
                     else [client.vacuum(given, older_than_h=older_than)]
                 )
         tell(found, output, "would be deleted" if dry_run else "deleted")
+        if found and found[0].stopped_by:
+            raise found[0].stopped_by
 
 
 def given_table(reads: Reads, catalog: str, name: str) -> str | int:

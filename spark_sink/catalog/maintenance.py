@@ -1,6 +1,6 @@
 """Procedures that work on files: optimize, vacuum, and the way back to a version."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from ledger.reads.rows import FileRow
 from ledger.sdk.transaction import Transaction
 from ledger.tables.statements.constraints import check_files
 from ledger.tables.storage import storage_at
+from ledger.tables.vacuum_report import VacuumReport
 from spark_sink.catalog.metadata_tables import Rows
 from spark_sink.catalog.reports import row_of
 from spark_sink.catalog.state import CatalogState, Refusal, StatementsTxn, unsupported
@@ -49,7 +50,7 @@ def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) 
     options: dict[str, Any] = {} if hours is None else {"older_than_h": float(hours)}
     is_dry = given["dry_run"] == "true"
     if given["table"] is None:
-        reports = state.ledger.vacuum_all(dry_run=is_dry, **options)
+        reports = whole(state.ledger.vacuum_all(dry_run=is_dry, **options))
         return [
             [f"{report.table.definition.location.rstrip('/')}/{each.path}", each.size]
             for report in reports
@@ -57,12 +58,18 @@ def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) 
         ]
     name = str(given["table"]).removeprefix(f"{state.name}.")
     try:
-        report = state.ledger.vacuum(
-            int(name) if name.isdecimal() else name, dry_run=is_dry, **options
-        )
+        table = int(name) if name.isdecimal() else name
+        (report,) = whole([state.ledger.vacuum(table, dry_run=is_dry, **options)])
     except UnknownTableError:
         raise Refusal("NoSuchTable", name) from None
     return [[each.path, each.size] for each in report.files]
+
+
+def whole(reports: Sequence[VacuumReport]) -> Sequence[VacuumReport]:
+    """Return the reports of a vacuum; raises the error that stopped it before its end."""
+    if reports and reports[0].stopped_by:
+        raise reports[0].stopped_by
+    return reports
 
 
 def rollback_to_version(

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -32,7 +31,7 @@ def files(ledger: Ledger, tmp_path: Path) -> Files:
 
 
 def test_rows_that_stay_behind(memory: InMemoryLedger, files: Files) -> None:
-    """A vacuum over rows that do not reach the end of the log is refused, and deletes nothing."""
+    """A vacuum over rows that do not reach the end of the log stops, says so, deletes nothing."""
     files.put("a.parquet")
     then = MemoryLog()
     end = memory.log.ends(Topic.EVENTS)[1]
@@ -43,16 +42,19 @@ def test_rows_that_stay_behind(memory: InMemoryLedger, files: Files) -> None:
     files.add("a.parquet")
 
     impatient = ClientSettings(timeout_s=0.5)
-    cleaner = Ledger(
-        memory.log, open_reads=lambda: stale, settings=impatient, open_channel=open_channel
-    )
-    try:
-        for clean in (partial(cleaner.vacuum, files.row), cleaner.vacuum_all):
-            with pytest.raises(errors.ReaderBehindError):
-                clean(older_than_h=0.0)
-    finally:
-        cleaner.close()
-        stale.close()
+    for is_all in (False, True):
+        cleaner = Ledger(
+            memory.log, open_reads=lambda: stale, settings=impatient, open_channel=open_channel
+        )
+        with cleaner, pytest.warns(UserWarning, match="the vacuum stopped"):
+            found = (
+                cleaner.vacuum_all(older_than_h=0.0)
+                if is_all
+                else [cleaner.vacuum(files.row, older_than_h=0.0)]
+            )
+        assert isinstance(found[0].stopped_by, errors.ReaderBehindError)
+        assert not found[0].files
+    stale.close()
     assert files.names() == {"a.parquet"}
 
 
