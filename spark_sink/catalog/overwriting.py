@@ -4,12 +4,17 @@ A write replaces all rows of its table, those of a condition, or the partitions 
 verb says so, or an option.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
 
 from ledger.core.partitions.keys import reader
 from ledger.log.file_list import AddFile
 from ledger.tables.overlay import file_row
+from ledger.tables.partition_rows import partition_scalar
+from ledger.tables.schema import TableColumn
 from ledger.tables.statements.deleting import Deletion, wholly_fulfilled
 from ledger.tables.statements.inserting import fulfilling
 from ledger.tables.statements.target import StatementTable
@@ -25,6 +30,7 @@ TRUNCATE: Final = "truncate"
 WROTE: Final = "WRITE"
 # With more partitions than this a dynamic overwrite reads the whole table.
 PARTITIONS_MAX: Final = 50
+NAN: Final = "NaN"
 
 
 class RowsMeant(NamedTuple):
@@ -104,8 +110,7 @@ def check_fulfilled(table: StatementTable, judge: Any, sql: str, adds: Sequence[
 def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[Any]:
     """Return the files in the partitions of new files; only these count as read."""
     columns = [table.schema.find(name) for name in table.schema.partition_columns]
-    types = [each.declared for each in columns if each is not None]
-    keys = [reader(kind) for kind in types]
+    keys = [key_reader(each) for each in columns if each is not None]
 
     def key(values: Sequence[str | None]) -> tuple[Any, ...]:
         return tuple(read(value) for read, value in zip(keys, values, strict=True))
@@ -115,6 +120,18 @@ def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[An
         return []
     found = table.read(partitions_sql(table, list(wanted.values())))
     return [each for each in found if key(each.partition) in wanted]
+
+
+def key_reader(column: TableColumn) -> Callable[[str | None], Any]:
+    """Return what tells values of a partition column apart: NaN is NaN, and -0.0 is 0.0."""
+    if not pa.types.is_floating(column.type):
+        return reader(column.declared)
+
+    def read(text: str | None) -> float | str | None:
+        found: float | None = partition_scalar(text, column, "").as_py()
+        return NAN if found is not None and math.isnan(found) else found
+
+    return read
 
 
 def partitions_sql(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> str | None:
