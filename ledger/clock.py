@@ -51,6 +51,11 @@ def is_now(wanted_ms: float, newest_ms: int) -> bool:
     return newest_ms > now and wanted_ms >= now - NOW_MS
 
 
+def has_come(at_ms: float) -> bool:
+    """Return whether a time is not ahead of the clock."""
+    return at_ms <= SystemClock().now_ms()
+
+
 def is_wrong(at_ms: int) -> bool:
     """Return whether a time is ahead of the clock by more than clocks differ."""
     return at_ms > SystemClock().now_ms() + AHEAD_MAX_MS

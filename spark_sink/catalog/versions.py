@@ -1,10 +1,13 @@
 """Which versions of a table a read of its commits begins and ends with, by its options."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from ledger.reads.port import Reads, TableRow
+from ledger.clock import NOW_MS, has_come, is_now
+from ledger.reads.port import Reads, TableRow, VersionRow
 from ledger.tables.changes import version_at
+from ledger.tables.scan_planning import check_known
 from spark_sink.catalog.state import unsupported
 
 STARTING: Final = "startingVersion"
@@ -14,6 +17,7 @@ ENDING_AT: Final = "endingTimestamp"
 LATEST: Final = "latest"
 PAGE: Final = 200
 MICROS: Final = 1000
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Options = Mapping[str, Any]
 
@@ -49,7 +53,7 @@ def first_of(reads: Reads, row: TableRow, options: Options, newest: int) -> int 
     if version is not None and at is not None:
         raise unsupported(f"give {STARTING} or {STARTING_AT}, not both")
     if at is not None:
-        return version_from(reads, row, int(at))
+        return version_since(reads, row, int(at))
     if version is None:
         return None
     if str(version).strip().lower() == LATEST:
@@ -64,25 +68,60 @@ def first_of(reads: Reads, row: TableRow, options: Options, newest: int) -> int 
 
 
 def last_of(reads: Reads, row: TableRow, options: Options) -> int | None:
-    """Return the last version that a read asks for, None if its options name none."""
+    """Return the last version that a read asks for, None if its options name none.
+
+    A time that has not come names none: what is committed belongs to the range, and so do later
+    commits. So it is with now, where the newest commit has a time that is yet to come.
+    """
     version, at = options.get(ENDING.lower()), options.get(ENDING_AT.lower())
     if version is not None and at is not None:
         raise unsupported(f"give {ENDING} or {ENDING_AT}, not both")
     if at is not None:
-        return version_from(reads, row, int(at) + 1) - 1
+        newest, at_ms = reads.version_row(row.table), int(at) / MICROS
+        if not has_come(at_ms) or (newest is not None and is_now(at_ms, newest.at)):
+            return None
+        following = version_from(reads, row, int(at) + 1)
+        return row.version if following is None else following.version - 1
     return None if version is None else whole(ENDING, version)
 
 
-def version_from(reads: Reads, row: TableRow, micros: int) -> int:
-    """Return the first version at a time or later; the next one if it has not come."""
-    found, below = row.version + 1, None
+def version_since(reads: Reads, row: TableRow, micros: int) -> int:
+    """Return the first version at a time or later, the next one if none is that late.
+
+    Raises Refusal for a time that has not come, and UnknownVersionError as `version_from`.
+    """
+    found = version_from(reads, row, micros)
+    if found is not None:
+        return found.version
+    if not has_come(micros / MICROS - NOW_MS):
+        raise unsupported(
+            f"{STARTING_AT} must be a time that has come, got {moment(micros).isoformat(' ')}: "
+            f"table {row.name} has no version of that time or later. Give an earlier time, or "
+            f"{STARTING} {row.version + 1} for the next commit"
+        )
+    return row.version + 1
+
+
+def version_from(reads: Reads, row: TableRow, micros: int) -> VersionRow | None:
+    """Return the first version at a time or later, None if there is none.
+
+    Raises UnknownVersionError if that version has a time that cannot be right.
+    """
+    found: VersionRow | None = None
+    below: int | None = None
     while page := reads.versions(row.table, PAGE, below=below):
         for each in page:
             if each.at * MICROS < micros:
+                check_known(row, moment(micros), found)
                 return found
-            found = each.version
+            found = each
         below = page[-1].version
     return found
+
+
+def moment(micros: int) -> datetime:
+    """Return a time of SQL."""
+    return EPOCH + timedelta(microseconds=micros)
 
 
 def whole(name: str, value: object, others: str = "") -> int:

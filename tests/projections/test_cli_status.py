@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ledger.clock import AHEAD_MAX_MS, SystemClock
 from ledger.config.address import Address
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
@@ -23,6 +24,7 @@ from tests.projections.followed import Followed
 WAIT_S = 0.05
 # Two seconds of waiting for the broker, and what a loaded machine takes to start a command.
 SOON_S = 10.0
+YEAR_S = 365 * 86_400
 BEAT = b'{"epoch": 3, "sequencer": "one/7"}'
 STRAY = [b"", b"\xff", b"7", b"[1, 2]", b'{"epoch": "x"}']
 
@@ -123,6 +125,23 @@ def test_without_a_broker(tmp_path: Path) -> None:
     assert is_down(found, "127.0.0.1:9")
     assert found.told["position"] > 0
     assert is_down(asked(tmp_path, **at), "127.0.0.1:9")
+
+
+@pytest.mark.parametrize("ahead_s", [-YEAR_S, AHEAD_MAX_MS // 2_000, YEAR_S])
+def test_times_that_are_ahead(tmp_path: Path, ahead_s: int) -> None:
+    """A last event that is more than a minute ahead of this host is told, with the seconds."""
+    with RocksStore.open(tmp_path / "store") as rows:
+        followed = Followed(rows)
+        followed.now = SystemClock().now_ms() + ahead_s * 1_000
+        followed.open_session()
+        followed.follow()
+    at = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", "LAKELEDGER_STORE": str(tmp_path / "store")}
+    found = asked(tmp_path, **at, LAKELEDGER_LEDGER="demo").told["times_ahead_s"]
+
+    if ahead_s * 1_000 > AHEAD_MAX_MS:
+        assert ahead_s - 2 * SOON_S < found <= ahead_s
+    else:
+        assert found is None
 
 
 def test_broker_that_hangs(tmp_path: Path) -> None:
