@@ -46,6 +46,7 @@ INTEGRATION: Final = frozenset(
         "sdk/test_txn_outcome.py",
         "simulation/test_simulation.py",
         "spark_sink/test_host_tables.py",
+        "tables/test_threads_writing.py",
         "test_cli.py",
         "test_client_config.py",
         "test_config.py",
