@@ -13,7 +13,7 @@ from ledger.sdk.given import check_arrow, check_list, shown
 from ledger.sdk.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.sdk.names import TableLike, TableStanding
 from ledger.sdk.parts import PartOfLedger
-from ledger.sdk.read_once import is_stream
+from ledger.sdk.read_once import is_stream, items_of
 from ledger.sdk.reading import TableFiles, known_row, read_table
 from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.sdk.refusals import check_done
@@ -104,7 +104,7 @@ class LedgerFiles(PartOfLedger):
         progress = None if app is None else AppVersion(*app)
         asked = level_named(level)
         if isinstance(rows, Iterator) and not is_stream(rows):
-            rows = list(rows)
+            rows = items_of(rows)
         check_rows_or("files", rows)
         if are_rows(rows):
             return self._append_rows(table, rows, progress, operation, level, evolve=evolve)

@@ -3,9 +3,15 @@
 `Ledger.run` calls its function again with the same object, which is then empty. So the attempts of
 one `run` share a `ReadOnce`: it keeps what the first attempt read, and gives it to the next one. A
 txn alone has one too: a second statement that gets the same object is refused.
+
+Of two txns, or of two calls without one, nobody keeps anything for the other. The second one is
+refused where an object is known to have no rows left: a generator at its end, and what was read
+here before, as far as it can be remembered.
 """
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
+from types import GeneratorType
 from typing import Any, Final
 
 from ledger.sdk.given import shown
@@ -16,6 +22,10 @@ KEPT_BYTES_MAX: Final = 256 << 20
 
 LASTING: Final = frozenset({"pyarrow", "pandas", "polars", "numpy", "ledger"})
 """Libraries whose frames and tables give the same rows each time."""
+
+
+_READ: Final[dict[int, "weakref.ref[Any]"]] = {}
+"""What was read in this process and had rows, by identity, for as long as it exists."""
 
 
 class ReadOnce:
@@ -63,6 +73,47 @@ def is_read_once(given: Any) -> bool:
         return True
     # A relation of DuckDB may be one over a reader.
     return is_stream(given) and type(given).__module__.partition(".")[0] not in LASTING
+
+
+def note_read(given: Any) -> None:
+    """Remember that an object had rows and was read; one that has no weak references is not."""
+    number = id(given)
+    try:
+        # A later object with the same number comes after the end of this one.
+        _READ[number] = weakref.ref(given, lambda _: _READ.pop(number, None))
+    except TypeError:
+        return
+
+
+def was_read(given: Any) -> bool:
+    """Tell whether an object is known to have been read."""
+    if isinstance(given, GeneratorType):
+        return given.gi_frame is None
+    known = _READ.get(id(given))
+    return known is not None and known() is given
+
+
+def check_unread(given: Any) -> None:
+    """Raise ValueError for an iterator or a reader that is known to have no rows left."""
+    if isinstance(given, Iterator) and was_read(given):
+        raise read_before(given)
+
+
+def read_before(given: Any) -> ValueError:
+    """Return the error for an object that has no rows left."""
+    return ValueError(
+        f"rows must not be read yet, got a {type(given).__name__} that was read before and has no "
+        "more of them: give a list or a table, or make it again"
+    )
+
+
+def items_of(given: Iterator[Any]) -> list[Any]:
+    """Return all items of an iterator; raises ValueError as `check_unread`."""
+    check_unread(given)
+    items = list(given)
+    if items:
+        note_read(given)
+    return items
 
 
 class GivenOnce:
@@ -123,7 +174,7 @@ class OnceItems(GivenOnce):
         if self._items is not None:
             return self._items
         self._is_kept = False
-        items = list(self._given)
+        items = items_of(self._given)
         if self._among.repeats:
             self._items, self._is_kept = items, True
         return items

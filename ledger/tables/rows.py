@@ -14,7 +14,16 @@ import pyarrow as pa
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.sdk.given import shown
-from ledger.sdk.read_once import OnceStream
+from ledger.sdk.read_once import (
+    OnceStream,
+    check_unread,
+    is_read_once,
+    is_stream,
+    items_of,
+    note_read,
+    read_before,
+    was_read,
+)
 from ledger.tables.casts import by_name, fitted
 from ledger.tables.frames import check_names, column_array, pandas_columns, polars_columns
 from ledger.tables.given_types import plain_reader
@@ -43,7 +52,28 @@ def opened(rows: Any, schema: TableSchema | None = None) -> Any:
     if isinstance(rows, OnceStream):
         reader = rows.reader(opened)
         return pa.RecordBatchReader.from_batches(reader.schema, rows.batches())
-    return plain_reader(reader_of(rows, schema))
+    check_unread(rows)
+    reader = plain_reader(reader_of(rows, schema))
+    return noted(rows, reader) if is_stream(rows) and is_read_once(rows) else reader
+
+
+def noted(given: Any, reader: Any) -> Any:
+    """Return a reader of the same batches, which notes that they were read.
+
+    It raises ValueError if a relation that had rows before has none now: it is one over a reader.
+    """
+
+    def batches() -> Iterator[Any]:
+        count = 0
+        for batch in reader:
+            if not count and batch.num_rows:
+                note_read(given)
+            count += batch.num_rows
+            yield batch
+        if not count and was_read(given):
+            raise read_before(given)
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def reader_of(rows: Any, schema: TableSchema | None) -> Any:
@@ -59,7 +89,7 @@ def reader_of(rows: Any, schema: TableSchema | None) -> Any:
     if isinstance(rows, Mapping):
         return of_columns(rows, schema)
     if isinstance(rows, Iterable) and not isinstance(rows, bytes | bytearray | memoryview):
-        return of_items(list(rows), schema)
+        return of_items(items_of(rows) if isinstance(rows, Iterator) else list(rows), schema)
     raise refused(rows)
 
 
@@ -133,6 +163,7 @@ def of_columns(columns: Mapping[Any, Any], schema: TableSchema | None) -> Any:
     check_names(columns)
     arrays = {}
     for name, values in columns.items():
+        check_unread(values)
         known = schema.find(name) if schema is not None else None
         if known is not None:
             known.check_readable()

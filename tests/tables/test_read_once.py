@@ -1,11 +1,14 @@
 """Rows that can be read once: the attempts of one `run` share them, a second statement may not."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -156,3 +159,72 @@ def test_files_and_names_that_are_read_once(lake: Ledger) -> None:
     made = lake.table("db.new").definition
     assert ([each.name for each in made.columns], made.partition_columns) == (["p", "x"], ["p"])
     assert [each.table.name for each in lake.progress("a")] == ["db.t"]
+
+
+# What no longer has rows, and what nobody can tell from something that has none.
+TWICE: dict[str, tuple[Callable[[], Any], bool]] = {
+    "reader": (ONCE["reader"], True),
+    "relation over a reader": (relation, True),
+    "generator": (ONCE["generator"], True),
+    "chunks": (lambda: pd.read_csv(StringIO("id\n1\n"), chunksize=1), True),
+    "scan": (lambda: TABLE.to_reader().cast(TABLE.schema), True),
+    "relation": (lambda: duckdb.sql("SELECT 1 AS id, 'new' AS k"), False),
+    "lazy frame": (lambda: pl.DataFrame(NEW).lazy(), False),
+    "map": (ONCE["map"], False),
+    "batches": (ONCE["batches"], False),
+    "no rows": (TABLE.slice(0, 0).to_reader, False),
+}
+
+
+@pytest.mark.parametrize("verb", ["append", *VERBS])
+@pytest.mark.parametrize("kind", TWICE)
+def test_two_calls_with_one_object(lake: Ledger, kind: str, verb: str) -> None:
+    """The second call is refused by name where the object is known to have no rows left."""
+    make, is_refused = TWICE[kind]
+    rows = make()
+    takes = lake.create_table if verb == "create" and are_rows(rows) else lake.append
+
+    def call(number: int) -> None:
+        if verb in {"append", "create"}:
+            takes(f"db.new{number}" if takes == lake.create_table else "db.t", rows)
+        else:
+            with lake.transaction() as txn:
+                VERBS[verb](txn, rows)
+
+    with suppress(TypeError):  # no rows for this verb, or not in this form
+        call(1)
+    before = lake.table("db.t").version
+    if is_refused:
+        with pytest.raises(ValueError, match=f"got a {type(rows).__name__} that was read before"):
+            call(2)
+        assert lake.table("db.t").version == before
+    else:
+        with suppress(TypeError, ValueError):
+            call(2)
+
+
+def test_a_reader_that_broke_off(lake: Ledger) -> None:
+    """What an append has left over is not taken for the rows of the next one."""
+    batches = [pa.record_batch({"id": [1]}), pa.record_batch({"id": [2**40]})]
+    lake.create_table("db.small", [("id", "int")])
+    rows = pa.RecordBatchReader.from_batches(batches[0].schema, [*batches, batches[0]])
+    with pytest.raises(ValueError, match="id"):
+        lake.append("db.small", rows)
+    with pytest.raises(ValueError, match="was read before"):
+        lake.append("db.small", rows)
+
+
+def test_generators_that_have_ended(lake: Ledger) -> None:
+    """A new generator without rows is an append without rows; one at its end is not."""
+    lake.append("db.t", (each for each in NEW[:0]))
+    assert lake.table("db.t").version == 1
+    ended: Generator[dict[str, Any], None, None] = (each for each in NEW)
+    ended.close()
+    for verb in (lake.append, lambda name, rows: lake.run(lambda txn: txn.insert(name, rows))):
+        with pytest.raises(ValueError, match="got a generator that was read before"):
+            verb("db.t", ended)
+    columns = {"id": (each for each in [1]), "k": (each for each in ["new"])}
+    lake.run(lambda txn: txn.insert("db.t", columns))
+    with pytest.raises(ValueError, match="was read before"):
+        lake.run(lambda txn: txn.insert("db.t", columns))
+    assert len(rows_of(lake, "db.t")) == len(["old", "new"])
