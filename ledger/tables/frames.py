@@ -1,7 +1,7 @@
 """Frames and arrays of pandas, polars and NumPy as columns of Arrow.
 
 A frame of pandas is its columns and the named levels of its index. An index without a name is left
-out if it counts or numbers the rows, and refused if it has other values: they have no column.
+out if its type has whole numbers, which number the rows, and refused otherwise.
 """
 
 import re

@@ -266,6 +266,19 @@ KEYED = pd.DataFrame({"k": ["x", "y", "x"], "j": [1, 1, 2], "v": [1, 2, 3]})
 FRAMES: list[tuple[str, Callable[[], pd.DataFrame], list[str] | str]] = [
     ("a plain count", lambda: KEYED, ["k", "j", "v"]),
     ("numbers of rows", lambda: KEYED[KEYED.v > 1], ["k", "j", "v"]),
+    ("numbers in another order", lambda: KEYED.sort_values("v", ascending=False), ["k", "j", "v"]),
+    ("numbers twice", lambda: pd.concat([KEYED, KEYED]), ["k", "j", "v"]),
+    ("a count from 5", lambda: KEYED.set_axis(pd.RangeIndex(5, 8)), ["k", "j", "v"]),
+    ("years", lambda: KEYED.set_axis([2020, 2021, 2022]), ["k", "j", "v"]),
+    (
+        "years with a name",
+        lambda: KEYED.set_axis([2020, 2021, 2022]).rename_axis("year"),
+        ["year", "k", "j", "v"],
+    ),
+    ("no rows of texts", lambda: KEYED.set_index("k").rename_axis(None)[:0], ["j", "v"]),
+    ("parts of numbers", lambda: KEYED.set_axis([0.5, 1.0, 2.0]), "its index"),
+    ("truth", lambda: KEYED.set_axis([True, False, True]), "its index"),
+    ("numbers as objects", lambda: KEYED.set_axis(pd.Index([1, 2, 3], dtype=object)), "its index"),
     ("a named index", lambda: KEYED.groupby("k").sum(), ["k", "j", "v"]),
     ("levels with names", lambda: KEYED.groupby(["k", "j"]).sum(), ["k", "j", "v"]),
     (
