@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlglot.dialects.spark import Spark
 
 from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.predicates.predicates import TRUE_PREDICATE, compile_predicate
-from ledger.core.predicates.sql_text import sql_of
+from ledger.core.predicates.sql_text import WORDS, sql_of
 from ledger.errors import LedgerError
 from ledger.sdk.expressions import Expression, col, lit, tree_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError, predicate_tree
@@ -331,3 +332,18 @@ def test_law_any_text_is_a_condition_or_refused(sql: str) -> None:
     except PredicateSyntaxError:
         return
     assert isinstance(json.loads(tree), list)
+
+
+def test_words_of_sql_name_columns() -> None:
+    """An expression over a column with the name of a word of SQL reads as the same expression."""
+    words = {each.lower() for each in Spark.Tokenizer.KEYWORDS if each.isidentifier()}
+    wrong = []
+    for word in sorted(words | WORDS | {"user", "localtimestamp", "cast", "interval"}):
+        for made in (col(word) == 1, col(word).isin(1, 2), col(word.upper()).is_null()):
+            try:
+                found = predicate_tree(made.sql())
+            except PredicateSyntaxError:
+                found = ""
+            if found != made.tree():
+                wrong.append(made.sql())
+    assert wrong == []

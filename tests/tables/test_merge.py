@@ -161,3 +161,18 @@ def test_wrong_merges(
     with pytest.raises(error):
         merged(ledger, stock, source, KEY, **clauses)
     assert [(row["k"], row["v"]) for row in rows_of(ledger, stock, "k")] == OLD
+
+
+@pytest.mark.parametrize("name", ["null", "false", "current_date", "select"])
+@pytest.mark.parametrize(
+    "on", ["target.`{}` = source.`{}`", "target.`{}` = 3 AND target.n = source.n"]
+)
+def test_words_of_sql(ledger: Ledger, tmp_path: Path, name: str, on: str) -> None:
+    """A partition column with the name of a constant is not taken for the constant."""
+    columns = [("n", "int"), (name, "int")]
+    row = ledger.create_table("t", columns, partition_columns=[name], location=tmp_path)
+    ledger.append(row, [{"n": 1, name: 3}])
+    with ledger.transaction() as txn:
+        source, where = [{"n": 1, name: 3}], on.format(name, name)
+        txn.merge(row, source, where, when_matched_update=True, when_not_matched_insert=True)
+    assert ledger.scan(row).count() == 1

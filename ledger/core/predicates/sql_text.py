@@ -10,6 +10,22 @@ from ledger.core.predicates.types import number_type
 PLAIN_NUMBER: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,40})?")
 QUOTES: Final = {"\\": "\\\\", "'": "\\'"}
 
+RESERVED: Final = """
+all alter analyze and any anti array as asc at authorization between both by cache call case
+cast check collate column constraint create cross current_catalog current_database current_date
+current_schema current_time current_timestamp current_user delete desc describe distinct div
+drop else end escape except execute exists explain extract false fetch filter for foreign from
+full glob grant group grouping grouping__id having if ilike in inner insert intersect interval
+into is isnull join lateral leading left like limit localtime localtimestamp map merge minus
+natural not notnull null offset on only optimize or order outer over overlaps partitioned_by
+position prepare primary qualify references refresh regexp rename replace returning revoke right
+rlike rollback select semi serdeproperties session_user set show some sql struct table
+tablesample then time to trailing trim true truncate uncache union unique unknown update user
+using vacuum values when where window with within xor
+"""
+WORDS: Final = frozenset(RESERVED.split())
+"""Words that may mean something else than a column."""
+
 
 def sql_of(text: str) -> str:
     """Return the Spark SQL of a predicate in wire form; any other text is returned unchanged."""
@@ -83,5 +99,6 @@ def quoted(text: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return a column's name, quoted unless it is a plain word."""
-    return name if name.isidentifier() and name.isascii() else f"`{name.replace('`', '``')}`"
+    """Return a column's name, quoted unless it is a plain word without a meaning in SQL."""
+    is_plain = name.isidentifier() and name.isascii() and name.lower() not in WORDS
+    return name if is_plain else f"`{name.replace('`', '``')}`"

@@ -79,8 +79,8 @@ def part_of(tree: exp.Expr, target: TableSchema, source: MergeSource) -> str:
     if columns and all(is_of(each, target, source, TARGET) for each in columns):
         plain = tree.copy()
         for each in plain.find_all(exp.Column):
-            if each.table:
-                each.set("table", None)
+            # A bare name could be a word of SQL.
+            each.replace(exp.column(each.name, quoted=True))
         return str(plain.sql(dialect="spark"))
     if isinstance(tree, exp.EQ):
         for mine, other in ((tree.left, tree.right), (tree.right, tree.left)):
