@@ -77,11 +77,7 @@ def part_of(tree: exp.Expr, target: TableSchema, source: MergeSource) -> str:
     """Return what a part of the condition says of the target alone, "" if nothing."""
     columns = list(tree.find_all(exp.Column))
     if columns and all(is_of(each, target, source, TARGET) for each in columns):
-        plain = tree.copy()
-        for each in plain.find_all(exp.Column):
-            # A bare name could be a word of SQL.
-            each.replace(exp.column(each.name, quoted=True))
-        return str(plain.sql(dialect="spark"))
+        return str(tree.transform(bare).sql(dialect="spark"))
     if isinstance(tree, exp.EQ):
         for mine, other in ((tree.left, tree.right), (tree.right, tree.left)):
             if not (isinstance(mine, exp.Column) and isinstance(other, exp.Column)):
@@ -89,6 +85,11 @@ def part_of(tree: exp.Expr, target: TableSchema, source: MergeSource) -> str:
             if is_of(mine, target, source, TARGET) and is_of(other, target, source, SOURCE):
                 return values_in(mine.name, other.name, target, source)
     return ""
+
+
+def bare(node: exp.Expr) -> exp.Expr:
+    """Return a column without its qualifier, quoted, since a bare name could be a word of SQL."""
+    return exp.column(node.name, quoted=True) if isinstance(node, exp.Column) else node
 
 
 def is_of(column: exp.Column, target: TableSchema, source: MergeSource, side: str) -> bool:
