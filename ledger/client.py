@@ -26,6 +26,7 @@ from ledger.core.events.events import AbortedForgotten, Body, CommandRepeated, T
 from ledger.core.limits import DURATION_MAX_MS
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.log.port import Log
+from ledger.reads.amounts import amount
 from ledger.reads.errors import check_number
 from ledger.reads.port import Reads
 from ledger.reads.whole_numbers import whole
@@ -348,8 +349,8 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
         if self._channel.is_own and (left := self._sessions.open_txns()):
             warn(
                 f"ledger {self.name} was not closed before the program ended. This ends its "
-                f"{len(left)} open txns, the first is txn {left[0]}: commit or abort them, and use "
-                "Ledger.connect in a with block",
+                f"{amount(len(left), 'open txn')}, the first is txn {left[0]}: commit or "
+                "abort each of them, and use Ledger.connect in a with block",
                 ResourceWarning,
                 stacklevel=2,
             )

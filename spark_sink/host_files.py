@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.errors import UnreadableTableError
+from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads
 from ledger.tables.scan_planning import SchemasThen, TableState
 from ledger.tables.schema import TableSchema
@@ -195,9 +196,9 @@ def frame_of(spark: SparkSession, answer: Mapping[str, Any]) -> DataFrame:
     count, *refusals = json.loads(made.unfit())
     if count:
         warnings.warn(
-            f"{count} files lie in partitions with a value that does not fit the type of its "
-            "column: no condition on it holds for them, and a query that reads them fails. One of "
-            f"them: {refusals[0]}",
+            "partitions with a value that does not fit the type of its column have "
+            f"{amount(count, 'file')}: no condition on it holds there, and a query that reads one "
+            f"fails. One of them: {refusals[0]}",
             stacklevel=5,
         )
     return DataFrame(made.frame(), spark)

@@ -21,6 +21,7 @@ from ledger.log.log_end import last_position
 from ledger.log.port import Log, Topic
 from ledger.log.replay import verify, what_if
 from ledger.machine.exit_codes import ExitCode
+from ledger.reads.amounts import amount
 from ledger.sdk.tail import read_genesis
 
 GENESIS_WAIT_S = 10.0
@@ -137,7 +138,7 @@ def whatif(
     with closing(address.log()) as kafka, progress_bar("judging", transient=True) as progress:
         found = list(what_if(kafka, wanted, since=since, progress=progress))
     changed = [each for each in found if each.committed != each.would_commit]
-    say(f"{len(found)} commits judged at {wanted}: {len(changed)} would end otherwise")
+    say(f"{amount(len(found), 'commit')} judged at {wanted}: {len(changed)} would end otherwise")
     answer_rows([changed_row(each) for each in changed], output)
 
 

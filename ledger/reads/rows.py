@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from ledger.core.commands import TableDefinition, TableWrite, TxnType
 from ledger.core.events.parts import Evidence
 from ledger.log.file_extras import DeletionVector, Tags
+from ledger.reads.amounts import amount
 from ledger.reads.html import of_files, of_table
 
 EndStatus = Literal["open", "committed", "aborted"]
@@ -116,7 +117,8 @@ class TableRow(NamedTuple):
 
     def __repr__(self) -> str:
         name = f"{self.catalog}.{self.name} ({self.table})"
-        return f"<Table {name}, version {self.version}, {len(self.definition.columns)} columns>"
+        columns = amount(len(self.definition.columns), "column")
+        return f"<Table {name}, version {self.version}, {columns}>"
 
     def _repr_html_(self) -> str:
         return of_table(self)
@@ -232,7 +234,7 @@ class FileRow(NamedTuple):
 
     def __repr__(self) -> str:
         removed = f", removed at {self.removed}" if self.removed else ""
-        return f"<File {self.path} of table {self.table}, {self.size} bytes{removed}>"
+        return f"<File {self.path} of table {self.table}, {amount(self.size, 'byte')}{removed}>"
 
     def _repr_html_(self) -> str:
         return of_files(f"File of table {self.table}", [self])

@@ -13,6 +13,7 @@ from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate,
 from ledger.core.state.traits import partitioned_by, traits_of
 from ledger.errors import FilesUnknownError
 from ledger.log.file_list import AddFile
+from ledger.reads.amounts import amount
 from ledger.reads.errors import unknown_table, unknown_version
 from ledger.reads.html import of_files
 from ledger.reads.port import FileRow, Reads, TableRow
@@ -59,9 +60,9 @@ class TableFiles:
         return of_files(self._said(), self.files)
 
     def _said(self) -> str:
-        count = len(self.files)
-        some = f"{count} file{'' if count == 1 else 's'}"
-        return f"{some} of {self.table.name}, at position {self.position}"
+        return (
+            f"{amount(len(self.files), 'file')} of {self.table.name}, at position {self.position}"
+        )
 
 
 def found_at(files: object, table: int) -> int:

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import NamedTuple, TypeVar
 
 from ledger.errors import LedgerError, OutcomeUnknownError
+from ledger.reads.amounts import amount
 from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
@@ -97,7 +98,7 @@ def may_pass(cause: BaseException | None) -> bool:
 
 def given_up(pace: Pace, made: int) -> str:
     """Return why no further attempt is made, and how to get more of them."""
-    attempts = "1 attempt" if made == 1 else f"{made} attempts"
+    attempts = amount(made, "attempt")
     if made >= pace.attempts:
         return f"run gave up after {attempts}: give a larger number of attempts to try more often"
     return (

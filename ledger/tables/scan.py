@@ -12,6 +12,7 @@ import pyarrow as pa
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.sql_text import sql_of
 from ledger.errors import SettingsError
+from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, TableRow
 from ledger.sdk.reading import TableFiles
 from ledger.tables.conditions import row_condition
@@ -118,10 +119,9 @@ class Scan:
 
     def _said(self) -> str:
         where = "" if self._source.tree == TRUE_PREDICATE else f" where {self._source.text}"
-        count = len(self.files)
         return (
-            f"{self.table.name}{where}: {count} file{'' if count == 1 else 's'}, "
-            f"{len(self._columns)} columns, at position {self.position}"
+            f"{self.table.name}{where}: {amount(len(self.files), 'file')}, "
+            f"{amount(len(self._columns), 'column')}, at position {self.position}"
         )
 
     @cached_property

@@ -16,6 +16,7 @@ from pyarrow import parquet as pq
 
 from ledger.core.refusals import Reason
 from ledger.errors import UnknownTableError
+from ledger.reads.amounts import amount
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.reading import position_of_version, read_files
 from ledger.tables.scan import Scan, installed
@@ -80,7 +81,7 @@ class SqlResult:
 
     def __repr__(self) -> str:
         columns = ", ".join(self._rows.column_names)
-        return f"<SqlResult of {len(self)} rows at position {self.position}: {columns}>"
+        return f"<SqlResult of {amount(len(self), 'row')} at position {self.position}: {columns}>"
 
     def _repr_html_(self) -> str:
         from ledger.reads.html import table_of  # noqa: PLC0415 - for notebooks

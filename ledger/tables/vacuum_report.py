@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ledger.errors import ReaderBehindError
+from ledger.reads.amounts import amount
 from ledger.reads.html import table_of
 from ledger.reads.port import TableRow
 
@@ -52,7 +53,7 @@ class VacuumReport:
         return table_of(title, VacuumedFile._fields, self.files)
 
     def _said(self) -> str:
-        count = f"{len(self.files)} file{'' if len(self.files) == 1 else 's'}"
+        count = amount(len(self.files), "file")
         done = "would go from" if self.dry_run else "gone from"
         dropped = ", which was dropped" if self.table.dropped else ""
-        return f"{count} of {self.size} bytes {done} {self.table.name}{dropped}"
+        return f"{count} of {amount(self.size, 'byte')} {done} {self.table.name}{dropped}"

@@ -10,11 +10,11 @@ from ledger.cli.answers import CONTROLS, Output, OutputOption
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument
 from ledger.cli.streams import is_read
 from ledger.clock import time_text
+from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import FileChange, Reads, TableRow
 from ledger.reads.whole_numbers import number_of
 from ledger.sdk.receipt import Token
 from ledger.tables.changes import CHANGE_COLUMNS, ChangeFeed, CommitChanges, version_after
-from projections.amounts import shown_size
 from projections.cli.reading import known_table, reading
 from projections.cli.row_values import cell, json_rows
 
@@ -81,7 +81,7 @@ def line_of(commit: CommitChanges) -> Iterator[str]:
         removed += not each.added
         size += each.file.size if each.added else 0
         has_data = has_data or each.data_change
-    notes = [f"{added} files added, {removed} removed, {shown_size(size)}"]
+    notes = [f"{amount(added, 'file')} added, {removed} removed, {shown_size(size)}"]
     if (added or removed) and not has_data:
         notes.append("no rows changed")
     if commit.schema_changed:

@@ -20,6 +20,7 @@ from ledger.client import Ledger
 from ledger.config.address import find_address
 from ledger.log.replay import Replay
 from ledger.machine.exit_codes import ExitCode
+from ledger.reads.amounts import amount
 from ledger.reads.port import TableRow
 from ledger.sdk.delta_readers import needs_of, refused
 from projections.cli.reading import known_table, reading
@@ -69,8 +70,8 @@ def table_verify(
         with closing(address.log()) as kafka, progress_bar("reading", transient=True) as progress:
             found = verify_log(Replay(kafka, progress), row.table)
             if publish and found.findings:
-                wrong = len(found.findings)
-                confirm(f"publish {wrong} versions of table {row.name} anew", yes=yes)
+                wrong = amount(len(found.findings), "version")
+                confirm(f"publish {wrong} of table {row.name} anew", yes=yes)
                 for kept in set_aside(found.findings, log_at(folder_of(row.definition))):
                     say(f"a file that is not of this ledger is kept as {kept}")
                 write_table_log(Replay(kafka, progress), row.table)
@@ -91,10 +92,10 @@ def tell(name: str, report: LogReport, output: Output) -> None:
     if report.stopped:
         typer.echo(f"stopped at {report.stopped}")
     if report.findings:
-        say(f"lakeledger table verify {name} --publish publishes these versions anew")
+        say(f"lakeledger table verify {name} --publish publishes them anew")
     if report.cleaned:
-        say(f"{report.cleaned} versions below the oldest checkpoint are not there")
-    say(f"{report.compared} versions compared, {len(report.findings)} are not right")
+        say(f"below the oldest checkpoint, not there: {amount(report.cleaned, 'version')}")
+    say(f"{amount(report.compared, 'version')} compared, {len(report.findings)} not right")
 
 
 def table_adopt(

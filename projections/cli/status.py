@@ -27,6 +27,7 @@ from ledger.errors import (
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.exit_codes import ExitCode
+from ledger.reads.amounts import amount
 from ledger.reads.port import Reads
 from ledger.sdk.receipt import Token
 from ledger.sdk.tail import read_genesis
@@ -130,7 +131,10 @@ def seen_of_topics(address: Address) -> tuple[str | None, list[str]]:
         return f"not looked at: {denied}", []
     if not looked.faults:
         return None, []
-    return f"{len(looked.faults)} settings may lose records; {MENDED_BY_UP}", looked.faults
+    return (
+        f"{amount(len(looked.faults), 'setting')} may lose records; {MENDED_BY_UP}",
+        looked.faults,
+    )
 
 
 TRIED: Final = ", its storage is tried again"
@@ -150,7 +154,7 @@ def seen_of_publisher(url: str, output: Output) -> Mapping[str, Any]:
         stopped = [each._asdict() for each in found.stopped]
         return {"publisher": {**found._asdict(), "stopped": stopped}}
     lag = "unknown" if found.lag_ms is None else f"{found.lag_ms} ms"
-    texts = [f"{found.tables} tables, at position {found.position}, lag {lag}"]
+    texts = [f"{amount(found.tables, 'table')}, at position {found.position}, lag {lag}"]
     texts += [
         f"{each.name} stopped before version {each.version}{TRIED if each.is_retried else ''}"
         for each in found.stopped

@@ -15,6 +15,7 @@ from ledger.cli.options import (
 )
 from ledger.client import Ledger
 from ledger.machine.exit_codes import ExitCode
+from ledger.reads.amounts import amount
 from projections.cli.reading import known_table
 from projections.delta.adopting import publish_table
 
@@ -44,7 +45,7 @@ def table_publish(
         rows = [known_table(reads, catalog, each) for each in names or ()]
         if every:
             rows = [each for each in reads.tables() if each.catalog == catalog]
-            confirm(f"publish the {len(rows)} tables of catalog {catalog}", yes=yes)
+            confirm(f"publish {amount(len(rows), 'table')} of catalog {catalog}", yes=yes)
         found = [{"table": each.name, "outcome": publish_table(connection, each)} for each in rows]
     answer_rows(found, output)
     if not every and any(each["outcome"].startswith("cannot") for each in found):

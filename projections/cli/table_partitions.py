@@ -10,8 +10,8 @@ from ledger.cli.answers import Output, OutputOption, answer_rows, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument
 from ledger.core.partitions.keys import UNCASTABLE, NoValue, key_of
 from ledger.core.partitions.units import identity_of
+from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import PartitionRow, Reads, TableRow
-from projections.amounts import shown_size
 from projections.cli.partitions import Columns, columns_at, columns_of
 from projections.cli.reading import brief, known_table, reading
 from projections.cli.tables import (
@@ -53,7 +53,7 @@ def table_partitions(
         found = list(merged(reads, row, rows))
         files = sum(each["files"] for each in found)
         size = shown_size(sum(each["size"] for each in found))
-        say(f"{len(found)} partitions, {files} files, {size}")
+        say(f"{amount(len(found), 'partition')}, {amount(files, 'file')}, {size}")
         shown = [brief(each, PARTITION_COLUMNS, output) for each in found[:limit]]
         answer_rows(shown, output)
 

@@ -11,9 +11,9 @@ from ledger.cli.failures import Stopped
 from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument, number_option
 from ledger.machine.exit_codes import ExitCode
+from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from ledger.sdk.column_mapping import is_published
-from projections.amounts import shown_size
 from projections.cli.anomalies import counted, counts_shown
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
 from projections.cli.reading import (
@@ -310,7 +310,7 @@ def files_text(row: TableRow, found: Sequence[FileRow]) -> str:
             f"the ledger knows no files of table {row.name}: its layout is directories, they lie "
             "in delta_<write id> below its location; lakeledger table show lists the valid ids"
         )
-    return f"{len(found)} files, {shown_size(sum(file.size for file in found))}"
+    return f"{amount(len(found), 'file')}, {shown_size(sum(file.size for file in found))}"
 
 
 def asked_moment(version: int | None, position: int | None, as_of: str | None) -> AskedMoment:

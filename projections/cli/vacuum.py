@@ -16,11 +16,11 @@ from ledger.cli.options import (
     named_tables,
 )
 from ledger.client import Ledger
+from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import Reads
 from ledger.tables.data_files import TARGET_BYTES
 from ledger.tables.vacuum import GRACE_H, Vacuum, cleaned_tables
 from ledger.tables.vacuum_report import VacuumReport
-from projections.amounts import shown_size
 from projections.cli.reading import known_table, reading
 
 SHOWN_MAX = 20
@@ -69,7 +69,7 @@ def table_vacuum(
             for each in found:
                 show(each, "would be deleted")
             which = f"table {rows[0].name}" if rows and not all_ else "all tables"
-            confirm(f"delete {files} files of {which}", yes=yes)
+            confirm(f"delete {amount(files, 'file')} of {which}", yes=yes)
             with Ledger.connect(ledger=ledger, catalog=catalog) as client:
                 found = (
                     client.vacuum_all(older_than_h=older_than)
@@ -116,14 +116,15 @@ def show(report: VacuumReport, what: str) -> None:
     for each in report.files[:SHOWN_MAX]:
         say(f"{each.why:<8} {shown_size(each.size):>12} {each.path}")
     if len(report) > SHOWN_MAX:
-        say(f"and {len(report) - SHOWN_MAX} others; --dry-run lists all of them")
+        say(f"and {len(report) - SHOWN_MAX} more; --dry-run lists all of them")
     say(counted(report, what))
 
 
 def counted(report: VacuumReport, what: str) -> str:
     """Return in words how many files and bytes a vacuum deleted."""
     dropped = " (dropped)" if report.table.dropped else ""
-    return f"{report.table.name}{dropped}: {len(report)} files {what}, {shown_size(report.size)}"
+    files = amount(len(report), "file")
+    return f"{report.table.name}{dropped}: {files} {what}, {shown_size(report.size)}"
 
 
 def table_optimize(

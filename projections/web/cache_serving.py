@@ -6,6 +6,7 @@ from typing import Any, Final
 from ledger.config.settings import UNLOCKED, CacheSettings, WebSettings, hosts_of
 from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
+from ledger.reads.amounts import amount
 from projections.cache.process import CacheProcess
 from projections.fold.lag import Lag
 from projections.web.app import WebPages
@@ -82,7 +83,7 @@ class CacheHealth(Health):
 
     def _sampler(self) -> Check:
         sampler = self._cache.sampler
-        text = f"{sampler.compared} tables compared, {sampler.mismatched} differed"
+        text = f"{amount(sampler.compared, 'table')} compared, {sampler.mismatched} differed"
         return Check(not sampler.mismatched, f"{text} {sampler.problem}".strip())
 
 

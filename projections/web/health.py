@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict
 
 from ledger.errors import LedgerError
+from ledger.reads.amounts import amount
 from projections.fold.follower import Follower
 from projections.fold.lag import Lag
 from projections.web.waiting import PositionWaiting
@@ -147,7 +148,7 @@ def lag_check(lag: Lag | LedgerError | None, lag_max_s: float) -> Check:
     """Return whether a lag is within a bound."""
     if not isinstance(lag, Lag):
         return Check(is_up=False, detail=f"unknown: {lag or 'no event was read yet'}")
-    text = f"{lag.records} records and {lag.behind_ms} ms, bound {lag_max_s} s"
+    text = f"{amount(lag.records, 'record')} and {lag.behind_ms} ms, bound {lag_max_s} s"
     return Check(lag.behind_ms <= lag_max_s * 1000, text)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from ledger.core.partitions.file_paths import path_key
 from ledger.errors import UnknownTableError, UnreadableTableError
 from ledger.log.file_list import AddFile
+from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
 from ledger.sdk.transaction import Transaction
 from ledger.tables.statements.constraints import check_files
@@ -124,8 +125,8 @@ def check_there(location: str, files: list[FileRow]) -> None:
     lost = [each.path for each in files if not storage.exists(each.path)]
     if lost:
         raise UnreadableTableError(
-            f"{len(lost)} files of that version were deleted since, such as {lost[0]}: choose a "
-            "later version"
+            f"that version lacks {amount(len(lost), 'file')}, deleted since, such as {lost[0]}: "
+            "choose a later version"
         )
 
 

@@ -7,6 +7,7 @@ this process.
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ledger.reads.amounts import amount
 from spark_sink.catalog.state import CatalogState, Question, Refusal, unsupported
 
 # Spark adds it to every schema.
@@ -57,8 +58,8 @@ def drop(state: CatalogState, asked: Question) -> bool:
     if inside and not asked.get("cascade"):
         raise Refusal(
             "SCHEMA_NOT_EMPTY",
-            f"schema {name} has {len(inside)} tables, such as {inside[0]}: drop them first, or use "
-            "CASCADE",
+            f"schema {name} has {amount(len(inside), 'table')}, such as {inside[0]}: drop what "
+            "is in it first, or use CASCADE",
         )
     for each in inside:
         state.ledger.drop_table(each)

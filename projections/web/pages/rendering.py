@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import Response
 
 from ledger.clock import time_text
-from projections.amounts import amount, shown_count, shown_size
+from ledger.reads.amounts import amount, shown_count, shown_size
 
 FOLDER: Final = Path(__file__).parent / "templates"
 CALENDAR_END_MS: Final = 253_402_300_799_999
