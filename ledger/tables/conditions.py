@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from ledger.errors import UnknownColumnError
 from ledger.sdk.condition_columns import unknown_column
 from ledger.sdk.expressions import Expression
 from ledger.tables.schema import TableColumn, TableSchema
@@ -60,8 +61,11 @@ class NamesInScope:
                 return self.within(alias, schema, parts[1:])
         holding = [(a, schema) for a, schema in self.schemas.items() if schema.find(parts[0])]
         if len(holding) > 1:
-            raise unknown_column(
-                "", 0, parts[0], [f"{alias}.{parts[0]}" for alias, _ in holding], "one "
+            meant = " or ".join(f"{alias}.{parts[0]}" for alias, _ in holding)
+            raise UnknownColumnError(
+                f"column {parts[0]} must say whose it is, as {meant} does: both have one",
+                column=parts[0],
+                table=0,
             )
         alias, schema = holding[0] if holding else next(iter(self.schemas.items()))
         return self.within(alias, schema, parts)

@@ -8,6 +8,7 @@ import pytest
 
 from ledger import ConcurrentAppendException, MergeClause
 from ledger.client import Ledger
+from ledger.errors import UnknownColumnError
 from ledger.reads.rows import TableRow
 from tests.tables.reading import rows_of
 
@@ -176,3 +177,19 @@ def test_words_of_sql(ledger: Ledger, tmp_path: Path, name: str, on: str) -> Non
         source, where = [{"n": 1, name: 3}], on.format(name, name)
         txn.merge(row, source, where, when_matched_update=True, when_not_matched_insert=True)
     assert ledger.scan(row).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "on", "said"),
+    [
+        (SOURCE, "k = k", r"^column k must say whose it is, as target\.k or source\.k does"),
+        ([{"k": 2}], KEY, r"all columns of table shop\.stock for an update that names none"),
+        ([{"k": 2}], KEY, r"it lacks p, v: give a dict of the columns to set"),
+    ],
+)
+def test_wrong_merges_in_words(
+    ledger: Ledger, stock: TableRow, source: Any, on: str, said: str
+) -> None:
+    """An error names the column, its table and the way out."""
+    with pytest.raises((UnknownColumnError, ValueError), match=said):
+        merged(ledger, stock, source, on, when_matched_update=True)

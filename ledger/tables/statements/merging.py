@@ -46,7 +46,9 @@ class Clause:
         self.condition = row_condition(clause.where, scope, zone)
         self.terms: Assignments = {}
         if clause.action != "delete":
-            values = all_columns(schema, scope[SOURCE]) if clause.values is None else clause.values
+            values = clause.values
+            if values is None:
+                values = all_columns(schema, scope[SOURCE], clause.action)
             self.terms = assignments(values, schema, scope, zone)
 
 
@@ -196,12 +198,13 @@ def whole(values: Any) -> Any:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def all_columns(schema: TableSchema, source: TableSchema) -> dict[str, str]:
+def all_columns(schema: TableSchema, source: TableSchema, action: str) -> dict[str, str]:
     """Return the assignments of `SET *`; raises ValueError if the source lacks a column."""
     lacking = [each.name for each in schema.columns if source.find(each.name) is None]
     if lacking:
         raise ValueError(
-            f"the source must have all columns of the table for True, it lacks {', '.join(lacking)}"
-            ": give a dict of the columns to set"
+            f"the source must have all columns of table {schema.name} for an {action} that names "
+            f"none (True), it lacks {', '.join(lacking)}: give a dict of the columns to set in "
+            "place of True"
         )
     return {each.name: f"{SOURCE}.`{each.name.replace('`', '``')}`" for each in schema.columns}
