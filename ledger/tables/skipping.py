@@ -245,8 +245,8 @@ def stats_bounds(file: FileRow, schema: TableSchema, written: TableSchema) -> Bo
 
 def is_ambiguous(name: str, written: TableSchema) -> bool:
     """Return whether a name may mean a field of a struct: some writers take one for the other."""
-    first, dot, _ = name.partition(".")
-    return bool(dot) and any(each.physical == first for each in written.columns)
+    lower = name.lower()
+    return any(lower.startswith(f"{each.physical.lower()}.") for each in written.columns)
 
 
 def parsed_stats(stats: str) -> Mapping[str, Any]:

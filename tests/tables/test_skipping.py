@@ -189,11 +189,16 @@ def test_statistics_of_a_former_column_do_not_count() -> None:
     assert not may_hold(predicate_tree("label = 'a'"), stats_bounds(file, renamed, then))
 
 
-def test_statistics_of_a_field_do_not_count_for_a_dotted_name() -> None:
+@pytest.mark.parametrize(
+    ("name", "struct"),
+    [("a.b", "a"), ("a.b.c", "a.b"), ("a.b.c", "a"), ("a..b", "a."), ("a.b", "A")],
+)
+def test_statistics_of_a_field_do_not_count_for_a_dotted_name(name: str, struct: str) -> None:
     """Some writers take the bounds of a field `b` of `a` for those of a column `a.b`."""
-    stats = json.dumps({"numRecords": 1, "minValues": {"a.b": 100}, "maxValues": {"a.b": 100}})
+    stats = json.dumps({"numRecords": 1, "minValues": {name: 100}, "maxValues": {name: 100}})
     file = file_row(OWN, stats=stats)
-    beside = schema_of(column("a.b", "int", 1), column("a", "struct<b:int>", 2))
-    alone = schema_of(column("a.b", "int", 1))
-    assert may_hold(predicate_tree("`a.b` = 1"), stats_bounds(file, beside, beside))
-    assert not may_hold(predicate_tree("`a.b` = 1"), stats_bounds(file, alone, alone))
+    beside = schema_of(column(name, "int", 1), column(struct, "struct<b:int>", 2))
+    alone = schema_of(column(name, "int", 1))
+    tree = predicate_tree(f"`{name}` = 1")
+    assert may_hold(tree, stats_bounds(file, beside, beside))
+    assert not may_hold(tree, stats_bounds(file, alone, alone))

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.CheckInvariant;
 import org.apache.spark.sql.catalyst.expressions.Contains;
 import org.apache.spark.sql.catalyst.expressions.EndsWith;
 import org.apache.spark.sql.catalyst.expressions.Like;
+import org.apache.spark.sql.catalyst.expressions.PrettyAttribute;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
@@ -51,7 +52,7 @@ final class Conditions {
         }
     }
 
-    /** Takes the qualifiers off columns, and says LIKE again for what the optimizer made of it. */
+    /** Takes the qualifiers off columns, quotes their names, and says LIKE again for what the optimizer made of it. */
     static class Plain extends AbstractPartialFunction {
         public boolean isDefinedAt(Object given) {
             return given instanceof AttributeReference
@@ -62,7 +63,8 @@ final class Conditions {
 
         public Object applyOrElse(Object given, Function1 otherwise) {
             if (given instanceof AttributeReference) {
-                return ((AttributeReference) given).withQualifier(Questions.seq(new ArrayList()));
+                AttributeReference found = (AttributeReference) given;
+                return new PrettyAttribute(quoted(found.name()), found.dataType());
             }
             if (given instanceof StartsWith) {
                 StartsWith found = (StartsWith) given;
@@ -77,6 +79,11 @@ final class Conditions {
                 return like(given, found.left(), found.right(), "%", "%");
             }
             return otherwise.apply(given);
+        }
+
+        /** Spark itself leaves names such as null and 1e5 without quotes. */
+        private static String quoted(String name) {
+            return "`" + name.replace("`", "``") + "`";
         }
 
         /** A text with signs of its own for patterns stays as it is. */

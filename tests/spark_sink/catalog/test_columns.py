@@ -359,3 +359,21 @@ def test_folders(lake: Lake) -> None:
     place = Path(lake.ledger.table("db.t").definition.location)
     assert len(list(place.glob("p=x/delta_*/*.parquet"))) == 2
     assert "lie in folders" in refusal(lake, "UPDATE ledger.db.t SET a = 0")
+
+
+@pytest.mark.parametrize("name", ["null", "false", "1e5", "a`.b"])
+def test_names_that_read_as_constants(lake: Lake, name: str) -> None:
+    """A column with the name of a constant is not taken for the constant: its rows are found."""
+    column = f"`{name.replace('`', '``')}`"
+    for number, inside in enumerate(("", f"PARTITIONED BY ({column})")):
+        table = f"ledger.db.t{number}"
+        done(
+            lake,
+            f"CREATE TABLE {table} (id INT, {column} INT) {inside}",
+            f"INSERT INTO {table} VALUES (1, 5), (2, 6)",
+        )
+        assert rows(lake, f"SELECT id FROM {table} WHERE {column} = 5") == [(1,)]
+        assert rows(lake, f"SELECT id FROM {table} WHERE {column} IS NOT NULL") == [(1,), (2,)]
+        done(lake, f"UPDATE {table} SET id = 3 WHERE {column} > 5")
+        done(lake, f"DELETE FROM {table} WHERE {column} + 0 = 5")
+        assert rows(lake, f"TABLE {table}") == [(3, 6)]
