@@ -246,7 +246,13 @@ def play(memory: InMemoryLedger, ledger: Ledger, folder: Path, drawn: Hostile, s
         raise
 
 
-@pytest.mark.parametrize("at", range(len(TABLES)))
+SHORT = (0, 5, 7)
+
+
+@pytest.mark.parametrize(
+    "at",
+    [pytest.param(at, marks=() if at in SHORT else pytest.mark.slow) for at in range(len(TABLES))],
+)
 def test_names(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, at: int) -> None:
     """Rows, conditions, SQL, changes and the published log are those of the model."""
     play(memory, ledger, tmp_path, TABLES[at], at)
