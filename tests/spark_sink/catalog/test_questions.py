@@ -94,7 +94,7 @@ def test_a_table(asker: Asker) -> None:
 def test_a_write_in_a_txn(asker: Asker) -> None:
     """A txn sees its files before the commit, others after it; statistics leave files out."""
     txn = asker.ask("begin")
-    asker.write(txn, "append", {"id": [1, 2]})
+    asker.write(txn, "append", {"id": pa.array([1, 2], pa.int32())})
     assert files(asker)["paths"] == []
     assert files(asker, txn)["values"] == [["x"]]
     asker.ask("commit", txn=txn)
