@@ -12,6 +12,7 @@ the same offsets.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -45,7 +46,8 @@ def foreach_batch(
     All that the function writes to tables of the `catalog`, in SQL or by DataFrames of the batch's
     session, is one txn: any number of tables, all or none, with the number of the batch and the
     offsets of its sources. The function may run again if an earlier commit wins; `attempts` and
-    `deadline_s` bound that as in `Ledger.run`.
+    `deadline_s` bound that as in `Ledger.run`. The rows of the batch are computed once, and kept by
+    Spark's executors meanwhile.
 
     The batches count as progress of the query, which Spark knows by its checkpoint. A batch that
     was applied before is left out, with a logged warning; `receipt` is then the first receipt. A
@@ -102,6 +104,7 @@ class BatchWriter:
         app = self._application or query.id
         note = StreamNote(query.id, query.name, batch, query.sources)
         found: list[Receipt] = []
+        rows = cache(partial(self._rows, frame))
 
         def once(txn: Transaction) -> None:
             lake.ledger.wait(txn.token)
@@ -111,8 +114,9 @@ class BatchWriter:
                 found.append(done)
                 txn.abort(DONE)
                 return
+            given = rows()
             with joining_txn(spark, lake.state, txn):
-                self._apply(frame, batch)
+                self._apply(given, batch)
             tables: Sequence[int] = []
             if isinstance(self._write, str):
                 tables = [txn.statement(self._write, "insert").number]
@@ -127,6 +131,10 @@ class BatchWriter:
             before = RecordedBatches(lake.ledger.reads(), receipt.token, app, self._from_batch)
             receipt = before.receipt_of(note)
         self.receipt = receipt
+
+    def _rows(self, frame: DataFrame) -> DataFrame:
+        """Return the rows of a batch, kept for a function: a MERGE reads its source twice."""
+        return frame if isinstance(self._write, str) else frame.localCheckpoint()
 
     def _apply(self, frame: DataFrame, batch: int) -> None:
         if isinstance(self._write, str):

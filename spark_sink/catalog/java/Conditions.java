@@ -52,7 +52,10 @@ final class Conditions {
         }
     }
 
-    /** Takes the qualifiers off columns, quotes their names, and says LIKE again for what the optimizer made of it. */
+    /**
+     * Takes the qualifiers off columns, quotes their names, and says LIKE again for what the
+     * optimizer made of it.
+     */
     static class Plain extends AbstractPartialFunction {
         public boolean isDefinedAt(Object given) {
             return given instanceof AttributeReference

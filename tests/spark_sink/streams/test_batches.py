@@ -63,6 +63,29 @@ def test_tables_together(river: River, log_lines: list[dict[str, object]]) -> No
     assert [(each["version"], each["recorded"]) for each in skipped] == [(1, 1)]
 
 
+def test_a_merge_changes_the_files_that_match(river: River) -> None:
+    """The rows of a batch are computed once, so that a MERGE leaves other files as they are."""
+    river.table()
+    river.arrive()
+    river.flow(foreach_batch("db.t"))
+    (even,) = [each for each in river.live() if "odd=0" in each]
+    river.arrive()
+    numbers = []
+
+    def write(frame: DataFrame, batch: int) -> None:
+        numbers.append(batch)
+        frame.selectExpr("id - 4 AS id", "name", "odd").createOrReplaceTempView("batch")
+        frame.sparkSession.sql(
+            "MERGE INTO ledger.db.t t USING (SELECT * FROM batch WHERE odd = 1) s ON t.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET name = s.name"
+        )
+
+    river.flow(foreach_batch(write))
+    found = river.ledger.scan("db.t").to_arrow().sort_by("id").to_pylist()
+    assert [each["name"] for each in found] == ["n0", "n5", "n2", "n7"]
+    assert (numbers, even in river.live()) == ([1], True)
+
+
 def test_application_chosen_by_hand(river: River) -> None:
     """An application names its query; another query under it is refused before it writes."""
     river.table()
