@@ -195,7 +195,7 @@ def test_operator(secured: SecureBroker, tmp_path: Path) -> None:
     assert found["topics"] is None
     with set_otherwise(secured, Topic.EVENTS, "max.message.bytes", "2000000"):
         found = json.loads(status().stdout)
-        assert found["topics"].startswith("1 settings may lose records; lakeledger up mends")
+        assert found["topics"].startswith("1 setting may lose records; lakeledger up mends")
         assert "has max.message.bytes=2000000, wanted" in found["reason"]
 
 

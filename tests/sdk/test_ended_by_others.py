@@ -219,7 +219,7 @@ def test_left_open_at_the_end(*, ends: bool, warns: bool) -> None:
         timeout=60,
     )
 
-    said = "was not closed before the program ended. This ends its 1 open txns, the first is txn 1"
+    said = "was not closed before the program ended. This ends its 1 open txn, the first is txn 1"
     assert (said in done.stderr) is warns, done.stderr
 
 

@@ -19,7 +19,7 @@ import pytest
 from ledger.errors import DiskFullError, StorageError
 from ledger.errors.storage import refusals_named
 from tests.sources import ROOT
-from tests.tables.refusing_disk import FAULTS, verbs_of
+from tests.tables.refusing_disk import FAULTS, VERBS
 
 MOUNTING: Final = ("unshare", "--mount", "--map-root-user")
 UNABLE: Final = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
@@ -27,7 +27,6 @@ SAID: Final[Mapping[str, Sequence[str]]] = {
     "full": ("No space left on device", "Make room"),
     "read-only": ("Read-only file system", "Mount the disk for writing"),
     "rights": ("Permission denied", "Give this user rights"),
-    "open-files": ("Too many open files", "ulimit -n"),
     "size": ("File too large", "ulimit -f"),
 }
 ROWS: Final = {"append": 10, "insert": 10, "overwrite": 4, "delete": 6}
@@ -54,7 +53,7 @@ def ran(fault: str) -> Mapping[str, Any]:
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("fault", "verb"), [(fault, verb) for fault in FAULTS for verb in ("append", *verbs_of(fault))]
+    ("fault", "verb"), [(fault, verb) for fault in FAULTS for verb in ("append", *VERBS)]
 )
 def test_verbs(fault: str, verb: str) -> None:
     """The error names the file, the table and what is safe; the same call succeeds afterwards."""

@@ -220,7 +220,7 @@ def test_behind_the_publisher(cached: ServedCache) -> None:
 
     lag = ready.form["checks"]["lag"]
     assert (ready.status, lag["status"]) == (503, "DOWN")
-    assert lag["detail"].startswith("1 records and ")
+    assert lag["detail"].startswith("1 record and ")
     assert "check that the feeder with --publish runs" in lag["detail"]
     assert cached.served.ask("/v1/metadata?table_id=1").status == 200
     with pytest.raises(ReaderBehindError):
