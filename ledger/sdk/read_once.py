@@ -4,7 +4,7 @@
 one `run` share a `ReadOnce`: it keeps what the first attempt read, and gives it to the next one. A
 txn alone has one too: a second statement that gets the same object is refused.
 
-Of two txns, or of two calls without one, nobody keeps anything for the other. The second one is
+Two txns, or two calls without one, keep nothing for each other. The second one is
 refused where an object is known to have no rows left: a generator at its end, and what was read
 here before, as far as it can be remembered.
 """

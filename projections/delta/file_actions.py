@@ -36,7 +36,7 @@ class FilePlaces(NamedTuple):
     def path(self, path: str) -> str:
         """Return the path of a file as Delta has it: a URI."""
         if is_file_uri(path):
-            # It has its escapes, whoever gave it.
+            # It has its escapes, from every caller.
             return path if self.are_uris else quote(path, safe=f"{UNQUOTED}%")
         # The ledger names its own files as plain text, also in an imported table.
         is_uri = self.are_uris and writer_of(path) is None

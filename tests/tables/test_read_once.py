@@ -161,7 +161,7 @@ def test_files_and_names_that_are_read_once(lake: Ledger) -> None:
     assert [each.table.name for each in lake.progress("a")] == ["db.t"]
 
 
-# What no longer has rows, and what nobody can tell from something that has none.
+# What no longer has rows, and what cannot be told from something without any.
 TWICE: dict[str, tuple[Callable[[], Any], bool]] = {
     "reader": (ONCE["reader"], True),
     "relation over a reader": (relation, True),

@@ -68,7 +68,7 @@ def test_now_leaves_nothing_out(scene: Scene) -> None:
 
 
 def test_a_start_in_the_future_is_refused(scene: Scene) -> None:
-    """Nobody knows which version is the first one then; a time of now begins with the next one."""
+    """The first version is not known then; a time of now begins with the next one."""
     for after_s in (DAY_S, YEARS_S):
         with pytest.raises(Refusal, match="startingTimestamp must be a time that has come"):
             scene.found(startingtimestamp=after_s)
