@@ -19,7 +19,7 @@ from typing import Any, Final, Self, TypeVar
 from warnings import warn
 
 from ledger.clock import Clock, SystemClock
-from ledger.config.address import find_address
+from ledger.config.search import client_for, find_address
 from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, checked_timeout
 from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionCommand, TxnType
 from ledger.core.events.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
@@ -140,7 +140,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
 
                 address, configured = find_address(bootstrap, ledger), load().settings
                 where = address.bootstrap, address.ledger
-                client = address.client() if client is None else client
+                client = client_for(address) if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
                 place = text_of(warehouse or configured.warehouse or address.warehouse)

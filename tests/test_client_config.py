@@ -7,7 +7,8 @@ import pytest
 from ledger.config.client_config import client_settings
 from ledger.errors import SettingsError
 from ledger.machine.process import ExitCode
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from tests.command_line import Done, done_apart, done_in
 
 NOWHERE = "127.0.0.1:9"

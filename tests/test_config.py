@@ -12,7 +12,7 @@ from ledger.config.config import kinds, load
 from ledger.config.values import fitted
 from ledger.errors import SettingsError
 from ledger.machine.process import ExitCode
-from ledger.machine.up import UpSettings
+from ledger.machine.up_settings import UpSettings
 from tests.command_line import Done, done_apart, done_in
 
 
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 # A client that may not look into its working folder, or into those that the environment names.
 ANOTHER_USER = """
 import os, sys
-from ledger.config.address import find_address
+from ledger.config.search import find_address
 from ledger.config.config import kinds, load
 from ledger.config.values import fitted
 from ledger.errors import SettingsError

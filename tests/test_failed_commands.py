@@ -9,7 +9,7 @@ from ledger.backup.manifest import read_manifest
 from ledger.backup.place import FolderPlace
 from ledger.machine.process import ExitCode
 from ledger.machine.secured import Secured
-from ledger.machine.up import UpSettings
+from ledger.machine.up_settings import UpSettings
 from tests.command_line import ROOT, done_apart, done_in
 
 NOWHERE = "127.0.0.1:9"

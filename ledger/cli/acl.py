@@ -6,7 +6,8 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows
 from ledger.cli.options import BootstrapOption, LedgerOption
-from ledger.config.address import Address, find_address
+from ledger.config.address import Address
+from ledger.config.search import find_address
 from ledger.errors import LedgerDownError
 from ledger.log.kafka.rights import ROLES
 

@@ -31,12 +31,12 @@ def backup(
     from ledger.backup.cluster import topics_noted  # noqa: PLC0415
     from ledger.backup.place import open_place  # noqa: PLC0415
     from ledger.backup.taking import take  # noqa: PLC0415
-    from ledger.config.address import find_address  # noqa: PLC0415 - a command loads only what it uses
+    from ledger.config.search import client_for, find_address, log_of  # noqa: PLC0415 - a command loads only what it uses
 
     place, stop = open_place(path), Signal()
     address = find_address(bootstrap, ledger)
-    topics = topics_noted(address.bootstrap, address.ledger, address.client())
-    with closing(address.log()) as log, progress_bar("backup", transient=True) as progress:
+    topics = topics_noted(address.bootstrap, address.ledger, client_for(address))
+    with closing(log_of(address)) as log, progress_bar("backup", transient=True) as progress:
         heed_signals(stop)
         taken = take(log, place, topics, stop=stop, progress=progress)
     fields = {"new_records": taken.new_records, "whole": taken.is_whole}
@@ -104,13 +104,8 @@ def cluster(loaded: "Loaded", ledger: str) -> Iterator[tuple[str, Mapping[str, s
     The embedded one runs meanwhile.
     """
     from ledger.machine.folder import alone_in  # noqa: PLC0415
-    from ledger.machine.up import (  # noqa: PLC0415
-        UpSettings,
-        administered,
-        check,
-        made_folder,
-        start_broker,
-    )
+    from ledger.machine.up import check, made_folder, start_broker  # noqa: PLC0415
+    from ledger.machine.up_settings import UpSettings, administered  # noqa: PLC0415
 
     found = loaded.settings
     if found.bootstrap is not None:
@@ -145,7 +140,7 @@ def fields_of(manifest: "Manifest") -> dict[str, Any]:
 def next_step(manifest: "Manifest", loaded: "Loaded", *, is_dry: bool) -> str:
     """Return the next step after a restore."""
     from ledger.machine.folder import STORE  # noqa: PLC0415
-    from ledger.machine.up import UpSettings  # noqa: PLC0415
+    from ledger.machine.up_settings import UpSettings  # noqa: PLC0415
 
     position = manifest.reached.head.position
     if is_dry:

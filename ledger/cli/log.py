@@ -12,7 +12,7 @@ from ledger.cli.options import AWAY_S, NameOption, number_option
 from ledger.cli.streams import is_read
 from ledger.cli.watch import condition, line_of, shown_line, watch
 from ledger.clock import time_text
-from ledger.config.address import find_address
+from ledger.config.search import find_address, log_of
 from ledger.core.commands import LEVELS, IsolationLevel
 from ledger.core.decide.whatif import Redecided
 from ledger.core.state.traits import LEVEL_OF
@@ -41,7 +41,7 @@ def log_verify(
 ) -> None:
     """Read the whole log as every reader does; name the position of the first damage."""
     address = find_address(bootstrap, ledger)
-    with closing(address.log()) as kafka, progress_bar("reading", transient=True) as progress:
+    with closing(log_of(address)) as kafka, progress_bar("reading", transient=True) as progress:
         found = verify(kafka, progress)
     answer(
         {
@@ -88,7 +88,7 @@ def log_tail(
             ExitCode.USAGE,
         )
     address = find_address(bootstrap, ledger)
-    with closing(address.log()) as kafka:
+    with closing(log_of(address)) as kafka:
         domain = read_genesis(kafka, GENESIS_WAIT_S).domain
         if last is not None:
             after = max(0, last_position(kafka, domain) - last)
@@ -135,7 +135,7 @@ def whatif(
     """Judge the commits of the log again at another level; list the changed outcomes."""
     wanted = level_of(level)
     address = find_address(bootstrap, ledger)
-    with closing(address.log()) as kafka, progress_bar("judging", transient=True) as progress:
+    with closing(log_of(address)) as kafka, progress_bar("judging", transient=True) as progress:
         found = list(what_if(kafka, wanted, since=since, progress=progress))
     changed = [each for each in found if each.committed != each.would_commit]
     say(f"{amount(len(found), 'commit')} judged at {wanted}: {len(changed)} would end otherwise")

@@ -50,7 +50,7 @@ def rows_here(ask: "Callable[[Reads], Sequence[Row]]") -> "Sequence[Row]":
     """Return rows of the ledger that is up here; none at once if there is no such ledger."""
     from contextlib import closing  # noqa: PLC0415 - only a completion needs these
 
-    from ledger.config.address import find_address  # noqa: PLC0415
+    from ledger.config.search import find_address  # noqa: PLC0415
     from ledger.sdk.view import open_rows  # noqa: PLC0415
 
     try:

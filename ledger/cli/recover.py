@@ -98,7 +98,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
     from ledger.config.config import load  # noqa: PLC0415
     from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415
     from ledger.machine.folder import STORE  # noqa: PLC0415
-    from ledger.machine.up import UpSettings  # noqa: PLC0415
+    from ledger.machine.up_settings import UpSettings  # noqa: PLC0415
     from ledger.recovery.survey import survey  # noqa: PLC0415
 
     given = {"--bootstrap": bootstrap, "--ledger": ledger, "--home": home}

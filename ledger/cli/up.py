@@ -68,7 +68,7 @@ def up(
     """Run every process of a ledger on this machine until Ctrl-C."""
     from ledger.config.config import load  # noqa: PLC0415 - a command loads only what it uses
     from ledger.machine.staying_up import stay_up  # noqa: PLC0415 - loads the Kafka client
-    from ledger.machine.up import UpSettings  # noqa: PLC0415
+    from ledger.machine.up_settings import UpSettings  # noqa: PLC0415
 
     take_signals()
     flags = {"ledger": ledger, "home": home, "bootstrap": bootstrap}

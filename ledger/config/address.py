@@ -8,19 +8,15 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
-from ledger.config.client_config import client_settings
 from ledger.config.layers import path_of
 from ledger.config.private import write_private
-from ledger.errors import LedgerDownError, SettingsError
+from ledger.errors import SettingsError
 from ledger.log.kafka.bootstrap import check_bootstrap
-
-if TYPE_CHECKING:
-    from ledger.log.kafka.log import KafkaLog
 
 BOOTSTRAP: Final = "LAKELEDGER_BOOTSTRAP"
 LEDGER: Final = "LAKELEDGER_LEDGER"
@@ -83,21 +79,6 @@ class Address:
         fresh = folder / f".{FILE_NAME}.{os.getpid()}"
         write_private(fresh, json.dumps(fields) + "\n")
         fresh.replace(folder / FILE_NAME)
-
-    def log(self) -> "KafkaLog":
-        """Return the ledger's log, for this deployment's Kafka; raises as `KafkaLog` and `load`."""
-        from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - a search needs no client
-
-        return KafkaLog(self.bootstrap, self.ledger, client=self.client())
-
-    def client(self) -> Mapping[str, str]:
-        """Return the settings of Kafka's client: the configured ones, else the ledger's own.
-
-        Raises SettingsError if they cannot be read.
-        """
-        from ledger.config.config import load  # noqa: PLC0415 - a mere search needs no settings
-
-        return load().settings.client() or client_settings(self.client_config)
 
     def has_port(self, port: int | None) -> bool:
         """Return whether a role of this ledger of this machine keeps a port."""
@@ -181,43 +162,6 @@ def spelled(given: Mapping[str, object]) -> str:
     return "".join(f" {shlex.quote(str(word))}" for word in words)
 
 
-def find_address(
-    bootstrap: str | None = None,
-    ledger: str | None = None,
-    environ: Mapping[str, str] | None = None,
-) -> Address:
-    """Return where to connect: the arguments, else the environment, else the ledger up here.
-
-    `environ` None = the environment, completed by the files of `ledger.config`. A URL of reads goes
-    before a folder of rows. Raises SettingsError if no ledger is found, or more than one, and for
-    an unreadable address that may be the right one; TypeError for a name that is not a text.
-    """
-    if not isinstance(ledger, str | None):
-        raise TypeError(f"the name of a ledger must be a text, such as 'lake', got {ledger!r}")
-    if environ is None:
-        from ledger.config.config import environment  # noqa: PLC0415 - only without one
-
-        environ = environment()
-    bootstrap = bootstrap or environ.get(BOOTSTRAP)
-    ledger = ledger or environ.get(LEDGER)
-    here = running_here(ledger, environ)
-    found = here.up
-    if here.damaged is not None and not bootstrap and (ledger is None or not found):
-        raise here.damaged
-    if bootstrap:
-        found = [each for each in found if each.bootstrap == bootstrap] or [
-            Address(bootstrap, ledger or LEDGER_DEFAULT)
-        ]
-    if len(found) != 1:
-        raise not_one(here, ledger, environ)
-    if url := environ.get(PUBLISHER_URL):
-        found = [replace(found[0], publisher_url=url)]
-    if url := environ.get(READS_URL):
-        return replace(found[0], store=None, reads_url=url)
-    store = environ.get(STORE)
-    return replace(found[0], store=path_of(store, STORE)) if store else found[0]
-
-
 def running_here(ledger: str | None, environ: Mapping[str, str] = os.environ) -> Here:
     """Return the ledgers of this machine, or the one named."""
     up, left = list[Address](), list[Address]()
@@ -265,27 +209,3 @@ def is_address(name: str) -> bool:
 def is_loopback(host: str) -> bool:
     """Return whether only this machine reaches a server at a host."""
     return ip_address(host).is_loopback if is_address(host) else host.lower() == "localhost"
-
-
-def not_one(here: Here, ledger: str | None, environ: Mapping[str, str]) -> SettingsError:
-    """Return the error for a search that found no ledger, or several."""
-    home = home_folder(environ)
-    if here.up:
-        names = ", ".join(each.ledger for each in here.up)
-        return SettingsError(
-            f"several ledgers are up in {home}: {names}. Choose one with ledger=..., or set "
-            f"{LEDGER}"
-        )
-    if here.left:
-        names = ", ".join(each.ledger for each in here.left)
-        return LedgerDownError(
-            f"ledger {names} is not up any more: its `lakeledger up` was killed, and its address "
-            f"is still in {home}. Start it again, or give bootstrap=..., or set {BOOTSTRAP}"
-        )
-    wanted = f"ledger {ledger}" if ledger else "ledger"
-    others = ", ".join(each.ledger for each in running_here(None, environ).up)
-    instead = f"Name one that is: {others}. Or start" if others else "Start"
-    return LedgerDownError(
-        f"no {wanted} is up on this machine (no {FILE_NAME} in {home}). {instead} one with "
-        f"`lakeledger up`, or give bootstrap=..., or set {BOOTSTRAP}"
-    )

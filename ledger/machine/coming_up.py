@@ -9,6 +9,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from ledger.config.address import Address
+from ledger.config.search import log_of
 from ledger.core.acceptance import RecordKind
 from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
 from ledger.log.codec import UnreadableError, read_control
@@ -60,7 +61,7 @@ def wait_for_leader(address: Address, supervisor: Supervisor) -> int:
     Raises LogUnavailableError if no sequencer leads in time, RoleEndedError if a role ended for
     good.
     """
-    with closing(address.log()) as log:
+    with closing(log_of(address)) as log:
         end = answer_of(lambda: log.ends(Topic.BEATS)[1], supervisor)
         with closing(log.reader(Topic.BEATS, end)) as beats:
             for _ in range(round(READY_S / LOOK_S)):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from ledger.errors import LedgerError
 from ledger.log.anew import give_up
@@ -11,14 +10,12 @@ from ledger.log.kafka.topic_watch import EVERY_S, repeating
 from ledger.log.kafka.topics import create_topics, mend_topics, verify_topics
 from ledger.machine.folder import row_folders
 from ledger.machine.former_rows import check_rows_left, set_rows_aside
-
-if TYPE_CHECKING:
-    from ledger.machine.up import Administered, UpSettings
+from ledger.machine.up_settings import Administered, UpSettings
 
 Say = Callable[[str], None]
 
 
-def make_topics(settings: "UpSettings", reached: "Administered", say: Say) -> None:
+def make_topics(settings: UpSettings, reached: Administered, say: Say) -> None:
     """Create or verify the topics; those of the embedded broker are mended."""
     ledger, (bootstrap, client) = settings.ledger, reached
     copies, flush = settings.replication, settings.flush
@@ -40,7 +37,7 @@ def make_topics(settings: "UpSettings", reached: "Administered", say: Say) -> No
         say("warning: with --no-flush a power cut may lose acknowledged commits")
 
 
-def mend(settings: "UpSettings", reached: "Administered", say: Say) -> None:
+def mend(settings: UpSettings, reached: Administered, say: Say) -> None:
     """Set the topics of the embedded broker right, and say what was not."""
     bootstrap, client = reached
     for line in mend_topics(bootstrap, settings.ledger, flush=settings.flush, client=client):
@@ -49,7 +46,7 @@ def mend(settings: "UpSettings", reached: "Administered", say: Say) -> None:
 
 @contextmanager
 def kept_right(
-    settings: "UpSettings", reached: "Administered", say: Say, every_s: float = EVERY_S
+    settings: UpSettings, reached: Administered, say: Say, every_s: float = EVERY_S
 ) -> Iterator[None]:
     """Mend the topics of the embedded broker again and again while the block runs."""
 

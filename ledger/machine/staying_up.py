@@ -6,11 +6,13 @@ from threading import Event as Signal
 from threading import Thread
 from typing import Final
 
-from ledger.config.address import HOME, Address, find_address
+from ledger.config.address import HOME, Address
+from ledger.config.search import find_address
 from ledger.errors import SettingsError
 from ledger.machine.exit_codes import ExitCode
 from ledger.machine.kafka.broker import Broker
-from ledger.machine.up import Running, UpSettings, running
+from ledger.machine.up import Running, running
+from ledger.machine.up_settings import UpSettings
 
 ALONE_S: Final = 1.0
 

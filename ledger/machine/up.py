@@ -8,14 +8,14 @@ children of this process, which restarts them when they fail and stops them at i
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ledger.config.address import LEDGER_DEFAULT, LOCK, Address, home_folder, spelled
+from ledger.config.address import LOCK, Address
 from ledger.config.private import close_to_others, make_private
+from ledger.config.search import log_of
 from ledger.config.settings import OFF, hosts_of
 from ledger.errors import SettingsError
 from ledger.log.kafka.topic_settings import topic_name
@@ -35,66 +35,12 @@ from ledger.machine.former_rows import (
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.kafka.jars import fetch
 from ledger.machine.own_topics import kept_right, make_topics
-from ledger.machine.secured import Secured
 from ledger.machine.supervisor import SupervisedRole, Supervisor
+from ledger.machine.up_settings import UpSettings, administered
 from ledger.sdk.view import open_store
 
 FOLLOWER = "follower"
 PUBLISHER = "publisher"
-
-
-@dataclass(frozen=True, slots=True)
-class UpSettings:
-    """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
-
-    The follower answers reads at `http`: port 0 = any free port, None = a free port of loopback,
-    "off" = no server. `cache_http` and `publisher_http` are the same for cache and publisher.
-    `lease_s` None = the configured lease. With `flush` a single broker flushes acknowledged records
-    to the disk; an embedded one gets the setting at each start. With `rebuild` all rows are made
-    anew from the log. With `begin_anew` the remains of a ledger without events are deleted.
-    `client` are settings of Kafka's client; the roles find them by themselves. With `secure` the
-    embedded broker and all HTTP servers demand a login and speak TLS; `hosts` are further names of
-    the servers. A ledger that was secured once stays so.
-    """
-
-    ledger: str = LEDGER_DEFAULT
-    home: Path | None = None
-    bootstrap: str | None = None
-    port: int | None = None
-    sequencers: int = 2
-    caches: int = 0
-    with_publisher: bool = False
-    with_spark: bool = False
-    http: str | None = None
-    cache_http: str | None = None
-    publisher_http: str | None = None
-    lease_s: float | None = None
-    replication: int = 1
-    rebuild: bool = False
-    flush: bool = True
-    begin_anew: bool = False
-    secure: bool = False
-    hosts: str = ""
-    client: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def folder(self) -> Path:
-        """Return the folder of this ledger as an absolute path: clients run in other folders."""
-        return (self.home or home_folder()).absolute() / self.ledger
-
-    @property
-    def secured(self) -> Secured | None:
-        """The security of this ledger, None for one without a login."""
-        found = Secured(self.folder)
-        return found if self.bootstrap is None and (self.secure or found.is_there) else None
-
-    @property
-    def options(self) -> str:
-        """Return the options by which another command finds this ledger, as they are typed."""
-        named: dict[str, object] = {"--bootstrap": self.bootstrap, "--home": self.home}
-        if self.ledger != LEDGER_DEFAULT:
-            named["--ledger"] = self.ledger
-        return spelled(named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +140,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
                 token_file=secured.token,
                 ca_file=secured.ca,
             )
-        with closing(address.log()) as log:
+        with closing(log_of(address)) as log:
             compare = check_rows_given_up if settings.rebuild else check_rows
             compare(folder / STORE, log, settings.options)
         if settings.rebuild:
@@ -237,21 +183,6 @@ def come_up(
     if address.publisher_url:
         wait_for_answers(address.publisher_url, supervisor)
     return has_rows
-
-
-class Administered(NamedTuple):
-    """The address of a Kafka, and the settings of a client, for an administrator."""
-
-    bootstrap: str
-    client: Mapping[str, str]
-
-
-def administered(settings: UpSettings, broker: Broker | None) -> Administered:
-    """Return how the Kafka of a ledger is administered."""
-    if broker is None:
-        return Administered(str(settings.bootstrap), settings.client)
-    secured = settings.secured
-    return Administered(broker.admin, settings.client if secured is None else secured.admin())
 
 
 class Ending:

@@ -4,13 +4,16 @@ They hold plain values in tuples, so that equal rows are equal wherever they com
 reference to the read model. `ledger.reads.http_form` is their form over HTTP.
 """
 
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
 
 from ledger.core.commands import TableDefinition, TableWrite, TxnType
 from ledger.core.events.parts import Evidence
 from ledger.log.file_extras import DeletionVector, Tags
 from ledger.reads.amounts import amount
-from ledger.reads.html import of_files, of_table
+from ledger.reads.html import SHOWN_MAX, table_of
+
+FILE_HEADS: Final = ("path", "partition", "bytes", "version")
 
 EndStatus = Literal["open", "committed", "aborted"]
 
@@ -336,3 +339,25 @@ class AnomalyRow(NamedTuple):
     kind: str
     path: str
     vector: str
+
+
+def of_table(row: TableRow) -> str:
+    """Return a table: its name, version and columns."""
+    definition = row.definition
+    by = ", ".join(definition.partition_columns)
+    title = f"Table {row.name} ({row.table}), version {row.version}, {definition.layout}"
+    title += f", at {definition.location}" if definition.location else ""
+    title += f", partitioned by {by}" if by else ""
+    columns = [
+        (each.name, each.type, "" if each.nullable else "NOT NULL") for each in definition.columns
+    ]
+    return table_of(title, ("column", "type", ""), columns)
+
+
+def of_files(title: str, files: Sequence[FileRow]) -> str:
+    """Return the first files of a read."""
+    rows = [
+        (each.path, ", ".join(map(str, each.partition)), each.size, each.version)
+        for each in files[:SHOWN_MAX]
+    ]
+    return table_of(title, FILE_HEADS, rows, len(files))

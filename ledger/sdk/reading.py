@@ -15,8 +15,8 @@ from ledger.errors import FilesUnknownError
 from ledger.log.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.errors import unknown_table, unknown_version
-from ledger.reads.html import of_files
 from ledger.reads.port import FileRow, Reads, TableRow
+from ledger.reads.rows import of_files
 from ledger.reads.whole_numbers import whole as whole_number
 from ledger.sdk.condition_columns import check_columns
 from ledger.sdk.receipt import Token

@@ -13,7 +13,8 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
-from ledger.config.address import Address, find_address
+from ledger.config.address import Address
+from ledger.config.search import find_address
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode

@@ -17,7 +17,7 @@ from ledger.cli.options import (
     confirm,
 )
 from ledger.client import Ledger
-from ledger.config.address import find_address
+from ledger.config.search import find_address, log_of
 from ledger.log.replay import Replay
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import amount
@@ -67,7 +67,7 @@ def table_verify(
     """
     with reading(ledger, output) as (address, reads):
         row = known_table(reads, catalog, name)
-        with closing(address.log()) as kafka, progress_bar("reading", transient=True) as progress:
+        with closing(log_of(address)) as kafka, progress_bar("reading", transient=True) as progress:
             found = verify_log(Replay(kafka, progress), row.table)
             if publish and found.findings:
                 wrong = amount(len(found.findings), "version")
@@ -139,7 +139,7 @@ def owning(ledger: str | None, catalog: str) -> Iterator[LogOwner]:
     """Yield the owner of the logs of a ledger, with a bar while it reads events."""
     with (
         Ledger.connect(ledger=ledger, catalog=catalog) as connection,
-        closing(find_address(ledger=ledger).log()) as kafka,
+        closing(log_of(find_address(ledger=ledger))) as kafka,
         progress_bar("reading", transient=True) as progress,
     ):
         yield LogOwner(connection, kafka, progress=progress)

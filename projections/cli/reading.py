@@ -10,7 +10,8 @@ import typer
 from ledger.cli.answers import Output, say
 from ledger.cli.failures import Stopped
 from ledger.clock import time_text
-from ledger.config.address import Address, find_address
+from ledger.config.address import Address
+from ledger.config.search import find_address
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode

@@ -14,7 +14,8 @@ from ledger.cli.answers import Output, OutputOption, answer
 from ledger.cli.failures import Stopped
 from ledger.cli.options import AWAY_S, CONFIGURED, NameOption, catalog_of
 from ledger.clock import AHEAD_MAX_MS, SystemClock
-from ledger.config.address import Address, find_address
+from ledger.config.address import Address
+from ledger.config.search import client_for, find_address, log_of
 from ledger.core.events.events import LedgerCreated
 from ledger.errors import (
     AccessDeniedError,
@@ -125,7 +126,7 @@ def seen_of_topics(address: Address) -> tuple[str | None, list[str]]:
     from ledger.log.kafka.topics import look_at_topics  # noqa: PLC0415 - loads the admin client
 
     try:
-        client = address.client()
+        client = client_for(address)
         looked = look_at_topics(address.bootstrap, address.ledger, client=client, timeout_s=AWAY_S)
     except AccessDeniedError as denied:
         return f"not looked at: {denied}", []
@@ -223,7 +224,7 @@ def seen_in_log(address: Address) -> SeenLog:
 
     Raises LogUnavailableError soon if the broker is away or hangs.
     """
-    with closing(address.log()) as log:
+    with closing(log_of(address)) as log:
         log.ends(Topic.EVENTS, AWAY_S)
         created = genesis(log)
         position = last_position(log, created.domain)

@@ -8,7 +8,8 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.failures import Stopped
 from ledger.cli.options import NameOption
-from ledger.config.address import READS_URL, find_address
+from ledger.config.address import READS_URL
+from ledger.config.search import find_address
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.web_login import WebLogin
 

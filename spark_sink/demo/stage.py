@@ -23,7 +23,8 @@ from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
 from ledger.machine.folder import SPARK
-from ledger.machine.up import Running, UpSettings, running
+from ledger.machine.up import Running, running
+from ledger.machine.up_settings import UpSettings
 from ledger.reads.port import Reads
 from projections.errors import StoreMissingError
 from projections.queries import open_reads

@@ -25,7 +25,8 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.log.kafka.log import KafkaLog
 from ledger.machine.kafka.broker import Broker
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from ledger.sdk.transaction import Transaction
 from projections.cache.following import FollowedEntries
 from projections.cache.ports import CacheFold

@@ -10,7 +10,8 @@ from statistics import median
 from typing import Final
 
 from ledger.machine.kafka.broker import Broker
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from tests.benchmarks.figure import Figure
 
 ROUNDS: Final = 15

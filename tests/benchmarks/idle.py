@@ -13,7 +13,8 @@ import psutil
 from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
 from ledger.machine.kafka.broker import Broker
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reading import wait_for_leader
 from tests.benchmarks.stores import opened

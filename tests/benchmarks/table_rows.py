@@ -20,7 +20,8 @@ from deltalake import DeltaTable, write_deltalake
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
 from ledger.machine.kafka.broker import Broker
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from projections.queries import open_reads
 from spark_sink.demo.flights import read_flights
 from tests.benchmarks.closed_loop import warm_broker

@@ -18,7 +18,8 @@ from typing import Final
 from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
 from ledger.machine.kafka.broker import Broker
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.rocks_store import RocksStore

@@ -11,7 +11,8 @@ from typing import Final
 import pytest
 
 from ledger.machine.kafka.java import find_java
-from ledger.machine.up import Running, UpSettings, running
+from ledger.machine.up import Running, running
+from ledger.machine.up_settings import UpSettings
 from tests.docs.pages import ROOT, all_blocks
 
 PAGE: Final = "docs/spark-sql.md"

@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 
 from ledger.config.client_config import client_settings
-from ledger.machine.up import Running, UpSettings, running
+from ledger.machine.up import Running, running
+from ledger.machine.up_settings import UpSettings
 from tests.docs.desk import OPERATOR, PYTHON, README, Desk, block_of
 from tests.docs.pages import ROOT, Block, all_blocks
 

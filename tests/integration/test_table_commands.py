@@ -10,7 +10,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.machine.exit_codes import ExitCode
-from ledger.machine.up import Running, UpSettings, running
+from ledger.machine.up import Running, running
+from ledger.machine.up_settings import UpSettings
 from ledger.reads.http import HttpReads
 from projections.queries import open_reads
 from tests.command_line import invoked

@@ -18,8 +18,8 @@ from ledger.client import Ledger
 from ledger.config.address import Address
 from ledger.log.file_list import RemoveFile
 from ledger.machine.process import ExitCode
-from ledger.machine.up import UpSettings
 from ledger.machine.up import running as running_up
+from ledger.machine.up_settings import UpSettings
 from projections.queries import open_reads
 from projections.store.port import FORMAT_VERSION
 from projections.store.rocks_store import RocksStore

@@ -15,7 +15,7 @@ from ledger.log.kafka.topics import LookedTopics, create_topics, look_at_topics,
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.own_topics import kept_right
-from ledger.machine.up import Administered, UpSettings
+from ledger.machine.up_settings import Administered, UpSettings
 from tests.log.kafka_bench import eventually
 from tests.log.test_topics import alter
 

@@ -8,7 +8,7 @@ from ledger.cli.recover import next_steps
 from ledger.config.address import spelled
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.machine.up import UpSettings
+from ledger.machine.up_settings import UpSettings
 from ledger.recovery.survey import Survey
 from ledger.sdk.column_mapping import PUBLISH
 from tests.recovery.logs import commits, copied, followed, led, surveyed

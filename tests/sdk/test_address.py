@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.config.address import LOCK, Address, find_address, home_folder
+from ledger.config.address import LOCK, Address, home_folder
+from ledger.config.search import find_address
 from ledger.errors import SettingsError
 from ledger.machine.folder import alone_in
 

@@ -19,7 +19,8 @@ from ledger.client import Ledger
 from ledger.log.kafka.log import KafkaLog
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import set_up_logging
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from tests.benchmarks.figure import percentile
 from tests.benchmarks.stores import opened
 from tests.benchmarks.workloads.check import Checked, check

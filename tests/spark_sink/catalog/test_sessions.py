@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 
 from ledger.errors import SettingsError
 from ledger.machine.kafka.java import find_java
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from ledger.testing import InMemoryLedger
 from spark_sink import Lake, attach, transaction
 from tests.spark_sink.catalog.sql import done, rows

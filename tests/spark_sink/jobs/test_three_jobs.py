@@ -23,7 +23,8 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import LEVEL_PROPERTY
 from ledger.machine.kafka.java import find_java
-from ledger.machine.up import UpSettings, running
+from ledger.machine.up import running
+from ledger.machine.up_settings import UpSettings
 from ledger.reads.port import VersionRow
 from ledger.sdk.app_notes import APPLICATIONS, note_in
 from ledger.sdk.streams import note_of

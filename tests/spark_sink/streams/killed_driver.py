@@ -20,7 +20,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.client import Ledger
-from ledger.config.address import find_address
+from ledger.config.search import find_address
 from ledger.core.commands import CommitTxn
 from ledger.log.codec import decode_command
 from ledger.log.kafka.log import KafkaLog

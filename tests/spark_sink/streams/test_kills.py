@@ -13,7 +13,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.machine.kafka.java import find_java
-from ledger.machine.up import Running, UpSettings, running
+from ledger.machine.up import Running, running
+from ledger.machine.up_settings import UpSettings
 from projections.queries import StoreReads
 from projections.store.rocks_reader import RocksReader
 
