@@ -137,7 +137,7 @@ IMPURE_CALLS: Final = {"__import__", "breakpoint", "eval", "exec", "input", "ope
 MODULE_LINES_MAX: Final = 400
 # A module below the floor is an exception; there may be so many.
 MODULE_LINES_FLOOR: Final = 40
-BELOW_FLOOR_MAX: Final = 19
+BELOW_FLOOR_MAX: Final = 20
 # The modules that lie loose in a folder, beside the packages in it.
 LOOSE_MAX: Final = {"ledger": 9, "ledger/core": 6, "projections": 3}
 FUNCTION_LINES_MAX: Final = 60
@@ -145,12 +145,10 @@ BANNED_NAMES: Final = {"manager", "helper", "util", "handler", "service", "base"
 
 # Modules that import each other, if imports within functions and for types count. None is added.
 CIRCLES: Final = (
-    ("ledger.sdk.constraints", "ledger.tables.statements.constraints"),
     (
         *("ledger.sdk.parts", "ledger.sdk.transaction", "ledger.sdk.txn_files"),
         *("ledger.sdk.txn_rows", "ledger.sdk.txn_tables"),
     ),
-    ("ledger.tables.changed_rows", "ledger.tables.changes"),
 )
 
 DOUBLES: Final = {"mock", "unittest.mock", "pytest_mock"}

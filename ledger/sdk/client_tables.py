@@ -21,7 +21,6 @@ from ledger.errors import (
 from ledger.reads.errors import check_list_is_of
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
-from ledger.sdk.constraints import adds_constraints, check_constraints
 from ledger.sdk.definitions import (
     Change,
     TableChanges,
@@ -33,9 +32,10 @@ from ledger.sdk.definitions import (
 )
 from ledger.sdk.delta_readers import warn_of_readers
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
-from ledger.sdk.known_properties import check_properties
+from ledger.sdk.known_properties import adds_constraints, check_properties
 from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.names_in_files import mapped_as_written
+from ledger.sdk.new_constraints import check_constraints
 from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import known_row
 from ledger.sdk.receipt import Receipt, Token

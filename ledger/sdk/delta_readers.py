@@ -14,7 +14,7 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import features_of
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.column_mapping import is_mapped, is_published
-from ledger.sdk.constraints import constraints_of
+from ledger.sdk.known_properties import constraints_of
 from ledger.sdk.type_widening import widens
 
 ARROW: Final = "deltalake 1.6.3 (to_pyarrow_table)"

@@ -5,7 +5,7 @@ decision knows files by the hash of their path.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
@@ -147,9 +147,10 @@ class FootprintWriter:
             }
         return [path for path, _ in own]
 
-    def removed_keys(self, location: str) -> set[FileKey]:
-        """Return the files removed, whichever way their paths were spelled; see `path_key`."""
-        return {(path_key(path, location), vector) for path, vector in self._removes}
+    @property
+    def removed(self) -> Collection[FileKey]:
+        """The files removed, each a path and its deletion vector."""
+        return self._removes.keys()
 
     def removal(self, file: RemoveLike) -> RemoveFile:
         """Return the removal of a file, with its partition if a read of this txn knows it.

@@ -4,7 +4,7 @@ Keys that begin with `lakeledger.` are the ledger's own, so an unknown one is a 
 Delta are obeyed, kept or refused, see `ledger.sdk.promises`. All other keys are notes of users.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -27,6 +27,9 @@ PUBLICATIONS: Final = ("delta", "none")
 NEAR: Final = 0.8
 
 KNOWN: Final = frozenset(each.lower() for each in (*SETTABLE, *NOTED))
+
+CONSTRAINT: Final = "delta.constraints."
+"""How the keys of constraints begin, in any case of letters."""
 
 
 def check_properties(name: str, before: TableDefinition | None, after: TableDefinition) -> None:
@@ -58,3 +61,18 @@ def reason_against(key: str, value: str) -> str:
     near = get_close_matches(small, [each.lower() for each in SETTABLE], n=1, cutoff=NEAR)
     meant = f", did you mean {near[0]}?" if near else ": give it a name of your own"
     return f"a property of {OWN} must be one of {', '.join(SETTABLE)}, got {key}{meant}"
+
+
+def constraints_of(definition: TableDefinition | None) -> Mapping[str, str]:
+    """Return the conditions of a definition's constraints by their names, in small letters."""
+    known = definition.properties if definition is not None else ()
+    return {
+        each.key[len(CONSTRAINT) :].lower(): each.value
+        for each in known
+        if each.key.lower().startswith(CONSTRAINT)
+    }
+
+
+def adds_constraints(before: TableDefinition | None, after: TableDefinition) -> bool:
+    """Return whether a definition has constraints that the former one lacks."""
+    return bool(constraints_of(after).items() - constraints_of(before).items())

@@ -16,6 +16,7 @@ from ledger.sdk.receipt import Outcome, Receipt, Token
 from ledger.sdk.session import CommandAnswer
 from ledger.sdk.sessions import OfOneProcess
 from ledger.sdk.txn_ended import TxnEnding
+from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
@@ -23,7 +24,6 @@ from ledger.sdk.written_files import WrittenFiles
 
 if TYPE_CHECKING:
     from ledger.sdk.transaction import Transaction
-    from ledger.tables.statements.target import TxnHand
 
 
 class PartOfLedger(OfOneProcess):
@@ -99,7 +99,7 @@ class PartOfTxn(OfOneProcess):
         """Note a write id of the txn; 0 = no write id was allocated."""
 
     @abstractmethod
-    def _hand(self) -> "TxnHand": ...
+    def _hand(self) -> TxnHand: ...
 
     @abstractmethod
     def _receipt(self, answer: CommandAnswer) -> Receipt: ...

@@ -12,6 +12,7 @@ from ledger.sdk.merge_clauses import Assigned, MergeClause, clauses_of
 from ledger.sdk.names import TableLike
 from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike
+from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.txn_tables import TxnTables
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression
     from ledger.tables.scan import Scan
     from ledger.tables.statements.optimizing import RewrittenFiles
-    from ledger.tables.statements.target import ChangedRows, StatementTable, TxnHand
+    from ledger.tables.statements.target import ChangedRows, StatementTable
 
 
 class TxnRows(TxnTables):
@@ -54,7 +55,7 @@ class TxnRows(TxnTables):
         not depend on the rows. The rest is as for `Ledger.scan`.
         """
         hand = self._hand()
-        from ledger.tables.scanning import scan_in_txn  # noqa: PLC0415 - loads Arrow
+        from ledger.tables.statements.scanning import scan_in_txn  # noqa: PLC0415 - loads Arrow
 
         return scan_in_txn(
             hand,
@@ -196,11 +197,9 @@ class TxnRows(TxnTables):
 
         return StatementTable(hand, table, verb, time_zone=time_zone, is_read=is_read)
 
-    def _hand(self) -> "TxnHand":
+    def _hand(self) -> TxnHand:
         """Return what work on rows needs of this txn; raises SettingsError without `arrow`."""
         check_arrow()
-        from ledger.tables.statements.target import TxnHand  # noqa: PLC0415 - loads Arrow
-
         return TxnHand(
             id=self.id,
             opened=self.opened,

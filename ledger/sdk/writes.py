@@ -25,6 +25,7 @@ from ledger.sdk.given_files import columns_of
 from ledger.sdk.partition_texts import text_of
 from ledger.sdk.reading import TableFiles
 from ledger.sdk.refusals import ROWS
+from ledger.tables.overlay import OwnChanges
 
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
 VERSIONS: Final = range(-(2**63), 2**63)
@@ -109,6 +110,11 @@ class DeclaredWrites:
     def noted(self, table: int) -> FootprintWriter | None:
         """Return what was noted of the files of a table so far, None if nothing was."""
         return self._writers.get(table)
+
+    def own_changes(self, table: int) -> OwnChanges:
+        """Return the files of a table that were removed and added so far."""
+        writer = self._writers.get(table)
+        return OwnChanges() if writer is None else OwnChanges(writer.removed, writer.added)
 
     def added(self, table: int) -> Sequence[AddFile]:
         """Return the files added to a table so far."""

@@ -24,9 +24,6 @@ from ledger.sdk.receipt import Token
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CHANGE_COLUMNS: Final = ("_change_type", "_commit_version", "_position", "_commit_timestamp")
-"""The columns that changed rows have behind the ones of their table."""
-
 VERSIONS: Final = 200
 FILES: Final = 1_000
 MANY: Final = 5_000

@@ -1,34 +1,39 @@
 """The files of a table as one txn sees them: its snapshot, and its own changes over it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow, TableRow
-from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.reading import TableFiles, may_concern
 
 
-def own_files(
-    read: TableFiles, noted: FootprintWriter | None, row: TableRow | None = None
-) -> Sequence[FileRow]:
-    """Return the files of a read as the txn sees them that noted its own adds and removes.
+class OwnChanges(NamedTuple):
+    """The files that a txn removed, by path and deletion vector, and those that it added."""
+
+    removes: Collection[tuple[str, str]] = ()
+    adds: Sequence[AddFile] = ()
+
+
+def own_files(read: TableFiles, own: OwnChanges, row: TableRow | None = None) -> Sequence[FileRow]:
+    """Return the files of a read as the txn sees them that made changes of its own.
 
     `row` is the table as the txn has changed it. Own files are left out by their partition, as the
     read does it with the files of the snapshot.
     """
-    if noted is None or not noted.files:
+    if not own.removes and not own.adds:
         return list(read.files)
     table = row or read.table
     location = table.definition.location
-    gone = noted.removed_keys(location)
+    gone = {(path_key(path, location), vector) for path, vector in own.removes}
     kept = [each for each in read.files if (path_key(each.path, location), each.vector) not in gone]
     schema = traits_of(table.definition).schema
     scan = compile_predicate(read.where, schema, derive=True)
-    own = (file_row(each, read) for each in noted.added)
-    return [*kept, *(each for each in own if may_concern(scan, each, read.table, len(schema)))]
+    mine = (file_row(each, read) for each in own.adds)
+    return [*kept, *(each for each in mine if may_concern(scan, each, read.table, len(schema)))]
 
 
 def file_row(file: AddFile, read: TableFiles) -> FileRow:

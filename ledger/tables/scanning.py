@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.port import TableRow
-from ledger.sdk.names import TableLike
 from ledger.sdk.reading import (
     TableFiles,
     known_row,
     position_of_version,
     read_table,
     scan_of,
-    tree_of,
 )
 from ledger.sdk.receipt import Token
-from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
+from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.view import View
 from ledger.tables.folders import commit_positions, concerned, folder_files
-from ledger.tables.overlay import own_files
 from ledger.tables.scan import Scan
 from ledger.tables.scan_planning import SchemasThen, position_at, state_of
-from ledger.tables.statements.target import TxnHand
 from ledger.tables.storage import storage_at
 
 if TYPE_CHECKING:
@@ -56,59 +52,6 @@ def scan_table(
     found = read_table(view, table, where, version=version, position=position, time_zone=time_zone)
     state = state_of(view.reads(), found.table, found.position)
     return Scan(state, found, where, columns, zone)
-
-
-def scan_in_txn(
-    hand: TxnHand,
-    table: TableLike,
-    where: "str | Expression | None",
-    columns: Sequence[str] | None,
-    *,
-    version: int | None,
-    position: Token | int | None,
-    at: datetime | str | None,
-    record: bool,
-    time_zone: ZoneLike | None,
-) -> Scan:
-    """Return a scan of a table as a txn sees it, or at a version, a position or a time."""
-    hand.check()
-    number = hand.names.find(table)[0]
-    position = place_of(hand.view, number, version=version, position=position, at=at)
-    zone = hand.view.zone if time_zone is None else zone_named(time_zone)
-    own = hand.names.own(number)
-    is_former = version is not None or position is not None
-    row = hand.view.reads(hand.opened).table(number) if own is None else own
-    if row is not None and in_write_folders(row):
-        if is_former:
-            raise ValueError(
-                f"a txn scans a table of layout directories in its own snapshot only, and table "
-                f"{row.name} has this layout: use Ledger.scan for an earlier state"
-            )
-        found = scan_of(hand.view, number, where, hand.opened, own, time_zone=time_zone)
-        hand.check()
-        if record:
-            hand.writes.read(found)
-        return folders_scan(hand.view, found, hand.valid_ids(number), where, columns, zone=zone)
-    if own is not None and own.creator == hand.id and not is_former:
-        # No reader knows the table yet.
-        found = TableFiles(own, hand.opened, meant_in(tree_of(where), zone), ())
-    else:
-        place = position if is_former else hand.opened
-        found = read_table(
-            hand.view, number, where, version=version, position=place, own=own, time_zone=time_zone
-        )
-        hand.check()
-        if record:
-            hand.writes.read(found)
-    state = state_of(hand.view.reads(), found.table, found.position)
-    if is_former:
-        return Scan(state, found, where, columns, zone)
-    if own is not None:
-        state = state._replace(definition=own.definition)
-    location = state.definition.location
-    state = state._replace(own_definition=lambda file: hand.data.definition(location, file.path))
-    files = own_files(found, hand.writes.noted(number), own)
-    return Scan(state, replace(found, files=files), where, columns, zone)
 
 
 def place_of(

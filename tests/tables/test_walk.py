@@ -24,7 +24,7 @@ CLIENT: Final = ("ledger.sdk", "ledger.tables", "ledger.client")
 APPEND_MAX: Final = 629
 SCAN_MAX: Final = 1_062
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 1_058
+UPDATE_CLIENT_MAX: Final = 1_060
 
 
 @pytest.fixture

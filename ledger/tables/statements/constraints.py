@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 from ledger.core.commands import TableDefinition
 from ledger.errors import ConstraintViolatedError, UnknownColumnError
 from ledger.reads.rows import FileRow
-from ledger.sdk.constraints import CONSTRAINT, constraints_of
+from ledger.sdk.known_properties import CONSTRAINT, constraints_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.sdk.txn_hand import TxnHand
 from ledger.tables.conditions import RowCondition, row_condition
-from ledger.tables.scanning import scan_in_txn
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.judge import RowJudge
-from ledger.tables.statements.target import StatementTable, TxnHand
+from ledger.tables.statements.scanning import scan_in_txn
+from ledger.tables.statements.target import StatementTable
 
 
 class Constraint(NamedTuple):

@@ -1,6 +1,6 @@
 """The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -8,18 +8,14 @@ import pyarrow as pa
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
-from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.sdk.definitions import changed
-from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.names import TableLike
 from ledger.sdk.reading import TableFiles, is_in_folders, read_table, tree_of
 from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
-from ledger.sdk.txn_names import TxnNames
-from ledger.sdk.view import View
-from ledger.sdk.writes import DeclaredWrites
+from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.written_files import WrittenFiles, discard
 from ledger.tables.conditions import RowCondition, row_condition
 from ledger.tables.data_files import TARGET_BYTES, write_rows
@@ -31,25 +27,6 @@ from ledger.tables.schema import TableSchema
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.storage import storage_at
 from ledger.tables.types import UTC
-
-
-class TxnHand(NamedTuple):
-    """What a statement needs of its txn.
-
-    `check` raises if something else ended the txn; `alter` changes a table within it.
-    """
-
-    id: int
-    opened: int
-    writer: FileWriter
-    names: TxnNames
-    view: View
-    writes: DeclaredWrites
-    data: WrittenFiles
-    check: Callable[[], None]
-    alter: Callable[..., object]
-    write_id: Callable[[TableLike], int]
-    valid_ids: Callable[[TableLike], ValidWriteIdList]
 
 
 class ChangedRows(NamedTuple):
@@ -144,7 +121,9 @@ class StatementTable:
             self.hand.check()
             if record:
                 self.hand.writes.read(found)
-        return replace(found, files=own_files(found, self.hand.writes.noted(self.number), own))
+        return replace(
+            found, files=own_files(found, self.hand.writes.own_changes(self.number), own)
+        )
 
     def shown(self, files: Sequence[FileRow]) -> Iterator[FileRow]:
         """Yield files, and show how many are done if that takes long."""

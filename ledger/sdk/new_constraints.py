@@ -1,39 +1,18 @@
-"""CHECK constraints in definitions, under Delta's names: `delta.constraints.<name>`.
+"""A constraint that a definition has anew, checked before the definition is sent.
 
-A constraint that a definition has anew is checked before the definition is sent, with the rows that
-the table has. Constraints that the table had before are kept as they are, also if an import brought
-them and they cannot be checked here.
+It is checked with the rows that the table has. Constraints that the table had before are kept as
+they are, also if an import brought them and they cannot be checked here.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ledger.core.commands import LEVELS, TableDefinition
 from ledger.core.state.traits import traits_of
 from ledger.sdk.given import check_arrow
-
-if TYPE_CHECKING:
-    from ledger.tables.statements.target import TxnHand
-
-CONSTRAINT: Final = "delta.constraints."
-"""How the keys of constraints begin, in any case of letters."""
+from ledger.sdk.known_properties import adds_constraints, constraints_of
+from ledger.sdk.txn_hand import TxnHand
 
 WEAKEST: Final = LEVELS[0]
-
-
-def constraints_of(definition: TableDefinition | None) -> Mapping[str, str]:
-    """Return the conditions of a definition's constraints by their names, in small letters."""
-    known = definition.properties if definition is not None else ()
-    return {
-        each.key[len(CONSTRAINT) :].lower(): each.value
-        for each in known
-        if each.key.lower().startswith(CONSTRAINT)
-    }
-
-
-def adds_constraints(before: TableDefinition | None, after: TableDefinition) -> bool:
-    """Return whether a definition has constraints that the former one lacks."""
-    return bool(constraints_of(after).items() - constraints_of(before).items())
 
 
 def check_constraints(
@@ -61,7 +40,7 @@ def check_constraints(
 
 
 def check_rows(
-    hand: "TxnHand", table: int, before: TableDefinition, after: TableDefinition, level: str
+    hand: TxnHand, table: int, before: TableDefinition, after: TableDefinition, level: str
 ) -> None:
     """Raise ConstraintViolatedError if a row of a table breaks a constraint that it gets anew.
 

@@ -1,0 +1,31 @@
+"""What the rows of a txn need of it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.sdk.file_writers import FileWriter
+from ledger.sdk.names import TableLike
+from ledger.sdk.txn_names import TxnNames
+from ledger.sdk.view import View
+from ledger.sdk.writes import DeclaredWrites
+from ledger.sdk.written_files import WrittenFiles
+
+
+class TxnHand(NamedTuple):
+    """What a statement needs of its txn.
+
+    `check` raises if something else ended the txn; `alter` changes a table within it.
+    """
+
+    id: int
+    opened: int
+    writer: FileWriter
+    names: TxnNames
+    view: View
+    writes: DeclaredWrites
+    data: WrittenFiles
+    check: Callable[[], None]
+    alter: Callable[..., object]
+    write_id: Callable[[TableLike], int]
+    valid_ids: Callable[[TableLike], ValidWriteIdList]

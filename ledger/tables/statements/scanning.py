@@ -1,0 +1,72 @@
+"""A scan of a table as a txn sees it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ledger.sdk.names import TableLike
+from ledger.sdk.reading import TableFiles, read_table, scan_of, tree_of
+from ledger.sdk.receipt import Token
+from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
+from ledger.sdk.txn_hand import TxnHand
+from ledger.tables.overlay import own_files
+from ledger.tables.scan import Scan
+from ledger.tables.scan_planning import state_of
+from ledger.tables.scanning import folders_scan, in_write_folders, place_of
+
+if TYPE_CHECKING:
+    from ledger.sdk.expressions import Expression
+
+
+def scan_in_txn(
+    hand: TxnHand,
+    table: TableLike,
+    where: "str | Expression | None",
+    columns: Sequence[str] | None,
+    *,
+    version: int | None,
+    position: Token | int | None,
+    at: datetime | str | None,
+    record: bool,
+    time_zone: ZoneLike | None,
+) -> Scan:
+    """Return a scan of a table as a txn sees it, or at a version, a position or a time."""
+    hand.check()
+    number = hand.names.find(table)[0]
+    position = place_of(hand.view, number, version=version, position=position, at=at)
+    zone = hand.view.zone if time_zone is None else zone_named(time_zone)
+    own = hand.names.own(number)
+    is_former = version is not None or position is not None
+    row = hand.view.reads(hand.opened).table(number) if own is None else own
+    if row is not None and in_write_folders(row):
+        if is_former:
+            raise ValueError(
+                f"a txn scans a table of layout directories in its own snapshot only, and table "
+                f"{row.name} has this layout: use Ledger.scan for an earlier state"
+            )
+        found = scan_of(hand.view, number, where, hand.opened, own, time_zone=time_zone)
+        hand.check()
+        if record:
+            hand.writes.read(found)
+        return folders_scan(hand.view, found, hand.valid_ids(number), where, columns, zone=zone)
+    if own is not None and own.creator == hand.id and not is_former:
+        # No reader knows the table yet.
+        found = TableFiles(own, hand.opened, meant_in(tree_of(where), zone), ())
+    else:
+        place = position if is_former else hand.opened
+        found = read_table(
+            hand.view, number, where, version=version, position=place, own=own, time_zone=time_zone
+        )
+        hand.check()
+        if record:
+            hand.writes.read(found)
+    state = state_of(hand.view.reads(), found.table, found.position)
+    if is_former:
+        return Scan(state, found, where, columns, zone)
+    if own is not None:
+        state = state._replace(definition=own.definition)
+    location = state.definition.location
+    state = state._replace(own_definition=lambda file: hand.data.definition(location, file.path))
+    files = own_files(found, hand.writes.own_changes(number), own)
+    return Scan(state, replace(found, files=files), where, columns, zone)
