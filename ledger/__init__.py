@@ -78,8 +78,8 @@ if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression, col, lit
     from ledger.sdk.merge_clauses import MergeClause
     from ledger.sdk.reading import TableFiles
-    from ledger.sdk.receipt import Outcome, Receipt, TableVersion, Token
     from ledger.sdk.transaction import Transaction
+    from ledger.session.receipt import Outcome, Receipt, TableVersion, Token
 
 __all__ = [
     "AccessDeniedError",
@@ -173,15 +173,15 @@ _HOME = {
     "Expression": "ledger.sdk.expressions",
     "Ledger": "ledger.client",
     "MergeClause": "ledger.sdk.merge_clauses",
-    "Outcome": "ledger.sdk.receipt",
-    "Receipt": "ledger.sdk.receipt",
+    "Outcome": "ledger.session.receipt",
+    "Receipt": "ledger.session.receipt",
     "RemoveFile": "ledger.log.file_list",
     "TableDefinition": "ledger.core.commands",
     "TableFiles": "ledger.sdk.reading",
     "TableMetadata": "ledger.reads.metadata",
-    "TableVersion": "ledger.sdk.receipt",
+    "TableVersion": "ledger.session.receipt",
     "TableWrite": "ledger.core.commands",
-    "Token": "ledger.sdk.receipt",
+    "Token": "ledger.session.receipt",
     "Transaction": "ledger.sdk.transaction",
     "ValidTxnList": "ledger.core.lists.valid_lists",
     "ValidWriteIdList": "ledger.core.lists.valid_lists",

@@ -30,7 +30,6 @@ from ledger.reads.amounts import amount
 from ledger.reads.errors import check_number
 from ledger.reads.port import Reads
 from ledger.reads.whole_numbers import whole
-from ledger.sdk.channel import LINES, Channel, frozen
 from ledger.sdk.client_files import LedgerFiles
 from ledger.sdk.client_rows import LedgerRows
 from ledger.sdk.client_tables import LedgerTables
@@ -38,16 +37,17 @@ from ledger.sdk.definitions import text_of
 from ledger.sdk.given import check_list, check_name_of
 from ledger.sdk.names import TableLike, TableNames, listed
 from ledger.sdk.new_tables import NewTables
-from ledger.sdk.receipt import Outcome, Receipt, Token, receipt_of
-from ledger.sdk.refusals import body_as
 from ledger.sdk.retry import Pace, run
-from ledger.sdk.session import UNNUMBERED, CommandAnswer
-from ledger.sdk.sessions import ClientSessions, Labels
-from ledger.sdk.tail import read_genesis
 from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.transaction import Transaction, allocate
 from ledger.sdk.view import View, open_rows
 from ledger.sdk.writes import level_named
+from ledger.session.channel import LINES, Channel, frozen
+from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
+from ledger.session.refusals import body_as
+from ledger.session.session import UNNUMBERED, CommandAnswer
+from ledger.session.sessions import ClientSessions, Labels
+from ledger.session.tail import read_genesis
 
 MS: Final = 1000
 

@@ -29,12 +29,12 @@ from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, Topic
 from ledger.reads.port import Reads
-from ledger.sdk.channel import Channel, SharedConnection
 from ledger.sdk.new_tables import NewTables
 from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.view import open_log
 from ledger.sequencer.leases import SETTLED_PER_LEASE
 from ledger.sequencer.sequencer import Sequencer
+from ledger.session.channel import Channel, SharedConnection
 
 __all__ = ["FixedClock", "InMemoryLedger", "LossyLog", "Topic"]
 

@@ -27,14 +27,12 @@ from tests.sources import (
 # A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
 SEEN_BY_CLIENTS: Final = (
     *("ledger.core", "ledger.log", "ledger.reads", "ledger.config.address"),
-    *(
-        "ledger.config.search",
-        "ledger.config.settings",
-        "ledger.clock",
-        "ledger.errors",
-        "ledger.log_lines",
-    ),
+    *("ledger.config.search", "ledger.config.settings", "ledger.clock", "ledger.errors"),
+    "ledger.log_lines",
 )
+
+# The rooms of the client, in order: each may import itself and those before it.
+ROOMS: Final = ("ledger.sdk", "ledger.tables")
 
 # What the modules of a layer may import of the project; the first layer that fits counts. The three
 # leaves, errors, log_lines and version, import nothing else of it; every layer below may import
@@ -51,10 +49,7 @@ LAYERS: Final = {
         "ledger.log_lines",
         "ledger.version",
     ),
-    # The verbs for rows are methods of the client and load these modules when they are called.
-    "ledger.sdk": ("ledger.sdk", "ledger.tables", *SEEN_BY_CLIENTS),
-    # Tables use the client as any program does.
-    "ledger.tables": ("ledger.tables", "ledger.client", "ledger.sdk", *SEEN_BY_CLIENTS),
+    **{room: (*ROOMS[: ROOMS.index(room) + 1], *SEEN_BY_CLIENTS) for room in ROOMS},
     "ledger": ("ledger",),
     "projections": ("projections", "ledger"),
     "spark_sink": ("spark_sink", "projections", "ledger"),

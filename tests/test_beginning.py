@@ -30,8 +30,8 @@ from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic
 from ledger.log.replay import verify
-from ledger.sdk.tail import Tail, read_genesis
 from ledger.sequencer.sequencer import Sequencer
+from ledger.session.tail import Tail, read_genesis
 from ledger.testing import FixedClock
 from tests.driver import definition
 from tests.integration.raw_client import UNNUMBERED, RawClient

@@ -15,8 +15,8 @@ from ledger.config.settings import Genesis
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn
 from ledger.errors import LogDamagedError
-from ledger.sdk.tail import Tail
 from ledger.sequencer.sequencer import Sequencer
+from ledger.session.tail import Tail
 from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore

@@ -11,7 +11,7 @@ from ledger.log.checkpoints import digest
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
 from ledger.log.replay import verify
-from ledger.sdk.tail import read_genesis
+from ledger.session.tail import read_genesis
 from tests.driver import Driver, write
 
 # The offset of the record that does not count; nobody looks at what is in it.

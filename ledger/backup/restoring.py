@@ -23,7 +23,7 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.port import READ_MAX, Log, Topic
 from ledger.log.replay import read_batch
 from ledger.log.restored import Restored, read_restored, write_restored
-from ledger.sdk.tail import read_genesis
+from ledger.session.tail import read_genesis
 
 WRITE_S: Final = 60.0
 GENESIS_S: Final = 10.0

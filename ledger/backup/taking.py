@@ -30,7 +30,7 @@ from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.port import Log, LogReader, Record, Topic
 from ledger.log.replay import read_batch
-from ledger.sdk.tail import read_genesis
+from ledger.session.tail import read_genesis
 
 GENESIS_S: Final = 10.0
 FILE_BYTES: Final = 32 * 1024 * 1024

@@ -22,7 +22,7 @@ from ledger.log.port import Log, Topic
 from ledger.log.replay import verify, what_if
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import amount
-from ledger.sdk.tail import read_genesis
+from ledger.session.tail import read_genesis
 
 GENESIS_WAIT_S = 10.0
 

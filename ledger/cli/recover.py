@@ -250,7 +250,7 @@ def compared_ways(
 
 def published_in(found: "Survey") -> str:
     """Return the names of published tables, not more than fit a line."""
-    from ledger.sdk.column_mapping import is_published  # noqa: PLC0415 - only what is used
+    from ledger.properties.column_mapping import is_published  # noqa: PLC0415 - only what is used
 
     tables = found.state.tables.by_id.values()
     names = sorted(each.name for each in tables if is_published(each.definition))

@@ -9,8 +9,8 @@ from ledger.sdk.given import check_arrow
 from ledger.sdk.names import TableLike
 from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import known_row
-from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike
+from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
     from datetime import datetime

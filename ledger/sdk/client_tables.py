@@ -18,6 +18,9 @@ from ledger.errors import (
     ConcurrentDeleteReadException,
     MetadataChangedException,
 )
+from ledger.properties.delta_readers import warn_of_readers
+from ledger.properties.known_properties import adds_constraints, check_properties
+from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.errors import check_list_is_of
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
@@ -30,17 +33,14 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
-from ledger.sdk.delta_readers import warn_of_readers
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
-from ledger.sdk.known_properties import adds_constraints, check_properties
 from ledger.sdk.names import TableLike, check_new_name, created_row
-from ledger.sdk.names_in_files import mapped_as_written
 from ledger.sdk.new_constraints import check_constraints
 from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import known_row
-from ledger.sdk.receipt import Receipt, Token
-from ledger.sdk.refusals import body_as
-from ledger.sdk.session import UNNUMBERED
+from ledger.session.receipt import Receipt, Token
+from ledger.session.refusals import body_as
+from ledger.session.session import UNNUMBERED
 
 ALTER_ATTEMPTS: Final = 10
 OVERTAKEN: Final = (

@@ -18,8 +18,7 @@ from typing import Final, TypedDict, Unpack
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import SPELLINGS
 from ledger.core.state.traits import known_key, partitioned_by
-from ledger.reads.port import TableRow
-from ledger.sdk.column_mapping import (
+from ledger.properties.column_mapping import (
     HIGHEST_ID,
     highest_held,
     highest_id,
@@ -30,7 +29,8 @@ from ledger.sdk.column_mapping import (
     mapped,
     new_name,
 )
-from ledger.sdk.field_ids import numbered
+from ledger.properties.field_ids import numbered
+from ledger.reads.port import TableRow
 from ledger.sdk.given import check_list, check_name_of, check_text
 from ledger.sdk.locations import in_one_spelling
 

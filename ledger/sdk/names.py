@@ -23,8 +23,8 @@ from ledger.errors import (
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.given import check_list, check_name_of, check_text
 from ledger.sdk.new_tables import NewTables, warehouse_at
-from ledger.sdk.tail import Tail
 from ledger.sdk.view import View
+from ledger.session.tail import Tail
 
 ALIKE_MAX: Final = 10_000
 """With more tables than this, no similar name is searched."""

@@ -9,7 +9,7 @@ from ledger.core.commands import Property, TableDefinition
 from ledger.core.partitions.file_paths import is_absolute
 from ledger.core.state.traits import known_key
 from ledger.errors import SettingsError
-from ledger.sdk.column_mapping import PUBLISH
+from ledger.properties.column_mapping import PUBLISH
 from ledger.sdk.locations import in_one_spelling
 
 ODD: Final = re.compile(r"[^\w.-]")

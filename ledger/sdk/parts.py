@@ -12,15 +12,15 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.read_once import ReadOnce
-from ledger.sdk.receipt import Outcome, Receipt, Token
-from ledger.sdk.session import CommandAnswer
-from ledger.sdk.sessions import OfOneProcess
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
 from ledger.sdk.written_files import WrittenFiles
+from ledger.session.receipt import Outcome, Receipt, Token
+from ledger.session.session import CommandAnswer
+from ledger.session.sessions import OfOneProcess
 
 if TYPE_CHECKING:
     from ledger.sdk.transaction import Transaction

@@ -19,9 +19,9 @@ from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.reads.rows import of_files
 from ledger.reads.whole_numbers import whole as whole_number
 from ledger.sdk.condition_columns import check_columns
-from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.view import View
+from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 from ledger.errors import LedgerError, OutcomeUnknownError
 from ledger.reads.amounts import amount
 from ledger.sdk.read_once import ReadOnce
-from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
+from ledger.session.receipt import Receipt
 
 Result = TypeVar("Result")
 

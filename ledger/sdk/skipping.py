@@ -13,8 +13,8 @@ from ledger.core.commands import AppVersion
 from ledger.errors import LedgerError
 from ledger.log_lines import LogLines
 from ledger.reads.port import Reads
-from ledger.sdk.receipt import Receipt
 from ledger.sdk.view import View
+from ledger.session.receipt import Receipt
 
 log_lines = LogLines("lakeledger.apps")
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.app_notes import AppProgress, note_in, progress_in
-from ledger.sdk.receipt import Receipt, TableVersion
+from ledger.session.receipt import Receipt, TableVersion
 
 OFFSETS: Final = "offsets"
 LEDGER_SOURCE: Final = "lakeledger"

@@ -39,16 +39,11 @@ from ledger.errors import (
     SessionExpiredError,
     TxnNotOpenError,
 )
-from ledger.sdk.explain import name_conflict
 from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.read_once import ReadOnce
-from ledger.sdk.receipt import Receipt, Token, receipt_of
-from ledger.sdk.refusals import body_as, check_done
-from ledger.sdk.session import UNNUMBERED, ClientSession, CommandAnswer
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import Staging
-from ledger.sdk.tail import Asker
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_files import TxnFiles
 from ledger.sdk.txn_names import TxnNames
@@ -56,6 +51,11 @@ from ledger.sdk.txn_outcome import found_out, not_found_out
 from ledger.sdk.txn_rows import TxnRows
 from ledger.sdk.writes import DeclaredWrites, coarse_write
 from ledger.sdk.written_files import WrittenFiles
+from ledger.session.explain import name_conflict
+from ledger.session.receipt import Receipt, Token, receipt_of
+from ledger.session.refusals import body_as, check_done
+from ledger.session.session import UNNUMBERED, ClientSession, CommandAnswer
+from ledger.session.tail import Asker
 
 REASON_MAX = 500
 

@@ -8,9 +8,9 @@ from weakref import ref
 from ledger.core.events.events import CommandRefused, Event, SessionClosed, TxnAborted, TxnsExpired
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, RefusedError, SessionExpiredError, TxnNotOpenError
-from ledger.sdk.refusals import ROWS
-from ledger.sdk.session import ClientSession, CommandAnswer
 from ledger.sdk.view import View
+from ledger.session.refusals import ROWS
+from ledger.session.session import ClientSession, CommandAnswer
 
 
 class Owner(Protocol):

@@ -29,8 +29,8 @@ from ledger.sdk.reading import (
     read_table,
     scan_of,
 )
-from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike
+from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression

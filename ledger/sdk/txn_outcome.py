@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from ledger.core.events.events import Control, TxnAborted
 from ledger.errors import OutcomeUnknownError, RefusedError
 from ledger.reads.port import TxnRow
-from ledger.sdk.receipt import ALREADY_APPLIED, Receipt, TableVersion
-from ledger.sdk.refusals import conflict
 from ledger.sdk.view import View
+from ledger.session.receipt import ALREADY_APPLIED, Receipt, TableVersion
+from ledger.session.refusals import conflict
 
 
 def found_out(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ledger.sdk.given import check_arrow
 from ledger.sdk.merge_clauses import Assigned, MergeClause, clauses_of
 from ledger.sdk.names import TableLike
-from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.txn_tables import TxnTables
+from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -22,10 +22,10 @@ from ledger.log.port import Log
 from ledger.reads.errors import check_number, unknown_object
 from ledger.reads.metadata import Bounds, Metadata, Read
 from ledger.reads.port import Identity, Reached, Reads
-from ledger.sdk.receipt import Token
+from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
-    from ledger.sdk.channel import Channel
+    from ledger.session.channel import Channel
 
 READS_GROUP: Final = "lakeledger.reads"
 LOG_READS_GROUP: Final = "lakeledger.log_reads"

@@ -24,7 +24,7 @@ from ledger.sdk.given import check_text
 from ledger.sdk.given_files import columns_of
 from ledger.sdk.partition_texts import text_of
 from ledger.sdk.reading import TableFiles
-from ledger.sdk.refusals import ROWS
+from ledger.session.refusals import ROWS
 from ledger.tables.overlay import OwnChanges
 
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")

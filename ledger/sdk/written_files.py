@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Literal, Protocol
 
 from ledger.core.commands import Column, TableDefinition
-from ledger.sdk.field_ids import lost_field
+from ledger.properties.field_ids import lost_field
 
 
 class FileStore(Protocol):

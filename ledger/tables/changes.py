@@ -19,7 +19,7 @@ from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import whole
 from ledger.sdk.given import check_arrow
 from ledger.sdk.reading import check_listed, known_row
-from ledger.sdk.receipt import Token
+from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
     import pyarrow as pa

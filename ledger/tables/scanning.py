@@ -14,9 +14,9 @@ from ledger.sdk.reading import (
     read_table,
     scan_of,
 )
-from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.view import View
+from ledger.session.receipt import Token
 from ledger.tables.folders import commit_positions, concerned, folder_files
 from ledger.tables.scan import Scan
 from ledger.tables.scan_planning import SchemasThen, position_at, state_of

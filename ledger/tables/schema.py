@@ -21,7 +21,17 @@ from ledger.core.conflicts.metadata_diff import (
     properties,
 )
 from ledger.errors import UnreadableTableError
-from ledger.sdk.field_ids import ELEMENT, ID, IN_FILES, KEY, VALUE, WAS, WITHIN, Tree, fields_of
+from ledger.properties.field_ids import (
+    ELEMENT,
+    ID,
+    IN_FILES,
+    KEY,
+    VALUE,
+    WAS,
+    WITHIN,
+    Tree,
+    fields_of,
+)
 from ledger.tables.types import arrow_type
 
 UNMAPPED: Final = "none"

@@ -17,7 +17,7 @@ from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_opt
 from ledger.errors import TableExistsError
 from ledger.reads.port import AnomalyRow, Reads, TableRow
 from ledger.reads.whole_numbers import ROWS_MAX
-from ledger.sdk.explain import name_of
+from ledger.session.explain import name_of
 from projections.cli.reading import LIST_MAX, LimitOption, known_table, reading
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from ledger.reads.metadata import (
     TableMetadata,
 )
 from ledger.reads.whole_numbers import number_of
-from ledger.sdk.receipt import Token
 from ledger.sdk.view import check_ledger_name, open_rows
+from ledger.session.receipt import Token
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

@@ -13,7 +13,7 @@ from ledger.clock import time_text
 from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import FileChange, Reads, TableRow
 from ledger.reads.whole_numbers import number_of
-from ledger.sdk.receipt import Token
+from ledger.session.receipt import Token
 from ledger.tables.changes import ChangeFeed, CommitChanges, version_after
 from projections.cli.reading import known_table, reading
 from projections.cli.row_values import cell, json_rows

@@ -13,7 +13,7 @@ from ledger.core.evolve.form import footprint_form
 from ledger.core.limits import NUMBER_MAX
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import ConflictRow, Reads
-from ledger.sdk.explain import explanation
+from ledger.session.explain import explanation
 from projections.cli.reading import LIST_MAX, LimitOption, brief, reading, when
 
 CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "over", "winner")

@@ -20,9 +20,9 @@ from ledger.client import Ledger
 from ledger.config.search import find_address, log_of
 from ledger.log.replay import Replay
 from ledger.machine.exit_codes import ExitCode
+from ledger.properties.delta_readers import needs_of, refused
 from ledger.reads.amounts import amount
 from ledger.reads.port import TableRow
-from ledger.sdk.delta_readers import needs_of, refused
 from projections.cli.reading import known_table, reading
 from projections.delta.adopting import LogOwner
 from projections.delta.log_marks import features_in

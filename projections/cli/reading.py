@@ -18,8 +18,8 @@ from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import shown_size
 from ledger.reads.port import AnomalyRow, Reads, TableRow
 from ledger.reads.whole_numbers import ROWS_MAX, number_of
-from ledger.sdk.explain import name_of
 from ledger.sdk.view import check_ledger_name, open_rows
+from ledger.session.explain import name_of
 
 if TYPE_CHECKING:
     from ledger.client import Ledger

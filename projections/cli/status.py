@@ -30,9 +30,9 @@ from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import amount
 from ledger.reads.port import Reads
-from ledger.sdk.receipt import Token
-from ledger.sdk.tail import read_genesis
 from ledger.sdk.view import check_identity
+from ledger.session.receipt import Token
+from ledger.session.tail import read_genesis
 from projections.cli.anomalies import counted, counts_shown
 from projections.cli.reading import reading_at, when
 from projections.reads.dropped_files import waiting_files

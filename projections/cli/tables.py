@@ -11,9 +11,9 @@ from ledger.cli.failures import Stopped
 from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument, number_option
 from ledger.machine.exit_codes import ExitCode
+from ledger.properties.column_mapping import is_published
 from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
-from ledger.sdk.column_mapping import is_published
 from projections.cli.anomalies import counted, counts_shown
 from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
 from projections.cli.reading import (

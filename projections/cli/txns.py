@@ -11,7 +11,7 @@ from ledger.cli.options import NameOption, TxnArgument, YesOption, confirm
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.reads.port import Reads, TxnRow
-from ledger.sdk.explain import explanation
+from ledger.session.explain import explanation
 from projections.cli.reading import (
     LIST_MAX,
     LimitOption,

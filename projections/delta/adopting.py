@@ -23,10 +23,10 @@ from ledger.delta.schema import ADOPTED
 from ledger.errors import LedgerError, StorageError
 from ledger.log.port import Log
 from ledger.log.replay import Progress, Replay
+from ledger.properties.column_mapping import PUBLISH, is_published
+from ledger.properties.promises import reasons_against, without_effect
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.column_mapping import PUBLISH, is_published
 from ledger.sdk.locations import is_one_place
-from ledger.sdk.promises import reasons_against, without_effect
 from projections.delta.log_folder import local_folder
 from projections.delta.log_marks import Mark, owner_of
 from projections.delta.log_writer import Folders

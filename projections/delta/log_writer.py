@@ -10,7 +10,7 @@ from hashlib import sha256
 from itertools import pairwise
 
 from ledger.errors import LedgerError
-from ledger.sdk.promises import is_promised
+from ledger.properties.promises import is_promised
 from projections.delta.checkpoint_file import checkpoint_bytes, hint_bytes
 from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, checkpoint_name, version_file
 from projections.delta.log_marks import (

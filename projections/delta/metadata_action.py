@@ -16,8 +16,8 @@ from ledger.delta.schema import (
     TABLE_NAME,
     UNKNOWN_LEVEL,
 )
-from ledger.sdk.column_mapping import HIGHEST_ID, PUBLISH, highest_id, is_mapped
-from ledger.sdk.promises import is_promised
+from ledger.properties.column_mapping import HIGHEST_ID, PUBLISH, highest_id, is_mapped
+from ledger.properties.promises import is_promised
 from projections.delta.schema_json import (
     TypeChanges,
     UnpublishableError,

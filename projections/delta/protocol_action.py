@@ -9,7 +9,7 @@ from typing import Any, Final
 from ledger.core.commands import Protocol, TableDefinition
 from ledger.core.state.traits import FEATURES_NAMED_FROM, KNOWN_FEATURES, features_of
 from ledger.delta.actions import READER_FEATURES
-from ledger.sdk.delta_readers import MAPPING, VOID, needs_of
+from ledger.properties.delta_readers import MAPPING, VOID, needs_of
 from projections.delta.schema_json import UnpublishableError
 
 OWN_FEATURE: Final = "lakeledger"

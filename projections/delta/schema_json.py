@@ -17,9 +17,9 @@ from ledger.core.conflicts.metadata_diff import (
 )
 from ledger.delta.schema import DECLARED_TYPE
 from ledger.errors import LedgerError
-from ledger.sdk.column_mapping import is_mapped
-from ledger.sdk.delta_readers import TYPE_CHANGES
-from ledger.sdk.field_ids import (
+from ledger.properties.column_mapping import is_mapped
+from ledger.properties.delta_readers import TYPE_CHANGES
+from ledger.properties.field_ids import (
     ELEMENT,
     FIELDS,
     ID,
@@ -31,7 +31,7 @@ from ledger.sdk.field_ids import (
     Tree,
     fields_of,
 )
-from ledger.sdk.type_widening import is_wider
+from ledger.properties.type_widening import is_wider
 from ledger.tables.types import arrow_type
 
 OWN_ID: Final = "lakeledger.columnId"

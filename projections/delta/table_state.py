@@ -8,8 +8,8 @@ from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.log.file_list import FileList
-from ledger.sdk.column_mapping import is_published
-from ledger.sdk.delta_readers import TYPE_CHANGES, WIDENING
+from ledger.properties.column_mapping import is_published
+from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
 from ledger.sdk.locations import as_stored
 from projections.delta.file_actions import (
     FileKey,

@@ -32,7 +32,7 @@ from ledger.reads.metadata import (
     ReadAt,
 )
 from ledger.reads.port import Identity, Reads
-from ledger.sdk.receipt import Token
+from ledger.session.receipt import Token
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
 from projections.web.asked import Asked, BadRequestError

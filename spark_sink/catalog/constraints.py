@@ -11,7 +11,7 @@ from typing import Any, Final
 from ledger.core.commands import TableDefinition
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.log.file_list import AddFile
-from ledger.sdk.known_properties import CONSTRAINT, constraints_of
+from ledger.properties.known_properties import CONSTRAINT, constraints_of
 from ledger.sdk.predicate_sql import PredicateSyntaxError, parsed
 from ledger.sdk.reading import TableFiles
 from ledger.tables.casts import is_text

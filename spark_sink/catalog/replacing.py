@@ -11,7 +11,7 @@ from typing import Any, Final
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.errors import LedgerError
-from ledger.sdk.known_properties import CONSTRAINT
+from ledger.properties.known_properties import CONSTRAINT
 from ledger.tables.conditions import row_condition
 from ledger.tables.schema import TableSchema
 from spark_sink.catalog.options import (

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ledger.errors import UnknownTableError
 from ledger.reads.port import TableRow
-from ledger.sdk.explain import explanation
+from ledger.session.explain import explanation
 from ledger.tables.types import sql_type
 from spark_sink.catalog.metadata_tables import Columns, Rows, all_conflicts
 from spark_sink.catalog.metadata_tables import history as history_of

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.reads.rows import FileRow
-from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
+from ledger.session.receipt import Receipt
 from ledger.tables.statements.target import StatementTable
 
 Question = Mapping[str, Any]

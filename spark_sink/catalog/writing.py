@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ledger.log.file_list import AddFile
-from ledger.sdk.field_ids import ELEMENT, KEY, VALUE
+from ledger.properties.field_ids import ELEMENT, KEY, VALUE
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.sdk.written_files import discard

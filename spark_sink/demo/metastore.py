@@ -23,9 +23,9 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.reads.metadata import TableMetadata
 from ledger.sdk.definitions import changed, operation_of
 from ledger.sdk.reading import known_row
-from ledger.sdk.refusals import body_as
-from ledger.sdk.session import UNNUMBERED
 from ledger.sdk.transaction import Transaction
+from ledger.session.refusals import body_as
+from ledger.session.session import UNNUMBERED
 from projections.cache.bootstrap import bootstrap
 from projections.cache.ports import CacheFold
 from projections.cache.reads import MetadataCache

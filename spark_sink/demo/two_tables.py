@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ledger.client import Ledger
+from ledger.properties.column_mapping import PUBLISH
 from ledger.reads.port import FileRow, TableRow
-from ledger.sdk.column_mapping import PUBLISH
 from ledger.sdk.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.flights import NOTHING, Totals, columns, totals_of

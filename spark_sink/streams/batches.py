@@ -17,9 +17,9 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from ledger.sdk.receipt import Receipt
 from ledger.sdk.streams import StreamNote
 from ledger.sdk.transaction import Transaction
+from ledger.session.receipt import Receipt
 from spark_sink.catalog.attaching import CATALOG, lake_of
 from spark_sink.catalog.transactions import DEADLINE_S, joining_txn
 from spark_sink.streams.queries import running_query

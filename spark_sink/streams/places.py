@@ -9,8 +9,8 @@ import json
 from typing import Any, NamedTuple, Self
 
 from ledger.reads.port import Reads
-from ledger.sdk.receipt import Token
 from ledger.sdk.streams import LEDGER_SOURCE
+from ledger.session.receipt import Token
 
 DONE = "done"
 

@@ -24,8 +24,8 @@ from ledger.errors import LogDamagedError, RestoreUnfinishedError
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Topic
 from ledger.log.replay import verify
-from ledger.sdk.tail import read_genesis
 from ledger.sequencer.sequencer import Sequencer
+from ledger.session.tail import read_genesis
 from ledger.testing import FixedClock
 from tests.backup.benches import (
     HISTORIES,

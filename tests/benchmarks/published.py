@@ -10,7 +10,7 @@ from typing import Final
 from deltalake import DeltaTable
 
 from ledger.machine.kafka.broker import Broker
-from ledger.sdk.column_mapping import PUBLISH
+from ledger.properties.column_mapping import PUBLISH
 from projections.delta.log_folder import LOG_FOLDER
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, percentile

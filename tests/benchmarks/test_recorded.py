@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.sdk.receipt import Receipt
+from ledger.session.receipt import Receipt
 from tests.benchmarks.workloads.recorded import (
     BUCKETS,
     Statement,

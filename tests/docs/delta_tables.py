@@ -1,7 +1,7 @@
 """The tables of published Delta logs on pages, made from the code."""
 
-from ledger.sdk.delta_readers import NEEDS, READERS, VOID
-from ledger.sdk.promises import FEATURES, PROMISES
+from ledger.properties.delta_readers import NEEDS, READERS, VOID
+from ledger.properties.promises import FEATURES, PROMISES
 
 VERDICTS = {
     "obeyed": "obeyed",

@@ -25,7 +25,7 @@ from ledger.log.checkpoints import digest
 from ledger.log.codec import decode_command, read_control
 from ledger.log.port import Log, Topic
 from ledger.log.replay import verify
-from ledger.sdk.receipt import Receipt
+from ledger.session.receipt import Receipt
 from tests.integration.result import Asker, Result, asker_of, result_of
 
 READ_MAX: Final = 5_000

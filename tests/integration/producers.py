@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from ledger.client import Ledger
-from ledger.sdk.receipt import Receipt
+from ledger.session.receipt import Receipt
 
 
 class Producers:

@@ -30,8 +30,8 @@ from ledger.log.replay import Replay
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode, set_up_logging
 from ledger.machine.supervisor import Supervisor
-from ledger.sdk.column_mapping import PUBLISH
-from ledger.sdk.receipt import Receipt
+from ledger.properties.column_mapping import PUBLISH
+from ledger.session.receipt import Receipt
 from projections.delta.log_folder import LOG_FOLDER, version_file
 from projections.delta.verify import LogReport, verify_log
 from projections.queries import open_reads

@@ -21,8 +21,8 @@ from ledger.log.kafka.topics import add_topic, create_topics, new_topic, topic_i
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
-from ledger.sdk.tail import read_genesis
 from ledger.sequencer.sequencer import Sequencer
+from ledger.session.tail import read_genesis
 from ledger.testing import SequencerThread
 from tests.integration.commands import answer_of, lakeledger, starting, up
 from tests.integration.raw_client import UNNUMBERED, RawClient

@@ -22,7 +22,7 @@ from ledger.machine.process import ExitCode
 from ledger.reads.http import HttpCache
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
 from ledger.sdk.definitions import changed
-from ledger.sdk.receipt import Token
+from ledger.session.receipt import Token
 from projections.cache.publishing import publishing
 from projections.fold.follower import Follower
 from projections.queries import open_reads

@@ -33,7 +33,7 @@ from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
 from ledger.log.replay import verify
 from ledger.machine.process import ExitCode
-from ledger.sdk.tail import read_genesis
+from ledger.session.tail import read_genesis
 from projections.queries import open_reads
 from tests.backup.benches import backed_up
 from tests.command_line import Done, done_in

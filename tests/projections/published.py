@@ -21,7 +21,7 @@ from ledger.delta.log import DeltaLog
 from ledger.errors import FileListError
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import Listed, pack, unpack
-from ledger.sdk.column_mapping import PUBLISH
+from ledger.properties.column_mapping import PUBLISH
 from projections.delta.log_folder import LogFolder
 from projections.delta.log_writer import DeltaLogWriter
 from projections.delta.publication import Publication

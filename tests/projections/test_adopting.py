@@ -15,8 +15,8 @@ from ledger.delta.importer import import_delta
 from ledger.delta.schema import ADOPTED
 from ledger.errors import ConflictError
 from ledger.log.replay import Replay
+from ledger.properties.column_mapping import PUBLISH
 from ledger.reads.port import TableRow
-from ledger.sdk.column_mapping import PUBLISH
 from ledger.testing import InMemoryLedger
 from projections.delta.adopting import LogOwner, NotAdoptableError, publish_table
 from projections.delta.publisher import DeltaPublisher

@@ -13,10 +13,10 @@ from ledger.core.decide.cut import SeenBeforeCut
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.log.replay import Replay
+from ledger.properties.column_mapping import PUBLISH
 from ledger.recovery.cutting import append_cut
 from ledger.recovery.survey import survey
 from ledger.recovery.witnesses import Witness
-from ledger.sdk.column_mapping import PUBLISH
 from ledger.testing import InMemoryLedger
 from projections.delta.log_folder import LogFolder, version_file
 from projections.delta.log_marks import mark_of

@@ -9,8 +9,8 @@ import pytest
 
 from ledger.core.commands import Protocol
 from ledger.core.state.traits import FEATURES_NAMED_FROM, KNOWN_FEATURES
-from ledger.sdk.column_mapping import PUBLISH
-from ledger.sdk.promises import (
+from ledger.properties.column_mapping import PUBLISH
+from ledger.properties.promises import (
     FEATURES,
     PROMISES,
     check_promises,

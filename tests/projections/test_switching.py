@@ -8,8 +8,8 @@ import pytest
 from ledger.config.config import load
 from ledger.delta.importer import import_delta
 from ledger.errors import SettingsError
+from ledger.properties.column_mapping import PUBLISH, is_published
 from ledger.reads.port import TableRow
-from ledger.sdk.column_mapping import PUBLISH, is_published
 from ledger.testing import InMemoryLedger
 from projections.delta.adopting import PUBLISHED, publish_table
 

@@ -13,7 +13,7 @@ from ledger.log.restored import Restored, write_restored
 from ledger.recovery.adopting import adopt_topic, check_adoption, mark_adopted
 from ledger.recovery.cutting import append_cut, write_checkpoint
 from ledger.recovery.survey import created_in
-from ledger.sdk.tail import read_genesis
+from ledger.session.tail import read_genesis
 from tests.recovery.logs import commits, copied, followed, led, surveyed
 
 HOLE = 7

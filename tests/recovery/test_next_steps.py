@@ -9,8 +9,8 @@ from ledger.config.address import spelled
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.up_settings import UpSettings
+from ledger.properties.column_mapping import PUBLISH
 from ledger.recovery.survey import Survey
-from ledger.sdk.column_mapping import PUBLISH
 from tests.recovery.logs import commits, copied, followed, led, surveyed
 
 NAMED = " --ledger sales"

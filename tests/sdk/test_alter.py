@@ -13,7 +13,7 @@ from ledger.core.events.events import TableAltered
 from ledger.core.state.traits import traits_of
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
-from ledger.sdk.column_mapping import HIGHEST_ID
+from ledger.properties.column_mapping import HIGHEST_ID
 from ledger.sdk.definitions import changed, operation_of, table_definition
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day

@@ -11,8 +11,8 @@ from ledger.core.events.events import CommandRepeated, Control, TxnAborted
 from ledger.errors import OutcomeUnknownError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.receipt import Receipt, Token, receipt_of
-from ledger.sdk.session import CommandAnswer
+from ledger.session.receipt import Receipt, Token, receipt_of
+from ledger.session.session import CommandAnswer
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import HASTY

@@ -12,9 +12,9 @@ from ledger.core.commands import OpenTxn
 from ledger.errors import AccessDeniedError, OutcomeUnknownError, SessionExpiredError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.channel import Channel
-from ledger.sdk.exchange import Times, exchange
-from ledger.sdk.silence import Silence
+from ledger.session.channel import Channel
+from ledger.session.exchange import Times, exchange
+from ledger.session.silence import Silence
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import ALWAYS, LEASE_S
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.core.commands import Property
-from ledger.sdk.column_mapping import HIGHEST_ID
+from ledger.properties.column_mapping import HIGHEST_ID
 from ledger.sdk.definitions import changed, table_definition
 
 BEFORE = table_definition([("day", "int"), ("tail", "string")])

@@ -13,8 +13,8 @@ from ledger.client import Ledger
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.errors import RefusedError, SessionExpiredError, TxnNotOpenError
 from ledger.log.codec import HEADER_OF
-from ledger.sdk.endings import Endings
 from ledger.sdk.transaction import Transaction
+from ledger.session.endings import Endings
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT, LEASE_S
 from tests.sdk.flights import TABLE, create_flights, of_day

@@ -15,7 +15,7 @@ from ledger.core.events.parts import Evidence, Side
 from ledger.errors import ConflictError, SettingsError
 from ledger.log.file_list import AddFile
 from ledger.reads.port import Reads
-from ledger.sdk.explain import RULES, Explanation, name_conflict
+from ledger.session.explain import RULES, Explanation, name_conflict
 from ledger.testing import InMemoryLedger, open_channel
 from tests.sdk.flights import TABLE, create_flights, of_day
 

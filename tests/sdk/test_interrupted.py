@@ -11,9 +11,9 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
-from ledger.sdk import session
-from ledger.sdk.receipt import Receipt
 from ledger.sdk.transaction import Transaction
+from ledger.session import session
+from ledger.session.receipt import Receipt
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 

@@ -24,8 +24,8 @@ from ledger.errors import (
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.machine.kafka.broker import Broker
-from ledger.sdk.receipt import TableVersion
 from ledger.sequencer.sequencer import Sequencer
+from ledger.session.receipt import TableVersion
 from ledger.testing import SequencerThread
 from tests.oracle.reads import StateReads
 

@@ -16,8 +16,8 @@ from ledger.core.limits import DEFAULT_LIMITS, LEASE_MIN_MS
 from ledger.errors import SessionExpiredError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.channel import Channel
-from ledger.sdk.sessions import ClientSessions, Labels
+from ledger.session.channel import Channel
+from ledger.session.sessions import ClientSessions, Labels
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import ALWAYS, LEASE_S, opened
 

@@ -14,9 +14,9 @@ from ledger.errors import OutcomeUnknownError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog, MemoryWriter
 from ledger.log.port import Log, Topic
-from ledger.sdk.channel import CROWD, Channel, Lines, SharedConnection
-from ledger.sdk.session import UNNUMBERED
-from ledger.sdk.sessions import ClientSessions, Labels
+from ledger.session.channel import CROWD, Channel, Lines, SharedConnection
+from ledger.session.session import UNNUMBERED
+from ledger.session.sessions import ClientSessions, Labels
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 

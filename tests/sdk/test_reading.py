@@ -16,8 +16,8 @@ from ledger.config.settings import ClientSettings
 from ledger.errors import LogError, ReaderBehindError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
-from ledger.sdk.receipt import Outcome, Token
 from ledger.sdk.view import open_store
+from ledger.session.receipt import Outcome, Token
 from ledger.testing import InMemoryLedger
 from tests.oracle.reads import StateReads
 

@@ -24,7 +24,7 @@ from ledger.errors import (
     TxnNotOpenError,
     UnknownTableError,
 )
-from ledger.sdk.refusals import CONFLICTS, ROWS, body_as
+from ledger.session.refusals import CONFLICTS, ROWS, body_as
 
 CONTROL = Control(b"", 1, 44, 9, 4, 2, 0, 7)
 EVIDENCE = Evidence(

@@ -19,8 +19,8 @@ from ledger.errors import (
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.receipt import TableVersion
 from ledger.sdk.transaction import Transaction
+from ledger.session.receipt import TableVersion
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 

@@ -12,9 +12,9 @@ from ledger.client import Ledger
 from ledger.core.events.events import TxnOpened
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.receipt import Receipt
 from ledger.sdk.retry import Pace, run
 from ledger.sdk.transaction import Transaction
+from ledger.session.receipt import Receipt
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import HASTY

@@ -25,10 +25,10 @@ from ledger.errors import (
 )
 from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.port import Topic
-from ledger.sdk.channel import Channel
-from ledger.sdk.session import UNNUMBERED, ClientSession
-from ledger.sdk.sessions import ClientSessions, Labels
-from ledger.sdk.tail import Awaited
+from ledger.session.channel import Channel
+from ledger.session.session import UNNUMBERED, ClientSession
+from ledger.session.sessions import ClientSessions, Labels
+from ledger.session.tail import Awaited
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import ALWAYS, IMPATIENT, LEASE_S, opened
 

@@ -11,8 +11,8 @@ from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.errors import ReadsUnavailableError
 from ledger.log.lossy import LossyLog
 from ledger.reads.port import Reads
-from ledger.sdk.receipt import Receipt
 from ledger.sdk.skipping import Recorded
+from ledger.session.receipt import Receipt
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 

@@ -15,7 +15,7 @@ from ledger.log.checkpoints import Checkpoint, CheckpointWriter, read_newest_hea
 from ledger.log.codec import HEADER, frame_event, frame_fence
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
-from ledger.sdk.tail import Awaited, Tail, read_genesis
+from ledger.session.tail import Awaited, Tail, read_genesis
 from ledger.version import CODE_VERSION, READER_VERSION
 from tests.driver import NEVER, Driver
 

@@ -15,7 +15,7 @@ from ledger.client import Ledger
 from ledger.config.settings import SequencerSettings
 from ledger.core.decide.cut import beyond, seen_in
 from ledger.errors import LogRewrittenError, LostByCutError, ReaderBehindError
-from ledger.sdk.receipt import Token
+from ledger.session.receipt import Token
 from ledger.testing import InMemoryLedger
 from tests.core.cutting import cut, shortened
 from tests.driver import CATALOG, Driver

@@ -19,8 +19,8 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.log.file_list import AddFile
-from ledger.sdk.receipt import TableVersion
 from ledger.sdk.transaction import Transaction
+from ledger.session.receipt import TableVersion
 from ledger.testing import InMemoryLedger
 from tests.sdk.writing import written
 

@@ -13,8 +13,8 @@ from ledger.core.events.events import TxnCommitted
 from ledger.errors import LedgerError, OutcomeUnknownError, ReaderBehindError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.session import UNNUMBERED
 from ledger.sdk.transaction import Transaction
+from ledger.session.session import UNNUMBERED
 from ledger.testing import FixedClock, InMemoryLedger
 from tests.oracle.reads import StateReads
 from tests.sdk.conftest import ALERT, IMPATIENT

@@ -9,7 +9,7 @@ import pyarrow as pa
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
 from ledger.sdk.file_writers import FileWriter
-from ledger.sdk.receipt import Receipt
+from ledger.session.receipt import Receipt
 from ledger.tables.data_files import write_rows
 from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at

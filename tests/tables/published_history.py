@@ -12,8 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 from ledger.client import Ledger
 from ledger.core.commands import Column, TableDefinition
 from ledger.delta.importer import import_delta
+from ledger.properties.column_mapping import PUBLISH
 from ledger.reads.port import TableRow
-from ledger.sdk.column_mapping import PUBLISH
 from ledger.tables.types import arrow_type
 from ledger.testing import InMemoryLedger
 from projections.delta.metadata_action import FOLDER

@@ -12,7 +12,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.log.port import Log
-from ledger.sdk.column_mapping import PUBLISH, is_mapped, is_published, physical_name
+from ledger.properties.column_mapping import PUBLISH, is_mapped, is_published, physical_name
 from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher
 from projections.delta.table_state import folder_of

@@ -9,7 +9,7 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import TableWrite
 from ledger.log.file_list import AddFile
-from ledger.sdk.receipt import Token
+from ledger.session.receipt import Token
 from ledger.tables import changes
 from ledger.tables.changes import ChangeFeed, CommitChanges
 from ledger.testing import InMemoryLedger

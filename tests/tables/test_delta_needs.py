@@ -18,7 +18,7 @@ from ledger.client import Ledger
 from ledger.core.state.traits import KNOWN_FEATURES
 from ledger.delta.actions import READER_FEATURES
 from ledger.delta.importer import import_delta
-from ledger.sdk.delta_readers import (
+from ledger.properties.delta_readers import (
     ARROW,
     DUCKDB,
     MAPPING,

@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 from ledger.client import Ledger
 from ledger.delta.importer import import_delta
 from ledger.delta.log import DeltaLog
-from ledger.sdk.column_mapping import PUBLISH
+from ledger.properties.column_mapping import PUBLISH
 from ledger.testing import InMemoryLedger
 from projections.delta.metadata_action import FOLDER
 from tests.tables.published_lake import publish

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
-from ledger.sdk.column_mapping import is_mapped, physical_name
+from ledger.properties.column_mapping import is_mapped, physical_name
 from ledger.testing import InMemoryLedger
 from projections.delta.log_folder import version_file
 from tests.tables.published_lake import PUBLISHED, PublishedLake

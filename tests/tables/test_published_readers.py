@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
-from ledger.sdk.field_ids import renamed
+from ledger.properties.field_ids import renamed
 from ledger.testing import InMemoryLedger
 from tests.tables.delta_readers import by_deltalake, by_duckdb, by_polars, texts
 from tests.tables.delta_spark import by_spark, delta_session

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from ledger.client import Ledger
-from ledger.sdk.column_mapping import PUBLISH
+from ledger.properties.column_mapping import PUBLISH
 from ledger.sdk.view import open_log
 from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ledger.sdk.names import TableLike
 from ledger.sdk.reading import TableFiles, read_table, scan_of, tree_of
-from ledger.sdk.receipt import Token
 from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.txn_hand import TxnHand
+from ledger.session.receipt import Token
 from ledger.tables.overlay import own_files
 from ledger.tables.scan import Scan
 from ledger.tables.scan_planning import state_of

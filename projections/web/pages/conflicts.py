@@ -7,7 +7,7 @@ from ledger.core.commands import Footprint, TableWrite
 from ledger.core.limits import HASH_BYTES
 from ledger.reads.amounts import amount
 from ledger.reads.port import ConflictRow, VersionRow
-from ledger.sdk.explain import RULES, Explanation, explanation, scan_text
+from ledger.session.explain import RULES, Explanation, explanation, scan_text
 from projections.reads.what_if import at_write_serializable
 from projections.web.pages.page import ROWS, Fields, NothingHereError, PageView, rows_before
 

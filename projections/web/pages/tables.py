@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ledger.core.commands import TableDefinition
+from ledger.properties.column_mapping import is_published
 from ledger.reads.port import FileRow, PartitionRow, TableRow, VersionRow
-from ledger.sdk.column_mapping import is_published
 from projections.reads.dropped_files import waiting_files
 from projections.reads.lake_diff import schema_diff
 from projections.web.pages.charts import history_chart, share_bars

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError, LedgerError
-from ledger.sdk.receipt import Receipt
+from ledger.session.receipt import Receipt
 from projections.queries import open_reads
 from tests.benchmarks.workloads.recorded import Recording, Statement
 from tests.benchmarks.workloads.statements import Work

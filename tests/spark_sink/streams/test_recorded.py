@@ -6,8 +6,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
-from ledger.sdk.receipt import Receipt
 from ledger.sdk.streams import SourceOffset, StreamNote
+from ledger.session.receipt import Receipt
 from ledger.testing import InMemoryLedger
 from spark_sink.streams.recorded import HOME, RecordedBatches, home_of
 

@@ -23,9 +23,9 @@ from ledger.errors import (
     OutcomeUnknownError,
 )
 from ledger.log.codec import encode_command
-from ledger.sdk.channel import Channel
-from ledger.sdk.sizes import largest_share
-from ledger.sdk.tail import Awaited
+from ledger.session.channel import Channel
+from ledger.session.sizes import largest_share
+from ledger.session.tail import Awaited
 
 # A refusal by the broker does not wake the waiting thread: it looks for one this often.
 LOOK_S: Final = 0.25

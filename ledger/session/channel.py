@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 
 from ledger.errors import LogError, LogUnavailableError
 from ledger.log.port import Log, LogWriter, Topic
-from ledger.sdk.tail import READ_WAIT_S, Tail, closed
+from ledger.session.tail import READ_WAIT_S, Tail, closed
 
 TRIES = 2
 # From this many commands in flight on, wait briefly and batch them into one request. A request each

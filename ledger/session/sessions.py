@@ -21,11 +21,11 @@ from ledger.core.commands import OpenSession, SessionCommand
 from ledger.core.events.events import CommandRefused, CommandRepeated, Event, SessionOpened
 from ledger.core.limits import NONCE_BYTES
 from ledger.core.refusals import Reason
-from ledger.sdk.channel import Channel
-from ledger.sdk.exchange import Times, exchange
-from ledger.sdk.refusals import body_as
-from ledger.sdk.session import ClientSession, CommandAnswer
-from ledger.sdk.tail import closed
+from ledger.session.channel import Channel
+from ledger.session.exchange import Times, exchange
+from ledger.session.refusals import body_as
+from ledger.session.session import ClientSession, CommandAnswer
+from ledger.session.tail import closed
 
 BEATS_PER_LEASE: Final = 3
 

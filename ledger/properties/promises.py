@@ -15,7 +15,7 @@ from ledger.core.conflicts.metadata_diff import (
     properties,
 )
 from ledger.core.state.traits import is_level
-from ledger.sdk.column_mapping import is_published
+from ledger.properties.column_mapping import is_published
 
 Verdict = Literal["obeyed", "kept", "not set", "refused"]
 """`kept` changes nothing. `not set` is kept in an adopted table, and refused where it is set.

@@ -39,7 +39,7 @@ from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import read_newest_head
 from ledger.log.codec import HEADER_OF
 from ledger.log.port import Log, LogReader, Topic
-from ledger.sdk.endings import Endings
+from ledger.session.endings import Endings
 
 READ_MAX = 2_000
 READ_WAIT_S: Final = 0.05

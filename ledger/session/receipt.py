@@ -23,7 +23,7 @@ from ledger.reads.html import table_of
 from ledger.reads.port import OutcomeRow, Reached
 
 if TYPE_CHECKING:
-    from ledger.sdk.session import CommandAnswer
+    from ledger.session.session import CommandAnswer
 
 TOKEN: Final = re.compile(r"([^:]+):([0-9]+):([0-9]+)(?::([0-9a-f]{16}))?", re.ASCII)
 ALREADY_APPLIED: Final = "already_applied"

@@ -1,7 +1,7 @@
 """Properties of tables that are set: a misspelt one would do nothing, without a word.
 
 Keys that begin with `lakeledger.` are the ledger's own, so an unknown one is a mistake. Keys of
-Delta are obeyed, kept or refused, see `ledger.sdk.promises`. All other keys are notes of users.
+Delta are obeyed, kept or refused, see `ledger.properties.promises`. All other keys are notes of users.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,8 +11,8 @@ from typing import Final
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.state.traits import ENFORCE_PROPERTY
-from ledger.sdk.column_mapping import PUBLISH
-from ledger.sdk.promises import check_promises, is_switch
+from ledger.properties.column_mapping import PUBLISH
+from ledger.properties.promises import check_promises, is_switch
 
 OWN: Final = "lakeledger."
 APPEND_ONLY: Final = "delta.appendonly"

@@ -22,11 +22,11 @@ from ledger.core.limits import WINDOW
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
 from ledger.log_lines import CommandLines, LogLines
-from ledger.sdk.channel import Channel
-from ledger.sdk.endings import Endings
-from ledger.sdk.exchange import Times, exchange
-from ledger.sdk.silence import Silence
-from ledger.sdk.tail import Asker, Awaited
+from ledger.session.channel import Channel
+from ledger.session.endings import Endings
+from ledger.session.exchange import Times, exchange
+from ledger.session.silence import Silence
+from ledger.session.tail import Asker, Awaited
 
 log_lines = LogLines("lakeledger.session")
 

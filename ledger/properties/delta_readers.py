@@ -12,10 +12,10 @@ from warnings import warn
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import features_of
+from ledger.properties.column_mapping import is_mapped, is_published
+from ledger.properties.known_properties import constraints_of
+from ledger.properties.type_widening import widens
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.column_mapping import is_mapped, is_published
-from ledger.sdk.known_properties import constraints_of
-from ledger.sdk.type_widening import widens
 
 ARROW: Final = "deltalake 1.6.3 (to_pyarrow_table)"
 SQL: Final = "deltalake 1.6.3 (QueryBuilder)"

@@ -20,8 +20,8 @@ from ledger.core.conflicts.metadata_diff import (
     properties,
 )
 from ledger.core.state.traits import known_key
-from ledger.sdk.field_ids import fields_of, ids_in, lost_field, with_fields, with_names
-from ledger.sdk.field_ids import names_in_files as names_of_fields
+from ledger.properties.field_ids import fields_of, ids_in, lost_field, with_fields, with_names
+from ledger.properties.field_ids import names_in_files as names_of_fields
 
 PUBLISH: Final = "lakeledger.publish"
 """The property that publishes a table; its value is `delta`."""

@@ -42,9 +42,9 @@ from ledger.errors import (
     UnknownTableError,
     UnsupportedTableFeatureException,
 )
-from ledger.sdk.explain import Explanation
-from ledger.sdk.receipt import ALREADY_APPLIED
-from ledger.sdk.session import CommandAnswer
+from ledger.session.explain import Explanation
+from ledger.session.receipt import ALREADY_APPLIED
+from ledger.session.session import CommandAnswer
 
 Wanted = TypeVar("Wanted")
 

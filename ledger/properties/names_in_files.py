@@ -5,14 +5,14 @@ files keep the names of their time. Its first published version maps the columns
 """
 
 from ledger.core.commands import TableDefinition
-from ledger.reads.port import Reads, TableRow
-from ledger.sdk.column_mapping import (
+from ledger.properties.column_mapping import (
     is_mapped,
     is_published,
     new_name,
     physical_name,
     with_mapping,
 )
+from ledger.reads.port import Reads, TableRow
 
 NamesById = dict[int, set[str]]
 
