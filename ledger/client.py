@@ -25,6 +25,12 @@ from ledger.core.commands import AbortTxn, ForgetAborted, OpenTxn, SessionComman
 from ledger.core.events.events import AbortedForgotten, Body, CommandRepeated, TxnAborted, TxnOpened
 from ledger.core.limits import DURATION_MAX_MS
 from ledger.core.lists.valid_lists import ValidTxnList
+from ledger.definitions.client_reads import View, open_rows
+from ledger.definitions.definitions import text_of
+from ledger.definitions.given import check_list, check_name_of
+from ledger.definitions.names import TableLike, TableNames, listed
+from ledger.definitions.new_tables import NewTables
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.log.port import Log
 from ledger.reads.amounts import amount
 from ledger.reads.errors import check_number
@@ -33,14 +39,8 @@ from ledger.reads.whole_numbers import whole
 from ledger.sdk.client_files import LedgerFiles
 from ledger.sdk.client_rows import LedgerRows
 from ledger.sdk.client_tables import LedgerTables
-from ledger.sdk.definitions import text_of
-from ledger.sdk.given import check_list, check_name_of
-from ledger.sdk.names import TableLike, TableNames, listed
-from ledger.sdk.new_tables import NewTables
 from ledger.sdk.retry import Pace, run
-from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.sdk.transaction import Transaction, allocate
-from ledger.sdk.view import View, open_rows
 from ledger.sdk.writes import level_named
 from ledger.session.channel import LINES, Channel, frozen
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of

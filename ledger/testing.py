@@ -24,14 +24,14 @@ from ledger.clock import Clock, SystemClock
 from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, Genesis, SequencerSettings
 from ledger.core.events.parts import Limits
 from ledger.core.limits import DEFAULT_LIMITS
+from ledger.definitions.client_reads import open_log
+from ledger.definitions.new_tables import NewTables
+from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import LogError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, Topic
 from ledger.reads.port import Reads
-from ledger.sdk.new_tables import NewTables
-from ledger.sdk.time_zones import ZoneLike
-from ledger.sdk.view import open_log
 from ledger.sequencer.leases import SETTLED_PER_LEASE
 from ledger.sequencer.sequencer import Sequencer
 from ledger.session.channel import Channel, SharedConnection

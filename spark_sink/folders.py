@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ledger.core.commands import TableDefinition
 from ledger.core.partitions.names import DELTA_FOLDER
+from ledger.definitions.locations import as_stored
 from ledger.errors import UnreadableTableError
-from ledger.sdk.locations import as_stored
 from spark_sink.catalog.files import hadoop
 
 # Hive's folders of compacted and deleted rows are searched too, in order to refuse them.

@@ -18,8 +18,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import MAPPING_MODE
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.definitions.time_zones import zone_named
 from ledger.errors import UnreadableTableError
-from ledger.sdk.time_zones import zone_named
 from spark_sink.folders import (
     check_none_divides,
     delta_folders,

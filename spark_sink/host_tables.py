@@ -20,12 +20,12 @@ from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.refusals import Reason
 from ledger.core.state.traits import partitioned_by
+from ledger.definitions.client_reads import check_identity
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.reads.metadata import Name, TableMetadata
 from ledger.reads.port import FileRow, Reached, Reads
 from ledger.sdk.reading import TableFiles, condition_of, known_row, read_files
-from ledger.sdk.time_zones import ZoneLike, zone_named
-from ledger.sdk.view import check_identity
 from ledger.session.receipt import Token
 from projections.cache.fold import is_called
 from projections.cache.reads import MetadataCache

@@ -51,7 +51,7 @@ def rows_here(ask: "Callable[[Reads], Sequence[Row]]") -> "Sequence[Row]":
     from contextlib import closing  # noqa: PLC0415 - only a completion needs these
 
     from ledger.config.search import find_address  # noqa: PLC0415
-    from ledger.sdk.view import open_rows  # noqa: PLC0415
+    from ledger.definitions.client_reads import open_rows  # noqa: PLC0415
 
     try:
         with closing(open_rows(find_address())) as reads:

@@ -26,6 +26,12 @@ from ledger.client import Ledger
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.refusals import Reason
+from ledger.definitions.locations import (
+    as_stored,
+    in_one_spelling,
+    is_file_uri,
+    path_of_uri,
+)
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import ShapeError
 from ledger.delta.live import LiveFiles, Unmatched
@@ -46,12 +52,6 @@ from ledger.errors import (
     TxnNotOpenError,
 )
 from ledger.reads.port import AppRow, TableRow
-from ledger.sdk.locations import (
-    as_stored,
-    in_one_spelling,
-    is_file_uri,
-    path_of_uri,
-)
 
 POLL_S: Final = 1.0
 # A clean-up removes files one by one; after this time it has ended, or advanced.

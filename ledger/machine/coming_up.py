@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from ledger.config.address import Address
 from ledger.config.search import log_of
 from ledger.core.acceptance import RecordKind
+from ledger.definitions.client_reads import open_store
 from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
 from ledger.log.codec import UnreadableError, read_control
 from ledger.log.other_topics import beat_epoch
 from ledger.log.port import Log, Record, Topic
 from ledger.machine.supervisor import Supervisor
 from ledger.reads.port import Reads
-from ledger.sdk.view import open_store
 
 Answer = TypeVar("Answer")
 

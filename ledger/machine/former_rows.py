@@ -12,6 +12,7 @@ from typing import Final
 
 from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import LedgerCreated, LogCut
+from ledger.definitions.client_reads import open_store
 from ledger.errors import (
     LedgerError,
     LogDamagedError,
@@ -25,7 +26,6 @@ from ledger.log.port import Log, Topic
 from ledger.log.replay import Replay
 from ledger.machine.folder import SPARK, STORE, remove_folder
 from ledger.reads.port import Reached, Reads
-from ledger.sdk.view import open_store
 
 ASIDE: Final = ".aside-"
 READ_S: Final = 10.0

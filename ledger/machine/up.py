@@ -17,6 +17,7 @@ from ledger.config.address import LOCK, Address
 from ledger.config.private import close_to_others, make_private
 from ledger.config.search import log_of
 from ledger.config.settings import OFF, hosts_of
+from ledger.definitions.client_reads import open_store
 from ledger.errors import SettingsError
 from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.port import Topic
@@ -37,7 +38,6 @@ from ledger.machine.kafka.jars import fetch
 from ledger.machine.own_topics import kept_right, make_topics
 from ledger.machine.supervisor import SupervisedRole, Supervisor
 from ledger.machine.up_settings import UpSettings, administered
-from ledger.sdk.view import open_store
 
 FOLLOWER = "follower"
 PUBLISHER = "publisher"

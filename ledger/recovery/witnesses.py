@@ -13,13 +13,13 @@ from typing import Final, Literal, NamedTuple
 from ledger.core.acceptance import LogHead
 from ledger.core.decide.cut import SeenBeforeCut, seen_in
 from ledger.core.state.domain import DomainState
+from ledger.definitions.client_reads import open_store
 from ledger.errors import LedgerError
 from ledger.log.checkpoints import Checkpoint, newest, read_values
 from ledger.log.other_topics import beat_epoch, of_checkpoints, of_restore
 from ledger.log.port import Log, Topic
 from ledger.machine.former_rows import set_aside
 from ledger.reads.port import EndStatus, Reached, Reads, TxnPart
-from ledger.sdk.view import open_store
 
 LOST_TXNS_MAX: Final = 1_000
 READ_S: Final = 2.0

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
 from ledger.core.limits import FOOTPRINT_BYTES_MAX
+from ledger.definitions.given import check_arrow, check_list, shown
+from ledger.definitions.names import TableLike, TableStanding
+from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
 from ledger.sdk.app_notes import AppProgress, progress_in
-from ledger.sdk.given import check_arrow, check_list, shown
 from ledger.sdk.given_files import added_files, are_rows, check_rows_or, columns_of, several
-from ledger.sdk.names import TableLike, TableStanding
 from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.read_once import is_stream, items_of
 from ledger.sdk.reading import TableFiles, known_row, read_table
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import riding
-from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.writes import DeclaredWrites, level_named
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from ledger.definitions.given import check_arrow
+from ledger.definitions.names import TableLike
+from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import ReaderBehindError
-from ledger.sdk.given import check_arrow
-from ledger.sdk.names import TableLike
 from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import known_row
-from ledger.sdk.time_zones import ZoneLike
 from ledger.session.receipt import Token
 
 if TYPE_CHECKING:

@@ -13,6 +13,16 @@ from ledger.core.commands import (
 )
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.definitions.definitions import (
+    Change,
+    TableChanges,
+    TableOptions,
+    altered,
+    changed,
+    operation_of,
+    table_definition,
+)
+from ledger.definitions.names import TableLike, check_new_name, created_row
 from ledger.errors import (
     ConcurrentAppendException,
     ConcurrentDeleteReadException,
@@ -24,17 +34,7 @@ from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.errors import check_list_is_of
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
-from ledger.sdk.definitions import (
-    Change,
-    TableChanges,
-    TableOptions,
-    altered,
-    changed,
-    operation_of,
-    table_definition,
-)
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
-from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.new_constraints import check_constraints
 from ledger.sdk.parts import PartOfLedger
 from ledger.sdk.reading import known_row

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.sql_text import sql_of
-from ledger.sdk.partition_texts import plain
+from ledger.definitions.partition_texts import plain
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.sdk.predicate_sql import (
     Node,
     connected,
@@ -24,7 +25,6 @@ from ledger.sdk.predicate_sql import (
     unknown_text,
     wire_text,
 )
-from ledger.sdk.time_zones import ZoneLike, zone_named
 
 Constant = bool | int | float | Decimal | str | date | datetime
 

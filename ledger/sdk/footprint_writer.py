@@ -14,6 +14,7 @@ from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.partitions.names import Values
 from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.definitions.given import check_text, shown
 from ledger.log.file_list import (
     AddFile,
     FileList,
@@ -23,7 +24,6 @@ from ledger.log.file_list import (
     unpack,
 )
 from ledger.reads.port import FileRow
-from ledger.sdk.given import check_text, shown
 from ledger.sdk.given_files import Listed, RemoveLike
 from ledger.sdk.reading import TableFiles
 

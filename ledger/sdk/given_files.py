@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar
 
 from ledger.core.partitions.names import Values
 from ledger.core.state.traits import traits_of
+from ledger.definitions.given import check_list, shown
+from ledger.definitions.partition_texts import PartitionColumn, text_of
 from ledger.log.file_list import AddFile, RemoveFile, added, check_data_change, values_of
 from ledger.reads.port import FileRow, TableRow
-from ledger.sdk.given import check_list, shown
-from ledger.sdk.partition_texts import PartitionColumn, text_of
 
 AddLike = AddFile | str | PathLike[str]
 """A file to add, or the path of one in a table without partitions."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from ledger.core.commands import SessionCommand, TxnType
 from ledger.core.events.events import Body
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.definitions.client_reads import View
+from ledger.definitions.names import TableLike, TableNames
+from ledger.definitions.txn_names import TxnNames
 from ledger.sdk.file_writers import FileWriter
-from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_hand import TxnHand
-from ledger.sdk.txn_names import TxnNames
-from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
 from ledger.sdk.written_files import WrittenFiles
 from ledger.session.receipt import Outcome, Receipt, Token

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import GeneratorType
 from typing import Any, Final
 
-from ledger.sdk.given import shown
-from ledger.sdk.names import TableLike
+from ledger.definitions.given import shown
+from ledger.definitions.names import TableLike
 
 KEPT_BYTES_MAX: Final = 256 << 20
 """The bytes of readers and relations that the attempts of one `run` keep, all together."""

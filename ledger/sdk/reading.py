@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
 from ledger.core.state.traits import partitioned_by, traits_of
+from ledger.definitions.client_reads import View
+from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
 from ledger.errors import FilesUnknownError
 from ledger.log.file_list import AddFile
 from ledger.reads.amounts import amount
@@ -19,8 +21,6 @@ from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.reads.rows import of_files
 from ledger.reads.whole_numbers import whole as whole_number
 from ledger.sdk.condition_columns import check_columns
-from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
-from ledger.sdk.view import View
 from ledger.session.receipt import Token
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ledger.core.commands import AppVersion
+from ledger.definitions.client_reads import View
 from ledger.errors import LedgerError
 from ledger.log_lines import LogLines
 from ledger.reads.port import Reads
-from ledger.sdk.view import View
 from ledger.session.receipt import Receipt
 
 log_lines = LogLines("lakeledger.apps")

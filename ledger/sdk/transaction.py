@@ -31,6 +31,8 @@ from ledger.core.events.events import (
 )
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import held_txn_list
+from ledger.definitions.names import TableLike, TableNames
+from ledger.definitions.txn_names import TxnNames
 from ledger.errors import (
     ConflictError,
     LedgerError,
@@ -40,13 +42,11 @@ from ledger.errors import (
     TxnNotOpenError,
 )
 from ledger.sdk.file_writers import FileWriter
-from ledger.sdk.names import TableLike, TableNames
 from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import Staging
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_files import TxnFiles
-from ledger.sdk.txn_names import TxnNames
 from ledger.sdk.txn_outcome import found_out, not_found_out
 from ledger.sdk.txn_rows import TxnRows
 from ledger.sdk.writes import DeclaredWrites, coarse_write

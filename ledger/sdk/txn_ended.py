@@ -7,8 +7,8 @@ from weakref import ref
 
 from ledger.core.events.events import CommandRefused, Event, SessionClosed, TxnAborted, TxnsExpired
 from ledger.core.refusals import Reason
+from ledger.definitions.client_reads import View
 from ledger.errors import LedgerError, RefusedError, SessionExpiredError, TxnNotOpenError
-from ledger.sdk.view import View
 from ledger.session.refusals import ROWS
 from ledger.session.session import ClientSession, CommandAnswer
 

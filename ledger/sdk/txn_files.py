@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ledger.core.commands import AppVersion, Domain, Protocol
+from ledger.definitions.definitions import names_of
+from ledger.definitions.names import TableLike
+from ledger.definitions.time_zones import ZoneLike
 from ledger.reads.port import FileRow
-from ledger.sdk.definitions import names_of
 from ledger.sdk.given_files import (
     AddLike,
     RemoveLike,
@@ -19,7 +21,6 @@ from ledger.sdk.given_files import (
     columns_of,
     removed_files,
 )
-from ledger.sdk.names import TableLike
 from ledger.sdk.parts import PartOfTxn
 from ledger.sdk.reading import (
     TableFiles,
@@ -29,7 +30,6 @@ from ledger.sdk.reading import (
     read_table,
     scan_of,
 )
-from ledger.sdk.time_zones import ZoneLike
 from ledger.session.receipt import Token
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.definitions.client_reads import View
+from ledger.definitions.names import TableLike
+from ledger.definitions.txn_names import TxnNames
 from ledger.sdk.file_writers import FileWriter
-from ledger.sdk.names import TableLike
-from ledger.sdk.txn_names import TxnNames
-from ledger.sdk.view import View
 from ledger.sdk.writes import DeclaredWrites
 from ledger.sdk.written_files import WrittenFiles
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ledger.core.events.events import Control, TxnAborted
+from ledger.definitions.client_reads import View
 from ledger.errors import OutcomeUnknownError, RefusedError
 from ledger.reads.port import TxnRow
-from ledger.sdk.view import View
 from ledger.session.receipt import ALREADY_APPLIED, Receipt, TableVersion
 from ledger.session.refusals import conflict
 

@@ -7,10 +7,10 @@ its condition, so a later commit that changed such rows wins.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ledger.sdk.given import check_arrow
+from ledger.definitions.given import check_arrow
+from ledger.definitions.names import TableLike
+from ledger.definitions.time_zones import ZoneLike
 from ledger.sdk.merge_clauses import Assigned, MergeClause, clauses_of
-from ledger.sdk.names import TableLike
-from ledger.sdk.time_zones import ZoneLike
 from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.txn_tables import TxnTables
 from ledger.session.receipt import Token

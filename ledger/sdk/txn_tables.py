@@ -12,12 +12,7 @@ from ledger.core.commands import (
     RenameTable,
 )
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
-from ledger.properties.delta_readers import warn_of_readers
-from ledger.properties.known_properties import adds_constraints, check_properties
-from ledger.properties.names_in_files import mapped_as_written
-from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
-from ledger.reads.port import TableRow
-from ledger.sdk.definitions import (
+from ledger.definitions.definitions import (
     Change,
     TableChanges,
     TableOptions,
@@ -26,9 +21,14 @@ from ledger.sdk.definitions import (
     operation_of,
     table_definition,
 )
-from ledger.sdk.given import check_arrow
+from ledger.definitions.given import check_arrow
+from ledger.definitions.names import TableLike, check_new_name, created_row
+from ledger.properties.delta_readers import warn_of_readers
+from ledger.properties.known_properties import adds_constraints, check_properties
+from ledger.properties.names_in_files import mapped_as_written
+from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
+from ledger.reads.port import TableRow
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
-from ledger.sdk.names import TableLike, check_new_name, created_row
 from ledger.sdk.new_constraints import check_constraints, check_rows
 from ledger.sdk.parts import PartOfTxn
 from ledger.sdk.reading import known_row

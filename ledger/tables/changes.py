@@ -12,12 +12,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from ledger.core.commands import TableDefinition
+from ledger.definitions.given import check_arrow
 from ledger.errors import FileListError, ReaderBehindError
 from ledger.reads.errors import unknown_version
 from ledger.reads.html import table_of
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import whole
-from ledger.sdk.given import check_arrow
 from ledger.sdk.reading import check_listed, known_row
 from ledger.session.receipt import Token
 

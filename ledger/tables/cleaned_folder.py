@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Final
 
+from ledger.definitions.locations import as_stored
 from ledger.errors import FilesUnknownError
 from ledger.reads.port import TableRow
-from ledger.sdk.locations import as_stored
 from ledger.sdk.reading import is_in_folders
 from ledger.tables.places import Place
 from ledger.tables.storage import CLOCK, Storage, StoredFile, storage_at

@@ -11,8 +11,8 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, Final
 
-from ledger.sdk.given import shown
-from ledger.sdk.partition_texts import plain
+from ledger.definitions.given import shown
+from ledger.definitions.partition_texts import plain
 
 NONE: Final = type(None)
 SIMPLE: Final = frozenset({bool, int, float, str, bytes, NONE})

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.sdk.given import shown
+from ledger.definitions.given import shown
 from ledger.tables.casts import ARROW_ERRORS
 from ledger.tables.python_rows import array_of
 

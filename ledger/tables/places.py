@@ -19,7 +19,7 @@ from ledger.core.partitions.file_paths import (
     parts_of,
     spellings,
 )
-from ledger.sdk.locations import as_stored
+from ledger.definitions.locations import as_stored
 
 MARK: Final = "_"
 """A file in a folder, by which the folder is found."""

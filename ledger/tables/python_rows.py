@@ -13,8 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types as kinds
 
-from ledger.sdk.given import shown
-from ledger.sdk.partition_texts import plain
+from ledger.definitions.given import shown
+from ledger.definitions.partition_texts import plain
 from ledger.tables.casts import ARROW_ERRORS, is_bytes, is_list, is_text
 from ledger.tables.derived import derived
 from ledger.tables.types import sql_type

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ledger.definitions.given import shown
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
-from ledger.sdk.given import shown
 from ledger.sdk.read_once import (
     OnceStream,
     check_unread,

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.definitions.client_reads import View
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.reads.port import TableRow
 from ledger.sdk.reading import (
     TableFiles,
@@ -14,8 +16,6 @@ from ledger.sdk.reading import (
     read_table,
     scan_of,
 )
-from ledger.sdk.time_zones import ZoneLike, zone_named
-from ledger.sdk.view import View
 from ledger.session.receipt import Token
 from ledger.tables.folders import commit_positions, concerned, folder_files
 from ledger.tables.scan import Scan

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.state.tables import name_key
+from ledger.definitions.names import TableLike
 from ledger.errors import LedgerError, ReaderBehindError
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.names import TableLike
 from ledger.sdk.reading import check_listed, is_in_folders
 from ledger.tables.cleaned_folder import CleanedFolder
 from ledger.tables.needed_files import HOUR_MS, NeededFiles, Owners

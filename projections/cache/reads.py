@@ -19,6 +19,7 @@ from typing import Final, Self
 from ledger.clock import Clock, SystemClock
 from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.definitions.client_reads import other_ledger
 from ledger.errors import ReaderBehindError
 from ledger.log.port import Log
 from ledger.reads.errors import check_lists, check_reads, plain_read
@@ -37,7 +38,6 @@ from ledger.reads.metadata import (
 )
 from ledger.reads.turns import in_time
 from ledger.reads.whole_numbers import whole
-from ledger.sdk.view import other_ledger
 from projections.cache.following import FollowedEntries
 from projections.cache.ids import ReaderIds
 from projections.cache.ports import Entries, EntryRead, StoreAnswer

@@ -16,6 +16,7 @@ from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_opt
 from ledger.config.address import Address
 from ledger.config.search import find_address
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.definitions.client_reads import check_ledger_name, open_rows
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.cache import CacheReads, CacheStatus, VerifiedCache
@@ -32,7 +33,6 @@ from ledger.reads.metadata import (
     TableMetadata,
 )
 from ledger.reads.whole_numbers import number_of
-from ledger.sdk.view import check_ledger_name, open_rows
 from ledger.session.receipt import Token
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess

@@ -13,12 +13,12 @@ from ledger.clock import time_text
 from ledger.config.address import Address
 from ledger.config.search import find_address
 from ledger.core.refusals import Reason
+from ledger.definitions.client_reads import check_ledger_name, open_rows
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import shown_size
 from ledger.reads.port import AnomalyRow, Reads, TableRow
 from ledger.reads.whole_numbers import ROWS_MAX, number_of
-from ledger.sdk.view import check_ledger_name, open_rows
 from ledger.session.explain import name_of
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from ledger.clock import AHEAD_MAX_MS, SystemClock
 from ledger.config.address import Address
 from ledger.config.search import client_for, find_address, log_of
 from ledger.core.events.events import LedgerCreated
+from ledger.definitions.client_reads import check_identity
 from ledger.errors import (
     AccessDeniedError,
     IncompatibleError,
@@ -30,7 +31,6 @@ from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import amount
 from ledger.reads.port import Reads
-from ledger.sdk.view import check_identity
 from ledger.session.receipt import Token
 from ledger.session.tail import read_genesis
 from projections.cli.anomalies import counted, counts_shown

@@ -16,6 +16,7 @@ from ledger.core.commands import Property, TableDefinition
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.state.traits import features_of
+from ledger.definitions.locations import is_one_place
 from ledger.delta.importer import import_delta
 from ledger.delta.replay import REPLACED_ID
 from ledger.delta.report import ImportReport, versions_in
@@ -26,7 +27,6 @@ from ledger.log.replay import Progress, Replay
 from ledger.properties.column_mapping import PUBLISH, is_published
 from ledger.properties.promises import reasons_against, without_effect
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.locations import is_one_place
 from projections.delta.log_folder import local_folder
 from projections.delta.log_marks import Mark, owner_of
 from projections.delta.log_writer import Folders

@@ -5,10 +5,10 @@ from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
 
 from ledger.core.partitions.file_paths import SCHEME, is_absolute
+from ledger.definitions.locations import UNQUOTED, as_stored, as_uri, is_file_uri
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.sdk.file_writers import writer_of
-from ledger.sdk.locations import UNQUOTED, as_stored, as_uri, is_file_uri
 from ledger.tables.deletion_vectors import path_of
 from projections.delta.schema_json import UnpublishableError
 

@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from ledger.errors.storage import refusals_named
-from ledger.sdk.locations import (
+from ledger.definitions.locations import (
     in_one_spelling,
     is_file_uri,
     is_of_a_disk,
     path_of_uri,
 )
+from ledger.errors.storage import refusals_named
 from projections.delta.schema_json import UnpublishableError
 
 LOG_FOLDER: Final = "_delta_log"

@@ -5,8 +5,8 @@ from typing import NamedTuple, Self
 
 from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import Cut
+from ledger.definitions.locations import as_stored
 from ledger.properties.column_mapping import is_published
-from ledger.sdk.locations import as_stored
 from projections.delta.commit_info import commit_info
 from projections.delta.kept_forms import KeptLog
 from projections.delta.log_marks import LostVersions

@@ -7,10 +7,10 @@ from ledger.core.commands import AppVersion, Domain, Protocol, TableDefinition
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import DEFAULT_PROTOCOL
+from ledger.definitions.locations import as_stored
 from ledger.log.file_list import FileList
 from ledger.properties.column_mapping import is_published
 from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
-from ledger.sdk.locations import as_stored
 from projections.delta.file_actions import (
     FileKey,
     FilePlaces,

@@ -7,9 +7,9 @@ drop is there, since a vacuum deletes them together.
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ledger.definitions.locations import as_stored
 from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.locations import as_stored
 
 TABLES_MAX: Final = 200
 FILES_MAX: Final = 10_000

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import Column, TableDefinition
+from ledger.definitions.locations import as_uri
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.locations import as_uri
 from ledger.tables.types import arrow_type, sql_type
 from projections.delta.metadata_action import delta_id
 from projections.delta.schema_json import UnpublishableError, schema_of

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE
+from ledger.definitions.definitions import changed
 from ledger.properties.column_mapping import highest_id
 from ledger.properties.field_ids import numbered, renamed
-from ledger.sdk.definitions import changed
 from ledger.tables.schema import TableSchema
 from ledger.tables.statements.evolving import is_widening
 from ledger.tables.types import arrow_type

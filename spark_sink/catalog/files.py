@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of
 from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.definitions.time_zones import zone_named
 from ledger.errors import UnknownColumnError, UnreadableTableError
 from ledger.reads.rows import FileRow
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.sdk.reading import TableFiles, known_row, tree_of
-from ledger.sdk.time_zones import zone_named
 from ledger.tables.fields_then import type_in_files
 from ledger.tables.file_columns import name_then, type_then
 from ledger.tables.scan_planning import SchemasThen, TableState, state_of

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of
-from ledger.sdk.locations import is_one_place
+from ledger.definitions.locations import is_one_place
 from spark_sink.catalog.state import CatalogState, Question, Refusal, unsupported
 
 QUERY: Final = "query"

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import MAPPING_MODE, column_metadata
+from ledger.definitions.names import unknown_table
 from ledger.errors import TableExistsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.names import unknown_table
 from ledger.sdk.reading import position_of_version
 from ledger.sdk.transaction import Transaction
 from ledger.tables.scan_planning import position_at, state_of

@@ -18,10 +18,10 @@ from ledger.core.commands import AbortTxn, AlterTable, CommitTxn, SessionCommand
 from ledger.core.events.events import Event, TableAltered, TxnAborted, TxnCommitted
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
+from ledger.definitions.definitions import changed, operation_of
 from ledger.errors import LedgerError
 from ledger.log.kafka.log import KafkaLog
 from ledger.reads.metadata import TableMetadata
-from ledger.sdk.definitions import changed, operation_of
 from ledger.sdk.reading import known_row
 from ledger.sdk.transaction import Transaction
 from ledger.session.refusals import body_as

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 
 import ledger
 import spark_sink
+from ledger.definitions.definitions import TableChanges, TableOptions
 from ledger.delta.importer import import_delta
 from ledger.reads.http import HttpCache, HttpReads
 from ledger.reads.port import Reads
-from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.tables.changes import ChangeFeed, CommitChanges
 from ledger.tables.scan import Scan
 from ledger.tables.sql import SqlResult

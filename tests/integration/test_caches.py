@@ -11,6 +11,7 @@ import pytest
 import urllib3
 
 from ledger.client import Ledger
+from ledger.definitions.definitions import changed
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
@@ -18,7 +19,6 @@ from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from ledger.reads.http import HttpCache
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, TableMetadata
-from ledger.sdk.definitions import changed
 from projections.queries import open_reads
 from tests.integration.commands import Command, answer_of, lakeledger, up
 from tests.integration.fleet import Fleet

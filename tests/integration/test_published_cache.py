@@ -13,6 +13,7 @@ import pytest
 import urllib3
 
 from ledger.client import Ledger
+from ledger.definitions.definitions import changed
 from ledger.errors import LimitExceededError, UnknownTableError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic, create_topics
@@ -21,7 +22,6 @@ from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
 from ledger.reads.http import HttpCache
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
-from ledger.sdk.definitions import changed
 from ledger.session.receipt import Token
 from projections.cache.publishing import publishing
 from projections.fold.follower import Follower

@@ -11,12 +11,12 @@ from ledger.client import Ledger
 from ledger.core.commands import Column
 from ledger.core.events.events import CommandRefused
 from ledger.core.limits import DEFAULT_LIMITS
+from ledger.definitions.names import TableLike
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.memory import MemoryLog, MemoryTopic
 from ledger.log.port import Topic
 from ledger.reads.port import TableRow
-from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.told import bodies

@@ -6,8 +6,8 @@ import pytest
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import MAPPING_MODE, properties
+from ledger.definitions.definitions import changed, table_definition
 from ledger.properties.column_mapping import HIGHEST_ID, PUBLISH, is_mapped, physical_name
-from ledger.sdk.definitions import changed, table_definition
 
 PUBLISHED = {PUBLISH: "delta"}
 PLAIN = table_definition([("id", "bigint"), ("day", "int")], properties=PUBLISHED)

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from ledger.core.commands import Column
-from ledger.sdk.definitions import changed, table_definition
+from ledger.definitions.definitions import changed, table_definition
 
 BEFORE = table_definition([("id", "int")])
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.core.commands import Property
+from ledger.definitions.definitions import changed, table_definition
 from ledger.properties.column_mapping import HIGHEST_ID
-from ledger.sdk.definitions import changed, table_definition
 
 BEFORE = table_definition([("day", "int"), ("tail", "string")])
 DAY, _ = BEFORE.columns

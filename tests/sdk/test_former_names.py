@@ -6,9 +6,9 @@ from typing import NamedTuple
 import pytest
 
 from ledger.client import Ledger
+from ledger.definitions.txn_names import FormerNames
 from ledger.errors import UnknownTableError
 from ledger.sdk.transaction import Transaction
-from ledger.sdk.txn_names import FormerNames
 from ledger.testing import InMemoryLedger
 
 

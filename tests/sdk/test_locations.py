@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
+from ledger.definitions.locations import as_stored, as_uri, in_one_spelling, is_one_place
+from ledger.definitions.new_tables import warehouse_at
 from ledger.errors import SettingsError
-from ledger.sdk.locations import as_stored, as_uri, in_one_spelling, is_one_place
-from ledger.sdk.new_tables import warehouse_at
 from ledger.testing import InMemoryLedger
 
 

@@ -8,10 +8,10 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.definitions.definitions import changed, table_definition
+from ledger.definitions.names import TableLike
 from ledger.errors import UnknownTableError
 from ledger.reads.metadata import TableMetadata
-from ledger.sdk.definitions import changed, table_definition
-from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 from tests.sdk.conftest import IMPATIENT
 

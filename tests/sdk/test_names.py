@@ -9,6 +9,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import Column, Property
+from ledger.definitions.names import TableLike
 from ledger.errors import (
     CommandInvalidError,
     MetadataChangedException,
@@ -20,7 +21,6 @@ from ledger.errors import (
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.reads.port import TableRow
-from ledger.sdk.names import TableLike
 from ledger.testing import InMemoryLedger
 
 

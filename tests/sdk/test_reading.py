@@ -13,10 +13,10 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
+from ledger.definitions.client_reads import open_store
 from ledger.errors import LogError, ReaderBehindError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
-from ledger.sdk.view import open_store
 from ledger.session.receipt import Outcome, Token
 from ledger.testing import InMemoryLedger
 from tests.oracle.reads import StateReads
@@ -184,7 +184,7 @@ def test_store_is_read_by_what_is_installed(tmp_path: Path) -> None:
     paths = os.pathsep.join([str(tmp_path), *sys.path])
     script = (
         "from pathlib import Path\n"
-        "from ledger.sdk.view import open_store\n"
+        "from ledger.definitions.client_reads import open_store\n"
         "print(open_store(Path('lake/rows'), 'tests.reads'))\n"
     )
     environ = {**os.environ, "PYTHONPATH": paths}

@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ledger.client import Ledger
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ConflictError
 from ledger.log.file_list import AddFile
 from ledger.sdk.expressions import Expression, col
-from ledger.sdk.time_zones import ZoneLike, zone_named
 from ledger.testing import InMemoryLedger
 
 BERLIN = "Europe/Berlin"

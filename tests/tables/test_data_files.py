@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ledger.core.commands import Column
+from ledger.definitions.definitions import table_definition
 from ledger.log.file_list import AddFile
-from ledger.sdk.definitions import table_definition
 from ledger.sdk.file_writers import FileWriter, writer_of
 from ledger.tables.data_files import write_rows
 from ledger.tables.rows import as_batches

@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from ledger.definitions.definitions import table_definition
 from ledger.log.file_list import AddFile
-from ledger.sdk.definitions import table_definition
 from ledger.tables.rows import as_batches
 from ledger.tables.schema import TableSchema
 

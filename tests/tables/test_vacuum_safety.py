@@ -12,9 +12,9 @@ import pytest
 from ledger import errors
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
+from ledger.definitions.client_reads import open_log
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic, records_between
-from ledger.sdk.view import open_log
 from ledger.tables.appending import NewRows
 from ledger.tables.storage import storage_at
 from ledger.tables.vacuum import BATCH, Vacuum

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from ledger.client import Ledger
+from ledger.definitions.client_reads import open_log
 from ledger.properties.column_mapping import PUBLISH
-from ledger.sdk.view import open_log
 from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher
 from projections.web.unity import UNITY_PATH, UNITY_QUESTIONS

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ledger.client import Ledger
-from ledger.sdk.view import open_log
+from ledger.definitions.client_reads import open_log
 from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher
 from tests.tables.published_lake import PUBLISHED

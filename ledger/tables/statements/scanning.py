@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ledger.sdk.names import TableLike
+from ledger.definitions.names import TableLike
+from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.reading import TableFiles, read_table, scan_of, tree_of
-from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.txn_hand import TxnHand
 from ledger.session.receipt import Token
 from ledger.tables.overlay import own_files

@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.definitions.definitions import changed
+from ledger.definitions.names import TableLike
+from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
-from ledger.sdk.definitions import changed
-from ledger.sdk.names import TableLike
 from ledger.sdk.reading import TableFiles, is_in_folders, read_table, tree_of
-from ledger.sdk.time_zones import ZoneLike, meant_in, zone_named
 from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.written_files import WrittenFiles, discard
 from ledger.tables.conditions import RowCondition, row_condition

@@ -17,11 +17,11 @@ from threading import Event as Signal
 from typing import Final, NoReturn
 
 from ledger.client import Ledger
+from ledger.definitions.definitions import TableChanges, TableOptions
 from ledger.errors import RefusedError
 from ledger.machine.process import role_process, set_up_logging
 from ledger.reads.metadata import OBJECT_PREFIX
 from ledger.reads.port import TableRow
-from ledger.sdk.definitions import TableChanges, TableOptions
 from ledger.sdk.transaction import Transaction
 from projections.queries import open_reads
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ledger.core.commands import Column, TableDefinition
+from ledger.definitions.definitions import table_definition
 from ledger.log.file_list import AddFile
 from ledger.properties.field_ids import fields_of, ids_in
-from ledger.sdk.definitions import table_definition
 from ledger.sdk.file_writers import FileWriter
 from ledger.tables.data_files import write_rows
 from ledger.tables.data_reading import read_file

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from ledger.core.refusals import Reason
 from ledger.core.state.tables import name_key
+from ledger.definitions.names import Found, TableLike, TableNames, listed, unknown_table
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.reads.port import HistoryRow, Reads, TableRow
-from ledger.sdk.names import Found, TableLike, TableNames, listed, unknown_table
 
 EVENTS_MAX: Final = 10_000
 PAGE: Final = 1_000

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.partitions.file_paths import is_absolute
 from ledger.core.state.traits import known_key
+from ledger.definitions.locations import in_one_spelling
 from ledger.errors import SettingsError
 from ledger.properties.column_mapping import PUBLISH
-from ledger.sdk.locations import in_one_spelling
 
 ODD: Final = re.compile(r"[^\w.-]")
 """A character that folders of tables do not have in their names."""

@@ -18,6 +18,8 @@ from typing import Final, TypedDict, Unpack
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import SPELLINGS
 from ledger.core.state.traits import known_key, partitioned_by
+from ledger.definitions.given import check_list, check_name_of, check_text
+from ledger.definitions.locations import in_one_spelling
 from ledger.properties.column_mapping import (
     HIGHEST_ID,
     highest_held,
@@ -31,8 +33,6 @@ from ledger.properties.column_mapping import (
 )
 from ledger.properties.field_ids import numbered
 from ledger.reads.port import TableRow
-from ledger.sdk.given import check_list, check_name_of, check_text
-from ledger.sdk.locations import in_one_spelling
 
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
 # their spellings. Only Hive has the last one.

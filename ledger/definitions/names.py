@@ -14,6 +14,9 @@ from ledger.core.conflicts.metadata_diff import metadata_kind
 from ledger.core.events.events import Control, TableCreated
 from ledger.core.refusals import Reason
 from ledger.core.state.tables import name_key
+from ledger.definitions.client_reads import View
+from ledger.definitions.given import check_list, check_name_of, check_text
+from ledger.definitions.new_tables import NewTables, warehouse_at
 from ledger.errors import (
     LedgerError,
     MetadataChangedException,
@@ -21,9 +24,6 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.given import check_list, check_name_of, check_text
-from ledger.sdk.new_tables import NewTables, warehouse_at
-from ledger.sdk.view import View
 from ledger.session.tail import Tail
 
 ALIKE_MAX: Final = 10_000

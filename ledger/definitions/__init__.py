@@ -1,0 +1,1 @@
+"""What a table is: its definition, its names, and how a client reads of it."""
