@@ -15,12 +15,12 @@ from typing import Any, Final
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 
+from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, TableDefinition
 from ledger.errors import UnreadableTableError
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads
 from ledger.tables.scan_planning import SchemasThen, TableState
-from ledger.tables.schema import TableSchema
 from ledger.tables.skipping import file_may_hold
 from ledger.tables.storage import places_of
 from spark_sink.catalog.compiled import load

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ledger.arrow.read_once import is_stream, items_of
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
 from ledger.core.limits import FOOTPRINT_BYTES_MAX
 from ledger.definitions.given import check_arrow, check_list, shown
@@ -13,7 +14,6 @@ from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, Snap
 from ledger.sdk.app_notes import AppProgress, progress_in
 from ledger.sdk.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.sdk.parts import PartOfLedger
-from ledger.sdk.read_once import is_stream, items_of
 from ledger.sdk.reading import TableFiles, known_row, read_table
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import riding

@@ -6,6 +6,7 @@
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from ledger.arrow.read_once import ReadOnce
 from ledger.core.commands import SessionCommand, TxnType
 from ledger.core.events.events import Body
 from ledger.core.lists.valid_lists import ValidWriteIdList
@@ -13,7 +14,6 @@ from ledger.definitions.client_reads import View
 from ledger.definitions.names import TableLike, TableNames
 from ledger.definitions.txn_names import TxnNames
 from ledger.sdk.file_writers import FileWriter
-from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.writes import DeclaredWrites

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
+from ledger.arrow.read_once import ReadOnce
 from ledger.errors import LedgerError, OutcomeUnknownError
 from ledger.reads.amounts import amount
-from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Receipt
 

@@ -10,6 +10,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Literal, Self
 
+from ledger.arrow.read_once import ReadOnce
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
@@ -42,7 +43,6 @@ from ledger.errors import (
     TxnNotOpenError,
 )
 from ledger.sdk.file_writers import FileWriter
-from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import Staging
 from ledger.sdk.txn_ended import TxnEnding

@@ -5,21 +5,21 @@ from typing import Any
 
 import pyarrow as pa
 
+from ledger.arrow.casts import by_name
+from ledger.arrow.given_rows import as_batches, opened
+from ledger.arrow.given_types import plain_schema
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.types import sql_type
 from ledger.core.commands import Column
 from ledger.reads.rows import TableRow
 from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.reading import check_listed
 from ledger.sdk.written_files import discard
-from ledger.tables.casts import by_name
 from ledger.tables.data_files import write_rows
-from ledger.tables.given_types import plain_schema
 from ledger.tables.progress import shown
-from ledger.tables.rows import as_batches, opened
-from ledger.tables.schema import TableSchema
 from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.target import check_writable
 from ledger.tables.storage import storage_at
-from ledger.tables.types import sql_type
 
 
 class NewRows:

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnknownColumnError
 from ledger.sdk.condition_columns import unknown_column
 from ledger.sdk.expressions import Expression
-from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.spark_sql.casts import cast
 from ledger.tables.spark_sql.operators import truth_of
 from ledger.tables.spark_sql.parser import SqlText, field_of, wire_term

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.names import Values
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import PartitionColumn, text_of
@@ -24,7 +25,6 @@ from ledger.errors.storage import refusals_named
 from ledger.log.file_list import AddFile
 from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.written_files import discard
-from ledger.tables.schema import TableSchema
 from ledger.tables.statistics import FileStatistics
 from ledger.tables.storage import Storage
 

@@ -10,12 +10,12 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import parquet as pq
 
+from ledger.arrow.partition_rows import partition_scalars
+from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow
 from ledger.tables.deletion_vectors import deleted_rows, kept
 from ledger.tables.file_columns import Aligned, places, type_then
-from ledger.tables.partition_rows import partition_scalars
-from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.storage import Storage
 
 BATCH_ROWS: Final = 65_536

@@ -10,16 +10,16 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.core.predicates.types import DECIMAL_DIGITS_MAX
-from ledger.errors import UnreadableTableError
-from ledger.tables.fields_then import field_then
-from ledger.tables.schema import (
+from ledger.arrow.fields_then import field_then
+from ledger.arrow.schema import (
     PHYSICAL,
     UNMAPPED,
     TableColumn,
     TableSchema,
     field_number,
 )
+from ledger.core.predicates.types import DECIMAL_DIGITS_MAX
+from ledger.errors import UnreadableTableError
 
 Fields = Sequence[pa.Field]
 

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.names import Values, unescaped
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import PartitionColumn, text_of
 from ledger.log.file_list import AddFile
 from ledger.sdk.written_files import discard
-from ledger.tables.schema import TableSchema
 from ledger.tables.statistics import FileStatistics
 from ledger.tables.storage import Storage
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from ledger.arrow.schema import TableSchema
 from ledger.clock import is_now, is_wrong
 from ledger.core.commands import TableDefinition
 from ledger.errors import UnknownVersionError
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from ledger.sdk.condition_columns import unknown_column
-from ledger.tables.schema import TableSchema
 
 MS: Final = 1000
 VERSIONS: Final = 200

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.core.partitions.values import read_float
 from ledger.core.predicates.casts import cast_between
 from ledger.core.predicates.predicates import TRUE_PREDICATE
@@ -30,7 +31,6 @@ from ledger.core.predicates.types import (
 )
 from ledger.reads.port import FileRow
 from ledger.tables.foreign_bounds import is_foreign, widened
-from ledger.tables.schema import TableColumn, TableSchema
 
 FLOATING: Final = frozenset({"float", "real"})
 MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}

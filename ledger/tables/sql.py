@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet as pq
 
+from ledger.arrow.schema import TableSchema
 from ledger.core.refusals import Reason
 from ledger.errors import UnknownTableError
 from ledger.reads.amounts import amount
@@ -21,7 +22,6 @@ from ledger.reads.port import Reads, TableRow
 from ledger.sdk.reading import position_of_version, read_files
 from ledger.tables.scan import Scan, installed
 from ledger.tables.scan_planning import position_at, state_of
-from ledger.tables.schema import TableSchema
 from ledger.tables.sql_database import sql_database
 from ledger.tables.sql_text import (
     SCHEMA_PARTS,

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as kinds
 
-from ledger.tables.casts import is_instant
+from ledger.arrow.casts import is_instant
 
 LEAVES_MAX: Final = 32
 TEXT_CHARS_MAX: Final = 32

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ledger.arrow.types import arrow_type
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import (
     COLUMN_ID,
@@ -32,7 +33,6 @@ from ledger.properties.field_ids import (
     fields_of,
 )
 from ledger.properties.type_widening import is_wider
-from ledger.tables.types import arrow_type
 
 OWN_ID: Final = "lakeledger.columnId"
 """Under this key a field has the id of its column, unless column mapping has it."""

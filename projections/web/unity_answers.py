@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from ledger.arrow.types import arrow_type, sql_type
 from ledger.core.commands import Column, TableDefinition
 from ledger.definitions.locations import as_uri
 from ledger.reads.port import Reads, TableRow
-from ledger.tables.types import arrow_type, sql_type
 from projections.delta.metadata_action import delta_id
 from projections.delta.schema_json import UnpublishableError, schema_of
 from projections.delta.table_state import folder_of, reason_against

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.types import arrow_type
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE
 from ledger.definitions.definitions import changed
 from ledger.properties.column_mapping import highest_id
 from ledger.properties.field_ids import numbered, renamed
-from ledger.tables.schema import TableSchema
 from ledger.tables.statements.evolving import is_widening
-from ledger.tables.types import arrow_type
 from spark_sink.catalog import tables
 from spark_sink.catalog.constraints import changed_constraints
 from spark_sink.catalog.state import CatalogState, Question, unsupported

@@ -8,12 +8,12 @@ them too. What no longer fits the columns is refused, or lost if an option says 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.errors import LedgerError
 from ledger.properties.known_properties import CONSTRAINT
 from ledger.tables.conditions import row_condition
-from ledger.tables.schema import TableSchema
 from spark_sink.catalog.options import (
     MERGE_SCHEMA,
     OVERWRITE_MODE,

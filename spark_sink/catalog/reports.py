@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ledger.arrow.types import sql_type
 from ledger.errors import UnknownTableError
 from ledger.reads.port import TableRow
 from ledger.session.explain import explanation
-from ledger.tables.types import sql_type
 from spark_sink.catalog.metadata_tables import Columns, Rows, all_conflicts
 from spark_sink.catalog.metadata_tables import history as history_of
 from spark_sink.catalog.state import CatalogState, Refusal, StatementsTxn, unsupported

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import MAPPING_MODE, column_metadata
 from ledger.definitions.names import unknown_table
@@ -14,7 +15,6 @@ from ledger.reads.port import Reads, TableRow
 from ledger.sdk.reading import position_of_version
 from ledger.sdk.transaction import Transaction
 from ledger.tables.scan_planning import position_at, state_of
-from ledger.tables.schema import TableSchema
 from spark_sink.catalog import constraints, metadata_tables
 from spark_sink.catalog.changes import changes_named
 from spark_sink.catalog.options import PATH, from_hadoop

@@ -1,6 +1,6 @@
 """The tables of types that rows may have, for the page of tables."""
 
-from ledger.tables.given_types import REFUSED, TAKEN
+from ledger.arrow.given_types import REFUSED, TAKEN
 
 
 def tables() -> str:

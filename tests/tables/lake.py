@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
 from ledger.sdk.file_writers import FileWriter
 from ledger.session.receipt import Receipt
 from ledger.tables.data_files import write_rows
-from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
 
 Rows = Sequence[Mapping[str, Any]]

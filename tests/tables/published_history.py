@@ -9,12 +9,12 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from ledger.arrow.types import arrow_type
 from ledger.client import Ledger
 from ledger.core.commands import Column, TableDefinition
 from ledger.delta.importer import import_delta
 from ledger.properties.column_mapping import PUBLISH
 from ledger.reads.port import TableRow
-from ledger.tables.types import arrow_type
 from ledger.testing import InMemoryLedger
 from projections.delta.metadata_action import FOLDER
 from tests.tables.published_lake import PUBLISHED, PublishedLake

@@ -5,11 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
 from ledger.definitions.names import TableLike
 from ledger.reads.rows import TableRow
 from ledger.tables.data_reading import read_file
-from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
 
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ledger.arrow.given_rows import as_batches
+from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column
 from ledger.definitions.definitions import table_definition
 from ledger.log.file_list import AddFile
 from ledger.sdk.file_writers import FileWriter, writer_of
 from ledger.tables.data_files import write_rows
-from ledger.tables.rows import as_batches
-from ledger.tables.schema import TableSchema
 from ledger.tables.storage import storage_at
 
 COLUMNS = [("id", "bigint"), ("day", "date"), ("text", "string")]

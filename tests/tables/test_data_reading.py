@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ledger.arrow.schema import FIELD_ID, TableSchema
 from ledger.errors import UnreadableTableError
 from ledger.tables.data_reading import read_file
-from ledger.tables.schema import FIELD_ID, TableSchema
 from ledger.tables.storage import storage_at
 from tests.tables.files import column, file_row, inline_vector, parquet, schema_of, stored_vector
 

@@ -10,10 +10,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from ledger.arrow.types import arrow_type
 from ledger.client import Ledger
 from ledger.delta.importer import import_delta
 from ledger.errors import ConstraintViolatedError
-from ledger.tables.types import arrow_type
 from tests.tables.delta_spark import delta_session
 from tests.tables.test_check_constraints import COLUMNS, CONDITIONS
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from ledger.arrow.given_rows import opened
+from ledger.arrow.types import sql_type
 from ledger.client import Ledger
-from ledger.tables.rows import opened
-from ledger.tables.types import sql_type
 from ledger.testing import InMemoryLedger
 from tests.tables.reading import rows_of
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from ledger.arrow.schema import TableColumn, TableSchema
+from ledger.arrow.types import arrow_type
 from ledger.errors import UnknownColumnError
 from ledger.sdk.expressions import Expression
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.tables.conditions import NamesInScope, compiled
-from ledger.tables.schema import TableColumn, TableSchema
-from ledger.tables.types import arrow_type
 from tests.core.predicate_trees import SCHEMA, condition
 from tests.sdk.test_predicate_sql import EXPRESSIONS, UNDERSTOOD, UNKNOWN
 from tests.tables.test_conditions import CONDITIONS

@@ -12,12 +12,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from ledger.arrow.given_rows import opened
+from ledger.arrow.read_once import ReadOnce
 from ledger.client import Ledger
 from ledger.errors import LogError, UnknownTableError
 from ledger.sdk.given_files import are_rows
-from ledger.sdk.read_once import ReadOnce
 from ledger.sdk.transaction import Transaction
-from ledger.tables.rows import opened
 from ledger.testing import InMemoryLedger
 from tests.tables.reading import rows_of
 

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from ledger.arrow.schema import field_number
 from ledger.client import Ledger
 from ledger.errors import (
     ConcurrentAppendException,
@@ -22,7 +23,6 @@ from ledger.errors import (
 from ledger.sdk.expressions import col
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.tables.evaluation import RowValueError
-from ledger.tables.schema import field_number
 from tests.tables.lake import FLIGHTS, Lake, flights
 
 

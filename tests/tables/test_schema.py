@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ledger.arrow.schema import TableSchema, field_number, physical_name
 from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.errors import UnreadableTableError
-from ledger.tables.schema import TableSchema, field_number, physical_name
 
 NESTED = {
     "type": "struct",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.tables.types import arrow_type, sql_type
+from ledger.arrow.types import arrow_type, sql_type
 
 PAIRS = (
     ("boolean", pa.bool_()),

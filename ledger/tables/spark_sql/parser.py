@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
+from ledger.arrow.types import arrow_type
 from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.types import number_type
 from ledger.sdk.predicate_sql import (
@@ -36,7 +37,6 @@ from ledger.tables.spark_sql.operators import (
     negative,
 )
 from ledger.tables.spark_sql.terms import BOOLEAN, NULL, SqlTerm, duck_type, refused, string
-from ledger.tables.types import arrow_type
 
 Column = Callable[[Sequence[str]], SqlTerm]
 """Returns the column of a name with its qualifiers; raises an error for an unknown one."""

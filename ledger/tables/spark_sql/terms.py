@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from ledger.arrow.types import arrow_type, sql_type
 from ledger.core.predicates.types import (
     SparkType,
     UndecidableError,
@@ -13,7 +14,6 @@ from ledger.core.predicates.types import (
     wider_number,
 )
 from ledger.sdk.predicate_sql import PredicateSyntaxError
-from ledger.tables.types import arrow_type, sql_type
 
 BOOLEAN: Final = pa.bool_()
 INT: Final = pa.int32()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.errors import ConstraintViolatedError, UnknownColumnError
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
@@ -18,7 +19,6 @@ from ledger.reads.rows import FileRow
 from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.sdk.txn_hand import TxnHand
 from ledger.tables.conditions import RowCondition, row_condition
-from ledger.tables.schema import TableSchema
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.scanning import scan_in_txn
 from ledger.tables.statements.target import StatementTable

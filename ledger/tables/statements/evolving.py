@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from ledger.arrow.casts import by_name, is_list
+from ledger.arrow.python_rows import array_of, columns_of_dicts
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.types import sql_type
 from ledger.core.commands import Column
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE, column_metadata
-from ledger.tables.casts import by_name, is_list
-from ledger.tables.python_rows import array_of, columns_of_dicts
-from ledger.tables.schema import TableSchema
-from ledger.tables.types import sql_type
 
 
 def evolved(

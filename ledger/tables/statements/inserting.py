@@ -10,13 +10,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.sdk.read_once import OnceItems
+from ledger.arrow.given_rows import as_batches, checked, opened
+from ledger.arrow.read_once import OnceItems
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
 from ledger.tables.conditions import RowCondition
 from ledger.tables.data_files import NewFiles
 from ledger.tables.progress import shown
-from ledger.tables.rows import as_batches, checked, opened
 from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.deleting import Deletion
 from ledger.tables.statements.evolving import evolved

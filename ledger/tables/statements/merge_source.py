@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from ledger.arrow.casts import by_name, fitted
+from ledger.arrow.given_rows import opened
+from ledger.arrow.schema import TableColumn, TableSchema
+from ledger.arrow.types import arrow_type, sql_type
 from ledger.sdk.expressions import Expression, col
-from ledger.tables.casts import by_name, fitted
-from ledger.tables.rows import opened
-from ledger.tables.schema import TableColumn, TableSchema
-from ledger.tables.types import arrow_type, sql_type
 
 TARGET: Final = "target"
 SOURCE: Final = "source"

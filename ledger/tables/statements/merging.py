@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.arrow.casts import check_filled
+from ledger.arrow.schema import TableSchema
 from ledger.reads.rows import FileRow
 from ledger.sdk.merge_clauses import ClauseKind, MergeClause
-from ledger.tables.casts import check_filled
 from ledger.tables.conditions import RowCondition, row_condition
-from ledger.tables.schema import TableSchema
 from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.judge import RowJudge, numbered
 from ledger.tables.statements.merge_source import SOURCE, TARGET, MergeSource, read_of

@@ -7,13 +7,13 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.arrow.fields_then import has_fields_of
+from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.values import NULLS
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.tables.data_files import TARGET_BYTES
-from ledger.tables.fields_then import has_fields_of
 from ledger.tables.file_columns import type_then
-from ledger.tables.schema import TableSchema
 from ledger.tables.statements.deleting import wholly_fulfilled
 from ledger.tables.statements.target import StatementTable
 

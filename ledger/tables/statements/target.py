@@ -6,6 +6,9 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from ledger.arrow.partition_rows import partition_scalar
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.types import UTC
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.definitions.definitions import changed
@@ -21,12 +24,9 @@ from ledger.tables.conditions import RowCondition, row_condition
 from ledger.tables.data_files import TARGET_BYTES, write_rows
 from ledger.tables.data_reading import read_file
 from ledger.tables.overlay import own_files
-from ledger.tables.partition_rows import partition_scalar
 from ledger.tables.progress import shown
-from ledger.tables.schema import TableSchema
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.storage import storage_at
-from ledger.tables.types import UTC
 
 
 class ChangedRows(NamedTuple):

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as kinds
 
+from ledger.arrow.casts import is_list, is_text
+from ledger.arrow.python_rows import array_of
+from ledger.arrow.schema import TableColumn, TableSchema
+from ledger.arrow.stored_values import as_stored
+from ledger.arrow.types import sql_type
 from ledger.sdk.expressions import Expression
-from ledger.tables.casts import is_list, is_text
 from ledger.tables.conditions import RowExpression, Schemas, row_expression
-from ledger.tables.python_rows import array_of
-from ledger.tables.schema import TableColumn, TableSchema
 from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.target import ChangedRows, StatementTable
-from ledger.tables.stored_values import as_stored
-from ledger.tables.types import sql_type
 
 Assignments = Mapping[str, "RowExpression | pa.Scalar"]
 """New values by the names of columns: an expression, or a constant of the column's type."""

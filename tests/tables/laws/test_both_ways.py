@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
+from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
 from ledger.errors import ConflictError
 from ledger.log.file_list import AddFile
@@ -21,7 +22,6 @@ from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.transaction import Transaction
 from ledger.tables.data_files import write_rows
 from ledger.tables.data_reading import read_file
-from ledger.tables.schema import TableSchema
 from ledger.tables.storage import Storage, storage_at
 from tests.tables.laws.history import LEVELS
 from tests.tables.row_files import tuples

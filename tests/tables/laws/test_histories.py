@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from ledger.arrow.types import arrow_type
 from ledger.client import Ledger
-from ledger.tables.types import arrow_type
 from ledger.testing import InMemoryLedger
 from tests.tables.laws.drawing import some_condition
 from tests.tables.laws.history import History, replayable

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ledger.arrow.casts import ARROW_ERRORS
+from ledger.arrow.python_rows import array_of
 from ledger.definitions.given import shown
-from ledger.tables.casts import ARROW_ERRORS
-from ledger.tables.python_rows import array_of
 
 NOT_IN_ARROW: Final = frozenset({"Object", "Int128", "UInt128"})
 COARSE_UNITS: Final = frozenset({"Y", "M", "W", "h", "m"})

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ledger.arrow.types import arrow_type
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import (
     COLUMN_ID,
@@ -32,7 +33,6 @@ from ledger.properties.field_ids import (
     Tree,
     fields_of,
 )
-from ledger.tables.types import arrow_type
 
 UNMAPPED: Final = "none"
 # Spark keeps the text of a column's default under this name.

@@ -5,10 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.core.partitions.values import NULLS, form_of, read
 from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow
-from ledger.tables.schema import TableColumn, TableSchema
 
 
 def partition_scalars(

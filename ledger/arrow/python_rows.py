@@ -13,11 +13,11 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from ledger.arrow.casts import ARROW_ERRORS, is_bytes, is_list, is_text
+from ledger.arrow.derived import derived
+from ledger.arrow.types import sql_type
 from ledger.definitions.given import shown
 from ledger.definitions.partition_texts import plain
-from ledger.tables.casts import ARROW_ERRORS, is_bytes, is_list, is_text
-from ledger.tables.derived import derived
-from ledger.tables.types import sql_type
 
 
 def columns_of_dicts(rows: Sequence[Any]) -> dict[str, list[Any]]:

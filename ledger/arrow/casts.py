@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as kinds
 
-from ledger.tables.nested import entries_of, items_of, lengths_of, list_of, map_of, struct_of
-from ledger.tables.types import LISTS, sql_type
+from ledger.arrow.nested import entries_of, items_of, lengths_of, list_of, map_of, struct_of
+from ledger.arrow.types import LISTS, sql_type
 
 ARROW_ERRORS: Final = (pa.ArrowException, OverflowError)
 

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as kinds
 
-from ledger.core.predicates.types import DECIMAL_DIGITS_MAX
-from ledger.tables.casts import ARROW_ERRORS, is_list, unfit
-from ledger.tables.nested import (
+from ledger.arrow.casts import ARROW_ERRORS, is_list, unfit
+from ledger.arrow.nested import (
     entries_of,
     items_of,
     lengths_of,
@@ -21,7 +20,8 @@ from ledger.tables.nested import (
     map_of,
     struct_of,
 )
-from ledger.tables.types import is_fitting_decimal
+from ledger.arrow.types import is_fitting_decimal
+from ledger.core.predicates.types import DECIMAL_DIGITS_MAX
 
 EXTENSION_NAME: Final = b"ARROW:extension:name"
 AS_STORED: Final = frozenset({"arrow.json", "arrow.uuid", "geoarrow.wkb", "geoarrow.wkt"})

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as kinds
 
+from ledger.arrow.casts import check_filled, is_list, is_text, unfit
+from ledger.arrow.nested import entries_of, items_of, lengths_of, list_of, map_of, struct_of
+from ledger.arrow.schema import TableColumn
+from ledger.arrow.types import Place, TypeText
 from ledger.core.partitions.values import NULLS
-from ledger.tables.casts import check_filled, is_list, is_text, unfit
-from ledger.tables.nested import entries_of, items_of, lengths_of, list_of, map_of, struct_of
-from ledger.tables.schema import TableColumn
-from ledger.tables.types import Place, TypeText
 
 Lengths = Mapping[Place, tuple[str, int]]
 """The lengths of texts within a type by their places, such as ("element", "name")."""

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.definitions.given import shown
-from ledger.log.file_list import AddFile
-from ledger.reads.rows import FileRow
-from ledger.sdk.read_once import (
+from ledger.arrow.casts import by_name, fitted
+from ledger.arrow.frames import check_names, column_array, pandas_columns, polars_columns
+from ledger.arrow.given_types import plain_reader
+from ledger.arrow.python_rows import columns_of_dicts
+from ledger.arrow.read_once import (
     OnceStream,
     check_unread,
     is_read_once,
@@ -24,12 +25,11 @@ from ledger.sdk.read_once import (
     read_before,
     was_read,
 )
-from ledger.tables.casts import by_name, fitted
-from ledger.tables.frames import check_names, column_array, pandas_columns, polars_columns
-from ledger.tables.given_types import plain_reader
-from ledger.tables.python_rows import columns_of_dicts
-from ledger.tables.schema import TableColumn, TableSchema
-from ledger.tables.stored_values import as_stored
+from ledger.arrow.schema import TableColumn, TableSchema
+from ledger.arrow.stored_values import as_stored
+from ledger.definitions.given import shown
+from ledger.log.file_list import AddFile
+from ledger.reads.rows import FileRow
 
 CURE: Final = (
     "give an Arrow table or batches, a data frame of pandas or polars, a list of dicts, a dict of "
