@@ -72,7 +72,7 @@ LIBRARIES: Final = {
     "duckdb": ("ledger.tables", "spark_sink.demo"),
     "obstore": ("projections.delta.object_log",),
     "polars": ("ledger.tables",),
-    "pyroaring": ("ledger.core.state.id_set", "ledger.tables.deletion_vectors"),
+    "pyroaring": ("ledger.core.state.id_set", "ledger.files.deletion_vectors"),
     "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
     "sortedcontainers": ("projections.store.memory",),

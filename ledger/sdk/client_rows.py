@@ -135,7 +135,7 @@ class LedgerRows(PartOfLedger):
         if a commit has a list that cannot be decoded.
         """
         check_arrow()
-        from ledger.tables.progress import WorkBar  # noqa: PLC0415
+        from ledger.files.progress import WorkBar  # noqa: PLC0415
         from ledger.tables.vacuum import Vacuum, cleaned_tables  # noqa: PLC0415 - loads Arrow
 
         reads = self._view.reads()
@@ -157,7 +157,7 @@ class LedgerRows(PartOfLedger):
         its `note` says why.
         """
         check_arrow()
-        from ledger.tables.progress import WorkBar  # noqa: PLC0415
+        from ledger.files.progress import WorkBar  # noqa: PLC0415
         from ledger.tables.vacuum import Vacuum, cleaned_tables  # noqa: PLC0415 - loads Arrow
 
         reads = self._view.reads()

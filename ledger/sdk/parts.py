@@ -13,11 +13,11 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.definitions.client_reads import View
 from ledger.definitions.names import TableLike, TableNames
 from ledger.definitions.txn_names import TxnNames
-from ledger.sdk.file_writers import FileWriter
+from ledger.files.file_writers import FileWriter
+from ledger.files.written_files import WrittenFiles
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_hand import TxnHand
 from ledger.sdk.writes import DeclaredWrites
-from ledger.sdk.written_files import WrittenFiles
 from ledger.session.receipt import Outcome, Receipt, Token
 from ledger.session.session import CommandAnswer
 from ledger.session.sessions import OfOneProcess

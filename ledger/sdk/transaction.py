@@ -42,7 +42,8 @@ from ledger.errors import (
     SessionExpiredError,
     TxnNotOpenError,
 )
-from ledger.sdk.file_writers import FileWriter
+from ledger.files.file_writers import FileWriter
+from ledger.files.written_files import WrittenFiles
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import Staging
 from ledger.sdk.txn_ended import TxnEnding
@@ -50,7 +51,6 @@ from ledger.sdk.txn_files import TxnFiles
 from ledger.sdk.txn_outcome import found_out, not_found_out
 from ledger.sdk.txn_rows import TxnRows
 from ledger.sdk.writes import DeclaredWrites, coarse_write
-from ledger.sdk.written_files import WrittenFiles
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Receipt, Token, receipt_of
 from ledger.session.refusals import body_as, check_done

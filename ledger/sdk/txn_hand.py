@@ -7,9 +7,9 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.definitions.client_reads import View
 from ledger.definitions.names import TableLike
 from ledger.definitions.txn_names import TxnNames
-from ledger.sdk.file_writers import FileWriter
+from ledger.files.file_writers import FileWriter
+from ledger.files.written_files import WrittenFiles
 from ledger.sdk.writes import DeclaredWrites
-from ledger.sdk.written_files import WrittenFiles
 
 
 class TxnHand(NamedTuple):

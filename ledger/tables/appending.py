@@ -11,15 +11,15 @@ from ledger.arrow.given_types import plain_schema
 from ledger.arrow.schema import TableSchema
 from ledger.arrow.types import sql_type
 from ledger.core.commands import Column
+from ledger.files.data_files import write_rows
+from ledger.files.file_writers import FileWriter
+from ledger.files.progress import shown
+from ledger.files.storage import storage_at
+from ledger.files.written_files import discard
 from ledger.reads.rows import TableRow
-from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.reading import check_listed
-from ledger.sdk.written_files import discard
-from ledger.tables.data_files import write_rows
-from ledger.tables.progress import shown
 from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.target import check_writable
-from ledger.tables.storage import storage_at
 
 
 class NewRows:

@@ -8,10 +8,10 @@ from typing import Final
 
 from ledger.definitions.locations import as_stored
 from ledger.errors import FilesUnknownError
+from ledger.files.places import Place
+from ledger.files.storage import CLOCK, Storage, StoredFile, storage_at
 from ledger.reads.port import TableRow
 from ledger.sdk.reading import is_in_folders
-from ledger.tables.places import Place
-from ledger.tables.storage import CLOCK, Storage, StoredFile, storage_at
 
 SUFFIX: Final = ".parquet"
 FOREIGN: Final = ("_delta_log/", ".hoodie/", "metadata/")

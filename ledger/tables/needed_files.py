@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from ledger.errors import FileListError
+from ledger.files.file_writers import FileWriter, writer_of
+from ledger.files.places import FileKeys
+from ledger.files.storage import StoredFile
 from ledger.reads.port import FileRow, Reads, TableRow, TxnRow
-from ledger.sdk.file_writers import FileWriter, writer_of
 from ledger.sdk.reading import is_in_folders
 from ledger.tables.changes import unreadable
-from ledger.tables.places import FileKeys
-from ledger.tables.storage import StoredFile
 
 UNSURE_H: Final = 24.0
 """The least age of a file that no commit named, if its writer is not a txn that has ended."""

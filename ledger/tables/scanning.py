@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.definitions.client_reads import View
 from ledger.definitions.time_zones import ZoneLike, zone_named
+from ledger.files.folders import commit_positions, concerned, folder_files
+from ledger.files.storage import storage_at
 from ledger.reads.port import TableRow
 from ledger.sdk.reading import (
     TableFiles,
@@ -17,10 +19,8 @@ from ledger.sdk.reading import (
     scan_of,
 )
 from ledger.session.receipt import Token
-from ledger.tables.folders import commit_positions, concerned, folder_files
 from ledger.tables.scan import Scan
 from ledger.tables.scan_planning import SchemasThen, position_at, state_of
-from ledger.tables.storage import storage_at
 
 if TYPE_CHECKING:
     from ledger.sdk.expressions import Expression

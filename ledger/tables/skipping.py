@@ -29,8 +29,8 @@ from ledger.core.predicates.types import (
     common_type,
     parse_type,
 )
+from ledger.files.foreign_bounds import is_foreign, widened
 from ledger.reads.port import FileRow
-from ledger.tables.foreign_bounds import is_foreign, widened
 
 FLOATING: Final = frozenset({"float", "real"})
 MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}

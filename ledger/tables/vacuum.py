@@ -21,12 +21,12 @@ from ledger.core.conflicts.footprints import path_hash
 from ledger.core.state.tables import name_key
 from ledger.definitions.names import TableLike
 from ledger.errors import LedgerError, ReaderBehindError
+from ledger.files.places import FileKeys
+from ledger.files.storage import Storage, StoredFile
 from ledger.reads.port import Reads, TableRow
 from ledger.sdk.reading import check_listed, is_in_folders
 from ledger.tables.cleaned_folder import CleanedFolder
 from ledger.tables.needed_files import HOUR_MS, NeededFiles, Owners
-from ledger.tables.places import FileKeys
-from ledger.tables.storage import Storage, StoredFile
 from ledger.tables.vacuum_report import VacuumedFile, VacuumReport, Why
 
 GRACE_H: Final = 168.0

@@ -16,9 +16,9 @@ from ledger.cli.options import (
     named_tables,
 )
 from ledger.client import Ledger
+from ledger.files.data_files import TARGET_BYTES
 from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import Reads
-from ledger.tables.data_files import TARGET_BYTES
 from ledger.tables.vacuum import GRACE_H, Vacuum, cleaned_tables
 from ledger.tables.vacuum_report import VacuumReport
 from projections.cli.reading import known_table, reading

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from ledger.core.partitions.file_paths import path_key
 from ledger.errors import UnknownTableError, UnreadableTableError
+from ledger.files.storage import storage_at
 from ledger.log.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
 from ledger.sdk.transaction import Transaction
 from ledger.tables.statements.constraints import check_files
-from ledger.tables.storage import storage_at
 from ledger.tables.vacuum_report import VacuumReport
 from spark_sink.catalog.metadata_tables import Rows
 from spark_sink.catalog.reports import row_of

@@ -11,15 +11,15 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ledger.arrow.schema import field_number, physical_name
+from ledger.files.footers import added_by_footers
+from ledger.files.storage import storage_at
+from ledger.files.written_files import discard
 from ledger.log.file_list import AddFile
 from ledger.properties.field_ids import ELEMENT, KEY, VALUE
 from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
-from ledger.sdk.written_files import discard
-from ledger.tables.footers import added_by_footers
 from ledger.tables.statements.deleting import delete
 from ledger.tables.statements.target import StatementTable
-from ledger.tables.storage import storage_at
 from spark_sink.catalog.conditions import sql_of
 from spark_sink.catalog.constraints import check_written
 from spark_sink.catalog.files import check_names, hadoop

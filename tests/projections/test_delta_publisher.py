@@ -10,10 +10,10 @@ import pytest
 from ledger.arrow.schema import TableSchema
 from ledger.cli.answers import Output
 from ledger.core.commands import TableDefinition, TableWrite
+from ledger.files.data_files import write_rows
+from ledger.files.file_writers import FileWriter
+from ledger.files.storage import storage_at
 from ledger.log.file_list import AddFile, FileList, listed
-from ledger.sdk.file_writers import FileWriter
-from ledger.tables.data_files import write_rows
-from ledger.tables.storage import storage_at
 from projections.cli.published import tell
 from projections.delta.log_folder import LogFolder, checkpoint_name, version_file
 from projections.delta.log_state import INTERVAL

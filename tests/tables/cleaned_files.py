@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ledger.client import Ledger
+from ledger.files.file_writers import FileWriter
 from ledger.log.file_list import AddFile
-from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.transaction import Transaction
 from ledger.tables.vacuum_report import VacuumReport
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
+from ledger.files.data_files import write_rows
+from ledger.files.file_writers import FileWriter
+from ledger.files.storage import storage_at
 from ledger.log.file_list import AddFile
-from ledger.sdk.file_writers import FileWriter
 from ledger.session.receipt import Receipt
-from ledger.tables.data_files import write_rows
-from ledger.tables.storage import storage_at
 
 Rows = Sequence[Mapping[str, Any]]
 FLIGHTS = [("id", "bigint"), ("month", "int"), ("carrier", "string"), ("delay", "double")]

@@ -8,9 +8,9 @@ import pyarrow as pa
 from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
 from ledger.definitions.names import TableLike
+from ledger.files.data_reading import read_file
+from ledger.files.storage import storage_at
 from ledger.reads.rows import TableRow
-from ledger.tables.data_reading import read_file
-from ledger.tables.storage import storage_at
 
 
 def rows_of(ledger: Ledger, table: TableLike, key: str = "id") -> list[dict[str, Any]]:

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
+from ledger.files.data_files import write_rows
+from ledger.files.data_reading import read_file
+from ledger.files.file_writers import FileWriter
+from ledger.files.storage import storage_at
 from ledger.log.file_list import AddFile
 from ledger.reads.port import FileRow
-from ledger.sdk.file_writers import FileWriter
-from ledger.tables.data_files import write_rows
-from ledger.tables.data_reading import read_file
-from ledger.tables.storage import storage_at
 
 TABLE = "flights"
 Row = tuple[Any, ...]

@@ -15,8 +15,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import UnreadableTableError
+from ledger.files.data_reading import read_file
 from ledger.log.file_list import RemoveFile
-from ledger.tables.data_reading import read_file
 from projections.cli.changes import json_row_lines, row_lines
 from tests.tables.files import inline_vector
 from tests.tables.row_files import TABLE, Row, RowFiles, plain, tuples

@@ -14,10 +14,10 @@ from ledger.arrow.given_rows import as_batches
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column
 from ledger.definitions.definitions import table_definition
+from ledger.files.data_files import write_rows
+from ledger.files.file_writers import FileWriter, writer_of
+from ledger.files.storage import storage_at
 from ledger.log.file_list import AddFile
-from ledger.sdk.file_writers import FileWriter, writer_of
-from ledger.tables.data_files import write_rows
-from ledger.tables.storage import storage_at
 
 COLUMNS = [("id", "bigint"), ("day", "date"), ("text", "string")]
 

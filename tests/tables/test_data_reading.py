@@ -11,8 +11,8 @@ import pytest
 
 from ledger.arrow.schema import FIELD_ID, TableSchema
 from ledger.errors import UnreadableTableError
-from ledger.tables.data_reading import read_file
-from ledger.tables.storage import storage_at
+from ledger.files.data_reading import read_file
+from ledger.files.storage import storage_at
 from tests.tables.files import column, file_row, inline_vector, parquet, schema_of, stored_vector
 
 OLD = schema_of(column("a", "int", 1), column("b", "string", 2))

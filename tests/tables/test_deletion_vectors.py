@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.log.file_extras import DeletionVector
-from ledger.tables.deletion_vectors import (
+from ledger.files.deletion_vectors import (
     DamagedVectorError,
     decoded,
     deleted_rows,
     kept,
     path_of,
 )
-from ledger.tables.storage import storage_at
+from ledger.files.storage import storage_at
+from ledger.log.file_extras import DeletionVector
 from tests.tables.files import encoded, inline_vector, stored_vector
 
 # The example of Delta's protocol has the early form, the one of Delta's kernel the later form.

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from ledger.client import Ledger
-from ledger.tables.progress import WorkBar, shown
+from ledger.files.progress import WorkBar, shown
 
 
 @pytest.fixture

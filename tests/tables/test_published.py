@@ -21,8 +21,8 @@ from deltalake import DeltaTable, QueryBuilder
 from ledger.client import Ledger
 from ledger.core.partitions.file_paths import spellings
 from ledger.delta.importer import import_delta
+from ledger.files.deletion_vectors import path_of
 from ledger.reads.port import FileRow
-from ledger.tables.deletion_vectors import path_of
 from ledger.tables.scan_planning import SchemasThen, state_of
 from ledger.tables.scan_rows import known_rows
 from tests.tables.files import bits_of

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import StorageError, UnreadableTableError
-from ledger.tables.storage import storage_at
+from ledger.files.storage import storage_at
 
 ODD = "a/b %20=é?"
 ROWS: list[dict[str, Any]] = [

@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 from ledger.client import Ledger
 from ledger.delta.importer import import_delta
 from ledger.errors import SettingsError, UnreadableTableError
+from ledger.files.places import FileKeys
 from ledger.log.file_list import AddFile
-from ledger.tables.places import FileKeys
 from ledger.testing import InMemoryLedger
 from projections.delta.adopting import LogOwner, NotAdoptableError
 from tests.tables.delta_readers import by_duckdb

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.tables.statistics import LEAVES_MAX, FileStatistics, high_text, low_text
+from ledger.files.statistics import LEAVES_MAX, FileStatistics, high_text, low_text
 
 NAN, INF = float("nan"), float("inf")
 

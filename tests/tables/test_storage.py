@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import SettingsError, StorageError, UnreadableTableError
-from ledger.tables.storage import Storage, storage_at
+from ledger.files.storage import Storage, storage_at
 
 
 @pytest.fixture

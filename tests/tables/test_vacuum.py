@@ -8,9 +8,9 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
+from ledger.files.file_writers import FileWriter
+from ledger.files.storage import storage_at
 from ledger.log.file_list import AddFile
-from ledger.sdk.file_writers import FileWriter
-from ledger.tables.storage import storage_at
 from ledger.tables.vacuum import Vacuum
 from tests.tables.cleaned_files import DIGITS, HOUR_S, TABLE, Files, Watched, in_words
 

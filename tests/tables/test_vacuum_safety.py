@@ -13,10 +13,10 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
 from ledger.definitions.client_reads import open_log
+from ledger.files.storage import storage_at
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic, records_between
 from ledger.tables.appending import NewRows
-from ledger.tables.storage import storage_at
 from ledger.tables.vacuum import BATCH, Vacuum
 from ledger.testing import InMemoryLedger, open_channel
 from tests.tables.cleaned_files import TABLE, Files, Watched, in_words

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from ledger.arrow.fields_then import has_fields_of
 from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.values import NULLS
+from ledger.files.data_files import TARGET_BYTES
+from ledger.files.file_columns import type_then
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
-from ledger.tables.data_files import TARGET_BYTES
-from ledger.tables.file_columns import type_then
 from ledger.tables.statements.deleting import wholly_fulfilled
 from ledger.tables.statements.target import StatementTable
 

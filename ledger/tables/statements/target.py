@@ -14,19 +14,19 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.definitions.definitions import changed
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
+from ledger.files.data_files import TARGET_BYTES, write_rows
+from ledger.files.data_reading import read_file
+from ledger.files.progress import shown
+from ledger.files.storage import storage_at
+from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.sdk.reading import TableFiles, is_in_folders, read_table, tree_of
 from ledger.sdk.txn_hand import TxnHand
-from ledger.sdk.written_files import WrittenFiles, discard
 from ledger.tables.conditions import RowCondition, row_condition
-from ledger.tables.data_files import TARGET_BYTES, write_rows
-from ledger.tables.data_reading import read_file
 from ledger.tables.overlay import own_files
-from ledger.tables.progress import shown
 from ledger.tables.statements.judge import RowJudge
-from ledger.tables.storage import storage_at
 
 
 class ChangedRows(NamedTuple):

@@ -16,13 +16,13 @@ import pytest
 from ledger.arrow.schema import TableSchema
 from ledger.client import Ledger
 from ledger.errors import ConflictError
+from ledger.files.data_files import write_rows
+from ledger.files.data_reading import read_file
+from ledger.files.file_writers import FileWriter
+from ledger.files.storage import Storage, storage_at
 from ledger.log.file_list import AddFile
 from ledger.reads.port import FileRow
-from ledger.sdk.file_writers import FileWriter
 from ledger.sdk.transaction import Transaction
-from ledger.tables.data_files import write_rows
-from ledger.tables.data_reading import read_file
-from ledger.tables.storage import Storage, storage_at
 from tests.tables.laws.history import LEVELS
 from tests.tables.row_files import tuples
 

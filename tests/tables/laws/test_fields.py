@@ -16,12 +16,12 @@ import pytest
 from ledger.arrow.schema import FIELD_ID, TableSchema
 from ledger.core.commands import Column, TableDefinition
 from ledger.definitions.definitions import table_definition
+from ledger.files.data_files import write_rows
+from ledger.files.data_reading import read_file
+from ledger.files.file_writers import FileWriter
+from ledger.files.storage import Storage, storage_at
 from ledger.log.file_list import AddFile
 from ledger.properties.field_ids import fields_of, ids_in
-from ledger.sdk.file_writers import FileWriter
-from ledger.tables.data_files import write_rows
-from ledger.tables.data_reading import read_file
-from ledger.tables.storage import Storage, storage_at
 from spark_sink.catalog.alter import altered
 from tests.tables.files import file_row
 

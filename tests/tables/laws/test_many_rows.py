@@ -6,8 +6,8 @@ from random import Random
 import pyarrow as pa
 
 from ledger.client import Ledger
+from ledger.files.data_reading import BATCH_ROWS
 from ledger.sdk.merge_clauses import MergeClause
-from ledger.tables.data_reading import BATCH_ROWS
 
 ROWS = BATCH_ROWS + 20_000
 NAME = "db.many"

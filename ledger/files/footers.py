@@ -12,10 +12,10 @@ from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.names import Values, unescaped
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import PartitionColumn, text_of
+from ledger.files.statistics import FileStatistics
+from ledger.files.storage import Storage
+from ledger.files.written_files import discard
 from ledger.log.file_list import AddFile
-from ledger.sdk.written_files import discard
-from ledger.tables.statistics import FileStatistics
-from ledger.tables.storage import Storage
 
 AT_ONCE: Final = 16
 """Footers are read by so many threads: on an object store each is a round trip."""

@@ -13,10 +13,10 @@ from pyarrow import parquet as pq
 from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnreadableTableError
+from ledger.files.deletion_vectors import deleted_rows, kept
+from ledger.files.file_columns import Aligned, places, type_then
+from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
-from ledger.tables.deletion_vectors import deleted_rows, kept
-from ledger.tables.file_columns import Aligned, places, type_then
-from ledger.tables.storage import Storage
 
 BATCH_ROWS: Final = 65_536
 ROW_NUMBER: Final = "_row_number"

@@ -12,8 +12,8 @@ from ledger.core.partitions.names import DELTA_FOLDER, Values, hive_values
 from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.errors import UnreadableTableError
+from ledger.files.storage import Storage, StoredFile
 from ledger.reads.port import FileRow, Reads, TableRow
-from ledger.tables.storage import Storage, StoredFile
 
 VERSIONS: Final = 1_000
 # Hive's names for folders of compacted and of deleted rows.

@@ -19,7 +19,7 @@ from ledger.core.partitions.file_paths import FILE, is_absolute, parts_of, spell
 from ledger.definitions.locations import as_stored, in_one_spelling, is_file_uri
 from ledger.errors import DiskFullError, SettingsError, UnreadableTableError
 from ledger.errors.storage import refusals_named
-from ledger.sdk.file_writers import writer_of
+from ledger.files.file_writers import writer_of
 
 NANOS_PER_MS: Final = 1_000_000
 CLOCK: Final = ".lakeledger-clock-"

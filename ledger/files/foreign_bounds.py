@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ledger.core.predicates.types import Kind, SparkType
-from ledger.sdk.file_writers import writer_of
+from ledger.files.file_writers import writer_of
 
 Ends = tuple[Any, Any]
 """The least and the greatest value, None for one that is not known."""

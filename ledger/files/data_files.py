@@ -22,11 +22,11 @@ from ledger.core.partitions.names import Values
 from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import PartitionColumn, text_of
 from ledger.errors.storage import refusals_named
+from ledger.files.file_writers import FileWriter
+from ledger.files.statistics import FileStatistics
+from ledger.files.storage import Storage
+from ledger.files.written_files import discard
 from ledger.log.file_list import AddFile
-from ledger.sdk.file_writers import FileWriter
-from ledger.sdk.written_files import discard
-from ledger.tables.statistics import FileStatistics
-from ledger.tables.storage import Storage
 
 TARGET_BYTES: Final = 256 << 20
 GROUP_BYTES: Final = 64 << 20

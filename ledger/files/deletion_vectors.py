@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyroaring import BitMap, BitMap64
 
 from ledger.errors import UnreadableTableError
+from ledger.files.storage import Storage
 from ledger.log.file_extras import DeletionVector
-from ledger.tables.storage import Storage
 
 ALPHABET: Final = (
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
