@@ -71,11 +71,11 @@ if TYPE_CHECKING:
     from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
     from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
     from ledger.errors import EventsLostError
+    from ledger.expressions.build import Expression, col, lit
     from ledger.log.file_extras import DeletionVector
     from ledger.log.file_list import AddFile, RemoveFile
     from ledger.reads.metadata import TableMetadata
     from ledger.sdk.app_notes import AppProgress
-    from ledger.sdk.expressions import Expression, col, lit
     from ledger.sdk.merge_clauses import MergeClause
     from ledger.sdk.reading import TableFiles
     from ledger.sdk.transaction import Transaction
@@ -170,7 +170,7 @@ _HOME = {
     "Column": "ledger.core.commands",
     "DeletionVector": "ledger.log.file_extras",
     "EventsLostError": "ledger.errors.log",
-    "Expression": "ledger.sdk.expressions",
+    "Expression": "ledger.expressions.build",
     "Ledger": "ledger.client",
     "MergeClause": "ledger.sdk.merge_clauses",
     "Outcome": "ledger.session.receipt",
@@ -185,8 +185,8 @@ _HOME = {
     "Transaction": "ledger.sdk.transaction",
     "ValidTxnList": "ledger.core.lists.valid_lists",
     "ValidWriteIdList": "ledger.core.lists.valid_lists",
-    "col": "ledger.sdk.expressions",
-    "lit": "ledger.sdk.expressions",
+    "col": "ledger.expressions.build",
+    "lit": "ledger.expressions.build",
 }
 
 

@@ -42,7 +42,7 @@ from spark_sink.partition_values import is_read_as_text, read_as
 from spark_sink.unions import TEXT, empty, in_pairs, quoted, schema_of, type_of, union
 
 if TYPE_CHECKING:
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 DELTA_LOG: Final = "_delta_log"
 NOT_MAPPED: Final = ("", "none")

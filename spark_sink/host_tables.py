@@ -38,7 +38,7 @@ from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
 if TYPE_CHECKING:
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 WAIT_MS: Final = 30_000
 # No column has this name.

@@ -93,7 +93,7 @@ LIBRARIES: Final = {
     "prometheus_client": ("projections", "spark_sink"),
     "pydantic": ("ledger.reads.http_form",),
     "rich": ("ledger", "projections", "spark_sink"),
-    "sqlglot": ("ledger.sdk.predicate_sql", "ledger.tables"),
+    "sqlglot": ("ledger.expressions.parse", "ledger.tables"),
     "structlog": ("ledger.log_lines", "ledger.machine.process"),
     "typer": ("ledger", "projections", "spark_sink"),
 }

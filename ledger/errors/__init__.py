@@ -59,7 +59,7 @@ Every error survives pickling, so it can leave a worker process. This package im
 of the project, so every module may import it.
 
 An error that only one part of the product raises is defined there: `projections.errors` (stores and
-caches) and PredicateSyntaxError (`ledger.sdk.predicate_sql`).
+caches) and PredicateSyntaxError (`ledger.expressions.parse`).
 """
 
 from ledger.errors.conflicts import (

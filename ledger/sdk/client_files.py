@@ -24,7 +24,7 @@ from ledger.session.refusals import check_done
 from ledger.session.session import UNNUMBERED
 
 if TYPE_CHECKING:
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 APPEND_ATTEMPTS: Final = 3
 

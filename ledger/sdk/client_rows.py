@@ -15,7 +15,7 @@ from ledger.session.receipt import Token
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
     from ledger.tables.changes import ChangeFeed
     from ledger.tables.scan import Scan
     from ledger.tables.sql import SqlResult

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 ClauseKind = Literal["matched", "not_matched", "not_matched_by_source"]
 ClauseAction = Literal["update", "delete", "insert"]

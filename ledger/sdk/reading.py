@@ -14,17 +14,17 @@ from ledger.core.state.traits import partitioned_by, traits_of
 from ledger.definitions.client_reads import View
 from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
 from ledger.errors import FilesUnknownError
+from ledger.expressions.condition_columns import check_columns
 from ledger.log.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.errors import unknown_table, unknown_version
 from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.reads.rows import of_files
 from ledger.reads.whole_numbers import whole as whole_number
-from ledger.sdk.condition_columns import check_columns
 from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +248,6 @@ def tree_of(where: "str | Expression | None") -> str:
     """Return the wire form of a condition; raises PredicateSyntaxError."""
     if where is None:
         return TRUE_PREDICATE
-    from ledger.sdk import expressions  # noqa: PLC0415 - loads the parser of SQL
+    from ledger.expressions import build as expressions  # noqa: PLC0415 - loads the parser of SQL
 
     return expressions.tree_of(where)

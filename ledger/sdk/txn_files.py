@@ -33,7 +33,7 @@ from ledger.sdk.reading import (
 from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 
 class TxnFiles(PartOfTxn):

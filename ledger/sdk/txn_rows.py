@@ -18,7 +18,7 @@ from ledger.session.receipt import Token
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
     from ledger.tables.scan import Scan
     from ledger.tables.statements.optimizing import RewrittenFiles
     from ledger.tables.statements.target import ChangedRows, StatementTable

@@ -17,10 +17,10 @@ from ledger.core.state.traits import LEVEL_OF, traits_of
 from ledger.definitions.given import check_text
 from ledger.definitions.partition_texts import text_of
 from ledger.errors import CommandInvalidError
+from ledger.expressions.condition_columns import raise_unknown
 from ledger.log.file_list import AddFile, FileList, pack
 from ledger.reads.port import TableRow
 from ledger.sdk.app_notes import note_text, notes_text
-from ledger.sdk.condition_columns import raise_unknown
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.given_files import columns_of
 from ledger.sdk.reading import TableFiles

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnknownColumnError
-from ledger.sdk.condition_columns import unknown_column
-from ledger.sdk.expressions import Expression
+from ledger.expressions.build import Expression
+from ledger.expressions.condition_columns import unknown_column
 from ledger.tables.spark_sql.casts import cast
 from ledger.tables.spark_sql.operators import truth_of
 from ledger.tables.spark_sql.parser import SqlText, field_of, wire_term

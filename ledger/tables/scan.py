@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 
 class Scan:

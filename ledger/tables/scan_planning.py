@@ -8,8 +8,8 @@ from ledger.arrow.schema import TableSchema
 from ledger.clock import is_now, is_wrong
 from ledger.core.commands import TableDefinition
 from ledger.errors import UnknownVersionError
+from ledger.expressions.condition_columns import unknown_column
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
-from ledger.sdk.condition_columns import unknown_column
 
 MS: Final = 1000
 VERSIONS: Final = 200

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableSchema
 from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.expressions.bounds import file_may_hold, group_bounds, may_hold, parsed_stats
 from ledger.files.data_reading import BATCH_ROWS, OpenedFile, leaf_count
 from ledger.files.foreign_bounds import is_foreign
 from ledger.files.progress import shown
@@ -20,7 +21,6 @@ from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
 from ledger.tables.conditions import RowCondition
 from ledger.tables.evaluation import duck, failures_named
-from ledger.tables.skipping import file_may_hold, group_bounds, may_hold, parsed_stats
 
 AHEAD: Final = 4
 """So many files are read at once, if they are small."""

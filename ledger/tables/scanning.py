@@ -23,7 +23,7 @@ from ledger.tables.scan import Scan
 from ledger.tables.scan_planning import SchemasThen, position_at, state_of
 
 if TYPE_CHECKING:
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 
 def scan_table(

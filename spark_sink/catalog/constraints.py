@@ -12,9 +12,9 @@ from ledger.arrow.casts import is_text
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.expressions.parse import PredicateSyntaxError, parsed
 from ledger.log.file_list import AddFile
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
-from ledger.sdk.predicate_sql import PredicateSyntaxError, parsed
 from ledger.sdk.reading import TableFiles
 from ledger.tables.overlay import file_row
 from ledger.tables.statements.constraints import check_files

@@ -18,14 +18,14 @@ from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.definitions.time_zones import zone_named
 from ledger.errors import UnknownColumnError, UnreadableTableError
+from ledger.expressions.bounds import file_may_hold
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.files.file_columns import name_then, type_then
 from ledger.files.storage import Storage, places_of, storage_at
 from ledger.reads.rows import FileRow
-from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.sdk.reading import TableFiles, known_row, tree_of
 from ledger.tables.scan_planning import SchemasThen, TableState, state_of
 from ledger.tables.scanning import in_write_folders
-from ledger.tables.skipping import file_may_hold
 from ledger.tables.statements.target import StatementTable
 from spark_sink.catalog.state import CatalogState, Question, StatementsTxn
 

@@ -17,9 +17,9 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.log.file_list import AddFile, FileList, listed
 from ledger.machine.process import ExitCode
-from ledger.sdk.predicate_sql import PredicateSyntaxError
 from projections.cli.reading import anomalies
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT

@@ -8,8 +8,8 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import Column
 from ledger.definitions.definitions import TableChanges
+from ledger.expressions.build import col
 from ledger.log.file_list import AddFile
-from ledger.sdk.expressions import col
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import HASTY

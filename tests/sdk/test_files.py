@@ -11,10 +11,10 @@ from ledger.core.commands import Domain, Protocol
 from ledger.core.events.events import TxnCommitted
 from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.errors import ConcurrentAppendException
+from ledger.expressions.build import Expression, col
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
 from ledger.reads.port import VersionRow
-from ledger.sdk.expressions import Expression, col
 from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Token
 from ledger.testing import InMemoryLedger

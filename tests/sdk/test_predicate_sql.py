@@ -19,8 +19,8 @@ from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.predicates.predicates import TRUE_PREDICATE, compile_predicate
 from ledger.core.predicates.sql_text import WORDS, sql_of
 from ledger.errors import LedgerError
-from ledger.sdk.expressions import Expression, col, lit, tree_of
-from ledger.sdk.predicate_sql import PredicateSyntaxError, predicate_tree
+from ledger.expressions.build import Expression, col, lit, tree_of
+from ledger.expressions.parse import PredicateSyntaxError, predicate_tree
 from tests.core.predicate_trees import SCHEMA, condition, row
 
 laws = settings(deadline=None)

@@ -8,8 +8,8 @@ import pytest
 from ledger.client import Ledger
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ConflictError
+from ledger.expressions.build import Expression, col
 from ledger.log.file_list import AddFile
-from ledger.sdk.expressions import Expression, col
 from ledger.testing import InMemoryLedger
 
 BERLIN = "Europe/Berlin"

@@ -7,10 +7,10 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import UnknownColumnError
+from ledger.expressions.build import Expression, col
+from ledger.expressions.condition_columns import columns_in
+from ledger.expressions.parse import predicate_tree
 from ledger.log.file_list import AddFile
-from ledger.sdk.condition_columns import columns_in
-from ledger.sdk.expressions import Expression, col
-from ledger.sdk.predicate_sql import predicate_tree
 from ledger.sdk.transaction import Transaction
 
 COLUMNS = [("month", "int"), ("Carrier", "string"), ("d", "date"), ("arr", "array<int>")]

@@ -11,7 +11,7 @@ from ledger.core.partitions.keys import UNCASTABLE
 from ledger.core.predicates.predicates import compile_predicate, key_of
 from ledger.core.predicates.sql_text import sql_of
 from ledger.definitions.time_zones import meant_in
-from ledger.sdk.predicate_sql import predicate_tree
+from ledger.expressions.parse import predicate_tree
 from tests.core.predicate_trees import SCHEMA, VALUES, condition, row
 
 pytestmark = pytest.mark.spark

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ledger.client import Ledger
+from ledger.expressions.build import col
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.log.file_list import AddFile
-from ledger.sdk.expressions import col
-from ledger.sdk.predicate_sql import PredicateSyntaxError
 from ledger.testing import InMemoryLedger
 from tests.tables.char_rows import COLUMNS, FOUND, ROWS
 

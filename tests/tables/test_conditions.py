@@ -13,8 +13,8 @@ from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import arrow_type
 from ledger.core.predicates.functions import like_matches, like_tokens
 from ledger.errors import UnknownColumnError
-from ledger.sdk.expressions import Expression, col
-from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.expressions.build import Expression, col
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.tables.conditions import row_condition, row_expression
 from ledger.tables.evaluation import RowValueError, duck, failures_named
 

@@ -17,13 +17,13 @@ import pytest
 from deltalake import write_deltalake
 
 from ledger.delta.importer import import_delta
+from ledger.expressions.bounds import file_may_hold, group_bounds, may_hold
+from ledger.expressions.parse import predicate_tree
 from ledger.files.footers import added_by_footers
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileRow
-from ledger.sdk.predicate_sql import predicate_tree
 from ledger.tables.conditions import row_condition
 from ledger.tables.evaluation import duck
-from ledger.tables.skipping import file_may_hold, group_bounds, may_hold
 from ledger.testing import InMemoryLedger
 from tests.tables.files import column, file_row, schema_of
 

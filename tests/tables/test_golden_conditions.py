@@ -11,8 +11,8 @@ from typing import Final
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import arrow_type
 from ledger.errors import UnknownColumnError
-from ledger.sdk.expressions import Expression
-from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.expressions.build import Expression
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.tables.conditions import NamesInScope, compiled
 from tests.core.predicate_trees import SCHEMA, condition
 from tests.sdk.test_predicate_sql import EXPRESSIONS, UNDERSTOOD, UNKNOWN

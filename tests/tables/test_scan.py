@@ -20,8 +20,8 @@ from ledger.errors import (
     UnknownVersionError,
     UnreadableTableError,
 )
-from ledger.sdk.expressions import col
-from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.expressions.build import col
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.tables.evaluation import RowValueError
 from tests.tables.lake import FLIGHTS, Lake, flights
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ledger.core.predicates.casts import SPACES, cast_between
 from ledger.core.predicates.types import STRING as SPARK_STRING
 from ledger.core.predicates.types import Kind, UndecidableError
-from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.tables.spark_sql.terms import (
     BINARY,
     BOOLEAN,

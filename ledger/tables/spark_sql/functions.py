@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.tables.spark_sql.casts import cast
 from ledger.tables.spark_sql.operators import (
     alike,

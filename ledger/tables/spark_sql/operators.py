@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ledger.core.predicates.functions import like_tokens
 from ledger.core.predicates.types import DECIMAL_DIGITS_MAX, UndecidableError, as_decimal
-from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.expressions.parse import PredicateSyntaxError
 from ledger.tables.spark_sql.casts import cast
 from ledger.tables.spark_sql.terms import (
     BIGINT,

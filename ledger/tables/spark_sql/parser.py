@@ -10,7 +10,7 @@ from sqlglot import exp
 from ledger.arrow.types import arrow_type
 from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.types import number_type
-from ledger.sdk.predicate_sql import (
+from ledger.expressions.parse import (
     CUT,
     DIALECT,
     OPERATORS,

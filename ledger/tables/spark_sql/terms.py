@@ -13,7 +13,7 @@ from ledger.core.predicates.types import (
     parse_type,
     wider_number,
 )
-from ledger.sdk.predicate_sql import PredicateSyntaxError
+from ledger.expressions.parse import PredicateSyntaxError
 
 BOOLEAN: Final = pa.bool_()
 INT: Final = pa.int32()

@@ -12,7 +12,7 @@ from ledger.arrow.casts import by_name, fitted
 from ledger.arrow.given_rows import opened
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import arrow_type, sql_type
-from ledger.sdk.expressions import Expression, col
+from ledger.expressions.build import Expression, col
 
 TARGET: Final = "target"
 SOURCE: Final = "source"

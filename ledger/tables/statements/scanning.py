@@ -16,7 +16,7 @@ from ledger.tables.scan_planning import state_of
 from ledger.tables.scanning import folders_scan, in_write_folders, place_of
 
 if TYPE_CHECKING:
-    from ledger.sdk.expressions import Expression
+    from ledger.expressions.build import Expression
 
 
 def scan_in_txn(

@@ -15,7 +15,7 @@ from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.sql_text import sql_of
 from ledger.definitions.partition_texts import plain
 from ledger.definitions.time_zones import ZoneLike, zone_named
-from ledger.sdk.predicate_sql import (
+from ledger.expressions.parse import (
     Node,
     connected,
     fits,
