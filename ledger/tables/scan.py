@@ -12,14 +12,14 @@ import pyarrow as pa
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.sql_text import sql_of
 from ledger.errors import SettingsError
+from ledger.expressions.duckdb.conditions import row_condition
+from ledger.expressions.duckdb.terms import identifier
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, TableRow
 from ledger.sdk.reading import TableFiles
-from ledger.tables.conditions import row_condition
 from ledger.tables.scan_planning import SchemasThen, TableState, chosen
 from ledger.tables.scan_rows import RowSource, field_of
-from ledger.tables.spark_sql.terms import identifier
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,13 +14,13 @@ from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableSchema
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.expressions.bounds import file_may_hold, group_bounds, may_hold, parsed_stats
+from ledger.expressions.duckdb.conditions import RowCondition
+from ledger.expressions.duckdb.evaluation import duck, failures_named
 from ledger.files.data_reading import BATCH_ROWS, OpenedFile, leaf_count
 from ledger.files.foreign_bounds import is_foreign
 from ledger.files.progress import shown
 from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
-from ledger.tables.conditions import RowCondition
-from ledger.tables.evaluation import duck, failures_named
 
 AHEAD: Final = 4
 """So many files are read at once, if they are small."""

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 import duckdb
 import pyarrow as pa
 
+from ledger.expressions.duckdb.terms import identifier, string
 from ledger.tables.scan import Scan
-from ledger.tables.spark_sql.terms import identifier, string
 from ledger.tables.sql_text import QuerySyntaxError, TableName, shown
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.errors import LedgerError
+from ledger.expressions.duckdb.conditions import row_condition
 from ledger.properties.known_properties import CONSTRAINT
-from ledger.tables.conditions import row_condition
 from spark_sink.catalog.options import (
     MERGE_SCHEMA,
     OVERWRITE_MODE,

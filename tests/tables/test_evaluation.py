@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ledger.tables.evaluation import close_database, database, duck
+from ledger.expressions.duckdb.evaluation import close_database, database, duck
 
 PATIENCE_S = 60
 

@@ -18,12 +18,12 @@ from deltalake import write_deltalake
 
 from ledger.delta.importer import import_delta
 from ledger.expressions.bounds import file_may_hold, group_bounds, may_hold
+from ledger.expressions.duckdb.conditions import row_condition
+from ledger.expressions.duckdb.evaluation import duck
 from ledger.expressions.parse import predicate_tree
 from ledger.files.footers import added_by_footers
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileRow
-from ledger.tables.conditions import row_condition
-from ledger.tables.evaluation import duck
 from ledger.testing import InMemoryLedger
 from tests.tables.files import column, file_row, schema_of
 

@@ -12,8 +12,8 @@ from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import arrow_type
 from ledger.errors import UnknownColumnError
 from ledger.expressions.build import Expression
+from ledger.expressions.duckdb.conditions import NamesInScope, compiled
 from ledger.expressions.parse import PredicateSyntaxError
-from ledger.tables.conditions import NamesInScope, compiled
 from tests.core.predicate_trees import SCHEMA, condition
 from tests.sdk.test_predicate_sql import EXPRESSIONS, UNDERSTOOD, UNKNOWN
 from tests.tables.test_conditions import CONDITIONS

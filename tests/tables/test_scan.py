@@ -21,8 +21,8 @@ from ledger.errors import (
     UnreadableTableError,
 )
 from ledger.expressions.build import col
+from ledger.expressions.duckdb.evaluation import RowValueError
 from ledger.expressions.parse import PredicateSyntaxError
-from ledger.tables.evaluation import RowValueError
 from tests.tables.lake import FLIGHTS, Lake, flights
 
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.expressions.bounds import group_bounds, may_hold, stats_bounds
+from ledger.expressions.duckdb.conditions import row_condition
+from ledger.expressions.duckdb.evaluation import duck
 from ledger.expressions.parse import predicate_tree
 from ledger.files.file_writers import FileWriter
 from ledger.files.statistics import FileStatistics
-from ledger.tables.conditions import row_condition
-from ledger.tables.evaluation import duck
 from tests.tables.files import column, file_row, schema_of
 
 OWN = f"{FileWriter.of('ledger', 1).drawn()}-0.parquet"

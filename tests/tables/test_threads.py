@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ledger.client import Ledger
-from ledger.tables import evaluation
+from ledger.expressions.duckdb import evaluation
 from tests.tables.test_sql import rows
 
 THREADS = 16

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
+from ledger.expressions.duckdb import evaluation
 from ledger.sdk.transaction import Transaction
-from ledger.tables import evaluation
 from ledger.testing import InMemoryLedger
 
 THREADS = 16

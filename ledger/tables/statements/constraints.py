@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.errors import ConstraintViolatedError, UnknownColumnError
+from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.expressions.parse import PredicateSyntaxError
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
 from ledger.reads.rows import FileRow
 from ledger.sdk.txn_hand import TxnHand
-from ledger.tables.conditions import RowCondition, row_condition
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.scanning import scan_in_txn
 from ledger.tables.statements.target import StatementTable

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.reads.rows import FileRow
-from ledger.tables.conditions import RowCondition
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.target import ChangedRows, StatementTable, partition_rows
 

@@ -7,8 +7,8 @@ from typing import Any, Final, Self
 import duckdb
 import pyarrow as pa
 
-from ledger.tables.conditions import RowCondition, RowExpression
-from ledger.tables.evaluation import duck
+from ledger.expressions.duckdb.conditions import RowCondition, RowExpression
+from ledger.expressions.duckdb.evaluation import duck
 
 NUMBER: Final = "#row"
 

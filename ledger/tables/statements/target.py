@@ -14,6 +14,7 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.definitions.definitions import changed
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
+from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.files.data_files import TARGET_BYTES, write_rows
 from ledger.files.data_reading import read_file
 from ledger.files.progress import shown
@@ -24,7 +25,6 @@ from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.sdk.reading import TableFiles, is_in_folders, read_table, tree_of
 from ledger.sdk.txn_hand import TxnHand
-from ledger.tables.conditions import RowCondition, row_condition
 from ledger.tables.overlay import own_files
 from ledger.tables.statements.judge import RowJudge
 

@@ -18,7 +18,7 @@ from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.stored_values import as_stored
 from ledger.arrow.types import sql_type
 from ledger.expressions.build import Expression
-from ledger.tables.conditions import RowExpression, Schemas, row_expression
+from ledger.expressions.duckdb.conditions import RowExpression, Schemas, row_expression
 from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.judge import RowJudge
 from ledger.tables.statements.target import ChangedRows, StatementTable

@@ -13,10 +13,10 @@ from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnknownColumnError
 from ledger.expressions.build import Expression
 from ledger.expressions.condition_columns import unknown_column
-from ledger.tables.spark_sql.casts import cast
-from ledger.tables.spark_sql.operators import truth_of
-from ledger.tables.spark_sql.parser import SqlText, field_of, wire_term
-from ledger.tables.spark_sql.terms import SqlTerm, filled, identifier, refused
+from ledger.expressions.duckdb.casts import cast
+from ledger.expressions.duckdb.operators import truth_of
+from ledger.expressions.duckdb.parser import SqlText, field_of, wire_term
+from ledger.expressions.duckdb.terms import SqlTerm, filled, identifier, refused
 
 Schemas = TableSchema | Mapping[str, TableSchema]
 """The schema of one table, or several by the names that qualify their columns."""

@@ -14,8 +14,7 @@ import pyarrow as pa
 from ledger.core.predicates.casts import SPACES, cast_between
 from ledger.core.predicates.types import STRING as SPARK_STRING
 from ledger.core.predicates.types import Kind, UndecidableError
-from ledger.expressions.parse import PredicateSyntaxError
-from ledger.tables.spark_sql.terms import (
+from ledger.expressions.duckdb.terms import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -35,7 +34,8 @@ from ledger.tables.spark_sql.terms import (
     spark_type,
     string,
 )
-from ledger.tables.spark_sql.zones import instant_of, local_of
+from ledger.expressions.duckdb.zones import instant_of, local_of
+from ledger.expressions.parse import PredicateSyntaxError
 
 EXACT_DIGITS: Final = 15
 """A decimal with at most so many digits is one division of two exact doubles."""

@@ -6,9 +6,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from ledger.expressions.parse import PredicateSyntaxError
-from ledger.tables.spark_sql.casts import cast
-from ledger.tables.spark_sql.operators import (
+from ledger.expressions.duckdb.casts import cast
+from ledger.expressions.duckdb.operators import (
     alike,
     arithmetic,
     as_read,
@@ -20,7 +19,7 @@ from ledger.tables.spark_sql.operators import (
     negative,
     whole_quotient,
 )
-from ledger.tables.spark_sql.terms import (
+from ledger.expressions.duckdb.terms import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -38,7 +37,8 @@ from ledger.tables.spark_sql.terms import (
     named,
     refused,
 )
-from ledger.tables.spark_sql.zones import local_of
+from ledger.expressions.duckdb.zones import local_of
+from ledger.expressions.parse import PredicateSyntaxError
 
 Arguments = Sequence[SqlTerm]
 Function = Callable[[Arguments, str], SqlTerm]

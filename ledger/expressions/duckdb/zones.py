@@ -7,7 +7,7 @@ instant only in a zone without changes of its offset.
 import re
 from typing import Final
 
-from ledger.tables.spark_sql.terms import refused, string
+from ledger.expressions.duckdb.terms import refused, string
 
 FIXED: Final = re.compile(r"([+-])([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?")
 

@@ -10,18 +10,9 @@ from sqlglot import exp
 from ledger.arrow.types import arrow_type
 from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.types import number_type
-from ledger.expressions.parse import (
-    CUT,
-    DIALECT,
-    OPERATORS,
-    RANKED,
-    PredicateSyntaxError,
-    is_readable,
-    parsed,
-)
-from ledger.tables.spark_sql.casts import cast, literal
-from ledger.tables.spark_sql.functions import called
-from ledger.tables.spark_sql.operators import (
+from ledger.expressions.duckdb.casts import cast, literal
+from ledger.expressions.duckdb.functions import called
+from ledger.expressions.duckdb.operators import (
     COMPARED,
     arithmetic,
     as_read,
@@ -36,7 +27,16 @@ from ledger.tables.spark_sql.operators import (
     negated,
     negative,
 )
-from ledger.tables.spark_sql.terms import BOOLEAN, NULL, SqlTerm, duck_type, refused, string
+from ledger.expressions.duckdb.terms import BOOLEAN, NULL, SqlTerm, duck_type, refused, string
+from ledger.expressions.parse import (
+    CUT,
+    DIALECT,
+    OPERATORS,
+    RANKED,
+    PredicateSyntaxError,
+    is_readable,
+    parsed,
+)
 
 Column = Callable[[Sequence[str]], SqlTerm]
 """Returns the column of a name with its qualifiers; raises an error for an unknown one."""

@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from ledger.core.predicates.functions import like_tokens
 from ledger.core.predicates.types import DECIMAL_DIGITS_MAX, UndecidableError, as_decimal
-from ledger.expressions.parse import PredicateSyntaxError
-from ledger.tables.spark_sql.casts import cast
-from ledger.tables.spark_sql.terms import (
+from ledger.expressions.duckdb.casts import cast
+from ledger.expressions.duckdb.terms import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -29,6 +28,7 @@ from ledger.tables.spark_sql.terms import (
     refused,
     string,
 )
+from ledger.expressions.parse import PredicateSyntaxError
 
 DIVISION_BY_ZERO: Final = failing("division by zero")
 WILD: Final = {"%": ".*", "_": "."}
