@@ -77,9 +77,9 @@ if TYPE_CHECKING:
     from ledger.reads.metadata import TableMetadata
     from ledger.sdk.app_notes import AppProgress
     from ledger.sdk.merge_clauses import MergeClause
-    from ledger.sdk.reading import TableFiles
     from ledger.sdk.transaction import Transaction
     from ledger.session.receipt import Outcome, Receipt, TableVersion, Token
+    from ledger.snapshot.reading import TableFiles
 
 __all__ = [
     "AccessDeniedError",
@@ -177,7 +177,7 @@ _HOME = {
     "Receipt": "ledger.session.receipt",
     "RemoveFile": "ledger.log.file_list",
     "TableDefinition": "ledger.core.commands",
-    "TableFiles": "ledger.sdk.reading",
+    "TableFiles": "ledger.snapshot.reading",
     "TableMetadata": "ledger.reads.metadata",
     "TableVersion": "ledger.session.receipt",
     "TableWrite": "ledger.core.commands",

@@ -22,7 +22,7 @@ from ledger.expressions.bounds import file_may_hold
 from ledger.files.storage import places_of
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads
-from ledger.tables.scan_planning import SchemasThen, TableState
+from ledger.snapshot.scan_planning import SchemasThen, TableState
 from spark_sink.catalog.compiled import load
 from spark_sink.catalog.files import hadoop, in_groups
 from spark_sink.folders import location_of

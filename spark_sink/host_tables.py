@@ -25,8 +25,8 @@ from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.reads.metadata import Name, TableMetadata
 from ledger.reads.port import FileRow, Reached, Reads
-from ledger.sdk.reading import TableFiles, condition_of, known_row, read_files
 from ledger.session.receipt import Token
+from ledger.snapshot.reading import TableFiles, condition_of, known_row, read_files
 from projections.cache.fold import is_called
 from projections.cache.reads import MetadataCache
 from projections.cache.rows_as_entries import is_named_at, named_in, takers

@@ -14,7 +14,6 @@ from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, Snap
 from ledger.sdk.app_notes import AppProgress, progress_in
 from ledger.sdk.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.sdk.parts import PartOfLedger
-from ledger.sdk.reading import TableFiles, known_row, read_table
 from ledger.sdk.skipping import told
 from ledger.sdk.staging import riding
 from ledger.sdk.writes import DeclaredWrites, level_named
@@ -22,6 +21,7 @@ from ledger.session.explain import name_conflict
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.session.refusals import check_done
 from ledger.session.session import UNNUMBERED
+from ledger.snapshot.reading import TableFiles, known_row, read_table
 
 if TYPE_CHECKING:
     from ledger.expressions.build import Expression

@@ -9,16 +9,16 @@ from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import ReaderBehindError
 from ledger.sdk.parts import PartOfLedger
-from ledger.sdk.reading import known_row
 from ledger.session.receipt import Token
+from ledger.snapshot.reading import known_row
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from ledger.expressions.build import Expression
-    from ledger.tables.changes import ChangeFeed
-    from ledger.tables.scan import Scan
-    from ledger.tables.sql import SqlResult
+    from ledger.snapshot.changes import ChangeFeed
+    from ledger.snapshot.scan import Scan
+    from ledger.snapshot.sql import SqlResult
     from ledger.tables.vacuum_report import VacuumReport
 
 
@@ -46,7 +46,7 @@ class LedgerRows(PartOfLedger):
         Arrow lacks, and PredicateSyntaxError for a condition that is not supported on rows.
         """
         check_arrow()
-        from ledger.tables.scanning import scan_table  # noqa: PLC0415 - loads Arrow
+        from ledger.snapshot.scanning import scan_table  # noqa: PLC0415 - loads Arrow
 
         number, _ = self._names.find(table)
         return scan_table(
@@ -80,7 +80,7 @@ class LedgerRows(PartOfLedger):
         as `scan`.
         """
         check_arrow()
-        from ledger.tables.sql import SqlPlace  # noqa: PLC0415 - loads DuckDB
+        from ledger.snapshot.sql import SqlPlace  # noqa: PLC0415 - loads DuckDB
 
         reads = self._view.reads(0 if position is None else position)
         place = None if position is None else self._view.position_of(position)
@@ -104,7 +104,7 @@ class LedgerRows(PartOfLedger):
         Raises UnknownVersionError, FilesUnknownError for a table whose files the ledger does not
         list, and ValueError for both a place and a position.
         """
-        from ledger.tables.changes import ChangeFeed, version_after  # noqa: PLC0415
+        from ledger.snapshot.changes import ChangeFeed, version_after  # noqa: PLC0415
 
         if after is not None and position is not None:
             raise ValueError("give after or position, not both")

@@ -37,10 +37,10 @@ from ledger.reads.port import TableRow
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
 from ledger.sdk.new_constraints import check_constraints
 from ledger.sdk.parts import PartOfLedger
-from ledger.sdk.reading import known_row
 from ledger.session.receipt import Receipt, Token
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
+from ledger.snapshot.reading import known_row
 
 ALTER_ATTEMPTS: Final = 10
 OVERTAKEN: Final = (

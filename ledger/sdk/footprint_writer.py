@@ -25,7 +25,7 @@ from ledger.log.file_list import (
 )
 from ledger.reads.port import FileRow
 from ledger.sdk.given_files import Listed, RemoveLike
-from ledger.sdk.reading import TableFiles
+from ledger.snapshot.reading import TableFiles
 
 ROW_COUNT: Final = "numRecords"
 # A backfill gives ids to existing rows; an un-backfill only takes ids away.

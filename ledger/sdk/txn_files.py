@@ -22,7 +22,8 @@ from ledger.sdk.given_files import (
     removed_files,
 )
 from ledger.sdk.parts import PartOfTxn
-from ledger.sdk.reading import (
+from ledger.session.receipt import Token
+from ledger.snapshot.reading import (
     TableFiles,
     check_none_added,
     found_at,
@@ -30,7 +31,6 @@ from ledger.sdk.reading import (
     read_table,
     scan_of,
 )
-from ledger.session.receipt import Token
 
 if TYPE_CHECKING:
     from ledger.expressions.build import Expression

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ledger.expressions.build import Expression
-    from ledger.tables.scan import Scan
+    from ledger.snapshot.scan import Scan
     from ledger.tables.statements.optimizing import RewrittenFiles
     from ledger.tables.statements.target import ChangedRows, StatementTable
 

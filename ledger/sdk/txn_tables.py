@@ -31,10 +31,10 @@ from ledger.reads.port import TableRow
 from ledger.sdk.given_files import are_rows, check_rows_or, is_schema
 from ledger.sdk.new_constraints import check_constraints, check_rows
 from ledger.sdk.parts import PartOfTxn
-from ledger.sdk.reading import known_row
 from ledger.session.receipt import Receipt
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
+from ledger.snapshot.reading import known_row
 
 if TYPE_CHECKING:
     from ledger.tables.appending import RowsOfNewTable

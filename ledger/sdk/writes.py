@@ -23,9 +23,9 @@ from ledger.reads.port import TableRow
 from ledger.sdk.app_notes import note_text, notes_text
 from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.sdk.given_files import columns_of
-from ledger.sdk.reading import TableFiles
 from ledger.session.refusals import ROWS
-from ledger.tables.overlay import OwnChanges
+from ledger.snapshot.overlay import OwnChanges
+from ledger.snapshot.reading import TableFiles
 
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
 VERSIONS: Final = range(-(2**63), 2**63)

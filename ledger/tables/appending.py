@@ -17,7 +17,7 @@ from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.reads.rows import TableRow
-from ledger.sdk.reading import check_listed
+from ledger.snapshot.reading import check_listed
 from ledger.tables.statements.constraints import RowChecks
 from ledger.tables.statements.target import check_writable
 

@@ -11,7 +11,7 @@ from ledger.errors import FilesUnknownError
 from ledger.files.places import Place
 from ledger.files.storage import CLOCK, Storage, StoredFile, storage_at
 from ledger.reads.port import TableRow
-from ledger.sdk.reading import is_in_folders
+from ledger.snapshot.reading import is_in_folders
 
 SUFFIX: Final = ".parquet"
 FOREIGN: Final = ("_delta_log/", ".hoodie/", "metadata/")

@@ -12,8 +12,8 @@ from ledger.files.file_writers import FileWriter, writer_of
 from ledger.files.places import FileKeys
 from ledger.files.storage import StoredFile
 from ledger.reads.port import FileRow, Reads, TableRow, TxnRow
-from ledger.sdk.reading import is_in_folders
-from ledger.tables.changes import unreadable
+from ledger.snapshot.changes import unreadable
+from ledger.snapshot.reading import is_in_folders
 
 UNSURE_H: Final = 24.0
 """The least age of a file that no commit named, if its writer is not a txn that has ended."""

@@ -24,7 +24,7 @@ from ledger.errors import LedgerError, ReaderBehindError
 from ledger.files.places import FileKeys
 from ledger.files.storage import Storage, StoredFile
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.reading import check_listed, is_in_folders
+from ledger.snapshot.reading import check_listed, is_in_folders
 from ledger.tables.cleaned_folder import CleanedFolder
 from ledger.tables.needed_files import HOUR_MS, NeededFiles, Owners
 from ledger.tables.vacuum_report import VacuumedFile, VacuumReport, Why

@@ -14,7 +14,7 @@ from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import FileChange, Reads, TableRow
 from ledger.reads.whole_numbers import number_of
 from ledger.session.receipt import Token
-from ledger.tables.changes import ChangeFeed, CommitChanges, version_after
+from ledger.snapshot.changes import ChangeFeed, CommitChanges, version_after
 from projections.cli.reading import known_table, reading
 from projections.cli.row_values import cell, json_rows
 
@@ -110,7 +110,7 @@ def json_line(commit: CommitChanges) -> Iterator[str]:
 
 def row_lines(commit: CommitChanges) -> Iterator[str]:
     """Yield the rows that a commit changed, as people read them."""
-    from ledger.tables.changed_rows import CHANGE_COLUMNS  # noqa: PLC0415 - loads DuckDB
+    from ledger.snapshot.changed_rows import CHANGE_COLUMNS  # noqa: PLC0415 - loads DuckDB
 
     for batch in commit.rows().to_batches():
         for row in batch.to_pylist():

@@ -12,7 +12,7 @@ from ledger.cli.answers import CONTROLS, Output, write
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
 from ledger.machine.exit_codes import ExitCode
-from ledger.tables.sql import SqlPlace, to_parquet
+from ledger.snapshot.sql import SqlPlace, to_parquet
 from projections.cli.reading import reading
 from projections.cli.row_values import cell, json_rows
 

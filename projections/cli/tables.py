@@ -345,7 +345,7 @@ def condition_at(reads: Reads, row: TableRow, at: Moment, where: str | None) -> 
     """
     if where is None:
         return ""
-    from ledger.sdk.reading import condition_of, position_of_version  # noqa: PLC0415 - seldom needed
+    from ledger.snapshot.reading import condition_of, position_of_version  # noqa: PLC0415 - seldom needed
 
     position = at.position or reads.position()
     if at.version is not None:

@@ -17,10 +17,10 @@ from ledger.errors import UnreadableTableError
 from ledger.expressions.bounds import parsed_stats
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
-from ledger.sdk.reading import check_listed, known_row
-from ledger.tables.changed_rows import UPDATE
-from ledger.tables.changes import ChangeFeed, CommitChanges
-from ledger.tables.scan_planning import SchemasThen, state_of
+from ledger.snapshot.changed_rows import UPDATE
+from ledger.snapshot.changes import ChangeFeed, CommitChanges
+from ledger.snapshot.reading import check_listed, known_row
+from ledger.snapshot.scan_planning import SchemasThen, state_of
 from spark_sink.catalog.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.metadata_tables import moment
 from spark_sink.catalog.state import CatalogState, Question, StatementsTxn, unsupported

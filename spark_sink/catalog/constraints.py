@@ -15,8 +15,8 @@ from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.expressions.parse import PredicateSyntaxError, parsed
 from ledger.log.file_list import AddFile
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
-from ledger.sdk.reading import TableFiles
-from ledger.tables.overlay import file_row
+from ledger.snapshot.overlay import file_row
+from ledger.snapshot.reading import TableFiles
 from ledger.tables.statements.constraints import check_files
 from ledger.tables.statements.target import StatementTable
 from spark_sink.catalog.state import Question, unsupported

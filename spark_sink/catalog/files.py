@@ -23,9 +23,9 @@ from ledger.expressions.parse import PredicateSyntaxError
 from ledger.files.file_columns import name_then, type_then
 from ledger.files.storage import Storage, places_of, storage_at
 from ledger.reads.rows import FileRow
-from ledger.sdk.reading import TableFiles, known_row, tree_of
-from ledger.tables.scan_planning import SchemasThen, TableState, state_of
-from ledger.tables.scanning import in_write_folders
+from ledger.snapshot.reading import TableFiles, known_row, tree_of
+from ledger.snapshot.scan_planning import SchemasThen, TableState, state_of
+from ledger.snapshot.scanning import in_write_folders
 from ledger.tables.statements.target import StatementTable
 from spark_sink.catalog.state import CatalogState, Question, StatementsTxn
 

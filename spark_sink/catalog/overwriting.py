@@ -14,7 +14,7 @@ from ledger.arrow.partition_rows import partition_scalar
 from ledger.arrow.schema import TableColumn
 from ledger.core.partitions.keys import reader
 from ledger.log.file_list import AddFile
-from ledger.tables.overlay import file_row
+from ledger.snapshot.overlay import file_row
 from ledger.tables.statements.deleting import Deletion, wholly_fulfilled
 from ledger.tables.statements.inserting import fulfilling
 from ledger.tables.statements.target import StatementTable

@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from ledger.clock import NOW_MS, has_come, is_now
 from ledger.reads.port import Reads, TableRow, VersionRow
-from ledger.tables.changes import version_at
-from ledger.tables.scan_planning import check_known
+from ledger.snapshot.changes import version_at
+from ledger.snapshot.scan_planning import check_known
 from spark_sink.catalog.state import unsupported
 
 STARTING: Final = "startingVersion"

@@ -16,8 +16,8 @@ from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.log.file_list import AddFile
 from ledger.properties.field_ids import ELEMENT, KEY, VALUE
-from ledger.sdk.reading import is_in_folders
 from ledger.sdk.writes import coarse_write
+from ledger.snapshot.reading import is_in_folders
 from ledger.tables.statements.deleting import delete
 from ledger.tables.statements.target import StatementTable
 from spark_sink.catalog.conditions import sql_of

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileRow, Reads, TableRow
-from ledger.sdk.reading import check_listed, known_row
-from ledger.tables.changes import ChangeFeed, CommitChanges, shape, version_at
-from ledger.tables.scan_planning import SchemasThen, state_of
+from ledger.snapshot.changes import ChangeFeed, CommitChanges, shape, version_at
+from ledger.snapshot.reading import check_listed, known_row
+from ledger.snapshot.scan_planning import SchemasThen, state_of
 from spark_sink.catalog.changes import answer_of
 from spark_sink.catalog.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.state import CatalogState, Question, Refusal, unsupported

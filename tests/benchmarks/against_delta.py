@@ -17,7 +17,7 @@ from ledger.client import Ledger
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.machine.kafka.broker import Broker
 from ledger.reads.port import TableRow
-from ledger.sdk.reading import TableFiles
+from ledger.snapshot.reading import TableFiles
 from tests.benchmarks import peer
 from tests.benchmarks.closed_loop import SIXTEEN, Job, append, warm_broker, work
 from tests.benchmarks.figure import Figure, against

@@ -21,7 +21,7 @@ from deltalake.transaction import AddAction
 from ledger.core.commands import TableWrite
 from ledger.log.file_list import AddFile, FileList, listed
 from ledger.machine.kafka.broker import Broker
-from ledger.sdk.reading import read_files
+from ledger.snapshot.reading import read_files
 from projections.fold.fold import Fold
 from projections.queries import StoreReads, open_reads
 from projections.store.rocks_store import RocksStore

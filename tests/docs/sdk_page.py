@@ -17,9 +17,9 @@ from ledger.definitions.definitions import TableChanges, TableOptions
 from ledger.delta.importer import import_delta
 from ledger.reads.http import HttpCache, HttpReads
 from ledger.reads.port import Reads
-from ledger.tables.changes import ChangeFeed, CommitChanges
-from ledger.tables.scan import Scan
-from ledger.tables.sql import SqlResult
+from ledger.snapshot.changes import ChangeFeed, CommitChanges
+from ledger.snapshot.scan import Scan
+from ledger.snapshot.sql import SqlResult
 from ledger.tables.vacuum_report import VacuumReport
 from projections.cache.reads import MetadataCache
 from tests.docs.pages import anchor

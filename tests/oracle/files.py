@@ -17,7 +17,7 @@ from ledger.errors import FileListError
 from ledger.log.file_extras import Tags
 from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again, unpack_chunks
 from ledger.reads.port import AnomalyRow, FileChange, FileRow, PartitionRow, TableRow
-from ledger.sdk.reading import may_concern
+from ledger.snapshot.reading import may_concern
 
 Partition = tuple[int, tuple[str | None, ...]]
 """When its partition columns had changed last, and its values."""

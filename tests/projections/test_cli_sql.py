@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet as pq
 
 from ledger.machine.exit_codes import ExitCode
-from ledger.tables.sql_text import QuerySyntaxError
+from ledger.snapshot.sql_text import QuerySyntaxError
 from tests.core.parts import table_of
 from tests.driver import CATALOG
 from tests.projections.filing import commit

@@ -12,7 +12,7 @@ from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
 from ledger.reads.port import FileRow, PartitionRow, Reads
-from ledger.sdk.reading import condition_of, may_concern
+from ledger.snapshot.reading import condition_of, may_concern
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.rows.partitions import value_keys

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger.sdk.reading import read_files
+from ledger.snapshot.reading import read_files
 from projections.queries import StoreReads
 from tests.core.parts import table_of
 from tests.driver import Driver

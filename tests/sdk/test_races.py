@@ -8,8 +8,8 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
-from ledger.sdk.reading import TableFiles
 from ledger.sdk.transaction import Transaction
+from ledger.snapshot.reading import TableFiles
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 

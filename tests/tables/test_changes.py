@@ -10,8 +10,8 @@ from ledger.client import Ledger
 from ledger.core.commands import TableWrite
 from ledger.log.file_list import AddFile
 from ledger.session.receipt import Token
-from ledger.tables import changes
-from ledger.tables.changes import ChangeFeed, CommitChanges
+from ledger.snapshot import changes
+from ledger.snapshot.changes import ChangeFeed, CommitChanges
 from ledger.testing import InMemoryLedger
 from tests.core.parts import footprint
 from tests.sdk.flights import TABLE, create_flights, of_day

@@ -23,8 +23,8 @@ from ledger.core.partitions.file_paths import spellings
 from ledger.delta.importer import import_delta
 from ledger.files.deletion_vectors import path_of
 from ledger.reads.port import FileRow
-from ledger.tables.scan_planning import SchemasThen, state_of
-from ledger.tables.scan_rows import known_rows
+from ledger.snapshot.scan_planning import SchemasThen, state_of
+from ledger.snapshot.scan_rows import known_rows
 from tests.tables.files import bits_of
 
 SOURCES = Path(__file__).parents[3] / "shared" / "data" / "delta"

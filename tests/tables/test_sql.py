@@ -7,7 +7,7 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
-from ledger.tables.sql_text import QuerySyntaxError, condition, read_query
+from ledger.snapshot.sql_text import QuerySyntaxError, condition, read_query
 from ledger.testing import InMemoryLedger
 
 FLIGHTS = [("id", "bigint"), ("tail", "string"), ("day", "int")]

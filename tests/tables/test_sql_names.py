@@ -9,7 +9,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import LedgerError, UnknownTableError
-from ledger.tables.sql_text import QuerySyntaxError
+from ledger.snapshot.sql_text import QuerySyntaxError
 from tests.tables.test_sql import rows
 
 TABLES = {

@@ -17,9 +17,9 @@ from ledger.expressions.duckdb.terms import identifier
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, TableRow
-from ledger.sdk.reading import TableFiles
-from ledger.tables.scan_planning import SchemasThen, TableState, chosen
-from ledger.tables.scan_rows import RowSource, field_of
+from ledger.snapshot.reading import TableFiles
+from ledger.snapshot.scan_planning import SchemasThen, TableState, chosen
+from ledger.snapshot.scan_rows import RowSource, field_of
 
 if TYPE_CHECKING:
     import duckdb

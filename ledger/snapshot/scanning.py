@@ -11,16 +11,16 @@ from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.files.folders import commit_positions, concerned, folder_files
 from ledger.files.storage import storage_at
 from ledger.reads.port import TableRow
-from ledger.sdk.reading import (
+from ledger.session.receipt import Token
+from ledger.snapshot.reading import (
     TableFiles,
     known_row,
     position_of_version,
     read_table,
     scan_of,
 )
-from ledger.session.receipt import Token
-from ledger.tables.scan import Scan
-from ledger.tables.scan_planning import SchemasThen, position_at, state_of
+from ledger.snapshot.scan import Scan
+from ledger.snapshot.scan_planning import SchemasThen, position_at, state_of
 
 if TYPE_CHECKING:
     from ledger.expressions.build import Expression

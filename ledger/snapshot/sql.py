@@ -19,11 +19,11 @@ from ledger.core.refusals import Reason
 from ledger.errors import UnknownTableError
 from ledger.reads.amounts import amount
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.reading import position_of_version, read_files
-from ledger.tables.scan import Scan, installed
-from ledger.tables.scan_planning import position_at, state_of
-from ledger.tables.sql_database import sql_database
-from ledger.tables.sql_text import (
+from ledger.snapshot.duckdb_query import sql_database
+from ledger.snapshot.reading import position_of_version, read_files
+from ledger.snapshot.scan import Scan, installed
+from ledger.snapshot.scan_planning import position_at, state_of
+from ledger.snapshot.sql_text import (
     SCHEMA_PARTS,
     NamedTable,
     Query,

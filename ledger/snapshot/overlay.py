@@ -8,7 +8,7 @@ from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow, TableRow
-from ledger.sdk.reading import TableFiles, may_concern
+from ledger.snapshot.reading import TableFiles, may_concern
 
 
 class OwnChanges(NamedTuple):

@@ -18,7 +18,7 @@ from ledger.errors import UnreadableTableError
 from ledger.files.data_reading import OpenedFile
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
-from ledger.tables.scan_planning import SchemasThen, state_of
+from ledger.snapshot.scan_planning import SchemasThen, state_of
 
 CHANGE_COLUMNS: Final = ("_change_type", "_commit_version", "_position", "_commit_timestamp")
 """The columns that changed rows have behind the ones of their table."""

@@ -18,8 +18,8 @@ from ledger.reads.errors import unknown_version
 from ledger.reads.html import table_of
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import whole
-from ledger.sdk.reading import check_listed, known_row
 from ledger.session.receipt import Token
+from ledger.snapshot.reading import check_listed, known_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +102,7 @@ class CommitChanges:
         check_arrow()
         import pyarrow as pa  # noqa: PLC0415 - loads Arrow
 
-        from ledger.tables.changed_rows import CommitRows  # noqa: PLC0415
+        from ledger.snapshot.changed_rows import CommitRows  # noqa: PLC0415
 
         found = CommitRows(self._reads, known_row(self._reads, self.row.table))
         return pa.Table.from_batches(found.batches(self.row, self), found.schema)
@@ -179,7 +179,7 @@ class ChangeFeed:
         check_arrow()
         import pyarrow as pa  # noqa: PLC0415 - loads Arrow
 
-        from ledger.tables.changed_rows import CommitRows  # noqa: PLC0415
+        from ledger.snapshot.changed_rows import CommitRows  # noqa: PLC0415
 
         found = CommitRows(self._reads, known_row(self._reads, self.table.table))
         batches = (batch for commit in self for batch in found.batches(commit.row, commit))

@@ -11,8 +11,8 @@ import duckdb
 import pyarrow as pa
 
 from ledger.expressions.duckdb.terms import identifier, string
-from ledger.tables.scan import Scan
-from ledger.tables.sql_text import QuerySyntaxError, TableName, shown
+from ledger.snapshot.scan import Scan
+from ledger.snapshot.sql_text import QuerySyntaxError, TableName, shown
 
 T = TypeVar("T")
 
