@@ -75,11 +75,11 @@ if TYPE_CHECKING:
     from ledger.log.file_extras import DeletionVector
     from ledger.log.file_list import AddFile, RemoveFile
     from ledger.reads.metadata import TableMetadata
-    from ledger.sdk.app_notes import AppProgress
-    from ledger.sdk.merge_clauses import MergeClause
     from ledger.sdk.transaction import Transaction
     from ledger.session.receipt import Outcome, Receipt, TableVersion, Token
     from ledger.snapshot.reading import TableFiles
+    from ledger.work.app_notes import AppProgress
+    from ledger.work.merge_clauses import MergeClause
 
 __all__ = [
     "AccessDeniedError",
@@ -164,7 +164,7 @@ __all__ = [
 
 _HOME = {
     "AddFile": "ledger.log.file_list",
-    "AppProgress": "ledger.sdk.app_notes",
+    "AppProgress": "ledger.work.app_notes",
     "AppVersion": "ledger.core.commands",
     "CoarseWrite": "ledger.core.commands",
     "Column": "ledger.core.commands",
@@ -172,7 +172,7 @@ _HOME = {
     "EventsLostError": "ledger.errors.log",
     "Expression": "ledger.expressions.build",
     "Ledger": "ledger.client",
-    "MergeClause": "ledger.sdk.merge_clauses",
+    "MergeClause": "ledger.work.merge_clauses",
     "Outcome": "ledger.session.receipt",
     "Receipt": "ledger.session.receipt",
     "RemoveFile": "ledger.log.file_list",

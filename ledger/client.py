@@ -41,13 +41,13 @@ from ledger.sdk.client_rows import LedgerRows
 from ledger.sdk.client_tables import LedgerTables
 from ledger.sdk.retry import Pace, run
 from ledger.sdk.transaction import Transaction, allocate
-from ledger.sdk.writes import level_named
 from ledger.session.channel import LINES, Channel, frozen
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED, CommandAnswer
 from ledger.session.sessions import ClientSessions, Labels
 from ledger.session.tail import read_genesis
+from ledger.work.writes import level_named
 
 MS: Final = 1000
 

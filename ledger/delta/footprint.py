@@ -14,8 +14,8 @@ from ledger.core.limits import OPERATION_CHARS_MAX
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta.schema import partition_keys, partition_of
 from ledger.log.file_list import AddFile, FileList, RemoveFile, pack
-from ledger.sdk.footprint_writer import FootprintWriter
-from ledger.sdk.writes import DeclaredPart
+from ledger.work.footprint_writer import FootprintWriter
+from ledger.work.writes import DeclaredPart
 
 UNRECORDED: Final = "Manual Update"
 """Delta's name for a commit through no command; also given to one whose writer named none."""

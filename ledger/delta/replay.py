@@ -32,10 +32,10 @@ from ledger.delta.actions import DeltaCommit
 from ledger.delta.footprint import operation_of, part_of
 from ledger.delta.schema import definition_of
 from ledger.errors import ConflictError, LedgerError
-from ledger.sdk.staging import Send, Staging
 from ledger.sdk.transaction import Transaction
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
+from ledger.work.staging import Send, Staging
 
 FOREIGN: Final = "ConcurrentWrite"
 REPLACED_ID: Final = "lakeledger.delta.id"

@@ -10,7 +10,7 @@ from ledger.core.commands import LEVELS, TableDefinition
 from ledger.core.state.traits import traits_of
 from ledger.definitions.given import check_arrow
 from ledger.properties.known_properties import adds_constraints, constraints_of
-from ledger.sdk.txn_hand import TxnHand
+from ledger.work.unit_of_work import TxnHand
 
 WEAKEST: Final = LEVELS[0]
 

@@ -10,8 +10,8 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.app_notes import AppProgress, note_in, progress_in
 from ledger.session.receipt import Receipt, TableVersion
+from ledger.work.app_notes import AppProgress, note_in, progress_in
 
 OFFSETS: Final = "offsets"
 LEDGER_SOURCE: Final = "lakeledger"

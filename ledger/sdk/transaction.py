@@ -44,18 +44,18 @@ from ledger.errors import (
 )
 from ledger.files.file_writers import FileWriter
 from ledger.files.written_files import WrittenFiles
-from ledger.sdk.skipping import told
-from ledger.sdk.staging import Staging
 from ledger.sdk.txn_ended import TxnEnding
 from ledger.sdk.txn_files import TxnFiles
 from ledger.sdk.txn_outcome import found_out, not_found_out
 from ledger.sdk.txn_rows import TxnRows
-from ledger.sdk.writes import DeclaredWrites, coarse_write
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Receipt, Token, receipt_of
 from ledger.session.refusals import body_as, check_done
 from ledger.session.session import UNNUMBERED, ClientSession, CommandAnswer
 from ledger.session.tail import Asker
+from ledger.work.repeated_batches import told
+from ledger.work.staging import Staging
+from ledger.work.writes import DeclaredWrites, coarse_write
 
 REASON_MAX = 500
 

@@ -13,14 +13,6 @@ from ledger.definitions.definitions import names_of
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
 from ledger.reads.port import FileRow
-from ledger.sdk.given_files import (
-    AddLike,
-    RemoveLike,
-    added_files,
-    are_given,
-    columns_of,
-    removed_files,
-)
 from ledger.sdk.parts import PartOfTxn
 from ledger.session.receipt import Token
 from ledger.snapshot.reading import (
@@ -30,6 +22,14 @@ from ledger.snapshot.reading import (
     is_in_folders,
     read_table,
     scan_of,
+)
+from ledger.work.given_files import (
+    AddLike,
+    RemoveLike,
+    added_files,
+    are_given,
+    columns_of,
+    removed_files,
 )
 
 if TYPE_CHECKING:

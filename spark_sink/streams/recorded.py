@@ -15,10 +15,10 @@ from ledger.client import Ledger
 from ledger.core.commands import AppVersion
 from ledger.errors import TableExistsError, UnknownTableError
 from ledger.reads.port import Reads
-from ledger.sdk.app_notes import AppProgress, progress_in
-from ledger.sdk.skipping import Recorded, warn
 from ledger.sdk.streams import SourceOffset, StreamNote, first_receipt, note_of, notes_before
 from ledger.session.receipt import Receipt, Token
+from ledger.work.app_notes import AppProgress, progress_in
+from ledger.work.repeated_batches import Recorded, warn
 
 HOME: Final = "system.streams"
 """The table that records batches of queries which have not written to any table so far."""

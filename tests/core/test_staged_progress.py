@@ -12,8 +12,8 @@ from ledger.core.events.events import Event, TxnCommitted
 from ledger.core.invariants import assert_invariants
 from ledger.core.refusals import Reason
 from ledger.core.state.staged_progress import repeated_app, staged_weight, whole_footprint
-from ledger.sdk.beside_files import chunks_beside_files, pieces_of, without_staged
-from ledger.sdk.staging import size_of
+from ledger.work.beside_files import chunks_beside_files, pieces_of, without_staged
+from ledger.work.staging import size_of
 from tests.core.parts import after, footprint
 from tests.core.scene import Scene
 from tests.core.test_decide_stage import commit, of_flights, staged

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from ledger.core.commands import AppVersion, TableWrite
 from ledger.log.file_list import AddFile, FileList, listed
-from ledger.sdk.app_notes import note_text, notes_text
 from ledger.sdk.streams import SourceOffset, StreamNote
+from ledger.work.app_notes import note_text, notes_text
 from tests.core.parts import footprint
 from tests.projections.followed import Followed
 from tests.projections.rows_of_a_host import command_line, told

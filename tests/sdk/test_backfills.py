@@ -12,8 +12,8 @@ from ledger.delta.importer import import_delta
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.log.replay import Replay
-from ledger.sdk.footprint_writer import FootprintWriter
 from ledger.testing import InMemoryLedger
+from ledger.work.footprint_writer import FootprintWriter
 from tests.sdk.delta_logs import add, begin, commits, info, write_log
 from tests.sdk.told import bodies
 

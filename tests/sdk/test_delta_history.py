@@ -15,8 +15,8 @@ from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.limits import FOOTPRINT_BYTES_MAX, RIDING_BYTES_MAX
 from ledger.delta.importer import import_delta
 from ledger.delta.schema import COMMENT, DESCRIPTION, TABLE_NAME
-from ledger.sdk.staging import size_of
 from ledger.testing import InMemoryLedger
+from ledger.work.staging import size_of
 from tests.sdk.delta_logs import (
     PROTOCOL,
     add,

@@ -12,7 +12,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
 from ledger.sdk.transaction import Transaction
-from ledger.sdk.writes import DeclaredWrites
+from ledger.work.writes import DeclaredWrites
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_staging import many
 

@@ -11,9 +11,9 @@ from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.errors import ReadsUnavailableError
 from ledger.log.lossy import LossyLog
 from ledger.reads.port import Reads
-from ledger.sdk.skipping import Recorded
 from ledger.session.receipt import Receipt
 from ledger.testing import InMemoryLedger
+from ledger.work.repeated_batches import Recorded
 from tests.sdk.conftest import IMPATIENT
 
 Lines = Sequence[MutableMapping[str, Any]]

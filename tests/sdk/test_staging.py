@@ -16,10 +16,10 @@ from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.footprint_writer import FootprintWriter
-from ledger.sdk.staging import Staging, fitting, size_of
-from ledger.sdk.writes import DeclaredWrites
 from ledger.testing import InMemoryLedger
+from ledger.work.footprint_writer import FootprintWriter
+from ledger.work.staging import Staging, fitting, size_of
+from ledger.work.writes import DeclaredWrites
 from tests.sdk.flights import TABLE, create_flights
 from tests.sdk.told import bodies
 

@@ -6,7 +6,6 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
-from ledger.sdk.app_notes import progress_in
 from ledger.sdk.streams import (
     LEDGER_SOURCE,
     SourceOffset,
@@ -16,6 +15,7 @@ from ledger.sdk.streams import (
     notes_before,
     streams_in,
 )
+from ledger.work.app_notes import progress_in
 
 KAFKA = "KafkaV2[Subscribe[clicks]]"
 

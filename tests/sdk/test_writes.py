@@ -9,9 +9,9 @@ from ledger.core.commands import CoarseWrite, Domain, Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, path_hash
 from ledger.core.limits import HASH_BYTES, ROWS_PER_WRITE_MAX
 from ledger.log.file_list import AddFile
-from ledger.sdk.footprint_writer import NUMBERS_ALL, FootprintWriter
-from ledger.sdk.staging import size_of
-from ledger.sdk.writes import DeclaredWrites
+from ledger.work.footprint_writer import NUMBERS_ALL, FootprintWriter
+from ledger.work.staging import size_of
+from ledger.work.writes import DeclaredWrites
 from tests.sdk.flights import TABLE, create_flights
 
 FLIGHTS, OTHER = 1, 2

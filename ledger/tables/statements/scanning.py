@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
-from ledger.sdk.txn_hand import TxnHand
 from ledger.session.receipt import Token
 from ledger.snapshot.overlay import own_files
 from ledger.snapshot.reading import TableFiles, read_table, scan_of, tree_of
 from ledger.snapshot.scan import Scan
 from ledger.snapshot.scan_planning import state_of
 from ledger.snapshot.scanning import folders_scan, in_write_folders, place_of
+from ledger.work.unit_of_work import TxnHand
 
 if TYPE_CHECKING:
     from ledger.expressions.build import Expression

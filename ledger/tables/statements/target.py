@@ -23,10 +23,10 @@ from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
-from ledger.sdk.txn_hand import TxnHand
 from ledger.snapshot.overlay import own_files
 from ledger.snapshot.reading import TableFiles, is_in_folders, read_table, tree_of
 from ledger.tables.statements.judge import RowJudge
+from ledger.work.unit_of_work import TxnHand
 
 
 class ChangedRows(NamedTuple):

@@ -26,8 +26,8 @@ from ledger.machine.kafka.java import find_java
 from ledger.machine.up import running
 from ledger.machine.up_settings import UpSettings
 from ledger.reads.port import VersionRow
-from ledger.sdk.app_notes import APPLICATIONS, note_in
 from ledger.sdk.streams import note_of
+from ledger.work.app_notes import APPLICATIONS, note_in
 from projections.queries import StoreReads
 from projections.store.rocks_reader import RocksReader
 from spark_sink.demo.flights import cut, read_flights

@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 
 from ledger.arrow.types import arrow_type
-from ledger.sdk.merge_clauses import MergeClause
 from ledger.sdk.transaction import Transaction
+from ledger.work.merge_clauses import MergeClause
 from tests.tables.laws.model import TableModel
 from tests.tables.laws.terms import Term
 from tests.tables.row_files import tuples

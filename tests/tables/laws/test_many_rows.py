@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ledger.client import Ledger
 from ledger.files.data_reading import BATCH_ROWS
-from ledger.sdk.merge_clauses import MergeClause
+from ledger.work.merge_clauses import MergeClause
 
 ROWS = BATCH_ROWS + 20_000
 NAME = "db.many"

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from ledger.sdk.writes import DeclaredWrites
+from ledger.work.writes import DeclaredWrites
 from tests.isolation.mutants import Mutant, Swap, broken
 from tests.tables.laws.test_histories import play
 

@@ -20,12 +20,12 @@ from ledger.errors import CommandInvalidError
 from ledger.expressions.condition_columns import raise_unknown
 from ledger.log.file_list import AddFile, FileList, pack
 from ledger.reads.port import TableRow
-from ledger.sdk.app_notes import note_text, notes_text
-from ledger.sdk.footprint_writer import FootprintWriter
-from ledger.sdk.given_files import columns_of
 from ledger.session.refusals import ROWS
 from ledger.snapshot.overlay import OwnChanges
 from ledger.snapshot.reading import TableFiles
+from ledger.work.app_notes import note_text, notes_text
+from ledger.work.footprint_writer import FootprintWriter
+from ledger.work.given_files import columns_of
 
 ROWS_ADDED: Final = CoarseWrite("table", "", "insert")
 VERSIONS: Final = range(-(2**63), 2**63)

@@ -9,7 +9,7 @@ from ledger.definitions.names import TableLike
 from ledger.definitions.txn_names import TxnNames
 from ledger.files.file_writers import FileWriter
 from ledger.files.written_files import WrittenFiles
-from ledger.sdk.writes import DeclaredWrites
+from ledger.work.writes import DeclaredWrites
 
 
 class TxnHand(NamedTuple):

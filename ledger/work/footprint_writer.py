@@ -24,8 +24,8 @@ from ledger.log.file_list import (
     unpack,
 )
 from ledger.reads.port import FileRow
-from ledger.sdk.given_files import Listed, RemoveLike
 from ledger.snapshot.reading import TableFiles
+from ledger.work.given_files import Listed, RemoveLike
 
 ROW_COUNT: Final = "numRecords"
 # A backfill gives ids to existing rows; an un-backfill only takes ids away.

@@ -18,9 +18,9 @@ from ledger.core.limits import (
 )
 from ledger.errors import StagedWritesDifferError
 from ledger.log.file_list import AddFile, RemoveFile
-from ledger.sdk.beside_files import app_bytes, chunks_beside_files, domain_bytes, without_staged
-from ledger.sdk.footprint_writer import FootprintWriter
-from ledger.sdk.writes import DeclaredPart
+from ledger.work.beside_files import app_bytes, chunks_beside_files, domain_bytes, without_staged
+from ledger.work.footprint_writer import FootprintWriter
+from ledger.work.writes import DeclaredPart
 
 Send = Callable[[int, int, Footprint], None]
 """Stages a chunk: the table, the number of the chunk, its footprint."""
