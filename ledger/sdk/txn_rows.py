@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from ledger.expressions.build import Expression
     from ledger.snapshot.scan import Scan
-    from ledger.tables.statements.optimizing import RewrittenFiles
-    from ledger.tables.statements.target import ChangedRows, StatementTable
+    from ledger.statements.optimizing import RewrittenFiles
+    from ledger.statements.target import ChangedRows, StatementTable
 
 
 class TxnRows(TxnTables):
@@ -55,7 +55,7 @@ class TxnRows(TxnTables):
         not depend on the rows. The rest is as for `Ledger.scan`.
         """
         hand = self._hand()
-        from ledger.tables.statements.scanning import scan_in_txn  # noqa: PLC0415 - loads Arrow
+        from ledger.statements.scanning import scan_in_txn  # noqa: PLC0415 - loads Arrow
 
         return scan_in_txn(
             hand,
@@ -79,7 +79,7 @@ class TxnRows(TxnTables):
         return self._insert(table, self._once.lasting(rows, "insert into", table), evolve=evolve)
 
     def _insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> "ChangedRows":
-        from ledger.tables.statements import inserting  # noqa: PLC0415 - loads Arrow
+        from ledger.statements import inserting  # noqa: PLC0415 - loads Arrow
 
         return inserting.insert(self.statement(table, "insert"), rows, evolve=evolve)
 
@@ -95,7 +95,7 @@ class TxnRows(TxnTables):
 
         The new rows must fulfil the condition too, else ValueError. `evolve` is as for `insert`.
         """
-        from ledger.tables.statements import inserting  # noqa: PLC0415 - loads Arrow
+        from ledger.statements import inserting  # noqa: PLC0415 - loads Arrow
 
         made = self.statement(table, "overwrite")
         given = self._once.lasting(rows, "overwrite of", table)
@@ -107,7 +107,7 @@ class TxnRows(TxnTables):
         A row for which the condition is NULL stays. A condition on partition columns alone removes
         files as they are.
         """
-        from ledger.tables.statements import deleting  # noqa: PLC0415 - loads Arrow
+        from ledger.statements import deleting  # noqa: PLC0415 - loads Arrow
 
         return deleting.delete(self.statement(table, "delete"), where)
 
@@ -122,7 +122,7 @@ class TxnRows(TxnTables):
         A text in `changes` is an expression of Spark SQL over the row as it was, such as
         "price * 2" or "'done'"; any other value is a constant.
         """
-        from ledger.tables.statements import updating  # noqa: PLC0415 - loads Arrow
+        from ledger.statements import updating  # noqa: PLC0415 - loads Arrow
 
         return updating.update(self.statement(table, "update"), changes, where)
 
@@ -148,7 +148,7 @@ class TxnRows(TxnTables):
         Raises ValueError if a row of the table matches several rows of the source, unless the only
         clause for matched rows deletes all of them.
         """
-        from ledger.tables.statements import merging  # noqa: PLC0415 - loads Arrow
+        from ledger.statements import merging  # noqa: PLC0415 - loads Arrow
 
         found = clauses_of(
             when_matched_update,
@@ -174,7 +174,7 @@ class TxnRows(TxnTables):
         No row changes, so the txn loses only to a commit that removed the same files. `where` may
         name partition columns only. Files that the txn itself wrote stay.
         """
-        from ledger.tables.statements import optimizing  # noqa: PLC0415 - loads Arrow
+        from ledger.statements import optimizing  # noqa: PLC0415 - loads Arrow
 
         return optimizing.optimize(self.statement(table, "optimize"), where, target_bytes)
 
@@ -193,7 +193,7 @@ class TxnRows(TxnTables):
         SettingsError without the extra `arrow`.
         """
         hand = self._hand()
-        from ledger.tables.statements.target import StatementTable  # noqa: PLC0415 - loads Arrow
+        from ledger.statements.target import StatementTable  # noqa: PLC0415 - loads Arrow
 
         return StatementTable(hand, table, verb, time_zone=time_zone, is_read=is_read)
 

@@ -18,8 +18,8 @@ from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.reads.rows import TableRow
 from ledger.snapshot.reading import check_listed
-from ledger.tables.statements.constraints import RowChecks
-from ledger.tables.statements.target import check_writable
+from ledger.statements.constraints import RowChecks
+from ledger.statements.target import check_writable
 
 
 class NewRows:

@@ -16,7 +16,7 @@ from ledger.core.conflicts.metadata_diff import NESTED_TYPE
 from ledger.definitions.definitions import changed
 from ledger.properties.column_mapping import highest_id
 from ledger.properties.field_ids import numbered, renamed
-from ledger.tables.statements.evolving import is_widening
+from ledger.statements.evolving import is_widening
 from spark_sink.catalog import tables
 from spark_sink.catalog.constraints import changed_constraints
 from spark_sink.catalog.state import CatalogState, Question, unsupported

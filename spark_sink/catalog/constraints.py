@@ -17,8 +17,8 @@ from ledger.log.file_list import AddFile
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
 from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
-from ledger.tables.statements.constraints import check_files
-from ledger.tables.statements.target import StatementTable
+from ledger.statements.constraints import check_files
+from ledger.statements.target import StatementTable
 from spark_sink.catalog.state import Question, unsupported
 
 CHECK: Final = "Check"

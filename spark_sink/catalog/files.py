@@ -26,7 +26,7 @@ from ledger.reads.rows import FileRow
 from ledger.snapshot.reading import TableFiles, known_row, tree_of
 from ledger.snapshot.scan_planning import SchemasThen, TableState, state_of
 from ledger.snapshot.scanning import in_write_folders
-from ledger.tables.statements.target import StatementTable
+from ledger.statements.target import StatementTable
 from spark_sink.catalog.state import CatalogState, Question, StatementsTxn
 
 # Hadoop's names of the schemes that have several.

@@ -11,7 +11,7 @@ from ledger.log.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
 from ledger.sdk.transaction import Transaction
-from ledger.tables.statements.constraints import check_files
+from ledger.statements.constraints import check_files
 from ledger.tables.vacuum_report import VacuumReport
 from spark_sink.catalog.metadata_tables import Rows
 from spark_sink.catalog.reports import row_of

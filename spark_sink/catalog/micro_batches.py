@@ -9,7 +9,7 @@ from typing import Any
 
 from ledger.reads.port import Reads
 from ledger.sdk.transaction import Transaction
-from ledger.tables.statements.target import StatementTable
+from ledger.statements.target import StatementTable
 from spark_sink.streams.offsets import note_from
 from spark_sink.streams.recorded import RecordedBatches
 

@@ -15,9 +15,9 @@ from ledger.arrow.schema import TableColumn
 from ledger.core.partitions.keys import reader
 from ledger.log.file_list import AddFile
 from ledger.snapshot.overlay import file_row
-from ledger.tables.statements.deleting import Deletion, wholly_fulfilled
-from ledger.tables.statements.inserting import fulfilling
-from ledger.tables.statements.target import StatementTable
+from ledger.statements.deleting import Deletion, wholly_fulfilled
+from ledger.statements.inserting import fulfilling
+from ledger.statements.target import StatementTable
 from spark_sink.catalog.conditions import literal, quoted, sql_of
 from spark_sink.catalog.options import OVERWRITE_MODE, REPLACE_WHERE, small
 from spark_sink.catalog.state import Question, unsupported

@@ -11,7 +11,7 @@ from ledger.errors import LedgerError
 from ledger.reads.rows import FileRow
 from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Receipt
-from ledger.tables.statements.target import StatementTable
+from ledger.statements.target import StatementTable
 
 Question = Mapping[str, Any]
 """The JSON object of a question."""

@@ -17,8 +17,8 @@ from ledger.files.written_files import discard
 from ledger.log.file_list import AddFile
 from ledger.properties.field_ids import ELEMENT, KEY, VALUE
 from ledger.snapshot.reading import is_in_folders
-from ledger.tables.statements.deleting import delete
-from ledger.tables.statements.target import StatementTable
+from ledger.statements.deleting import delete
+from ledger.statements.target import StatementTable
 from ledger.work.writes import coarse_write
 from spark_sink.catalog.conditions import sql_of
 from spark_sink.catalog.constraints import check_written

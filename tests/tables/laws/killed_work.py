@@ -19,8 +19,8 @@ from ledger.client import Ledger
 from ledger.config.settings import SequencerSettings
 from ledger.files import data_files, storage, written_files
 from ledger.snapshot import scanning
+from ledger.statements import deleting, inserting, merging, optimizing, updating
 from ledger.tables import appending, vacuum
-from ledger.tables.statements import deleting, inserting, merging, optimizing, updating
 from ledger.testing import InMemoryLedger
 from tests.tables.laws import kept_log
 

@@ -14,8 +14,8 @@ from ledger.files.data_files import TARGET_BYTES
 from ledger.files.file_columns import type_then
 from ledger.log.file_list import AddFile
 from ledger.reads.rows import FileRow
-from ledger.tables.statements.deleting import wholly_fulfilled
-from ledger.tables.statements.target import StatementTable
+from ledger.statements.deleting import wholly_fulfilled
+from ledger.statements.target import StatementTable
 
 FULL: Final = 0.75
 """A file of this part of the wanted size stays as it is."""

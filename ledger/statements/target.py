@@ -25,7 +25,7 @@ from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.snapshot.overlay import own_files
 from ledger.snapshot.reading import TableFiles, is_in_folders, read_table, tree_of
-from ledger.tables.statements.judge import RowJudge
+from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import TxnHand
 
 

@@ -19,9 +19,9 @@ from ledger.arrow.stored_values import as_stored
 from ledger.arrow.types import sql_type
 from ledger.expressions.build import Expression
 from ledger.expressions.duckdb.conditions import RowExpression, Schemas, row_expression
-from ledger.tables.statements.constraints import RowChecks
-from ledger.tables.statements.judge import RowJudge
-from ledger.tables.statements.target import ChangedRows, StatementTable
+from ledger.statements.constraints import RowChecks
+from ledger.statements.judge import RowJudge
+from ledger.statements.target import ChangedRows, StatementTable
 
 Assignments = Mapping[str, "RowExpression | pa.Scalar"]
 """New values by the names of columns: an expression, or a constant of the column's type."""

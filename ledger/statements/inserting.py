@@ -17,11 +17,11 @@ from ledger.files.data_files import NewFiles
 from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.snapshot.reading import is_in_folders
-from ledger.tables.statements.constraints import RowChecks
-from ledger.tables.statements.deleting import Deletion
-from ledger.tables.statements.evolving import evolved
-from ledger.tables.statements.judge import RowJudge
-from ledger.tables.statements.target import ChangedRows, StatementTable
+from ledger.statements.constraints import RowChecks
+from ledger.statements.deleting import Deletion
+from ledger.statements.evolving import evolved
+from ledger.statements.judge import RowJudge
+from ledger.statements.target import ChangedRows, StatementTable
 from ledger.work.writes import coarse_write
 
 WRITE: Final = "WRITE"

@@ -14,11 +14,11 @@ from ledger.arrow.casts import check_filled
 from ledger.arrow.schema import TableSchema
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.reads.rows import FileRow
-from ledger.tables.statements.constraints import RowChecks
-from ledger.tables.statements.judge import RowJudge, numbered
-from ledger.tables.statements.merge_source import SOURCE, TARGET, MergeSource, read_of
-from ledger.tables.statements.target import ChangedRows, StatementTable
-from ledger.tables.statements.updating import Assignments, assigned, assignments
+from ledger.statements.constraints import RowChecks
+from ledger.statements.judge import RowJudge, numbered
+from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, read_of
+from ledger.statements.target import ChangedRows, StatementTable
+from ledger.statements.updating import Assignments, assigned, assignments
 from ledger.work.merge_clauses import ClauseKind, MergeClause
 
 Relations = Mapping[str, Any]

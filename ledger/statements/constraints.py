@@ -18,9 +18,9 @@ from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.expressions.parse import PredicateSyntaxError
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
 from ledger.reads.rows import FileRow
-from ledger.tables.statements.judge import RowJudge
-from ledger.tables.statements.scanning import scan_in_txn
-from ledger.tables.statements.target import StatementTable
+from ledger.statements.judge import RowJudge
+from ledger.statements.scanning import scan_in_txn
+from ledger.statements.target import StatementTable
 from ledger.work.unit_of_work import TxnHand
 
 

@@ -34,7 +34,7 @@ def check_constraints(
             "writers put rows there unchecked, while a table of layout listed names each file"
         )
     check_arrow()
-    from ledger.tables.statements.constraints import check_definition  # noqa: PLC0415 - loads Arrow
+    from ledger.statements.constraints import check_definition  # noqa: PLC0415 - loads Arrow
 
     check_definition(name, before, after, zone)
 
@@ -52,6 +52,6 @@ def check_rows(
             f"a constraint must be added at a level above {WEAKEST}, at which others may add rows "
             'meanwhile: use Ledger.alter_table, or begin the txn with level="serializable"'
         )
-    from ledger.tables.statements.constraints import check_present  # noqa: PLC0415 - loads Arrow
+    from ledger.statements.constraints import check_present  # noqa: PLC0415 - loads Arrow
 
     check_present(hand, table, before, after)

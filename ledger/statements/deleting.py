@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.reads.rows import FileRow
-from ledger.tables.statements.judge import RowJudge
-from ledger.tables.statements.target import ChangedRows, StatementTable, partition_rows
+from ledger.statements.judge import RowJudge
+from ledger.statements.target import ChangedRows, StatementTable, partition_rows
 
 
 def delete(table: StatementTable, where: Any = None) -> ChangedRows:
