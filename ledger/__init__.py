@@ -75,9 +75,9 @@ if TYPE_CHECKING:
     from ledger.log.file_extras import DeletionVector
     from ledger.log.file_list import AddFile, RemoveFile
     from ledger.reads.metadata import TableMetadata
-    from ledger.sdk.transaction import Transaction
     from ledger.session.receipt import Outcome, Receipt, TableVersion, Token
     from ledger.snapshot.reading import TableFiles
+    from ledger.transaction.transaction import Transaction
     from ledger.work.app_notes import AppProgress
     from ledger.work.merge_clauses import MergeClause
 
@@ -182,7 +182,7 @@ _HOME = {
     "TableVersion": "ledger.session.receipt",
     "TableWrite": "ledger.core.commands",
     "Token": "ledger.session.receipt",
-    "Transaction": "ledger.sdk.transaction",
+    "Transaction": "ledger.transaction.transaction",
     "ValidTxnList": "ledger.core.lists.valid_lists",
     "ValidWriteIdList": "ledger.core.lists.valid_lists",
     "col": "ledger.expressions.build",

@@ -36,17 +36,17 @@ from ledger.reads.amounts import amount
 from ledger.reads.errors import check_number
 from ledger.reads.port import Reads
 from ledger.reads.whole_numbers import whole
-from ledger.sdk.client_files import LedgerFiles
-from ledger.sdk.client_rows import LedgerRows
-from ledger.sdk.client_tables import LedgerTables
-from ledger.sdk.retry import Pace, run
-from ledger.sdk.transaction import Transaction, allocate
 from ledger.session.channel import LINES, Channel, frozen
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED, CommandAnswer
 from ledger.session.sessions import ClientSessions, Labels
 from ledger.session.tail import read_genesis
+from ledger.transaction.client_files import LedgerFiles
+from ledger.transaction.client_rows import LedgerRows
+from ledger.transaction.client_tables import LedgerTables
+from ledger.transaction.retry import Pace, run
+from ledger.transaction.transaction import Transaction, allocate
 from ledger.work.writes import level_named
 
 MS: Final = 1000

@@ -141,8 +141,12 @@ BANNED_NAMES: Final = {"manager", "helper", "util", "handler", "service", "base"
 # Modules that import each other, if imports within functions and for types count. None is added.
 CIRCLES: Final = (
     (
-        *("ledger.sdk.parts", "ledger.sdk.transaction", "ledger.sdk.txn_files"),
-        *("ledger.sdk.txn_rows", "ledger.sdk.txn_tables"),
+        *(
+            "ledger.transaction.parts",
+            "ledger.transaction.transaction",
+            "ledger.transaction.txn_files",
+        ),
+        *("ledger.transaction.txn_rows", "ledger.transaction.txn_tables"),
     ),
 )
 

@@ -32,9 +32,9 @@ from ledger.delta.actions import DeltaCommit
 from ledger.delta.footprint import operation_of, part_of
 from ledger.delta.schema import definition_of
 from ledger.errors import ConflictError, LedgerError
-from ledger.sdk.transaction import Transaction
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
+from ledger.transaction.transaction import Transaction
 from ledger.work.staging import Send, Staging
 
 FOREIGN: Final = "ConcurrentWrite"

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from ledger.client import Ledger
 from ledger.errors import SettingsError
 from ledger.machine.kafka.java import find_java
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.callbacks import guard_callbacks
 from spark_sink.catalog.compiled import CATALOG_CLASS
 from spark_sink.catalog.questions import CATALOGS

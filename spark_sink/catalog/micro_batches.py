@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.reads.port import Reads
-from ledger.sdk.transaction import Transaction
 from ledger.statements.target import StatementTable
+from ledger.transaction.transaction import Transaction
 from spark_sink.streams.offsets import note_from
 from spark_sink.streams.recorded import RecordedBatches
 

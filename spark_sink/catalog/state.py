@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.reads.rows import FileRow
-from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Receipt
 from ledger.statements.target import StatementTable
+from ledger.transaction.transaction import Transaction
 
 Question = Mapping[str, Any]
 """The JSON object of a question."""

@@ -12,9 +12,9 @@ from ledger.core.conflicts.metadata_diff import MAPPING_MODE, column_metadata
 from ledger.definitions.names import unknown_table
 from ledger.errors import TableExistsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
-from ledger.sdk.transaction import Transaction
 from ledger.snapshot.reading import position_of_version
 from ledger.snapshot.scan_planning import position_at, state_of
+from ledger.transaction.transaction import Transaction
 from spark_sink.catalog import constraints, metadata_tables
 from spark_sink.catalog.changes import changes_named
 from spark_sink.catalog.options import PATH, from_hadoop

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ledger.errors import SettingsError
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.questions import CATALOGS, said
 from spark_sink.catalog.state import CatalogState, StatementsTxn
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.reads.port import TableRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink.demo.delta_folders import delta_folders
 from spark_sink.demo.flights import NOTHING, Day, Totals, rows_of, totals_by_month
 from spark_sink.demo.manifest import ManifestEntry, with_step

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from projections.cli.cleaning import explanation
 from spark_sink.demo.delta_folders import remove_folders
 from spark_sink.demo.loading import Load

@@ -17,7 +17,7 @@ from ledger.client import Ledger
 from ledger.core.commands import LEVEL_PROPERTY
 from ledger.errors import ConcurrentAppendException, ConflictError
 from ledger.reads.port import TableRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink.demo.answers import differences
 from spark_sink.demo.flights import NOTHING, Day, Totals, read_days, rows_of, totals_of
 from spark_sink.demo.listed_table import delete, month_totals, update

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ledger.reads.port import FileRow, TableRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION, read
 from spark_sink.demo.flights import NOTHING, Totals, totals_of
 

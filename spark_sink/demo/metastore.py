@@ -22,10 +22,10 @@ from ledger.definitions.definitions import changed, operation_of
 from ledger.errors import LedgerError
 from ledger.log.kafka.log import KafkaLog
 from ledger.reads.metadata import TableMetadata
-from ledger.sdk.transaction import Transaction
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.reading import known_row
+from ledger.transaction.transaction import Transaction
 from projections.cache.bootstrap import bootstrap
 from projections.cache.ports import CacheFold
 from projections.cache.reads import MetadataCache

@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Final, NamedTuple, Self
 
 from ledger.client import Ledger
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from projections.queries import open_reads
 from spark_sink.demo.flights import Day, read_days
 from spark_sink.demo.manifest import DatasetManifest, ManifestEntry, Step

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads.port import TableRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink.demo.delta_folders import totals_in, valid_folders
 from spark_sink.demo.flights import Totals
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ledger.client import Ledger
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.port import TableRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink.demo.metastore import WORD, Mode, TablePlace
 from spark_sink.demo.metastore_process import MetastoreProcess
 from spark_sink.demo.metastore_steps import WANTED, StepLine, differences, short

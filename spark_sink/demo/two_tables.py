@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 from ledger.client import Ledger
 from ledger.properties.column_mapping import PUBLISH
 from ledger.reads.port import FileRow, TableRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink.demo.delta_folders import PARTITION
 from spark_sink.demo.flights import NOTHING, Totals, columns, totals_of
 from spark_sink.demo.listed_table import FILES_KEPT, file_totals, path_of

@@ -18,8 +18,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from ledger.sdk.streams import StreamNote
-from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Receipt
+from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.attaching import CATALOG, lake_of
 from spark_sink.catalog.transactions import DEADLINE_S, joining_txn
 from spark_sink.streams.queries import running_query

@@ -27,7 +27,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import running
 from ledger.machine.up_settings import UpSettings
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from projections.cache.following import FollowedEntries
 from projections.cache.ports import CacheFold
 from projections.cache.reads import MetadataCache

@@ -23,7 +23,7 @@ from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.log.file_list import AddFile
 from ledger.machine.kafka.broker import Broker
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.topics import create_topics
 from tests.benchmarks.worked import Worked, tree_cpu_s

@@ -13,9 +13,9 @@ from ledger.client import Ledger
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.errors import RefusedError, SessionExpiredError, TxnNotOpenError
 from ledger.log.codec import HEADER_OF
-from ledger.sdk.transaction import Transaction
 from ledger.session.endings import Endings
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.sdk.conftest import IMPATIENT, LEASE_S
 from tests.sdk.flights import TABLE, create_flights, of_day
 

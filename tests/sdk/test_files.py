@@ -15,9 +15,9 @@ from ledger.expressions.build import Expression, col
 from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
 from ledger.reads.port import VersionRow
-from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Token
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.told import bodies
 

@@ -8,7 +8,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.errors import ConflictError, FilesUnknownError, UnknownColumnError
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 
 COLUMNS = [("day", "int"), ("tail", "string")]
 IN_FOLDERS: list[dict[str, Any]] = [{"layout": "directories"}, {"kind": "external"}]

@@ -8,8 +8,8 @@ import pytest
 from ledger.client import Ledger
 from ledger.definitions.txn_names import FormerNames
 from ledger.errors import UnknownTableError
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 
 
 class Scene(NamedTuple):

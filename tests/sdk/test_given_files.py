@@ -15,7 +15,7 @@ from ledger.client import Ledger
 from ledger.core.commands import TableWrite
 from ledger.expressions.build import col
 from ledger.log.file_list import AddFile, RemoveFile
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 
 NOON, EAST = datetime(2024, 1, 5, 12, 30), timezone(timedelta(hours=2))  # noqa: DTZ001 - naive
 DAY = date(2024, 1, 5)

@@ -11,10 +11,10 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.config.settings import ClientSettings
-from ledger.sdk.transaction import Transaction
 from ledger.session import session
 from ledger.session.receipt import Receipt
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.sdk.conftest import IMPATIENT
 
 PATIENCE_S = 10.0

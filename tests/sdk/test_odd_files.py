@@ -7,7 +7,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile, RemoveFile
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
 
 ODD: Any = {

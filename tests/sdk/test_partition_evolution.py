@@ -12,8 +12,8 @@ from ledger.client import Ledger
 from ledger.core.commands import Column
 from ledger.errors import ConflictError
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
 from ledger.snapshot.reading import TableFiles
+from ledger.transaction.transaction import Transaction
 
 TABLE = "flights"
 BEFORE = [

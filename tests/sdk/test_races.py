@@ -8,9 +8,9 @@ import pytest
 
 from ledger import errors
 from ledger.client import Ledger
-from ledger.sdk.transaction import Transaction
 from ledger.snapshot.reading import TableFiles
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
 
 

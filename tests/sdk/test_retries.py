@@ -19,9 +19,9 @@ from ledger.errors import (
 from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import TableVersion
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.sdk.conftest import IMPATIENT
 
 HASTY = ClientSettings(timeout_s=0.5, attempt_s=0.1, close_s=0.05)

@@ -12,10 +12,10 @@ from ledger.client import Ledger
 from ledger.core.events.events import TxnOpened
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.retry import Pace, run
-from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Receipt
 from ledger.testing import InMemoryLedger
+from ledger.transaction.retry import Pace, run
+from ledger.transaction.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import HASTY
 from tests.sdk.told import bodies

@@ -11,7 +11,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from ledger.work.writes import DeclaredWrites
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_staging import many

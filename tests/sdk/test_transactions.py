@@ -19,9 +19,9 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import TableVersion
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.sdk.writing import written
 
 INSERT = CoarseWrite("unpartitioned", "", "insert")

@@ -13,9 +13,9 @@ from ledger.core.events.events import TxnCommitted
 from ledger.errors import LedgerError, OutcomeUnknownError, ReaderBehindError, SettingsError
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
-from ledger.sdk.transaction import Transaction
 from ledger.session.session import UNNUMBERED
 from ledger.testing import FixedClock, InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.oracle.reads import StateReads
 from tests.sdk.conftest import ALERT, IMPATIENT
 from tests.sdk.flights import TABLE, create_flights, of_day

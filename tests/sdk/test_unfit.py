@@ -9,8 +9,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.log.lossy import LossyLog
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 
 
 def in_a_block(ledger: Ledger, work: Callable[[Transaction], object]) -> None:

@@ -11,7 +11,7 @@ from ledger.expressions.build import Expression, col
 from ledger.expressions.condition_columns import columns_in
 from ledger.expressions.parse import predicate_tree
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 
 COLUMNS = [("month", "int"), ("Carrier", "string"), ("d", "date"), ("arr", "array<int>")]
 KNOWN = [

@@ -1,7 +1,7 @@
 """A txn that has write ids, for tests of what becomes of it."""
 
 from ledger.client import Ledger
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 
 
 def written(ledger: Ledger, *tables: str) -> Transaction:

@@ -15,8 +15,8 @@ from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.log.file_list import AddFile, FileList, listed
 from ledger.log.memory import MemoryLog
 from ledger.reads.port import TableRow
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from projections.fold.follower import Follower
 from projections.store.rocks_store import RocksStore
 from spark_sink.host_tables import HostTables

@@ -9,7 +9,7 @@ from ledger.core.commands import Column, Layout
 from ledger.definitions.definitions import TableChanges, TableOptions
 from ledger.errors import UnreadableTableError
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink import cached_table
 from spark_sink.unions import in_pairs
 from tests.spark_sink.host import NAME, Host

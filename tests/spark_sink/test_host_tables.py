@@ -15,8 +15,8 @@ from ledger.errors import (
     UnknownTableError,
 )
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from projections.cache.store import Reopened
 from projections.errors import StoreError, StoreMissingError
 from projections.fold.fold import Fold

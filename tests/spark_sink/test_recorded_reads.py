@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from ledger.core.commands import Layout
 from ledger.errors import ConflictError, FilesUnknownError
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from spark_sink import cached_table
 from tests.sources import lies_in, product
 from tests.spark_sink.host import NAME, Host, running_host
@@ -81,7 +81,7 @@ OTHERS: Final = {
     "it notes how the txn ended": {"Transaction.note_end"},
     "it imports": {"committed", "defined", "stages_in"},
 }
-TXNS: Final = {"ledger.sdk.transaction.Transaction", "spark_sink.host_tables.HostSnapshot"}
+TXNS: Final = {"ledger.transaction.transaction.Transaction", "spark_sink.host_tables.HostSnapshot"}
 TAKES_TXN: Final = re.compile(r"\b(?:Transaction|HostSnapshot)\b")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from ledger.client import Ledger
 from ledger.files.file_writers import FileWriter
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
 from ledger.tables.vacuum_report import VacuumReport
+from ledger.transaction.transaction import Transaction
 
 TABLE = "flights"
 HOUR_S = 3_600

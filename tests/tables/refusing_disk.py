@@ -16,8 +16,8 @@ from threading import Event as Signal
 from typing import Any, Final
 
 from ledger.errors import LedgerError
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from projections.delta.publisher import DeltaPublisher
 from projections.delta.refused_log import PAUSE_MAX_S
 from tests.conformance.case_ledger import ManualClock

@@ -14,8 +14,8 @@ from ledger.errors import (
     MetadataChangedException,
 )
 from ledger.reads.rows import TableRow
-from ledger.sdk.transaction import Transaction
 from ledger.session.session import UNNUMBERED
+from ledger.transaction.transaction import Transaction
 from tests.tables.reading import rows_of, stored
 
 NAME = "shop.sales"

@@ -13,7 +13,7 @@ from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.errors import UnreadableTableError
 from ledger.log.file_list import AddFile
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 
 NAME = "db.imported"
 ID = Column("id", "bigint", nullable=True, id=1)

@@ -16,8 +16,8 @@ from ledger.arrow.given_rows import opened
 from ledger.arrow.read_once import ReadOnce
 from ledger.client import Ledger
 from ledger.errors import LogError, UnknownTableError
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from ledger.work.given_files import are_rows
 from tests.tables.reading import rows_of
 

@@ -11,8 +11,8 @@ from ledger.core.commands import CoarseWrite, TableWrite
 from ledger.log.codec import decode_command
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic, records_between
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.tables.lake import Lake
 
 ROW = {"id": 3, "name": "c"}

@@ -11,7 +11,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.errors import MetadataChangedException, UnknownColumnError
 from ledger.reads.rows import TableRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from tests.tables.reading import rows_of, stored
 
 ONE, TWO = date(2024, 1, 1), date(2024, 1, 2)

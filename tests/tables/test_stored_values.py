@@ -9,8 +9,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import ConstraintViolatedError
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 from tests.tables.reading import rows_of
 
 CHECK = "delta.constraints.known"

@@ -11,8 +11,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.expressions.duckdb import evaluation
-from ledger.sdk.transaction import Transaction
 from ledger.testing import InMemoryLedger
+from ledger.transaction.transaction import Transaction
 
 THREADS = 16
 ROUNDS = 3

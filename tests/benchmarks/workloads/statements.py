@@ -12,7 +12,7 @@ from typing import Final
 
 from ledger.log.file_list import AddFile
 from ledger.reads.port import FileRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from tests.benchmarks.workloads.recorded import BUCKETS, Statement
 
 PARTITIONS: Final = BUCKETS

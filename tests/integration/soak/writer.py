@@ -22,7 +22,7 @@ from ledger.errors import RefusedError
 from ledger.machine.process import role_process, set_up_logging
 from ledger.reads.metadata import OBJECT_PREFIX
 from ledger.reads.port import TableRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from projections.queries import open_reads
 
 OBJECTS: Final = ("partition:day=1", "stats:delay")

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 
 Row = tuple[int | None, int | None, str | None, int | None]
 Truth = bool | None

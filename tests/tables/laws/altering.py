@@ -10,7 +10,7 @@ import pyarrow as pa
 from ledger.arrow.types import arrow_type
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from tests.tables.laws.model import NARROW, ModelColumn, TableModel
 from tests.tables.laws.statements import Counts, Rows, Statement, World
 

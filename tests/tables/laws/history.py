@@ -11,8 +11,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError
-from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Receipt
+from ledger.transaction.transaction import Transaction
 from tests.tables.laws.altering import Alteration
 from tests.tables.laws.drawing import some_rows, statement
 from tests.tables.laws.model import ModelColumn, TableModel

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from ledger.arrow.types import arrow_type
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from ledger.work.merge_clauses import MergeClause
 from tests.tables.laws.model import TableModel
 from tests.tables.laws.terms import Term

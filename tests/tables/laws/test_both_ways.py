@@ -22,7 +22,7 @@ from ledger.files.file_writers import FileWriter
 from ledger.files.storage import Storage, storage_at
 from ledger.log.file_list import AddFile
 from ledger.reads.port import FileRow
-from ledger.sdk.transaction import Transaction
+from ledger.transaction.transaction import Transaction
 from tests.tables.laws.history import LEVELS
 from tests.tables.row_files import tuples
 

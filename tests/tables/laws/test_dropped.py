@@ -13,8 +13,8 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import UnknownTableError
-from ledger.sdk.transaction import Transaction
 from ledger.testing import FixedClock, InMemoryLedger
+from ledger.transaction.transaction import Transaction
 
 STEPS = 60
 RETENTION_H = 10.0

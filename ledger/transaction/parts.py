@@ -15,15 +15,15 @@ from ledger.definitions.names import TableLike, TableNames
 from ledger.definitions.txn_names import TxnNames
 from ledger.files.file_writers import FileWriter
 from ledger.files.written_files import WrittenFiles
-from ledger.sdk.txn_ended import TxnEnding
 from ledger.session.receipt import Outcome, Receipt, Token
 from ledger.session.session import CommandAnswer
 from ledger.session.sessions import OfOneProcess
+from ledger.transaction.ended import TxnEnding
 from ledger.work.unit_of_work import TxnHand
 from ledger.work.writes import DeclaredWrites
 
 if TYPE_CHECKING:
-    from ledger.sdk.transaction import Transaction
+    from ledger.transaction.transaction import Transaction
 
 
 class PartOfLedger(OfOneProcess):

@@ -11,12 +11,12 @@ from ledger.definitions.given import check_arrow, check_list, shown
 from ledger.definitions.names import TableLike, TableStanding
 from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
-from ledger.sdk.parts import PartOfLedger
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.session.refusals import check_done
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.reading import TableFiles, known_row, read_table
+from ledger.transaction.parts import PartOfLedger
 from ledger.work.app_notes import AppProgress, progress_in
 from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.work.repeated_batches import told

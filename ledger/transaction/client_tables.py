@@ -34,12 +34,12 @@ from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.errors import check_list_is_of
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
-from ledger.sdk.parts import PartOfLedger
 from ledger.session.receipt import Receipt, Token
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.reading import known_row
 from ledger.statements.new_constraints import check_constraints
+from ledger.transaction.parts import PartOfLedger
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
 ALTER_ATTEMPTS: Final = 10

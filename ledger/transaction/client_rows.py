@@ -8,9 +8,9 @@ from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import ReaderBehindError
-from ledger.sdk.parts import PartOfLedger
 from ledger.session.receipt import Token
 from ledger.snapshot.reading import known_row
+from ledger.transaction.parts import PartOfLedger
 
 if TYPE_CHECKING:
     from datetime import datetime

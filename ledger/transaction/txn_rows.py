@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
-from ledger.sdk.txn_tables import TxnTables
 from ledger.session.receipt import Token
+from ledger.transaction.txn_tables import TxnTables
 from ledger.work.merge_clauses import Assigned, MergeClause, clauses_of
 from ledger.work.unit_of_work import TxnHand
 

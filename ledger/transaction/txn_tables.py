@@ -28,12 +28,12 @@ from ledger.properties.known_properties import adds_constraints, check_propertie
 from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
-from ledger.sdk.parts import PartOfTxn
 from ledger.session.receipt import Receipt
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.reading import known_row
 from ledger.statements.new_constraints import check_constraints, check_rows
+from ledger.transaction.parts import PartOfTxn
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
 if TYPE_CHECKING:

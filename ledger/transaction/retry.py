@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 from ledger.arrow.read_once import ReadOnce
 from ledger.errors import LedgerError, OutcomeUnknownError
 from ledger.reads.amounts import amount
-from ledger.sdk.transaction import Transaction
 from ledger.session.receipt import Receipt
+from ledger.transaction.transaction import Transaction
 
 Result = TypeVar("Result")
 

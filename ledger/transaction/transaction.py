@@ -44,15 +44,15 @@ from ledger.errors import (
 )
 from ledger.files.file_writers import FileWriter
 from ledger.files.written_files import WrittenFiles
-from ledger.sdk.txn_ended import TxnEnding
-from ledger.sdk.txn_files import TxnFiles
-from ledger.sdk.txn_outcome import found_out, not_found_out
-from ledger.sdk.txn_rows import TxnRows
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Receipt, Token, receipt_of
 from ledger.session.refusals import body_as, check_done
 from ledger.session.session import UNNUMBERED, ClientSession, CommandAnswer
 from ledger.session.tail import Asker
+from ledger.transaction.ended import TxnEnding
+from ledger.transaction.outcome import found_out, not_found_out
+from ledger.transaction.txn_files import TxnFiles
+from ledger.transaction.txn_rows import TxnRows
 from ledger.work.repeated_batches import told
 from ledger.work.staging import Staging
 from ledger.work.writes import DeclaredWrites, coarse_write

@@ -13,7 +13,6 @@ from ledger.definitions.definitions import names_of
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
 from ledger.reads.port import FileRow
-from ledger.sdk.parts import PartOfTxn
 from ledger.session.receipt import Token
 from ledger.snapshot.reading import (
     TableFiles,
@@ -23,6 +22,7 @@ from ledger.snapshot.reading import (
     read_table,
     scan_of,
 )
+from ledger.transaction.parts import PartOfTxn
 from ledger.work.given_files import (
     AddLike,
     RemoveLike,

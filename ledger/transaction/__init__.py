@@ -1,0 +1,1 @@
+"""Transactions and the verbs of a client: by tables, files and rows."""
