@@ -57,6 +57,11 @@ def product() -> Iterator[Module]:
     return (module for module in modules() if not module.is_test)
 
 
+def of_tests() -> Iterator[Module]:
+    """Yield the modules of the tests."""
+    return (module for module in modules() if module.is_test)
+
+
 def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the full name of everything that is imported at these nodes."""
     for node in nodes:

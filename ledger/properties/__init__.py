@@ -1,1 +1,1 @@
-"""Properties and ids of tables, Delta's and the ledger's own: what each means, and what is refused."""
+"""Properties and ids of tables, Delta's and the ledger's: what each means, what is refused."""

@@ -1,7 +1,8 @@
 """Properties of tables that are set: a misspelt one would do nothing, without a word.
 
 Keys that begin with `lakeledger.` are the ledger's own, so an unknown one is a mistake. Keys of
-Delta are obeyed, kept or refused, see `ledger.properties.promises`. All other keys are notes of users.
+Delta are obeyed, kept or refused, see `ledger.properties.promises`. All other keys are notes of
+users.
 """
 
 from collections.abc import Iterator, Mapping

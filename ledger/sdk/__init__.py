@@ -1,1 +1,1 @@
-"""The parts of the SDK behind `ledger.client`: sessions, txns, files, tables, answers."""
+"""Streams that record their batches."""

@@ -13,13 +13,14 @@ import pytest
 from ledger.client import Ledger
 from ledger.testing import InMemoryLedger
 from tests.tables.lake import Lake
+from tests.test_layers import ROOMS
 from tests.walk import Walk, walk_of
 
 COLUMNS: Final = [("id", "bigint"), ("name", "string"), ("day", "date")]
 ROWS: Final = [{"id": 1, "name": "a", "day": None}, {"id": 2, "name": "b", "day": None}]
 WHERE: Final = "id = 2 AND name <> 'x'"
 BEFORE: Final = "id = 1 AND name <> 'y'"
-CLIENT: Final = ("ledger.sdk", "ledger.tables", "ledger.client")
+CLIENT: Final = (*ROOMS, "ledger.client")
 
 APPEND_MAX: Final = 629
 SCAN_MAX: Final = 1_062
