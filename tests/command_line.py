@@ -13,7 +13,7 @@ from typing import NamedTuple
 import structlog
 from typer.testing import CliRunner, Result
 
-from ledger.cli.root import whole_app
+from ledger.cli.root import app
 from ledger.errors import LedgerError
 from ledger.machine.process import exit_code
 
@@ -32,7 +32,7 @@ class Done(NamedTuple):
 def invoked(*arguments: str, **environ: str) -> Result:
     """Run a command, and leave nothing of its logging behind; an error stays an exception."""
     try:
-        return CliRunner().invoke(whole_app(), arguments, env=environ)
+        return CliRunner().invoke(app, arguments, env=environ)
     finally:
         structlog.reset_defaults()
 
@@ -42,7 +42,7 @@ def done_in(folder: Path, *arguments: str, **environ: str) -> Done:
     absent = dict.fromkeys(os.environ.keys() - environ.keys() - {"PATH"})
     try:
         with chdir(folder):
-            result = CliRunner().invoke(whole_app(), arguments, env={**absent, **environ})
+            result = CliRunner().invoke(app, arguments, env={**absent, **environ})
     finally:
         structlog.reset_defaults()
     error = result.exception

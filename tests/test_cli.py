@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from ledger.cli.lazy import Later
-from ledger.cli.root import whole_app
+from ledger.cli.root import app
 from ledger.machine.process import ExitCode
 from tests.command_line import invoked
 
@@ -100,7 +100,7 @@ def lakeledger(home: Path, *arguments: str, **environ: str) -> "subprocess.Compl
 
 def test_commands() -> None:
     """The packages that are installed add their commands to one root."""
-    found = {" ".join(path) for path in commands(typer.main.get_command(whole_app()))}
+    found = {" ".join(path) for path in commands(typer.main.get_command(app))}
     assert found == COMMANDS
 
 

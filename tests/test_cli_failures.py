@@ -13,7 +13,7 @@ import typer.main
 
 from ledger.cli.failures import Stopped, fields_of, wants_json
 from ledger.cli.lazy import Later
-from ledger.cli.root import whole_app
+from ledger.cli.root import app
 from ledger.config.config import load
 from ledger.core.events.parts import Evidence
 from ledger.errors import ConcurrentAppendException, LogUnavailableError, SettingsError
@@ -47,7 +47,7 @@ def test_wants_json(arguments: list[str], *, is_wanted: bool) -> None:
 @pytest.mark.parametrize("path", sorted(COMMANDS))
 def test_every_command_writes_json(path: str) -> None:
     """Every command takes `--output`, those that only run too: their failures are for programs."""
-    found = typer.main.get_command(whole_app())
+    found = typer.main.get_command(app)
     named = {name for each in params_of(found, path) for name in each.opts}
     assert {"--output", "-o"} <= named
 

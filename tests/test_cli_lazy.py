@@ -11,9 +11,9 @@ import pytest
 import typer.main
 
 from ledger.cli.lazy import Later
-from ledger.cli.root import whole_app
+from ledger.cli.root import app
+from ledger.cli.tables import tables
 from ledger.errors import SettingsError
-from projections.cli import tables
 from projections.store.rocks_store import RocksStore
 from tests.command_line import ROOT
 from tests.driver import CATALOG
@@ -38,8 +38,7 @@ UNUSED_OF_US = (
 )
 START = """
 import sys
-from ledger.cli.root import whole_app
-whole_app()
+import ledger.cli.root
 print(*sorted(set(sys.argv[1:]) & set(sys.modules)))
 """
 RUN = """
@@ -77,7 +76,7 @@ def later_ones(group: Any) -> Iterator[Later]:
 
 
 ALL = [
-    *later_ones(typer.main.get_command(whole_app())),
+    *later_ones(typer.main.get_command(app)),
     *later_ones(typer.main.get_group(tables.app)),
 ]
 

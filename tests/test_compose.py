@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 
-from ledger.cli.root import whole_app
 from ledger.errors import BrokerError
 from ledger.machine.endpoints import Endpoint, free_endpoint
 from tests.command_line import done_in, invoked
@@ -67,7 +66,6 @@ def test_no_container_engine() -> None:
 @pytest.mark.parametrize("role", sorted(ROLES))
 def test_commands(role: str) -> None:
     """Each role is a command that there is, with options that it has."""
-    assert whole_app()
     done = invoked(*ROLES[role]["command"], "--help")
     assert done.exit_code == 0, done.output
     assert "Usage:" in done.output

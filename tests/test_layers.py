@@ -41,6 +41,8 @@ LAYERS: Final = {
         "ledger.version",
     ),
     **{room: (*ROOMS[: ROOMS.index(room) + 1], *SEEN_BY_CLIENTS) for room in ROOMS},
+    # The command line runs all the others.
+    "ledger.cli": ("ledger", "projections", "spark_sink"),
     "ledger": ("ledger",),
     "projections": ("projections", "ledger"),
     "spark_sink": ("spark_sink", "projections", "ledger"),

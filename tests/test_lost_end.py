@@ -10,7 +10,7 @@ from threading import Event as Signal
 
 import pytest
 
-from ledger.cli.watch import watch
+from ledger.cli.log.watch import watch
 from ledger.config.settings import Genesis
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import OpenTxn

@@ -4,8 +4,8 @@ from itertools import takewhile
 
 import pytest
 
-from ledger.cli.log import tell_of_broker
-from ledger.cli.watch import READ_MAX, condition, line_of, named_txns, shown_line, watch
+from ledger.cli.log.log import tell_of_broker
+from ledger.cli.log.watch import READ_MAX, condition, line_of, named_txns, shown_line, watch
 from ledger.errors import LogUnavailableError, SettingsError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic

@@ -1,4 +1,4 @@
-"""The root of the command line, to which every package adds commands of its own.
+"""The root of the command line: `ledger.cli.commands` lists what it runs.
 
 An error is one readable paragraph, or with `--output json` one object, and an exit code of
 `ledger.machine.process.ExitCode`; `--debug` adds the traceback.
@@ -7,12 +7,12 @@ An error is one readable paragraph, or with `--output json` one object, and an e
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+from ledger.cli.commands import COMMANDS, ROLES
 from ledger.cli.failures import Stopped, tell, wants_json
 from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.loading import ended_at_once
@@ -23,7 +23,6 @@ from ledger.log_lines import DEBUG
 from ledger.machine.exit_codes import ExitCode
 
 DISTRIBUTION = "lakeledger"
-COMMANDS = "lakeledger.commands"
 
 
 class Root(LazyGroup):
@@ -76,42 +75,10 @@ serve = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(serve)
-# The place of each command of this package; a further package adds its own.
-later(app, "up", "ledger.cli.up:up", "Run every process of a ledger on this machine until Ctrl-C.")
-later(
-    app,
-    "init",
-    "ledger.cli.init:init",
-    "Create the topics of a ledger on a Kafka cluster, or verify the existing ones.",
-)
-later(
-    app,
-    "acl",
-    "ledger.cli.acl:acl",
-    "Print the commands that give a user the rights of a role, no more and no less.",
-)
-later(
-    app,
-    "backup",
-    "ledger.cli.backup:backup",
-    "Copy the events that are not in the backup yet; the ledger may run meanwhile.",
-)
-later(
-    app,
-    "restore",
-    "ledger.cli.backup:restore",
-    "Make the topics of a ledger from a backup, in a cluster without a ledger of that name.",
-)
-later(
-    app,
-    "recover",
-    "ledger.cli.recover:recover",
-    "Say what a log has lost, and let the ledger go on above all that was given.",
-)
-later(app, "config", "ledger.cli.config:config", "Look at the settings.")
-later(app, "import", "ledger.cli.delta:imports", "Bring tables of other formats in.")
-later(app, "log", "ledger.cli.log:log", "Look at the log itself.")
-later(app, "token", "ledger.cli.token:app", "Make, list and revoke tokens of HTTP servers.")
+for command in COMMANDS:
+    later(app, *command)
+for role in ROLES:
+    later(serve, *role)
 
 
 def tell_version(*, wanted: bool) -> None:
@@ -154,24 +121,12 @@ def root(
             os.environ[f"LAKELEDGER_{name}"] = file
 
 
-@cache
-def whole_app() -> typer.Typer:
-    """Return the root command with the commands of every installed package."""
-    for point in entry_points(group=COMMANDS):
-        # This package's commands are there already, whatever an older installation says.
-        if not point.value.startswith("ledger."):
-            point.load()(app)
-    return app
-
-
 def main() -> None:
     """Run the command line; never ends with a traceback unless `--debug` asks for it."""
     make_all_private()
     show_every_letter()
     try:
-        with ended_at_once():
-            run = whole_app()
-        run()
+        app()
     except Exception as error:  # noqa: BLE001 - every failure becomes a sentence
         code = tell(error, as_json=wants_json(sys.argv[1:]))
     try:

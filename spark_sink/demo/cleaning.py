@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
+from ledger.cli.tables.cleaning import explanation
 from ledger.transaction.transaction import Transaction
-from projections.cli.cleaning import explanation
 from spark_sink.demo.delta_folders import remove_folders
 from spark_sink.demo.loading import Load
 from spark_sink.demo.manifest import ManifestEntry, with_step

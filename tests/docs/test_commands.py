@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from ledger.cli.root import whole_app
+from ledger.cli.root import app
 from ledger.machine.exit_codes import ExitCode
 from tests.command_line import invoked
 from tests.docs.pages import ROOT, Block, all_blocks, page, pages, spans
@@ -43,7 +43,7 @@ def parse(arguments: Sequence[str]) -> None:
 
     Raises the parser's own error for an option, argument or value that the command does not take.
     """
-    command: Any = typer.main.get_command(whole_app())
+    command: Any = typer.main.get_command(app)
     context, rest = typer.Context(command), list(arguments)
     while isinstance(command, TyperGroup) and rest:
         name, command, rest = command.resolve_command(context, rest)

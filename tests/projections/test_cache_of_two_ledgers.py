@@ -6,6 +6,7 @@ from threading import Event as Signal
 
 import pytest
 
+from ledger.cli.roles.cache import keep
 from ledger.config.settings import CacheSettings
 from ledger.errors import SettingsError
 from ledger.reads.metadata import Bounds, MetadataAnswer, ReadAt
@@ -15,7 +16,6 @@ from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.rows import RowEntries
 from projections.cache.store import Reopened, RowMetadataStore
-from projections.cli.cache_role import keep
 from projections.queries import StoreReads
 from tests.driver import CATALOG
 from tests.projections.cached import altered_to, listed, location

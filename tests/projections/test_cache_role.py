@@ -8,6 +8,7 @@ from threading import Timer
 import pytest
 from structlog.types import EventDict
 
+from ledger.cli.roles.cache import keep, tell_of_rows
 from ledger.config.settings import CacheSettings
 from ledger.errors import ReaderBehindError
 from projections.cache.following import FollowedEntries
@@ -16,7 +17,6 @@ from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened, RowMetadataStore
-from projections.cli.cache_role import keep, tell_of_rows
 from projections.errors import StoreMissingError
 from projections.queries import StoreReads
 from tests.driver import CATALOG

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.cli.reading import anomalies
 from ledger.config.address import Address
 from ledger.core.commands import TableWrite
 from ledger.core.partitions.values import HIVE_NULL
@@ -20,7 +21,6 @@ from ledger.errors import (
 from ledger.expressions.parse import PredicateSyntaxError
 from ledger.log.file_list import AddFile, FileList, listed
 from ledger.machine.process import ExitCode
-from projections.cli.reading import anomalies
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT
 from tests.projections.filing import commit

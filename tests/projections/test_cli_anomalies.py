@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledger.cli.answers import Output
-from ledger.client import Ledger
-from ledger.log.file_list import AddFile, RemoveFile
-from ledger.machine.process import ExitCode
-from ledger.testing import InMemoryLedger
-from projections.cli.anomalies import (
+from ledger.cli.tables.anomalies import (
     ACKNOWLEDGED,
     AnomalyCount,
     Known,
@@ -21,6 +17,10 @@ from projections.cli.anomalies import (
     counts_shown,
     pages,
 )
+from ledger.client import Ledger
+from ledger.log.file_list import AddFile, RemoveFile
+from ledger.machine.process import ExitCode
+from ledger.testing import InMemoryLedger
 from tests.driver import CATALOG
 from tests.projections.filing import commit
 from tests.projections.followed import Followed

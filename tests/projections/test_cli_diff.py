@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ledger.cli.log.bisect import CheckVerdict, FirstBad, first_bad
 from ledger.machine.process import ExitCode
-from projections.cli.bisect import CheckVerdict, FirstBad, first_bad
 from tests.driver import CATALOG
 from tests.projections.filing import commit
 from tests.projections.followed import Followed

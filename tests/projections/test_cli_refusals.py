@@ -5,13 +5,13 @@ from contextlib import closing
 import pytest
 
 from ledger.cli.failures import Stopped
+from ledger.cli.reading import known_txns
 from ledger.client import Ledger
 from ledger.errors import TxnNotOpenError
 from ledger.machine.process import ExitCode
 from ledger.reads.http import HttpReads
 from ledger.reads.port import Reads
 from ledger.testing import InMemoryLedger
-from projections.cli.reading import known_txns
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ledger.cli.machine.status import leader_heard, rows_behind
 from ledger.clock import AHEAD_MAX_MS, SystemClock
 from ledger.config.address import Address
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.process import ExitCode
-from projections.cli.status import leader_heard, rows_behind
 from projections.store.rocks_store import RocksStore
 from tests.command_line import done_apart
 from tests.driver import Driver

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
+from ledger.cli.tables.cleaning import explanation
 from ledger.reads.port import Counts
-from projections.cli.cleaning import explanation
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.rows.keys import MAPPING

@@ -9,12 +9,12 @@ import pytest
 
 from ledger.arrow.schema import TableSchema
 from ledger.cli.answers import Output
+from ledger.cli.tables.published import tell
 from ledger.core.commands import TableDefinition, TableWrite
 from ledger.files.data_files import write_rows
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import storage_at
 from ledger.log.file_list import AddFile, FileList, listed
-from projections.cli.published import tell
 from projections.delta.log_folder import LogFolder, checkpoint_name, version_file
 from projections.delta.log_state import INTERVAL
 from projections.delta.publisher import DeltaPublisher

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 from hypothesis import Phase, given, settings
 
+from ledger.cli.tables.cleaning import mark_fields
 from ledger.core.commands import TxnType
 from ledger.errors import UnknownTableError
 from ledger.reads.port import FileRow, Reads
-from projections.cli.cleaning import mark_fields
 from projections.queries import StoreReads
 from tests.core.histories import Step
 from tests.projections.filing import Filers, commit, filed, filings

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
+from ledger.cli.tables.cleaning import explanation
 from ledger.core.state.watermark import bounds
-from projections.cli.cleaning import explanation
 from projections.reads.lookups import watermark
 from projections.rows.keys import WATERMARK
 from tests.core.histories import Step, played, steps

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.cli.recover import next_steps
+from ledger.cli.log.recover import next_steps
 from ledger.config.address import spelled
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from ledger.backup.place import FolderPlace
-from ledger.cli.recover import compared_ways, fields_of, next_steps
+from ledger.cli.log.recover import compared_ways, fields_of, next_steps
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.recovery.survey import Survey

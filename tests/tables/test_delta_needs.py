@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from ledger.cli.tables.published import published_fields
 from ledger.client import Ledger
 from ledger.core.state.traits import KNOWN_FEATURES
 from ledger.delta.actions import READER_FEATURES
@@ -32,7 +33,6 @@ from ledger.properties.delta_readers import (
     refused,
 )
 from ledger.testing import InMemoryLedger
-from projections.cli.published import published_fields
 from projections.delta.adopting import LogOwner
 from projections.delta.log_folder import LogFolder
 from projections.delta.log_marks import features_in

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from ledger.cli.answers import Output
+from ledger.cli.machine.status import seen_in_rows
 from ledger.reads.port import Reads
 from ledger.testing import InMemoryLedger
-from projections.cli.status import seen_in_rows
 from projections.reads.dropped_files import WaitingFiles, waiting_files
 from projections.web.asked import Asked
 from projections.web.pages.page import PageView

@@ -9,9 +9,9 @@ from threading import Thread
 import pytest
 
 from ledger.cli.answers import Output
+from ledger.cli.machine.status import seen_of_publisher
 from ledger.config.settings import PublisherSettings
 from ledger.reads.publisher import HttpPublisher, StoppedStatus
-from projections.cli.status import seen_of_publisher
 from projections.delta.log_folder import version_file
 from projections.delta.publisher import DeltaPublisher
 from projections.web.publisher_serving import serve_publisher

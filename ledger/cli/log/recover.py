@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
-from ledger.cli.backup import cluster
+from ledger.cli.log.backup import cluster
 from ledger.cli.options import HomeOption, LedgerOption
 from ledger.config.address import spelled
 from ledger.core.limits import NUMBER_MAX

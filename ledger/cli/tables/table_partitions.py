@@ -8,13 +8,9 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument
-from ledger.core.partitions.keys import UNCASTABLE, NoValue, key_of
-from ledger.core.partitions.units import identity_of
-from ledger.reads.amounts import amount, shown_size
-from ledger.reads.port import PartitionRow, Reads, TableRow
-from projections.cli.partitions import Columns, columns_at, columns_of
-from projections.cli.reading import brief, known_table, reading
-from projections.cli.tables import (
+from ledger.cli.reading import brief, known_table, reading
+from ledger.cli.tables.partitions import Columns, columns_at, columns_of
+from ledger.cli.tables.tables import (
     FILES_MAX,
     AsOfOption,
     PositionOption,
@@ -24,6 +20,10 @@ from projections.cli.tables import (
     condition_at,
     moment_of,
 )
+from ledger.core.partitions.keys import UNCASTABLE, NoValue, key_of
+from ledger.core.partitions.units import identity_of
+from ledger.reads.amounts import amount, shown_size
+from ledger.reads.port import PartitionRow, Reads, TableRow
 
 PARTITION_COLUMNS = ("partition", "files", "size", "rows")
 

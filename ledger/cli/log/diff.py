@@ -7,12 +7,12 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows
 from ledger.cli.failures import Stopped
 from ledger.cli.options import NameOption
+from ledger.cli.reading import reading, time_of, when
 from ledger.clock import is_now
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import shown_size
 from ledger.reads.port import Reads
 from ledger.reads.whole_numbers import number_of
-from projections.cli.reading import reading, time_of, when
 from projections.reads.lake_diff import FileSum, LakeDiff, TableDiff, lake_diff
 
 

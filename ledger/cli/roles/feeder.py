@@ -9,7 +9,7 @@ import typer
 
 from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles import run_role
+from ledger.cli.roles.role import run_role
 from ledger.config.config import load
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog

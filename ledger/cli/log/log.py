@@ -8,9 +8,9 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, progress_bar, say
 from ledger.cli.failures import Stopped
+from ledger.cli.log.watch import condition, line_of, shown_line, watch
 from ledger.cli.options import AWAY_S, NameOption, number_option
 from ledger.cli.streams import is_read
-from ledger.cli.watch import condition, line_of, shown_line, watch
 from ledger.clock import time_text
 from ledger.config.search import find_address, log_of
 from ledger.core.commands import LEVELS, IsolationLevel

@@ -17,10 +17,7 @@ from ledger.cli.options import (
     confirm,
     number_option,
 )
-from ledger.client import Ledger
-from ledger.machine.exit_codes import ExitCode
-from ledger.reads.port import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
-from projections.cli.reading import (
+from ledger.cli.reading import (
     LIST_MAX,
     LimitOption,
     known_table,
@@ -28,6 +25,9 @@ from projections.cli.reading import (
     reading,
     when,
 )
+from ledger.client import Ledger
+from ledger.machine.exit_codes import ExitCode
+from ledger.reads.port import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
 
 app = typer.Typer(no_args_is_help=True)
 

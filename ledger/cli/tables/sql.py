@@ -11,10 +11,10 @@ import typer
 from ledger.cli.answers import CONTROLS, Output, write
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
+from ledger.cli.reading import reading
+from ledger.cli.tables.row_values import cell, json_rows
 from ledger.machine.exit_codes import ExitCode
 from ledger.snapshot.sql import SqlPlace, to_parquet
-from projections.cli.reading import reading
-from projections.cli.row_values import cell, json_rows
 
 
 class SqlOutput(StrEnum):

@@ -8,11 +8,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.options import NameOption, TxnArgument, YesOption, confirm
-from ledger.client import Ledger
-from ledger.errors import LedgerError
-from ledger.reads.port import Reads, TxnRow
-from ledger.session.explain import explanation
-from projections.cli.reading import (
+from ledger.cli.reading import (
     LIST_MAX,
     LimitOption,
     brief,
@@ -21,6 +17,10 @@ from projections.cli.reading import (
     reading,
     when,
 )
+from ledger.client import Ledger
+from ledger.errors import LedgerError
+from ledger.reads.port import Reads, TxnRow
+from ledger.session.explain import explanation
 from projections.rows.conflicts import evidence_form
 
 TXN_COLUMNS = ("txn", "status", "type", "owner", "opened_at", "reason")

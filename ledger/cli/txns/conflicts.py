@@ -6,15 +6,15 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows
 from ledger.cli.failures import Stopped
-from ledger.cli.log import whatif
+from ledger.cli.log.log import whatif
 from ledger.cli.options import NameOption, number_option
+from ledger.cli.reading import LIST_MAX, LimitOption, brief, reading, when
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.evolve.form import footprint_form
 from ledger.core.limits import NUMBER_MAX
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import ConflictRow, Reads
 from ledger.session.explain import explanation
-from projections.cli.reading import LIST_MAX, LimitOption, brief, reading, when
 
 CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "over", "winner")
 

@@ -15,13 +15,13 @@ from ledger.cli.options import (
     confirm,
     named_tables,
 )
+from ledger.cli.reading import known_table, reading
 from ledger.client import Ledger
 from ledger.files.data_files import TARGET_BYTES
 from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import Reads
 from ledger.tables.vacuum import GRACE_H, Vacuum, cleaned_tables
 from ledger.tables.vacuum_report import VacuumReport
-from projections.cli.reading import known_table, reading
 
 SHOWN_MAX = 20
 

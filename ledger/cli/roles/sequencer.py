@@ -21,7 +21,7 @@ from ledger.cli.options import (
     SetOption,
     WithParentOption,
 )
-from ledger.cli.roles import run_role
+from ledger.cli.roles.role import run_role
 from ledger.clock import SystemClock
 from ledger.config.config import Settings, load
 from ledger.config.settings import OFF, Genesis

@@ -8,9 +8,9 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows
 from ledger.cli.options import NameOption
+from ledger.cli.reading import reading
 from ledger.clock import time_text
 from ledger.sdk.streams import SourceOffset, StreamRow, streams_in
-from projections.cli.reading import reading
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -10,13 +10,7 @@ from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.failures import Stopped
 from ledger.cli.lazy import LazyGroup, later
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument, number_option
-from ledger.machine.exit_codes import ExitCode
-from ledger.properties.column_mapping import is_published
-from ledger.reads.amounts import amount, shown_size
-from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
-from projections.cli.anomalies import counted, counts_shown
-from projections.cli.partitions import Columns, columns_at, columns_by_add, of_partition
-from projections.cli.reading import (
+from ledger.cli.reading import (
     LIST_MAX,
     LimitOption,
     anomalies,
@@ -26,6 +20,12 @@ from projections.cli.reading import (
     time_of,
     when,
 )
+from ledger.cli.tables.anomalies import counted, counts_shown
+from ledger.cli.tables.partitions import Columns, columns_at, columns_by_add, of_partition
+from ledger.machine.exit_codes import ExitCode
+from ledger.properties.column_mapping import is_published
+from ledger.reads.amounts import amount, shown_size
+from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 
 TABLE_COLUMNS = ("table", "name", "kind", "layout", "version", "last_write_id")
 # For tables that not every reader sees: the position of the drop, or the txn that alone sees it.
@@ -52,49 +52,49 @@ app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
 later(
     app,
     "adopt",
-    "projections.cli.published:table_adopt",
+    "ledger.cli.tables.published:table_adopt",
     "Take over the Delta table that a table was imported from: from now on the ledger commits.",
 )
 later(
     app,
     "changes",
-    "projections.cli.changes:table_changes",
+    "ledger.cli.tables.changes:table_changes",
     "List the commits of a table, oldest first, each with what it added and removed.",
 )
 later(
     app,
     "optimize",
-    "projections.cli.vacuum:table_optimize",
+    "ledger.cli.tables.vacuum:table_optimize",
     "Put the rows of small files, and of files with deleted rows, into larger files.",
 )
 later(
     app,
     "partitions",
-    "projections.cli.table_partitions:table_partitions",
+    "ledger.cli.tables.table_partitions:table_partitions",
     "List the partitions that have files in a table, or had some, with files, bytes and rows.",
 )
 later(
     app,
     "publish",
-    "projections.cli.switching:table_publish",
+    "ledger.cli.tables.switching:table_publish",
     "Publish tables as Delta: the publisher writes a log for each, from its next version on.",
 )
 later(
     app,
     "release",
-    "projections.cli.published:table_release",
+    "ledger.cli.tables.published:table_release",
     "End the publication of a table: its log is that of an ordinary Delta table again.",
 )
 later(
     app,
     "vacuum",
-    "projections.cli.vacuum:table_vacuum",
+    "ledger.cli.tables.vacuum:table_vacuum",
     "Delete the data files that no reader needs: removed ones, and ones that no commit named.",
 )
 later(
     app,
     "verify",
-    "projections.cli.published:table_verify",
+    "ledger.cli.tables.published:table_verify",
     "Compare the published Delta log of a table with the ledger, version by version.",
 )
 
@@ -242,7 +242,7 @@ def delta_fields(row: TableRow) -> dict[str, Any]:
         return {}
     if find_spec("pyarrow") is None:
         return {"delta_features": "not known: pip install 'lakeledger[delta]' to read the log"}
-    from projections.cli.published import published_fields  # noqa: PLC0415 - loads Arrow
+    from ledger.cli.tables.published import published_fields  # noqa: PLC0415 - loads Arrow
 
     return published_fields(row)
 

@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 from ledger.cli.answers import Output, OutputOption, answer
 from ledger.cli.failures import Stopped
 from ledger.cli.options import AWAY_S, CONFIGURED, NameOption, catalog_of
+from ledger.cli.reading import reading_at, when
+from ledger.cli.tables.anomalies import counted, counts_shown
 from ledger.clock import AHEAD_MAX_MS, SystemClock
 from ledger.config.address import Address
 from ledger.config.search import client_for, find_address, log_of
@@ -33,8 +35,6 @@ from ledger.reads.amounts import amount
 from ledger.reads.port import Reads
 from ledger.session.receipt import Token
 from ledger.session.tail import read_genesis
-from projections.cli.anomalies import counted, counts_shown
-from projections.cli.reading import reading_at, when
 from projections.reads.dropped_files import waiting_files
 
 BEAT_WAIT_S: Final = 1.0

@@ -16,7 +16,7 @@ import typer
 
 from ledger.cli.answers import FailureOption, Output
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles import run_role
+from ledger.cli.roles.role import run_role
 from ledger.config.config import Settings, load
 from ledger.config.settings import UNLOCKED, CacheSettings, WebSettings
 from ledger.errors import LedgerError, LogUnavailableError, ReaderBehindError

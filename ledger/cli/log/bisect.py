@@ -16,9 +16,9 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, say
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument, number_option
+from ledger.cli.reading import known_table, reading, when
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import Reads, TableRow, VersionRow
-from projections.cli.reading import known_table, reading, when
 
 UNTESTABLE: Final = 125
 SIGNALLED: Final = 128

@@ -8,15 +8,15 @@ import typer
 
 from ledger.cli.answers import CONTROLS, Output, OutputOption
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, TableArgument
+from ledger.cli.reading import known_table, reading
 from ledger.cli.streams import is_read
+from ledger.cli.tables.row_values import cell, json_rows
 from ledger.clock import time_text
 from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import FileChange, Reads, TableRow
 from ledger.reads.whole_numbers import number_of
 from ledger.session.receipt import Token
 from ledger.snapshot.changes import ChangeFeed, CommitChanges, version_after
-from projections.cli.reading import known_table, reading
-from projections.cli.row_values import cell, json_rows
 
 REACH_MS = 10_000
 

@@ -13,10 +13,10 @@ from ledger.cli.options import (
     confirm,
     named_tables,
 )
+from ledger.cli.reading import known_table
 from ledger.client import Ledger
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import amount
-from projections.cli.reading import known_table
 from projections.delta.adopting import publish_table
 
 

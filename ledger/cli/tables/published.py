@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
-from ledger.cli.delta import fields_of
 from ledger.cli.options import (
     CONFIGURED,
     CatalogOption,
@@ -16,6 +15,8 @@ from ledger.cli.options import (
     YesOption,
     confirm,
 )
+from ledger.cli.reading import known_table, reading
+from ledger.cli.tables.imports import fields_of
 from ledger.client import Ledger
 from ledger.config.search import find_address, log_of
 from ledger.log.replay import Replay
@@ -23,7 +24,6 @@ from ledger.machine.exit_codes import ExitCode
 from ledger.properties.delta_readers import needs_of, refused
 from ledger.reads.amounts import amount
 from ledger.reads.port import TableRow
-from projections.cli.reading import known_table, reading
 from projections.delta.adopting import LogOwner
 from projections.delta.log_marks import features_in
 from projections.delta.object_log import log_at

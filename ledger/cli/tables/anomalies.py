@@ -14,11 +14,11 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer_rows, say
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
+from ledger.cli.reading import LIST_MAX, LimitOption, known_table, reading
 from ledger.errors import TableExistsError
 from ledger.reads.port import AnomalyRow, Reads, TableRow
 from ledger.reads.whole_numbers import ROWS_MAX
 from ledger.session.explain import name_of
-from projections.cli.reading import LIST_MAX, LimitOption, known_table, reading
 
 if TYPE_CHECKING:
     from ledger.client import Ledger

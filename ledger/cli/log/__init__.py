@@ -1,0 +1,1 @@
+"""Commands over the log: what it holds, its copies, and its repair."""

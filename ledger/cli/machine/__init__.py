@@ -1,0 +1,1 @@
+"""Commands over one machine: its processes, settings, rights and state."""

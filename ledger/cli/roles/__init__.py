@@ -1,0 +1,1 @@
+"""Roles as commands: each runs until it is stopped, and ends with an exit code."""

@@ -1,0 +1,1 @@
+"""Commands over transactions, conflicts and streams."""
