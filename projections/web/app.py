@@ -30,18 +30,18 @@ from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_form
 from ledger.reads.http_questions import VERSION_PATH
 from projections.errors import StoreError
 from projections.fold.lag import Lag
-from projections.web.asked import Asked, BadRequestError
-from projections.web.bodies import SMALL_BYTES, Bodies, BodyTooLongError
-from projections.web.health import Check, Health, readiness
-from projections.web.limits import LIMITS, WebLimits
-from projections.web.listing import JsonAnswer, Size
-from projections.web.metadata_questions import check_wait, too_much
-from projections.web.metrics import CountedPath, Metrics
-from projections.web.problems import FAULT, FAULT_TEXT, BusyError, busy, said
-from projections.web.questions import GET, Question
-from projections.web.readers import Answer, Readers, Source
-from projections.web.registry import Endpoint, is_of_registry, refused_by_registry
-from projections.web.slots import Room, Slots
+from projections.web.answers.asked import Asked, BadRequestError
+from projections.web.answers.listing import JsonAnswer, Size
+from projections.web.answers.metadata_questions import check_wait, too_much
+from projections.web.answers.problems import FAULT, FAULT_TEXT, BusyError, busy, said
+from projections.web.answers.questions import GET, Question
+from projections.web.answers.registry import Endpoint, is_of_registry, refused_by_registry
+from projections.web.roles.health import Check, Health, readiness
+from projections.web.roles.metrics import CountedPath, Metrics
+from projections.web.server.bodies import SMALL_BYTES, Bodies, BodyTooLongError
+from projections.web.server.limits import LIMITS, WebLimits
+from projections.web.server.readers import Answer, Readers, Source
+from projections.web.server.slots import Room, Slots
 
 JSON: Final = "application/json"
 

@@ -35,7 +35,7 @@ from projections.cache.remote import (
 from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore
-from projections.web.cache_serving import serve_cache
+from projections.web.roles.cache import serve_cache
 from tests.command_line import invoked
 from tests.driver import CATALOG, LEDGER
 from tests.projections.cached import made

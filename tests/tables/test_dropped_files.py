@@ -7,7 +7,7 @@ from ledger.cli.machine.status import seen_in_rows
 from ledger.reads.port import Reads
 from ledger.testing import InMemoryLedger
 from projections.reads.dropped_files import WaitingFiles, waiting_files
-from projections.web.asked import Asked
+from projections.web.answers.asked import Asked
 from projections.web.pages.page import PageView
 from projections.web.pages.tables import tables
 

@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from projections.delta.publisher import DeltaPublisher
-from projections.web.publisher_serving import serve_publisher
+from projections.web.roles.publisher import serve_publisher
 from tests.docs.pages import ROOT
 from tests.web.served import Served
 from tests.web.test_cache import ServedCache

@@ -18,10 +18,10 @@ from ledger.reads.web_login import WebLogin
 from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
-from projections.web.limits import LIMITS, WebLimits
-from projections.web.readers import Readers
-from projections.web.server import WebServer
-from projections.web.serving import read_pages
+from projections.web.roles.follower import read_pages
+from projections.web.server.limits import LIMITS, WebLimits
+from projections.web.server.readers import Readers
+from projections.web.server.server import WebServer
 from tests.projections.followed import Followed
 
 LAG_MAX_S: Final = 10.0

@@ -30,13 +30,13 @@ from projections.errors import StoreMissingError
 from projections.queries import StoreReads
 from projections.rows.keys import WATERMARK
 from projections.store.memory import MemoryStore
-from projections.web.asked import LIMIT_MAX
-from projections.web.bodies import OBJECTS_MAX, VALUES_MAX
-from projections.web.limits import LIMITS
-from projections.web.metadata_questions import READS_MAX
-from projections.web.questions import QUESTIONS
-from projections.web.readers import AGAIN_S, THREADS, Readers
-from projections.web.serving import read_pages
+from projections.web.answers.asked import LIMIT_MAX
+from projections.web.answers.metadata_questions import READS_MAX
+from projections.web.answers.questions import QUESTIONS
+from projections.web.roles.follower import read_pages
+from projections.web.server.bodies import OBJECTS_MAX, VALUES_MAX
+from projections.web.server.limits import LIMITS
+from projections.web.server.readers import AGAIN_S, THREADS, Readers
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit

@@ -21,8 +21,8 @@ from ledger.config.settings import WebSettings
 from ledger.config.tokens import KnownToken, change_tokens
 from ledger.log.published_schemas import COMMAND_IDS, EVENT_IDS, schema_ids
 from ledger.reads.routes import ROUTES
-from projections.web.questions import QUESTIONS
-from projections.web.unity import UNITY_PATH
+from projections.web.answers.questions import QUESTIONS
+from projections.web.answers.unity import UNITY_PATH
 from tests.web.lake import Lake
 from tests.web.served import Served, rows_in, serving
 

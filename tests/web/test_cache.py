@@ -28,8 +28,8 @@ from projections.cache.rows import RowEntries
 from projections.cache.store import Reopened, RowMetadataStore, StoreAt
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
-from projections.web.cache_serving import serve_cache
-from projections.web.server import WebServer
+from projections.web.roles.cache import serve_cache
+from projections.web.server.server import WebServer
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
 from tests.projections.cached import made

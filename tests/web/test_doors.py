@@ -20,9 +20,9 @@ from ledger.machine.endpoints import Endpoint
 from ledger.reads.http import HttpReads
 from ledger.reads.web_login import WebLogin
 from projections.store.memory import MemoryStore
-from projections.web.readers import Readers
-from projections.web.server import WebServer
-from projections.web.serving import read_pages
+from projections.web.roles.follower import read_pages
+from projections.web.server.readers import Readers
+from projections.web.server.server import WebServer
 from tests.projections.followed import Followed
 from tests.web.served import LAG_MAX_S, Served, rows_in, serving
 

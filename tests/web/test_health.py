@@ -24,10 +24,10 @@ from projections.fold.follower import Follower
 from projections.fold.lag import Lag
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
-from projections.web.cache_serving import serve_cache
-from projections.web.health import Check, Health
-from projections.web.readers import Readers
-from projections.web.waiting import PositionWaiting
+from projections.web.roles.cache import serve_cache
+from projections.web.roles.health import Check, Health
+from projections.web.server.readers import Readers
+from projections.web.server.waiting import PositionWaiting
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit, writing

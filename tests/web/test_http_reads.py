@@ -28,7 +28,7 @@ from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader
-from projections.web.readers import LONG_THREADS
+from projections.web.server.readers import LONG_THREADS
 from tests.core.parts import table_of
 from tests.oracle.reads import StateReads
 from tests.projections.filing import commit, texts

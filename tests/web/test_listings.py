@@ -16,8 +16,7 @@ from ledger.reads.port import FileRow
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.store.port import RowReader
-from projections.web.app import AT_ONCE
-from projections.web.listing import (
+from projections.web.answers.listing import (
     CHUNK_BYTES,
     FEW,
     PAGE_ROWS,
@@ -26,7 +25,8 @@ from projections.web.listing import (
     Paged,
     Size,
 )
-from projections.web.slots import YIELDED_MAX_S, Precedence
+from projections.web.app import AT_ONCE
+from projections.web.server.slots import YIELDED_MAX_S, Precedence
 from tests.core.parts import table_of
 from tests.projections.filing import commit
 from tests.projections.followed import Followed

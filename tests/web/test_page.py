@@ -9,9 +9,9 @@ import pytest
 
 from ledger.reads.http_form import RAISED
 from projections.delta.publisher import DeltaPublisher
-from projections.web.cache_serving import CACHE_QUESTIONS
-from projections.web.publisher_serving import PUBLISHER_QUESTIONS, serve_publisher
-from projections.web.questions import QUESTIONS
+from projections.web.answers.questions import QUESTIONS
+from projections.web.roles.cache import CACHE_QUESTIONS
+from projections.web.roles.publisher import PUBLISHER_QUESTIONS, serve_publisher
 from tests.web.served import Served, samples
 from tests.web.test_cache import ServedCache
 from tests.web.test_health import followed, played

@@ -14,7 +14,7 @@ from ledger.config.settings import PublisherSettings
 from ledger.reads.publisher import HttpPublisher, StoppedStatus
 from projections.delta.log_folder import version_file
 from projections.delta.publisher import DeltaPublisher
-from projections.web.publisher_serving import serve_publisher
+from projections.web.roles.publisher import serve_publisher
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.filing import commit
 from tests.projections.test_delta_publication import Lake

@@ -14,9 +14,9 @@ from ledger.reads.http_form import to_json
 from ledger.reads.metadata import MetadataQuestion, Read
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
-from projections.web.bodies import LARGE_AT_ONCE
-from projections.web.gate import Hosts
-from projections.web.limits import LIMITS
+from projections.web.server.bodies import LARGE_AT_ONCE
+from projections.web.server.gate import Hosts
+from projections.web.server.limits import LIMITS
 from tests.projections.followed import Followed, rows_of
 from tests.web.served import Served, rows_in, serving
 from tests.web.wire import Wire, request

@@ -14,8 +14,8 @@ from ledger.log.port import Log, Topic
 from ledger.machine.endpoints import ANY_PORT
 from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock
-from projections.web.sequencer_serving import Sequencing, sequencer_pages
-from projections.web.server import WebServer
+from projections.web.roles.sequencer import Sequencing, sequencer_pages
+from projections.web.server.server import WebServer
 from tests.integration.raw_client import UNNUMBERED, RawClient
 from tests.web.served import Served, samples
 

@@ -13,7 +13,7 @@ from ledger.config.settings import FollowerSettings
 from ledger.reads.http import HttpReads
 from projections.fold.fold import Fold
 from projections.store.rocks_store import RocksStore
-from projections.web.serving import serve_store
+from projections.web.roles.follower import serve_store
 from tests.projections.followed import Followed
 
 ANYWHERE = FollowerSettings(http="127.0.0.1:0")

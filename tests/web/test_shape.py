@@ -10,8 +10,8 @@ from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import LimitExceededError
 from ledger.reads.http_form import to_json
 from ledger.reads.metadata import Bounds, MetadataQuestion, Read
-from projections.web.metadata_questions import READS_MAX, read_question
-from projections.web.shape import FEW_BYTES, read_shaped
+from projections.web.answers.metadata_questions import READS_MAX, read_question
+from projections.web.answers.shape import FEW_BYTES, read_shaped
 
 # What is refused at once takes a tenth of it, what is collected ten times as much.
 SOON_S: Final = 1.5

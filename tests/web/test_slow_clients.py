@@ -12,8 +12,8 @@ from ledger.errors import ReadsUnavailableError
 from ledger.reads.http import HttpReads
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
-from projections.web.limits import WebLimits
-from projections.web.slots import Turns
+from projections.web.server.limits import WebLimits
+from projections.web.server.slots import Turns
 from tests.driver import Driver
 from tests.projections.filing import commit
 from tests.projections.followed import Followed, rows_of

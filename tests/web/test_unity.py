@@ -15,7 +15,7 @@ from ledger.definitions.client_reads import open_log
 from ledger.properties.column_mapping import PUBLISH
 from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher
-from projections.web.unity import UNITY_PATH, UNITY_QUESTIONS
+from projections.web.answers.unity import UNITY_PATH, UNITY_QUESTIONS
 from tests.web.served import Served, serving
 
 duckdb = pytest.importorskip("duckdb")
@@ -207,7 +207,7 @@ def test_credentials(lake: Lake) -> None:
 
 def test_name_that_two_tables_would_have(tmp_path: Path) -> None:
     """A table without a schema has its name before one in a schema called default."""
-    unity = import_module("projections.web.unity_answers")
+    unity = import_module("projections.web.answers.unity_answers")
     with InMemoryLedger() as memory, memory.connect() as ledger:
         for name in ("default.a", "a"):
             ledger.create_table(

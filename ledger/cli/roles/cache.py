@@ -107,7 +107,7 @@ def keep(
 
     It answers at once: from the store until the entries have reached the end of the log.
     """
-    from projections.web.cache_serving import serve_cache as serve  # noqa: PLC0415 - HTTP server
+    from projections.web.roles.cache import serve_cache as serve  # noqa: PLC0415 - HTTP server
 
     cache, entries = process.cache, process.cache.entries
     with ExitStack() as own:

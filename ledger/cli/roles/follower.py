@@ -83,7 +83,7 @@ def answering(store: Path, settings: Settings) -> Iterator[Callable[[Follower], 
     if settings.follower.http == OFF:
         yield followers.append
         return
-    from projections.web.serving import serve_store  # noqa: PLC0415 - loads the HTTP server
+    from projections.web.roles.follower import serve_store  # noqa: PLC0415 - loads the HTTP server
 
     with closing(serve_store(store, followers, settings.follower, settings.web)) as server:
         log_lines.info("answering HTTP", url=server.url)

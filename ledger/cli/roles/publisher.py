@@ -78,7 +78,7 @@ def answering(publisher: DeltaPublisher, settings: Settings) -> Iterator[None]:
     if settings.publisher.http == OFF:
         yield
         return
-    from projections.web.publisher_serving import serve_publisher as serve  # noqa: PLC0415 - HTTP
+    from projections.web.roles.publisher import serve_publisher as serve  # noqa: PLC0415 - HTTP
 
     with closing(serve(publisher, settings.publisher, settings.web)) as server:
         log_lines.info("answering HTTP", url=server.url)

@@ -96,7 +96,7 @@ def answering(
     if settings.sequencer.http == OFF:
         yield sequencers.append
         return
-    from projections.web.sequencer_serving import serve_probes  # noqa: PLC0415 - the HTTP server
+    from projections.web.roles.sequencer import serve_probes  # noqa: PLC0415 - the HTTP server
 
     server = serve_probes(
         sequencers,

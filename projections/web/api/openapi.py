@@ -17,6 +17,7 @@ from ledger.reads.port import Reached
 from ledger.reads.routes import ROUTES, WHERE, Route, is_required
 from ledger.reads.whole_numbers import LIMIT, ROWS_MAX
 from ledger.version import CODE_VERSION
+from projections.web.answers.questions import AFTER
 from projections.web.api.form_schemas import NUMBER, FormSchemas, Schema
 from projections.web.api.other_paths import other_paths
 from projections.web.api.responses import (
@@ -32,7 +33,6 @@ from projections.web.api.responses import (
     query,
 )
 from projections.web.app import STATUS
-from projections.web.questions import AFTER
 
 HEX: Final = "^([0-9a-fA-F]{2})*$"
 LISTS: Final = "txns"

@@ -8,6 +8,13 @@ from collections.abc import Iterator, Sequence
 from inspect import getdoc
 from typing import Final
 
+from projections.web.answers.registry import (
+    REGISTRY_JSON,
+    REGISTRY_READS,
+    RegistryProblem,
+    RegistryRead,
+)
+from projections.web.answers.unity import PAGING, UNITY_PATH, UNITY_ROUTES, UnityRoute
 from projections.web.api.form_schemas import NUMBER, FormSchemas, Schema
 from projections.web.api.responses import (
     JSON,
@@ -18,9 +25,7 @@ from projections.web.api.responses import (
     operation,
     query,
 )
-from projections.web.health import HealthForm
-from projections.web.registry import REGISTRY_JSON, REGISTRY_READS, RegistryProblem, RegistryRead
-from projections.web.unity import PAGING, UNITY_PATH, UNITY_ROUTES, UnityRoute
+from projections.web.roles.health import HealthForm
 
 NAMES: Final = re.compile(r"\{(\w+)(?::path)?\}")
 UNITY_ERRORS: Final = ("400", "404", "413", "500")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from projections.web.api.form_schemas import COMPONENTS, NUMBER, Schema
-from projections.web.doors import CHALLENGES, UNAUTHORIZED_STATUS, UNREADABLE_STATUS
+from projections.web.server.doors import CHALLENGES, UNAUTHORIZED_STATUS, UNREADABLE_STATUS
 
 JSON: Final = "application/json"
 ERROR: Final[Schema] = {"$ref": f"{COMPONENTS}Error"}

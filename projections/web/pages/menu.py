@@ -6,8 +6,8 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from ledger.reads.port import Reads
-from projections.web.asked import Asked
-from projections.web.listing import Size
+from projections.web.answers.asked import Asked
+from projections.web.answers.listing import Size
 from projections.web.pages import api, conflicts, history, marks, processes, tables, txns
 from projections.web.pages.page import (
     ROOT,

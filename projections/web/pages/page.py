@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from ledger.errors import ReaderBehindError
 from ledger.reads.port import HistoryRow, Reads
-from projections.web.asked import Asked, BadRequestError
-from projections.web.health import Check
-from projections.web.listing import Size
+from projections.web.answers.asked import Asked, BadRequestError
+from projections.web.answers.listing import Size
+from projections.web.roles.health import Check
 
 ROOT: Final = "/ui"
 ROWS: Final = 50

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from ledger.errors import LedgerError
 from ledger.reads.http_questions import HttpQuestions
-from projections.web.health import Check
 from projections.web.pages.page import Fields, PageView
+from projections.web.roles.health import Check
 
 PROCESSES_MAX: Final = 16
 TIMEOUT_S: Final = 1.5

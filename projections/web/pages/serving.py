@@ -10,19 +10,19 @@ from starlette.routing import Route
 from ledger.errors import LedgerError, ReaderBehindError
 from ledger.log_lines import LogLines
 from ledger.reads.port import Reads
+from projections.web.answers.asked import Asked, BadRequestError
+from projections.web.answers.listing import Size
+from projections.web.answers.problems import FAULT_TEXT, BusyError
+from projections.web.answers.registry import Endpoint
 from projections.web.api.asyncapi import asyncapi
 from projections.web.api.form_schemas import Schema
 from projections.web.api.openapi import DOCUMENTS as DOCUMENT_PATHS
 from projections.web.api.openapi import openapi
 from projections.web.app import WebPages, status_of
-from projections.web.asked import Asked, BadRequestError
-from projections.web.listing import Size
 from projections.web.pages.menu import PAGES, answered, refused
 from projections.web.pages.page import ROOT, NothingHereError, UiPage
 from projections.web.pages.processes import look_at
 from projections.web.pages.rendering import FILES, file_named
-from projections.web.problems import FAULT_TEXT, BusyError
-from projections.web.registry import Endpoint
 
 FAULT_STATUS: Final = 500
 

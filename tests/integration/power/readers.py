@@ -21,9 +21,9 @@ from projections.cache.following import FollowedEntries
 from projections.fold.follower import Follower
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore
-from projections.web.readers import Readers
-from projections.web.server import WebServer
-from projections.web.serving import read_pages
+from projections.web.roles.follower import read_pages
+from projections.web.server.readers import Readers
+from projections.web.server.server import WebServer
 
 PATIENCE_S: Final = 40.0
 TIMEOUT_S: Final = 20.0

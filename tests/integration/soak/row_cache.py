@@ -23,13 +23,13 @@ from projections.cache.store import Reopened
 from projections.fold.lag import Lag
 from projections.queries import open_reads
 from projections.web.app import WebPages
-from projections.web.cache_metrics import CacheCollector
-from projections.web.cache_serving import CACHE_QUESTIONS
-from projections.web.health import Check, Health
-from projections.web.metrics import Metrics
-from projections.web.readers import Readers
-from projections.web.server import WebServer
-from projections.web.waiting import PositionWaiting
+from projections.web.roles.cache import CACHE_QUESTIONS
+from projections.web.roles.cache_metrics import CacheCollector
+from projections.web.roles.health import Check, Health
+from projections.web.roles.metrics import Metrics
+from projections.web.server.readers import Readers
+from projections.web.server.server import WebServer
+from projections.web.server.waiting import PositionWaiting
 
 THREADS = 8
 

@@ -21,7 +21,7 @@ from ledger.config.tokens import KnownToken, known_as, read_tokens
 from ledger.errors import SettingsError
 from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
-from projections.web.problems import TOKENS_UNREADABLE, UNAUTHORIZED, said
+from projections.web.answers.problems import TOKENS_UNREADABLE, UNAUTHORIZED, said
 
 BEARER: Final = "bearer"
 BASIC: Final = "basic"

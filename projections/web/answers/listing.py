@@ -10,7 +10,7 @@ from time import thread_time
 from typing import Any, Final, Generic, TypeVar
 
 from ledger.reads.http_form import to_json
-from projections.web.asked import LIMIT_MAX
+from projections.web.answers.asked import LIMIT_MAX
 
 CHUNK_BYTES: Final = 256 << 10
 FEW: Final = 1_000

@@ -13,7 +13,7 @@ from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
 from ledger.reads.errors import check_condition
 from ledger.reads.whole_numbers import ROWS_MAX, number_of
-from projections.web.shape import read_shaped
+from projections.web.answers.shape import read_shaped
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = ROWS_MAX

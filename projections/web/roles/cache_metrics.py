@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from projections.cache.reads import MetadataCache
-from projections.web.metrics import LagCollector, gauge
+from projections.web.roles.metrics import LagCollector, gauge
 
 VERSIONS: Final = (0, 1, 2, 4, 8, 16, 32, 64)
 

@@ -17,8 +17,8 @@ from ledger.reads.port import Reads, TableRow
 from projections.delta.metadata_action import delta_id
 from projections.delta.schema_json import UnpublishableError, schema_of
 from projections.delta.table_state import folder_of, reason_against
-from projections.web.asked import LIMIT_MAX, Asked, BadRequestError
-from projections.web.unity_forms import (
+from projections.web.answers.asked import LIMIT_MAX, Asked, BadRequestError
+from projections.web.answers.unity_forms import (
     UNRECORDED,
     CredentialsWanted,
     UnityCatalog,

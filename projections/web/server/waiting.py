@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Final, Generic
 
 from ledger.errors import ReaderBehindError, ReadsUnavailableError
-from projections.web.asked import Asked
-from projections.web.readers import Answer, Readers, Source
+from projections.web.answers.asked import Asked
+from projections.web.server.readers import Answer, Readers, Source
 
 PAUSE_S: Final = 0.004
 

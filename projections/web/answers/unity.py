@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from ledger.errors import SettingsError
 from ledger.reads.port import Reads
-from projections.web.asked import Asked
-from projections.web.questions import GET, Ask, Question, whole
-from projections.web.unity_forms import (
+from projections.web.answers.asked import Asked
+from projections.web.answers.questions import GET, Ask, Question, whole
+from projections.web.answers.unity_forms import (
     CredentialsWanted,
     UnityCatalog,
     UnityCatalogs,
@@ -23,7 +23,7 @@ from projections.web.unity_forms import (
 )
 
 UNITY_PATH: Final = "/api/2.1/unity-catalog"
-ANSWERS: Final = "projections.web.unity_answers"
+ANSWERS: Final = "projections.web.answers.unity_answers"
 PAGING: Final = ("max_results", "page_token")
 """The parameters of a list; other parameters must be given."""
 

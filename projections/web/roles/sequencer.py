@@ -19,11 +19,11 @@ from ledger.sequencer.sequencer import Sequencer
 from ledger.sequencer.tally import SequencerTally
 from projections.fold.lag import Backlog, Lag
 from projections.web.app import WebPages
-from projections.web.health import Check, Health
-from projections.web.metrics import LagCollector, Metrics, gauge
-from projections.web.readers import Readers
-from projections.web.server import WebServer
-from projections.web.waiting import PositionWaiting
+from projections.web.roles.health import Check, Health
+from projections.web.roles.metrics import LagCollector, Metrics, gauge
+from projections.web.server.readers import Readers
+from projections.web.server.server import WebServer
+from projections.web.server.waiting import PositionWaiting
 
 THREADS: Final = 1
 

@@ -12,13 +12,13 @@ from ledger.machine.endpoints import Endpoint
 from ledger.reads.publisher import PublisherStatus, StoppedStatus
 from projections.delta.publisher import DeltaPublisher
 from projections.fold.lag import Lag
+from projections.web.answers.questions import Question
 from projections.web.app import WebPages
-from projections.web.health import Check, Health, lag_check
-from projections.web.metrics import LagCollector, Metrics, gauge
-from projections.web.questions import Question
-from projections.web.readers import Readers
-from projections.web.server import WebServer
-from projections.web.waiting import PositionWaiting
+from projections.web.roles.health import Check, Health, lag_check
+from projections.web.roles.metrics import LagCollector, Metrics, gauge
+from projections.web.server.readers import Readers
+from projections.web.server.server import WebServer
+from projections.web.server.waiting import PositionWaiting
 
 # More stopped tables than these have one series in sum only.
 NAMED_MAX: Final = 100

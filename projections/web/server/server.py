@@ -13,10 +13,10 @@ from ledger.config.settings import UNLOCKED, WebSettings
 from ledger.errors import SettingsError
 from ledger.machine.endpoints import Endpoint
 from projections.web.app import WebPages
-from projections.web.connection import HttpConnection
-from projections.web.doors import Doors
-from projections.web.gate import Gate, Hosts
-from projections.web.limits import LIMITS
+from projections.web.server.connection import HttpConnection
+from projections.web.server.doors import Doors
+from projections.web.server.gate import Gate, Hosts
+from projections.web.server.limits import LIMITS
 
 # Connections that are not accepted yet.
 BACKLOG: Final = 512

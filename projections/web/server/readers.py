@@ -12,8 +12,8 @@ from time import monotonic
 from typing import Final, Generic, Protocol, TypeVar
 
 from ledger.errors import LedgerError, LogRewrittenError, ReaderBehindError, RefusedError
-from projections.web.asked import BadRequestError
-from projections.web.slots import Precedence
+from projections.web.answers.asked import BadRequestError
+from projections.web.server.slots import Precedence
 
 THREADS: Final = 4
 # More threads would not make long answers faster, and would delay short ones: Python runs one

@@ -9,16 +9,16 @@ from ledger.machine.endpoints import Endpoint
 from ledger.reads.amounts import amount
 from projections.cache.process import CacheProcess
 from projections.fold.lag import Lag
+from projections.web.answers.asked import Asked
+from projections.web.answers.metadata_questions import cached
+from projections.web.answers.questions import Question, whole
 from projections.web.app import WebPages
-from projections.web.asked import Asked
-from projections.web.cache_metrics import CacheCollector
-from projections.web.health import Check, Health, lag_check
-from projections.web.metadata_questions import cached
-from projections.web.metrics import Metrics
-from projections.web.questions import Question, whole
-from projections.web.readers import Readers
-from projections.web.server import WebServer
-from projections.web.waiting import PositionWaiting
+from projections.web.roles.cache_metrics import CacheCollector
+from projections.web.roles.health import Check, Health, lag_check
+from projections.web.roles.metrics import Metrics
+from projections.web.server.readers import Readers
+from projections.web.server.server import WebServer
+from projections.web.server.waiting import PositionWaiting
 
 TABLES: Final = 10
 

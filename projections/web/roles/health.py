@@ -10,7 +10,7 @@ from ledger.errors import LedgerError
 from ledger.reads.amounts import amount
 from projections.fold.follower import Follower
 from projections.fold.lag import Lag
-from projections.web.waiting import PositionWaiting
+from projections.web.server.waiting import PositionWaiting
 
 # More frequent requests get the same answer again: each look asks the broker.
 LOOK_S: Final = 0.5

@@ -12,17 +12,17 @@ from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_reader import RocksReader
+from projections.web.answers.questions import QUESTIONS
+from projections.web.answers.registry import registry_routes
+from projections.web.answers.unity import UNITY_QUESTIONS
 from projections.web.app import WebPages
-from projections.web.health import Followed, FollowerHealth
-from projections.web.limits import LIMITS, WebLimits
-from projections.web.metrics import FollowerCollector, Metrics
 from projections.web.pages.serving import page_routes
-from projections.web.questions import QUESTIONS
-from projections.web.readers import Readers
-from projections.web.registry import registry_routes
-from projections.web.server import WebServer
-from projections.web.unity import UNITY_QUESTIONS
-from projections.web.waiting import PositionWaiting
+from projections.web.roles.health import Followed, FollowerHealth
+from projections.web.roles.metrics import FollowerCollector, Metrics
+from projections.web.server.limits import LIMITS, WebLimits
+from projections.web.server.readers import Readers
+from projections.web.server.server import WebServer
+from projections.web.server.waiting import PositionWaiting
 
 # There are several readers in one process; the operating system caches files for all of them.
 ROCKS_LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)

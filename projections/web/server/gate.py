@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ledger.config.address import is_address, is_loopback
 from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
-from projections.web.doors import Doors
-from projections.web.limits import WebLimits
-from projections.web.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_HOST, said
-from projections.web.slots import Turns
+from projections.web.answers.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_HOST, said
+from projections.web.server.doors import Doors
+from projections.web.server.limits import WebLimits
+from projections.web.server.slots import Turns
 
 PROBES: Final = frozenset({"/livez", "/readyz"})
 # Requests that show why others are not answered must not wait behind them.

@@ -35,8 +35,8 @@ from ledger.reads.port import Identity, Reads
 from ledger.session.receipt import Token
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
-from projections.web.asked import Asked, BadRequestError
-from projections.web.shape import FEW_BYTES, check_shape, form_in, read_parts
+from projections.web.answers.asked import Asked, BadRequestError
+from projections.web.answers.shape import FEW_BYTES, check_shape, form_in, read_parts
 
 READS_MAX: Final = 10_000
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from projections.web.slots import Slots
+from projections.web.server.slots import Slots
 
 SMALL_BYTES: Final = 64 << 10
 LARGE_AT_ONCE: Final = 2

@@ -19,14 +19,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ledger.reads.http_form import BAD_REQUEST
 from ledger.reads.http_questions import BUSY_STATUS
-from projections.web.limits import WebLimits
-from projections.web.problems import (
+from projections.web.answers.problems import (
     BUSY,
     HEAD_TOO_LONG,
     RETRY_AFTER_S,
     TOO_SLOW,
     problem_json,
 )
+from projections.web.server.limits import WebLimits
 
 READ_BYTES: Final = 64 << 10
 # Share of connections above the bound that still get an answer; beyond it they are cut.

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from projections.fold.follower import Follower
 from projections.fold.lag import Lag
-from projections.web.health import Followed
+from projections.web.roles.health import Followed
 
 BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 FAULT: Final = 500

@@ -14,9 +14,9 @@ from ledger.reads.http_questions import VERSION_PATH
 from ledger.reads.port import Reached, Reads
 from ledger.reads.routes import PLACES, ROUTES, WHERE, Route, is_required
 from ledger.reads.whole_numbers import LIMIT
-from projections.web.asked import Asked
-from projections.web.listing import FEW, Paged, Size
-from projections.web.metadata_questions import check_wait, metadata
+from projections.web.answers.asked import Asked
+from projections.web.answers.listing import FEW, Paged, Size
+from projections.web.answers.metadata_questions import check_wait, metadata
 
 Asking = TypeVar("Asking")
 Ask = Callable[[Reads, Asked], Any]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from time import sleep
 from typing import Final
 
-from projections.web.problems import BusyError
+from projections.web.answers.problems import BusyError
 
 WAIT_S: Final = 10.0
 BEGUN_AT_ONCE: Final = 16

@@ -1,0 +1,1 @@
+"""What each role serves over HTTP: its health, its metrics, and its pages."""

@@ -1,0 +1,1 @@
+"""The server of HTTP: connections, gates, tokens, and bounds on what one client may use."""
