@@ -27,9 +27,9 @@ from ledger.reads.metadata import Name, TableMetadata
 from ledger.reads.port import FileRow, Reached, Reads
 from ledger.session.receipt import Token
 from ledger.snapshot.reading import TableFiles, condition_of, known_row, read_files
+from projections.cache.entries.rows_as_entries import is_named_at, named_in, takers
 from projections.cache.fold import is_called
 from projections.cache.reads import MetadataCache
-from projections.cache.rows_as_entries import is_named_at, named_in, takers
 from projections.cache.store import Reopened
 from projections.errors import StoreError
 from projections.queries import StoreReads

@@ -65,7 +65,7 @@ LIBRARIES: Final = {
     "duckdb": (
         *("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements", "spark_sink.demo"),
     ),
-    "obstore": ("projections.delta.object_log",),
+    "obstore": ("projections.delta.log.object_log",),
     "polars": ("ledger.snapshot",),
     "pyroaring": ("ledger.core.state.id_set", "ledger.files.deletion_vectors"),
     "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),

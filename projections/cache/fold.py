@@ -15,12 +15,11 @@ from ledger.core.events.events import Event, LogCut
 from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.tables import name_key
 from ledger.reads.metadata import MetadataAnswer, Name, Reason
-from projections.cache.chain import TakenNames
-from projections.cache.entry import CommitMark, Entry, is_external
-from projections.cache.held import entry_bytes
-from projections.cache.ids import NO_IDS, ReaderIds
-from projections.cache.ports import EntryRead, StoreAnswer
-from projections.cache.steps import (
+from projections.cache.entries.chain import TakenNames
+from projections.cache.entries.entry import CommitMark, Entry, is_external
+from projections.cache.entries.held import entry_bytes
+from projections.cache.entries.ids import NO_IDS, ReaderIds
+from projections.cache.entries.steps import (
     Allocated,
     Changed,
     ChangedAtOnce,
@@ -29,6 +28,7 @@ from projections.cache.steps import (
     Step,
     steps_of,
 )
+from projections.cache.ports import EntryRead, StoreAnswer
 
 VERSIONS_MAX: Final = 64
 

@@ -31,12 +31,12 @@ from ledger.log_lines import LogLines
 from ledger.reads.lineage import Gap, gaps_of
 from ledger.reads.metadata import MetadataAnswer, Reason
 from ledger.reads.port import Identity
-from projections.cache.bootstrap import bootstrap
+from projections.cache.entries.bootstrap import bootstrap
+from projections.cache.entries.held import HeldTables
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.rows import BYTES_MAX
 from projections.cache.fold import at_one_position
-from projections.cache.held import HeldTables
-from projections.cache.ids import ReaderIds
 from projections.cache.ports import CacheFold, Entries, EntryRead, StoreAnswer
-from projections.cache.rows import BYTES_MAX
 from projections.fold.lag import Backlog, Lag
 
 READ_MAX: Final = 2_000

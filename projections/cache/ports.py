@@ -21,8 +21,8 @@ from ledger.reads.metadata import (
     described,
 )
 from ledger.reads.port import Identity
-from projections.cache.held import HeldTables
-from projections.cache.ids import ReaderIds
+from projections.cache.entries.held import HeldTables
+from projections.cache.entries.ids import ReaderIds
 from projections.fold.lag import Lag
 
 

@@ -38,10 +38,10 @@ from ledger.reads.metadata import (
 )
 from ledger.reads.turns import in_time
 from ledger.reads.whole_numbers import whole
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.rows import BYTES_MAX, RowEntries
 from projections.cache.following import FollowedEntries
-from projections.cache.ids import ReaderIds
 from projections.cache.ports import Entries, EntryRead, StoreAnswer
-from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.sampling import Sampler
 from projections.cache.store import RowMetadataStore
 from projections.store.port import RowReader

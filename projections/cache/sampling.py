@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ledger.errors import LedgerError
 from ledger.reads.metadata import Metadata
-from projections.cache.ids import ReaderIds
+from projections.cache.entries.ids import ReaderIds
 from projections.cache.ports import Entries, EntryRead
 from projections.cache.store import RowMetadataStore
 

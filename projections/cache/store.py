@@ -14,9 +14,9 @@ from typing import Any, Generic, Protocol, TypeVar
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import LogRewrittenError, ReaderBehindError
 from ledger.reads.port import Identity
-from projections.cache.ids import ReaderIds
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.rows_as_entries import store_answer
 from projections.cache.ports import EntryRead, StoreAnswer
-from projections.cache.rows_as_entries import store_answer
 from projections.errors import StoreError
 from projections.reads import lookups, snapshots
 from projections.store.port import RowReader

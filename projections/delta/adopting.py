@@ -27,13 +27,13 @@ from ledger.log.replay import Progress, Replay
 from ledger.properties.column_mapping import PUBLISH, is_published
 from ledger.properties.promises import reasons_against, without_effect
 from ledger.reads.port import Reads, TableRow
-from projections.delta.log_folder import local_folder
-from projections.delta.log_marks import Mark, owner_of
-from projections.delta.log_writer import Folders
-from projections.delta.metadata_action import FOLDER, Adopted
-from projections.delta.object_log import log_at
+from projections.delta.actions.metadata_action import FOLDER, Adopted
+from projections.delta.actions.schema_json import UnpublishableError
+from projections.delta.log.log_folder import local_folder
+from projections.delta.log.log_marks import Mark, owner_of
+from projections.delta.log.log_writer import Folders
+from projections.delta.log.object_log import log_at
 from projections.delta.publication import Publication
-from projections.delta.schema_json import UnpublishableError
 from projections.delta.table_log import WrittenLog, write_table_log
 from projections.delta.table_state import folder_of, reason_against
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ledger.core.commands import Protocol, TableDefinition
 from ledger.core.state.traits import DEFAULT_PROTOCOL
-from projections.delta.file_actions import FileKey, LiveFile
-from projections.delta.schema_json import compact
+from projections.delta.actions.file_actions import FileKey, LiveFile
+from projections.delta.actions.schema_json import compact
 from projections.rows.keys import Fields, read_value, reader_of
 
 TABLE: Final = b"t"

@@ -14,7 +14,8 @@ from ledger.core.acceptance import LogHead
 from ledger.errors import IncompatibleError
 from ledger.log import checkpoints
 from ledger.log_lines import LogLines
-from projections.delta.file_actions import FilePlaces, LiveFile
+from projections.delta.actions.file_actions import FilePlaces, LiveFile
+from projections.delta.actions.log_state import LogState
 from projections.delta.kept_forms import (
     FILE,
     TABLE,
@@ -31,10 +32,9 @@ from projections.delta.kept_forms import (
     row_value,
     table_in,
 )
-from projections.delta.log_state import LogState
+from projections.delta.log.refused_log import RefusedLog
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, PublishedLog, StoppedTable
-from projections.delta.refused_log import RefusedLog
 from projections.delta.table_log import NewestVersion, TableLogs
 from projections.delta.table_state import PublishedState
 from projections.errors import StoreDamagedError, StoreError, StoreVersionError

@@ -21,12 +21,12 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import whole_domains
 from ledger.log.file_list import FileList, chunks_of, records_again
-from projections.delta.file_actions import FileKey
-from projections.delta.log_marks import LostVersions
-from projections.delta.metadata_action import metadata_action
-from projections.delta.protocol_action import protocol_action
+from projections.delta.actions.file_actions import FileKey
+from projections.delta.actions.metadata_action import metadata_action
+from projections.delta.actions.protocol_action import protocol_action
+from projections.delta.actions.schema_json import UnpublishableError
+from projections.delta.log.log_marks import LostVersions
 from projections.delta.published_log import DeltaVersion, Outcome, PublishedLog
-from projections.delta.schema_json import UnpublishableError
 from projections.delta.table_state import CommittedVersion, PublishedState, reason_against
 from projections.rows.applied import Applied
 from projections.rows.applying import apply

@@ -7,11 +7,9 @@ from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import Cut
 from ledger.definitions.locations import as_stored
 from ledger.properties.column_mapping import is_published
-from projections.delta.commit_info import commit_info
-from projections.delta.kept_forms import KeptLog
-from projections.delta.log_marks import LostVersions
-from projections.delta.log_state import LogState, checkpoint_interval
-from projections.delta.metadata_action import (
+from projections.delta.actions.commit_info import commit_info
+from projections.delta.actions.log_state import LogState, checkpoint_interval
+from projections.delta.actions.metadata_action import (
     TIMESTAMPS,
     Adopted,
     adopted_as,
@@ -19,8 +17,10 @@ from projections.delta.metadata_action import (
     left_out,
     metadata_action,
 )
-from projections.delta.protocol_action import COMMIT_TIMES, protocol_action
-from projections.delta.schema_json import UnpublishableError, compact
+from projections.delta.actions.protocol_action import COMMIT_TIMES, protocol_action
+from projections.delta.actions.schema_json import UnpublishableError, compact
+from projections.delta.kept_forms import KeptLog
+from projections.delta.log.log_marks import LostVersions
 from projections.delta.table_state import (
     Action,
     CommittedVersion,

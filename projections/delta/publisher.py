@@ -25,11 +25,11 @@ from ledger.log.replay import Progress, Replay
 from ledger.log_lines import LogLines
 from ledger.reads.publisher import StoppedStatus
 from projections.delta.kept_state import KeptState, ResumedState
-from projections.delta.log_writer import Folders
-from projections.delta.object_log import log_at
+from projections.delta.log.log_writer import Folders
+from projections.delta.log.object_log import log_at
+from projections.delta.log.refused_log import WAITING_BYTES_MAX
 from projections.delta.publication import Publication
 from projections.delta.published_log import StoppedTable
-from projections.delta.refused_log import WAITING_BYTES_MAX
 from projections.delta.table_log import TableLogs, written_logs
 from projections.errors import StoreError
 from projections.fold.aging import AgingCheckpoint

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 from ledger.core.events.events import Event
 from ledger.errors import StorageError
 from ledger.log_lines import LogLines
-from projections.delta.log_marks import LostVersions
-from projections.delta.log_writer import DeltaLogWriter, Folders, ForeignLogError, digest_of
-from projections.delta.object_log import log_at
+from projections.delta.actions.schema_json import UnpublishableError
+from projections.delta.log.log_marks import LostVersions
+from projections.delta.log.log_writer import DeltaLogWriter, Folders, ForeignLogError, digest_of
+from projections.delta.log.object_log import log_at
+from projections.delta.log.refused_log import PAUSE_MAX_S, WAITING_BYTES_MAX, RefusedLog, Waiting
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, Outcome, StoppedTable
-from projections.delta.refused_log import PAUSE_MAX_S, WAITING_BYTES_MAX, RefusedLog, Waiting
-from projections.delta.schema_json import UnpublishableError
 
 log_lines = LogLines("lakeledger.publisher")
 

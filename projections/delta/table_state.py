@@ -11,22 +11,22 @@ from ledger.definitions.locations import as_stored
 from ledger.log.file_list import FileList
 from ledger.properties.column_mapping import is_published
 from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
-from projections.delta.file_actions import (
+from projections.delta.actions.file_actions import (
     FileKey,
     FilePlaces,
     LiveFile,
     added_fields,
     removed_fields,
 )
-from projections.delta.kept_forms import KeptTable, SchemaEra
-from projections.delta.metadata_action import FOLDER
-from projections.delta.schema_json import (
+from projections.delta.actions.metadata_action import FOLDER
+from projections.delta.actions.schema_json import (
     UnpublishableError,
     keeps_files_readable,
     layout_of,
     partition_names,
     type_changes,
 )
+from projections.delta.kept_forms import KeptTable, SchemaEra
 
 Action = Mapping[str, Any]
 EMPTY_LIST: Final = FileList()

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from ledger.core.events.events import Event
-from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, version_file
-from projections.delta.log_marks import NAMED, LostVersions, hinted, is_version
-from projections.delta.log_writer import Folders, is_published, of_one_table, oldest_kept
-from projections.delta.object_log import log_at
+from projections.delta.log.log_folder import LAST_CHECKPOINT, LogFiles, version_file
+from projections.delta.log.log_marks import NAMED, LostVersions, hinted, is_version
+from projections.delta.log.log_writer import Folders, is_published, of_one_table, oldest_kept
+from projections.delta.log.object_log import log_at
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, StoppedTable
 

@@ -28,25 +28,13 @@ from ledger.log.port import Log, Record, Topic
 from ledger.log_lines import CommandLines
 from projections.errors import StoreForeignError
 from projections.fold.tally import Tally
-from projections.rows import (
-    catalogs,
-    conflicts,
-    counts,
-    files,
-    history,
-    metadata,
-    protocols,
-    sessions,
-    tables,
-    txns,
-    versions,
-    watermarks,
-    write_ids,
-)
+from projections.rows import catalogs, counts
 from projections.rows.applied import Applied
 from projections.rows.applying import apply
 from projections.rows.keys import CHECKPOINT, LOG, read_value, value
 from projections.rows.projection import EVERY, Projection, Rows
+from projections.rows.tables import files, metadata, protocols, tables, versions
+from projections.rows.txns import conflicts, history, sessions, txns, watermarks, write_ids
 from projections.store.batch import Batch, LateChange
 from projections.store.port import RowStore
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from ledger.reads.port import ConflictRow
 from projections.reads import lookups
-from projections.rows.conflicts import attempt_from, evidence_from
 from projections.rows.keys import CONFLICT, TXN, last_number, number_key, read_value
+from projections.rows.txns.conflicts import attempt_from, evidence_from
 from projections.store.port import RowReader, prefix_end
 
 

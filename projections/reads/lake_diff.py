@@ -13,7 +13,7 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
 from ledger.reads.port import FileRow, HistoryRow, Reads, TableRow, VersionRow
-from projections.rows.partitions import rows_of
+from projections.rows.tables.partitions import rows_of
 
 PAGE: Final = 1_000
 NO_VERSION: Final = -1

@@ -21,7 +21,6 @@ from projections.reads.partition_lookups import (
     partition_row,
     partitions,
 )
-from projections.rows.files import FileFields, read_file, rows_in
 from projections.rows.keys import (
     ANOMALY,
     LIVE_FILE,
@@ -36,7 +35,8 @@ from projections.rows.keys import (
     read_value,
 )
 from projections.rows.packing import INT_BYTES, pack
-from projections.rows.partitions import PartitionFields, Sums
+from projections.rows.tables.files import FileFields, read_file, rows_in
+from projections.rows.tables.partitions import PartitionFields, Sums
 from projections.store.port import RowReader, prefix_end
 
 # Behind the kind of a key come two or three numbers, then the name of the file.

@@ -25,7 +25,6 @@ from ledger.reads.port import (
     TxnRow,
     WatermarkRow,
 )
-from projections.rows.conflicts import evidence_from
 from projections.rows.keys import (
     ANSWER,
     COUNTS,
@@ -51,6 +50,7 @@ from projections.rows.keys import (
     pair_key,
     read_value,
 )
+from projections.rows.txns.conflicts import evidence_from
 from projections.store.port import RowReader, prefix_end
 
 Fields = dict[str, Any]

@@ -14,7 +14,6 @@ from projections.reads import lookups, version_lookups
 from projections.reads.listings import NAME_AT, file_row
 from projections.reads.partition_lookups import KnownValues
 from projections.reads.snapshots import txns_at
-from projections.rows.files import PathFields, path_key, read_file
 from projections.rows.keys import (
     DEFINITION,
     FIRST_OPEN,
@@ -27,6 +26,7 @@ from projections.rows.keys import (
     pair_key,
     read_value,
 )
+from projections.rows.tables.files import PathFields, path_key, read_file
 from projections.store.port import RowReader, prefix_end
 
 # The first byte above the zero that closes a text in a key: behind all keys with that text.

@@ -24,7 +24,7 @@ from projections.rows.keys import (
     pair_key,
     read_value,
 )
-from projections.rows.partitions import (
+from projections.rows.tables.partitions import (
     OTHER_COLUMNS,
     PartitionFields,
     read_partition,

@@ -26,7 +26,7 @@ from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.reading import known_row
 from ledger.transaction.transaction import Transaction
-from projections.cache.bootstrap import bootstrap
+from projections.cache.entries.bootstrap import bootstrap
 from projections.cache.ports import CacheFold
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore

@@ -16,14 +16,11 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import name_key
 from ledger.reads.metadata import Metadata, MetadataAnswer, Name, Objects, Reason, described
-from projections.cache.bootstrap import entries_of, gone_of
-from projections.cache.entry import CommitMark, Entry, WaitingChanges, is_external
-from projections.cache.fold import AppliedPositions
-from projections.cache.following import FollowedEntries
-from projections.cache.held import objects_bytes
-from projections.cache.ids import NO_IDS, IdStates, ReaderIds
-from projections.cache.ports import EntryRead, StoreAnswer
-from projections.cache.steps import (
+from projections.cache.entries.bootstrap import entries_of, gone_of
+from projections.cache.entries.entry import CommitMark, Entry, WaitingChanges, is_external
+from projections.cache.entries.held import objects_bytes
+from projections.cache.entries.ids import NO_IDS, IdStates, ReaderIds
+from projections.cache.entries.steps import (
     Allocated,
     Changed,
     ChangedAtOnce,
@@ -33,6 +30,9 @@ from projections.cache.steps import (
     Step,
     steps_of,
 )
+from projections.cache.fold import AppliedPositions
+from projections.cache.following import FollowedEntries
+from projections.cache.ports import EntryRead, StoreAnswer
 
 
 class Tag(NamedTuple):

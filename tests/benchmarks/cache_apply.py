@@ -13,7 +13,7 @@ from ledger.core.events.events import Event
 from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state.domain import DomainState
 from ledger.machine.kafka.broker import Broker
-from projections.cache.bootstrap import bootstrap
+from projections.cache.entries.bootstrap import bootstrap
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import ABORTED_EACH, TABLES, History
 from tests.benchmarks.repeated import collected_as_in_a_role

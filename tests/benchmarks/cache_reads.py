@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ledger.machine.kafka.broker import Broker
 from ledger.reads.metadata import MetadataAnswer, Source
-from projections.cache.bootstrap import bootstrap
+from projections.cache.entries.bootstrap import bootstrap
 from projections.cache.reads import MetadataCache
 from spark_sink.demo.one_version import OneVersion
 from tests.benchmarks.altered_lake import (

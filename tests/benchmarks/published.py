@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from ledger.machine.kafka.broker import Broker
 from ledger.properties.column_mapping import PUBLISH
-from projections.delta.log_folder import LOG_FOLDER
+from projections.delta.log.log_folder import LOG_FOLDER
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, percentile
 from tests.benchmarks.repeated import collected_as_in_a_role

@@ -9,7 +9,7 @@ from ledger.core.evolve.evolve import evolve, fold
 from ledger.core.state.domain import DomainState
 from ledger.machine.kafka.broker import Broker
 from ledger.reads.metadata import MetadataAnswer, TableMetadata
-from projections.cache.bootstrap import bootstrap
+from projections.cache.entries.bootstrap import bootstrap
 from tests.benchmarks.__main__ import BENCHMARKS
 from tests.benchmarks.altered_lake import Lake, Span, altered_lake
 from tests.benchmarks.cache_apply import figures

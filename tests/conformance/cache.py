@@ -10,9 +10,9 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from ledger.reads.metadata import TABLE, Metadata, MetadataAnswer, described
-from projections.cache.ids import ReaderIds
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.rows_as_entries import store_answer
 from projections.cache.ports import EntryRead, StoreAnswer
-from projections.cache.rows_as_entries import store_answer
 from tests.conformance import cache_steps as steps
 from tests.conformance.cache_case import CacheCase, CasePair, Step, listed, reader_ids
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger

@@ -16,9 +16,9 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Pending, Table
 from ledger.log import checkpoints
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
-from projections.cache.bootstrap import entries_of
+from projections.cache.entries.bootstrap import entries_of
+from projections.cache.entries.ids import ReaderIds
 from projections.cache.fold import AppliedPositions, CacheState
-from projections.cache.ids import ReaderIds
 from spark_sink.demo.one_version import OneVersionCache
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger
 

@@ -32,7 +32,7 @@ from ledger.machine.process import ExitCode, set_up_logging
 from ledger.machine.supervisor import Supervisor
 from ledger.properties.column_mapping import PUBLISH
 from ledger.session.receipt import Receipt
-from projections.delta.log_folder import LOG_FOLDER, version_file
+from projections.delta.log.log_folder import LOG_FOLDER, version_file
 from projections.delta.verify import LogReport, verify_log
 from projections.queries import open_reads
 from tests.integration.commands import environment

@@ -23,7 +23,7 @@ from ledger.machine.process import ExitCode
 from ledger.reads.http import HttpCache
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
 from ledger.session.receipt import Token
-from projections.cache.publishing import publishing
+from projections.cache.topic.publishing import publishing
 from projections.fold.follower import Follower
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore

@@ -23,8 +23,8 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import LogWriter, Topic
 from ledger.machine.kafka.broker import Broker
-from projections.delta.log_folder import ASIDE, LAST_CHECKPOINT, LOG_FOLDER, version_file
-from projections.delta.log_state import INTERVAL
+from projections.delta.actions.log_state import INTERVAL
+from projections.delta.log.log_folder import ASIDE, LAST_CHECKPOINT, LOG_FOLDER, version_file
 from projections.delta.publisher import DeltaPublisher, PublisherState
 from tests.projections.filing import commit
 from tests.projections.published import published

@@ -12,7 +12,7 @@ from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
 from ledger.machine.exit_codes import ExitCode
 from ledger.machine.kafka.broker import Broker
-from projections.delta.log_folder import version_file
+from projections.delta.log.log_folder import version_file
 from tests.integration.commands import Command
 from tests.projections.filing import commit
 from tests.projections.test_delta_publisher import two_tables

@@ -1,6 +1,6 @@
 """Files as a state in memory knows them: every one that a commit named, live or not, for ever.
 
-The counterpart of `projections.rows.files` for `tests.oracle.reads`: it looks through all
+The counterpart of `projections.rows.tables.files` for `tests.oracle.reads`: it looks through all
 there ever was, where rows are found by their keys.
 """
 

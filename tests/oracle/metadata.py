@@ -1,6 +1,6 @@
 """Metadata as a state in memory knows it: every change a reader sees, done again from the first.
 
-The counterpart of `projections.cache.rows_as_entries` for `tests.oracle.reads`. Each
+The counterpart of `projections.cache.entries.rows_as_entries` for `tests.oracle.reads`. Each
 answer goes through all events, so it is for short logs.
 """
 

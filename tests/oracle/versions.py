@@ -1,6 +1,6 @@
 """Versions as a state in memory knows them, and what else commits left in a table.
 
-The counterpart of `projections.rows.versions` and `protocols` for
+The counterpart of `projections.rows.tables.versions` and `protocols` for
 `tests.oracle.reads`.
 """
 

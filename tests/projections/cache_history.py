@@ -41,7 +41,7 @@ from ledger.core.lists.visibility import held_txn_list, valid_txn_list, valid_wr
 from ledger.core.state.domain import DomainState
 from ledger.log.checkpoints import dump
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
-from projections.cache.ids import ReaderIds
+from projections.cache.entries.ids import ReaderIds
 from projections.cache.ports import EntryRead
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import MetadataAnswer, Objects, Reason
-from projections.cache.chain import Chain, Version
-from projections.cache.entry import CommitMark, Entry
+from projections.cache.entries.chain import Chain, Version
+from projections.cache.entries.entry import CommitMark, Entry
+from projections.cache.entries.ids import NO_IDS, IdStates, ReaderIds
+from projections.cache.entries.steps import Effect, Ended
 from projections.cache.fold import AppliedPositions
-from projections.cache.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.ports import EntryRead, StoreAnswer
-from projections.cache.steps import Effect, Ended
 from spark_sink.demo.one_version import Tag, TaggedEntry
 from tests.projections.cache_play import ANY_ORDER, IN_ORDER, Make, MultiVersion, OneVersion
 

@@ -17,12 +17,12 @@ from ledger.core.events.events import Event
 from ledger.core.state.domain import DomainState
 from ledger.log import checkpoints
 from ledger.reads.metadata import MetadataAnswer, Reason
-from projections.cache.bootstrap import bootstrap
-from projections.cache.entry import Entry
+from projections.cache.entries.bootstrap import bootstrap
+from projections.cache.entries.entry import Entry
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.rows_as_entries import store_answer
 from projections.cache.fold import CacheState
-from projections.cache.ids import ReaderIds
 from projections.cache.ports import EntryRead, StoreAnswer
-from projections.cache.rows_as_entries import store_answer
 from spark_sink.demo import one_version
 from spark_sink.demo.one_version import OneVersionCache, TaggedEntry
 from tests.driver import CATALOG

@@ -3,13 +3,13 @@
 from ledger.core.commands import Property, TableDefinition, TableKind
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.metadata import OBJECT_PREFIX, MetadataAnswer, TableMetadata
+from projections.cache.entries.rows import BYTES_MAX, RowEntries
 from projections.cache.following import FollowedEntries
 from projections.cache.ports import Entries
-from projections.cache.published import PublishedRows
 from projections.cache.reads import MetadataCache
-from projections.cache.remote import PublishedEntries
-from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.store import RowMetadataStore
+from projections.cache.topic.published import PublishedRows
+from projections.cache.topic.remote import PublishedEntries
 from tests.conformance.case_ledger import ManualClock
 from tests.driver import CATALOG
 from tests.projections.followed import Followed

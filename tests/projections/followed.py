@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 from ledger.core.events.parts import Limits
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.port import Log
-from projections.cache.publishing import CacheFeed, PublishingStore
+from projections.cache.topic.publishing import CacheFeed, PublishingStore
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore

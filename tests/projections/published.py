@@ -22,8 +22,8 @@ from ledger.errors import FileListError
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import Listed, pack, unpack
 from ledger.properties.column_mapping import PUBLISH
-from projections.delta.log_folder import LogFolder
-from projections.delta.log_writer import DeltaLogWriter
+from projections.delta.log.log_folder import LogFolder
+from projections.delta.log.log_writer import DeltaLogWriter
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, Outcome, StoppedTable
 from tests.core.histories import Step

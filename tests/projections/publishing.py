@@ -8,8 +8,8 @@ from typing import Final
 from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog, MemoryLogReader, MemoryTopic, MemoryWriter
 from ledger.log.port import Log, Record, Topic
-from projections.cache.publishing import CacheFeed, PublishingStore
-from projections.cache.topic import rows_held
+from projections.cache.topic.publishing import CacheFeed, PublishingStore
+from projections.cache.topic.topic import rows_held
 from projections.errors import PublishedElsewhereError
 from projections.fold.fold import Fold
 from projections.reads import lookups

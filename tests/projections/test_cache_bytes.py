@@ -2,9 +2,9 @@
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.reads.metadata import TABLE, Objects
-from projections.cache.entry import CommitMark, Entry
-from projections.cache.held import entry_bytes, objects_bytes
-from projections.cache.steps import Effect
+from projections.cache.entries.entry import CommitMark, Entry
+from projections.cache.entries.held import entry_bytes, objects_bytes
+from projections.cache.entries.steps import Effect
 
 COLUMNS = 10
 VERSIONS = 50

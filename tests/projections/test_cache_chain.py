@@ -4,8 +4,8 @@ from itertools import permutations
 
 import pytest
 
-from projections.cache.chain import Chain, TakenNames, Version
-from projections.cache.ids import NO_IDS, ReaderIds
+from projections.cache.entries.chain import Chain, TakenNames, Version
+from projections.cache.entries.ids import NO_IDS, ReaderIds
 from tests.driver import CATALOG
 
 

@@ -11,12 +11,12 @@ from ledger.core.state.domain import DomainState
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read
-from projections.cache.bootstrap import bootstrap
+from projections.cache.entries.bootstrap import bootstrap
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.rows_as_entries import store_answer
 from projections.cache.following import FollowedEntries
-from projections.cache.ids import ReaderIds
 from projections.cache.ports import CacheFold, EntryRead
 from projections.cache.reads import MetadataCache
-from projections.cache.rows_as_entries import store_answer
 from projections.cache.store import RowMetadataStore
 from spark_sink.demo import one_version
 from spark_sink.demo.one_version import OneVersion, OneVersionCache

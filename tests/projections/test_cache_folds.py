@@ -6,7 +6,7 @@ from copy import deepcopy
 import pytest
 
 from ledger.log.checkpoints import Checkpoint
-from projections.cache.ids import ReaderIds
+from projections.cache.entries.ids import ReaderIds
 from projections.cache.ports import Entries
 from spark_sink.demo.one_version import OneVersion, TaggedEntries
 from tests.conformance.case_ledger import ManualClock

@@ -18,11 +18,11 @@ from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Topic
 from ledger.reads.metadata import MetadataAnswer, TableMetadata
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.rows_as_entries import store_answer
 from projections.cache.following import FollowedEntries
-from projections.cache.ids import ReaderIds
 from projections.cache.ports import EntryRead
 from projections.cache.reads import MetadataCache
-from projections.cache.rows_as_entries import store_answer
 from projections.cache.store import RowMetadataStore
 from tests.driver import CATALOG
 from tests.projections.followed import Followed

@@ -17,14 +17,14 @@ from ledger.errors import ReaderBehindError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
 from ledger.log.port import Topic
 from ledger.reads.metadata import Metadata, MetadataAnswer
-from projections.cache.bootstrap import bootstrap
+from projections.cache.entries.bootstrap import bootstrap
+from projections.cache.entries.ids import NO_IDS, ReaderIds
+from projections.cache.entries.rows import RowEntries
+from projections.cache.entries.rows_as_entries import store_answer
 from projections.cache.fold import CacheState
 from projections.cache.following import FollowedEntries
-from projections.cache.ids import NO_IDS, ReaderIds
 from projections.cache.ports import Entries
 from projections.cache.reads import MetadataCache
-from projections.cache.rows import RowEntries
-from projections.cache.rows_as_entries import store_answer
 from projections.cache.store import RowMetadataStore, protected
 from spark_sink.demo.one_version import TaggedEntries
 from tests.conformance.case_ledger import ManualClock

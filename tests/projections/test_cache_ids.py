@@ -7,7 +7,7 @@ import pytest
 
 from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from projections.cache.ids import NO_IDS, IdStates, ReaderIds
+from projections.cache.entries.ids import NO_IDS, IdStates, ReaderIds
 
 LARGEST = 4
 ALL = set(range(1, LARGEST + 3))

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ledger.reads.metadata import Bounds, Read
+from projections.cache.entries.rows import RowEntries
 from projections.cache.ports import EntryRead, StoreAnswer
 from projections.cache.reads import MetadataCache
-from projections.cache.rows import RowEntries
 from projections.cache.store import RowMetadataStore
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from ledger.reads.metadata import TABLE, described
-from projections.cache import rows_as_entries
+from projections.cache.entries import rows_as_entries
 from projections.cache.ports import StoreAnswer
 from tests.core.histories import DEEP, QUICK, Step
 from tests.projections.cache_history import (

@@ -17,10 +17,10 @@ from ledger.errors import LogRewrittenError
 from ledger.log.port import Topic
 from ledger.reads.metadata import Read
 from projections.cache.following import FollowedEntries
-from projections.cache.published import PublishedRows, open_published
 from projections.cache.reads import MetadataCache
-from projections.cache.remote import PublishedEntries, PublishedStore
 from projections.cache.store import RowMetadataStore
+from projections.cache.topic.published import PublishedRows, open_published
+from projections.cache.topic.remote import PublishedEntries, PublishedStore
 from projections.fold.fold import Fold
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore

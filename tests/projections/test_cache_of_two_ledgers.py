@@ -10,11 +10,11 @@ from ledger.cli.roles.cache import keep
 from ledger.config.settings import CacheSettings
 from ledger.errors import SettingsError
 from ledger.reads.metadata import Bounds, MetadataAnswer, ReadAt
+from projections.cache.entries.rows import RowEntries
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
-from projections.cache.rows import RowEntries
 from projections.cache.store import Reopened, RowMetadataStore
 from projections.queries import StoreReads
 from tests.driver import CATALOG

@@ -13,9 +13,9 @@ from ledger.core.lists.text import ID_MAX
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import ReaderBehindError
 from ledger.reads.metadata import MetadataAnswer, Read, TableMetadata
+from projections.cache.entries.rows import RowEntries
 from projections.cache.fold import VERSIONS_MAX
 from projections.cache.ports import EntryRead
-from projections.cache.rows import RowEntries
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
 from tests.conformance.case_ledger import ManualClock

@@ -13,15 +13,15 @@ from ledger.log.port import Topic
 from ledger.reads.metadata import Bounds, Read, ReadAt
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
-from projections.cache.published import AGAIN_S, FIRST_READ_MAX_MS, PublishedRows
 from projections.cache.reads import MetadataCache
-from projections.cache.remote import (
+from projections.cache.store import Reopened
+from projections.cache.topic.published import AGAIN_S, FIRST_READ_MAX_MS, PublishedRows
+from projections.cache.topic.remote import (
     PublishedEntries,
     PublishedLists,
     PublishedStore,
 )
-from projections.cache.store import Reopened
-from projections.cache.topic import MARKER, Marker
+from projections.cache.topic.topic import MARKER, Marker
 from projections.errors import (
     CacheTopicMissingError,
     NothingPublishedError,

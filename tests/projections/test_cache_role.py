@@ -11,8 +11,8 @@ from structlog.types import EventDict
 from ledger.cli.roles.cache import keep, tell_of_rows
 from ledger.config.settings import CacheSettings
 from ledger.errors import ReaderBehindError
+from projections.cache.entries.ids import ReaderIds
 from projections.cache.following import FollowedEntries
-from projections.cache.ids import ReaderIds
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache

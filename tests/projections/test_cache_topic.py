@@ -11,12 +11,12 @@ from ledger.errors import LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.reads.metadata import Bounds, Read
-from projections.cache.published import PublishedRows, open_published
-from projections.cache.publishing import CacheFeed
+from projections.cache.entries.rows import RowEntries
 from projections.cache.reads import MetadataCache
-from projections.cache.rows import RowEntries
 from projections.cache.store import RowMetadataStore
-from projections.cache.topic import MARKER, Gathered, Marker, difference
+from projections.cache.topic.published import PublishedRows, open_published
+from projections.cache.topic.publishing import CacheFeed
+from projections.cache.topic.topic import MARKER, Gathered, Marker, difference
 from projections.errors import PublishedElsewhereError, StoreVersionError
 from projections.reads import lookups
 from projections.rows.keys import value

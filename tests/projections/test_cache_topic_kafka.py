@@ -11,8 +11,8 @@ from ledger.log.kafka.topic_settings import topic_name
 from ledger.log.kafka.topics import add_topic, create_topics
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
-from projections.cache.published import PublishedRows, open_published
-from projections.cache.publishing import publishing
+from projections.cache.topic.published import PublishedRows, open_published
+from projections.cache.topic.publishing import publishing
 from projections.errors import PublishedElsewhereError
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore

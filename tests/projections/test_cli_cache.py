@@ -25,14 +25,14 @@ from ledger.reads.port import Reads
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
-from projections.cache.published import PublishedRows
 from projections.cache.reads import MetadataCache
-from projections.cache.remote import (
+from projections.cache.store import Reopened, StoreAt
+from projections.cache.topic.published import PublishedRows
+from projections.cache.topic.remote import (
     PublishedEntries,
     PublishedLists,
     PublishedStore,
 )
-from projections.cache.store import Reopened, StoreAt
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore
 from projections.web.roles.cache import serve_cache

@@ -18,11 +18,11 @@ from ledger.recovery.cutting import append_cut
 from ledger.recovery.survey import survey
 from ledger.recovery.witnesses import Witness
 from ledger.testing import InMemoryLedger
-from projections.delta.log_folder import LogFolder, version_file
-from projections.delta.log_marks import mark_of
-from projections.delta.log_state import INTERVAL
+from projections.delta.actions.log_state import INTERVAL
+from projections.delta.log.log_folder import LogFolder, version_file
+from projections.delta.log.log_marks import mark_of
+from projections.delta.log.refused_log import PAUSE_MAX_S
 from projections.delta.publisher import DeltaPublisher, PublisherState
-from projections.delta.refused_log import PAUSE_MAX_S
 from projections.delta.verify import verify_log
 from tests.conformance.case_ledger import ManualClock
 from tests.tables.delta_readers import READERS

@@ -17,9 +17,9 @@ from ledger.core.events.events import Event
 from ledger.log.acceptor import Acceptor
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Topic
+from projections.delta.actions.log_state import INTERVAL
 from projections.delta.kept_state import KeptState
-from projections.delta.log_folder import LAST_CHECKPOINT, version_file
-from projections.delta.log_state import INTERVAL
+from projections.delta.log.log_folder import LAST_CHECKPOINT, version_file
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, Outcome
 from projections.delta.publisher import DeltaPublisher, PublisherState

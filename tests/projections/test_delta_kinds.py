@@ -15,9 +15,9 @@ from ledger.core.commands import (
 )
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
-from projections.delta.file_actions import FilePlaces
-from projections.delta.log_folder import LogFolder
-from projections.delta.metadata_action import FOLDER
+from projections.delta.actions.file_actions import FilePlaces
+from projections.delta.actions.metadata_action import FOLDER
+from projections.delta.log.log_folder import LogFolder
 from tests.core.parts import footprint
 from tests.projections.filing import commit
 from tests.projections.published import action, actions, published, stops

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from ledger.errors import StorageError
-from projections.delta.log_folder import (
+from projections.delta.actions.log_state import INTERVAL, checkpoint_interval
+from projections.delta.log.log_folder import (
     ASIDE,
     LAST_CHECKPOINT,
     LogFolder,
     checkpoint_name,
     version_file,
 )
-from projections.delta.log_marks import hinted
-from projections.delta.log_state import INTERVAL, checkpoint_interval
-from projections.delta.log_writer import DeltaLogWriter, ForeignLogError
+from projections.delta.log.log_marks import hinted
+from projections.delta.log.log_writer import DeltaLogWriter, ForeignLogError
 from projections.delta.published_log import DeltaVersion
 from tests.projections.published import published
 from tests.projections.test_delta_publication import BY_DAY, Lake

@@ -18,8 +18,8 @@ from ledger.properties.promises import (
     reasons_against,
 )
 from ledger.testing import InMemoryLedger
-from projections.delta.log_folder import LogFolder, version_file
-from projections.delta.log_writer import DeltaLogWriter
+from projections.delta.log.log_folder import LogFolder, version_file
+from projections.delta.log.log_writer import DeltaLogWriter
 from tests.projections.published import action, published
 from tests.projections.test_delta_publication import BY_DAY, Lake
 from tests.projections.test_delta_publisher import run

@@ -15,8 +15,8 @@ from ledger.files.data_files import write_rows
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import storage_at
 from ledger.log.file_list import AddFile, FileList, listed
-from projections.delta.log_folder import LogFolder, checkpoint_name, version_file
-from projections.delta.log_state import INTERVAL
+from projections.delta.actions.log_state import INTERVAL
+from projections.delta.log.log_folder import LogFolder, checkpoint_name, version_file
 from projections.delta.publisher import DeltaPublisher
 from projections.delta.table_log import write_table_log
 from projections.delta.verify import LogFinding, LogReport, set_aside, verify_log

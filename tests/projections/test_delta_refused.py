@@ -7,10 +7,10 @@ from threading import Event as Signal
 import pytest
 
 from ledger.reads.publisher import StoppedStatus
-from projections.delta.log_folder import version_file
-from projections.delta.metadata_action import FOLDER
+from projections.delta.actions.metadata_action import FOLDER
+from projections.delta.log.log_folder import version_file
+from projections.delta.log.refused_log import PAUSE_MAX_S, PAUSE_S, RefusedLog
 from projections.delta.publisher import DeltaPublisher, PublisherState
-from projections.delta.refused_log import PAUSE_MAX_S, PAUSE_S, RefusedLog
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.filing import commit
 from tests.projections.published import published, versions

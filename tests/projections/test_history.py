@@ -8,8 +8,8 @@ import pytest
 from ledger.core.events.events import CommandsMoved
 from ledger.core.limits import DEFAULT_LIMITS
 from projections.reads.snapshots import txns_at
-from projections.rows.history import EXCEPTIONS_EVERY, spacing
 from projections.rows.keys import EXCEPTIONS, last_number
+from projections.rows.txns.history import EXCEPTIONS_EVERY, spacing
 from projections.store.port import prefix_end
 from tests.driver import write
 from tests.projections.followed import Followed

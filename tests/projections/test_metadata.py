@@ -7,10 +7,10 @@ import pytest
 from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import TableMetadata, described
-from projections.cache.bootstrap import bootstrap
-from projections.cache.ids import NO_IDS, ReaderIds, lowered
+from projections.cache.entries.bootstrap import bootstrap
+from projections.cache.entries.ids import NO_IDS, ReaderIds, lowered
+from projections.cache.entries.rows_as_entries import changes, ids_of, store_answer
 from projections.cache.ports import EntryRead
-from projections.cache.rows_as_entries import changes, ids_of, store_answer
 from projections.rows.keys import (
     DEFINED,
     NAME_TAKEN,

@@ -9,12 +9,12 @@ from ledger.core.commands import Property, TableDefinition
 from ledger.core.limits import DROPS_REMEMBERED_MAX
 from ledger.core.state.domain import DomainState
 from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Name, Reason, TableMetadata, objects_of
-from projections.cache.bootstrap import bootstrap
-from projections.cache.entry import EXACT_MAX, Entry
+from projections.cache.entries.bootstrap import bootstrap
+from projections.cache.entries.entry import EXACT_MAX, Entry
+from projections.cache.entries.ids import NO_IDS, ReaderIds, lowered
+from projections.cache.entries.steps import Changed, ChangedAtOnce, Effect, Ended
 from projections.cache.fold import VERSIONS_MAX, CacheState
-from projections.cache.ids import NO_IDS, ReaderIds, lowered
 from projections.cache.ports import EntryRead, StoreAnswer
-from projections.cache.steps import Changed, ChangedAtOnce, Effect, Ended
 from tests.driver import CATALOG
 from tests.projections.cache_play import MultiVersion, OneVersion
 from tests.projections.followed import Followed

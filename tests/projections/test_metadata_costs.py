@@ -5,11 +5,11 @@ from functools import cache
 
 import pytest
 
-from projections.cache import rows_as_entries
+from projections.cache.entries import rows_as_entries
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.rows import RowEntries
 from projections.cache.fold import VERSIONS_MAX
-from projections.cache.ids import ReaderIds
 from projections.cache.ports import EntryRead
-from projections.cache.rows import RowEntries
 from projections.reads import lookups
 from projections.store.port import Row, RowReader
 from tests.driver import CATALOG

@@ -15,7 +15,7 @@ from ledger.reads.port import FileRow, PartitionRow, Reads
 from ledger.snapshot.reading import condition_of, may_concern
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
-from projections.rows.partitions import value_keys
+from projections.rows.tables.partitions import value_keys
 from projections.store.memory import MemoryStore
 from tests.core.histories import Step
 from tests.core.parts import above, equals, footprint, table_of

@@ -8,9 +8,9 @@ from msgspec import NODEFAULT
 from msgspec.structs import fields
 
 from projections.fold.fold import PROJECTIONS
-from projections.rows import partitions
 from projections.rows.keys import Fields, read_value
 from projections.rows.projection import EVERY
+from projections.rows.tables import partitions
 
 ROWS: Final = "projections.rows."
 KINDS: Final = [

@@ -21,7 +21,7 @@ from ledger.core.lists.visibility import valid_txn_list
 from ledger.core.state.domain import DomainState
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
-from projections.rows.history import EXCEPTIONS_EVERY
+from projections.rows.txns.history import EXCEPTIONS_EVERY
 from projections.store.memory import MemoryStore
 from tests.core.histories import Step, played, random_steps, steps
 from tests.driver import Driver, write

@@ -7,7 +7,7 @@ import pytest
 from ledger.core.commands import Footprint, StageWrites
 from ledger.reads.port import TxnPart
 from projections.rows.keys import TXN_PART
-from projections.rows.txn_parts import TOUCHES_MAX
+from projections.rows.txns.txn_parts import TOUCHES_MAX
 from projections.store.memory import MemoryStore
 from projections.store.port import RowChange, prefix_end
 from tests.core.parts import after, footprint

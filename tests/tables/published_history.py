@@ -16,7 +16,7 @@ from ledger.delta.importer import import_delta
 from ledger.properties.column_mapping import PUBLISH
 from ledger.reads.port import TableRow
 from ledger.testing import InMemoryLedger
-from projections.delta.metadata_action import FOLDER
+from projections.delta.actions.metadata_action import FOLDER
 from tests.tables.published_lake import PUBLISHED, PublishedLake
 
 COLUMNS: Final = [

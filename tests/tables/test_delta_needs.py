@@ -34,8 +34,8 @@ from ledger.properties.delta_readers import (
 )
 from ledger.testing import InMemoryLedger
 from projections.delta.adopting import LogOwner
-from projections.delta.log_folder import LogFolder
-from projections.delta.log_marks import features_in
+from projections.delta.log.log_folder import LogFolder
+from projections.delta.log.log_marks import features_in
 from tests.tables.delta_readers import by_deltalake, with_delta
 from tests.tables.delta_spark import delta_session
 from tests.tables.published_lake import PUBLISHED, publish

@@ -18,7 +18,7 @@ from ledger.delta.importer import import_delta
 from ledger.delta.log import DeltaLog
 from ledger.properties.column_mapping import PUBLISH
 from ledger.testing import InMemoryLedger
-from projections.delta.metadata_action import FOLDER
+from projections.delta.actions.metadata_action import FOLDER
 from tests.tables.published_lake import publish
 from tests.tables.test_published import NAMES, SOURCES
 

@@ -7,7 +7,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.properties.column_mapping import is_mapped, physical_name
 from ledger.testing import InMemoryLedger
-from projections.delta.log_folder import version_file
+from projections.delta.log.log_folder import version_file
 from tests.tables.published_lake import PUBLISHED, PublishedLake
 from tests.tables.test_published_readers import rename
 

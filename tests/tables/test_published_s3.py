@@ -10,7 +10,7 @@ from ledger.client import Ledger
 from ledger.errors import StorageError
 from ledger.log.replay import Replay
 from ledger.testing import InMemoryLedger
-from projections.delta.object_log import ObjectLog, log_at
+from projections.delta.log.object_log import ObjectLog, log_at
 from projections.delta.verify import verify_log
 from tests.tables.published_lake import PUBLISHED, publish
 

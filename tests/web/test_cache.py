@@ -13,19 +13,19 @@ from ledger.reads.cache import ReadCount, VerifiedCache
 from ledger.reads.http import HttpCache
 from ledger.reads.http_form import from_json, to_json
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
+from projections.cache.entries.rows import RowEntries
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.ports import Entries, EntryRead, Lists
 from projections.cache.process import CacheProcess
-from projections.cache.published import PublishedRows
 from projections.cache.reads import MetadataCache
-from projections.cache.remote import (
+from projections.cache.store import Reopened, RowMetadataStore, StoreAt
+from projections.cache.topic.published import PublishedRows
+from projections.cache.topic.remote import (
     PublishedEntries,
     PublishedLists,
     PublishedStore,
 )
-from projections.cache.rows import RowEntries
-from projections.cache.store import Reopened, RowMetadataStore, StoreAt
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.web.roles.cache import serve_cache

@@ -12,7 +12,7 @@ from ledger.cli.answers import Output
 from ledger.cli.machine.status import seen_of_publisher
 from ledger.config.settings import PublisherSettings
 from ledger.reads.publisher import HttpPublisher, StoppedStatus
-from projections.delta.log_folder import version_file
+from projections.delta.log.log_folder import version_file
 from projections.delta.publisher import DeltaPublisher
 from projections.web.roles.publisher import serve_publisher
 from tests.conformance.case_ledger import ManualClock

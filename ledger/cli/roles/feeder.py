@@ -45,7 +45,7 @@ def serve_feeder(
     of_spark = found.feeder_client()
 
     def run(stop: Signal) -> None:
-        from projections.cache.publishing import publishing  # noqa: PLC0415
+        from projections.cache.topic.publishing import publishing  # noqa: PLC0415
         from projections.errors import StoreDamagedError  # noqa: PLC0415
         from projections.fold.fold import Fold  # noqa: PLC0415 - a role loads only what it runs
         from projections.store.rocks_store import RocksStore  # noqa: PLC0415

@@ -24,10 +24,10 @@ from ledger.machine.exit_codes import ExitCode
 from ledger.properties.delta_readers import needs_of, refused
 from ledger.reads.amounts import amount
 from ledger.reads.port import TableRow
+from projections.delta.actions.schema_json import UnpublishableError
 from projections.delta.adopting import LogOwner
-from projections.delta.log_marks import features_in
-from projections.delta.object_log import log_at
-from projections.delta.schema_json import UnpublishableError
+from projections.delta.log.log_marks import features_in
+from projections.delta.log.object_log import log_at
 from projections.delta.table_log import WrittenLog, write_table_log
 from projections.delta.table_state import folder_of
 from projections.delta.verify import LogReport, set_aside, verify_log

@@ -21,7 +21,7 @@ from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.reads.port import Reads, TxnRow
 from ledger.session.explain import explanation
-from projections.rows.conflicts import evidence_form
+from projections.rows.txns.conflicts import evidence_form
 
 TXN_COLUMNS = ("txn", "status", "type", "owner", "opened_at", "reason")
 

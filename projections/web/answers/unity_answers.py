@@ -14,8 +14,8 @@ from ledger.arrow.types import arrow_type, sql_type
 from ledger.core.commands import Column, TableDefinition
 from ledger.definitions.locations import as_uri
 from ledger.reads.port import Reads, TableRow
-from projections.delta.metadata_action import delta_id
-from projections.delta.schema_json import UnpublishableError, schema_of
+from projections.delta.actions.metadata_action import delta_id
+from projections.delta.actions.schema_json import UnpublishableError, schema_of
 from projections.delta.table_state import folder_of, reason_against
 from projections.web.answers.asked import LIMIT_MAX, Asked, BadRequestError
 from projections.web.answers.unity_forms import (

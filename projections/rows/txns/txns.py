@@ -31,10 +31,10 @@ from ledger.core.state.txns import TxnInFlight
 from ledger.reads.rows import TxnPart
 from ledger.reads.txn_parts import aborted_part, altered_part, committed_part
 from projections.rows.applied import Applied, MetadataChange
-from projections.rows.conflicts import evidence_form
 from projections.rows.keys import FORGOTTEN, TXN, Fields, number_key, value
 from projections.rows.projection import Rows
-from projections.rows.txn_parts import parts_apart, parts_gone, parts_within
+from projections.rows.txns.conflicts import evidence_form
+from projections.rows.txns.txn_parts import parts_apart, parts_gone, parts_within
 from projections.store.batch import LateChange
 
 

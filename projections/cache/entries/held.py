@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from ledger.core.commands import TableDefinition
 from ledger.reads.metadata import Objects
-from projections.cache.entry import Entry, Weighed
+from projections.cache.entries.entry import Entry, Weighed
 
 
 class HeldTables:

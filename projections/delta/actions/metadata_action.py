@@ -18,7 +18,7 @@ from ledger.delta.schema import (
 )
 from ledger.properties.column_mapping import HIGHEST_ID, PUBLISH, highest_id, is_mapped
 from ledger.properties.promises import is_promised
-from projections.delta.schema_json import (
+from projections.delta.actions.schema_json import (
     TypeChanges,
     UnpublishableError,
     compact,

@@ -10,7 +10,8 @@ from typing import Any
 
 from ledger.core.partitions.file_paths import parts_of
 from ledger.errors.storage import refused
-from projections.delta.log_folder import (
+from projections.delta.actions.schema_json import UnpublishableError
+from projections.delta.log.log_folder import (
     LOG_FOLDER,
     SAFE,
     THEN,
@@ -18,7 +19,6 @@ from projections.delta.log_folder import (
     LogFolder,
     aside_name,
 )
-from projections.delta.schema_json import UnpublishableError
 
 S3 = frozenset({"s3", "s3a", "s3n"})
 

@@ -19,7 +19,7 @@ from ledger.definitions.locations import (
     path_of_uri,
 )
 from ledger.errors.storage import refusals_named
-from projections.delta.schema_json import UnpublishableError
+from projections.delta.actions.schema_json import UnpublishableError
 
 LOG_FOLDER: Final = "_delta_log"
 LAST_CHECKPOINT: Final = "_last_checkpoint"

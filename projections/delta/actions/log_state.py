@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from projections.delta.file_actions import FileKey, FilePlaces, LiveFile
+from projections.delta.actions.file_actions import FileKey, FilePlaces, LiveFile
 from projections.delta.table_state import Action, app_fields
 
 INTERVAL: Final = "delta.checkpointInterval"

@@ -10,7 +10,7 @@ from ledger.core.commands import Protocol, TableDefinition
 from ledger.core.state.traits import FEATURES_NAMED_FROM, KNOWN_FEATURES, features_of
 from ledger.delta.actions import READER_FEATURES
 from ledger.properties.delta_readers import MAPPING, VOID, needs_of
-from projections.delta.schema_json import UnpublishableError
+from projections.delta.actions.schema_json import UnpublishableError
 
 OWN_FEATURE: Final = "lakeledger"
 ALWAYS: Final = frozenset({"appendOnly", "invariants"})

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from ledger.core.commands import TableDefinition
 from ledger.core.state.tables import name_key
 from ledger.reads.metadata import TABLE, Metadata, Name, Objects, Reason, Value, described
-from projections.cache.chain import Chain, Version
-from projections.cache.ids import NO_IDS, IdStates, ReaderIds, lowered
-from projections.cache.steps import Effect, combined, shared
+from projections.cache.entries.chain import Chain, Version
+from projections.cache.entries.ids import NO_IDS, IdStates, ReaderIds, lowered
+from projections.cache.entries.steps import Effect, combined, shared
 
 
 class CommitMark(NamedTuple):

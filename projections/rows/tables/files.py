@@ -36,10 +36,10 @@ from projections.rows.keys import (
     triple_key,
     value,
 )
-from projections.rows.listed import changed_rows, list_rows
 from projections.rows.packing import text_part
-from projections.rows.partitions import ChangedPartitions, rows_of
 from projections.rows.projection import Rows
+from projections.rows.tables.listed import changed_rows, list_rows
+from projections.rows.tables.partitions import ChangedPartitions, rows_of
 from projections.store.batch import Batch, Changes, LateChange
 from projections.store.port import RowChange
 

@@ -14,11 +14,11 @@ from ledger.errors import UnknownTableError
 from ledger.reads.errors import no_list
 from ledger.reads.metadata import MetadataAnswer, Read, ReadAt
 from ledger.reads.port import Identity, TableRow
-from projections.cache import rows_as_entries
+from projections.cache.entries import rows_as_entries
+from projections.cache.entries.rows import BYTES_MAX, RowEntries
 from projections.cache.ports import EntryRead, Lists
-from projections.cache.published import PublishedRows
-from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.store import RowMetadataStore
+from projections.cache.topic.published import PublishedRows
 from projections.fold.lag import Backlog, Lag
 from projections.reads import lookups
 from projections.store.port import RowReader

@@ -27,10 +27,10 @@ from ledger.log.kafka.topic_settings import SETTINGS
 from ledger.log.port import Log, LogReader, Record, Topic
 from ledger.log_lines import LogLines
 from ledger.reads.lineage import Gap
+from projections.cache.entries.rows import BYTES_MAX, RowEntries
 from projections.cache.reads import MetadataCache
-from projections.cache.rows import BYTES_MAX, RowEntries
 from projections.cache.store import RowMetadataStore
-from projections.cache.topic import KINDS, Gathered, Marker, rows_held
+from projections.cache.topic.topic import KINDS, Gathered, Marker, rows_held
 from projections.errors import (
     CacheTopicMissingError,
     NothingPublishedError,

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.decide.cut import OPERATION as LOST_BY_CUT
 from ledger.core.state.domain import Cut
-from projections.delta.checkpoint_file import protocols_in
-from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles
-from projections.delta.protocol_action import OWN_FEATURE
+from projections.delta.actions.checkpoint_file import protocols_in
+from projections.delta.actions.protocol_action import OWN_FEATURE
+from projections.delta.log.log_folder import LAST_CHECKPOINT, LogFiles
 
 NAMED: Final = re.compile(r"(\d{20})\.(?:json|checkpoint\..*)")
 

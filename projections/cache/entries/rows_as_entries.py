@@ -15,12 +15,12 @@ from ledger.core.evolve.form import definition_from, pending_from
 from ledger.core.limits import NUMBER_MAX
 from ledger.core.state.tables import Pending, name_key
 from ledger.reads.metadata import Name, Objects, objects_of
-from projections.cache.chain import Chain, Version
-from projections.cache.entry import Entry, WaitingChanges
+from projections.cache.entries.chain import Chain, Version
+from projections.cache.entries.entry import Entry, WaitingChanges
+from projections.cache.entries.ids import IdStates, ReaderIds
+from projections.cache.entries.steps import Effect, effect_of_change, shared
 from projections.cache.fold import VERSIONS_MAX, is_called
-from projections.cache.ids import IdStates, ReaderIds
 from projections.cache.ports import EntryRead, StoreAnswer
-from projections.cache.steps import Effect, effect_of_change, shared
 from projections.reads import lookups
 from projections.rows.keys import (
     DEFINED,

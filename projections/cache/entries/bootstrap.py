@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.reads.metadata import objects_of
-from projections.cache.chain import Chain, Version
-from projections.cache.entry import Entry
+from projections.cache.entries.chain import Chain, Version
+from projections.cache.entries.entry import Entry
+from projections.cache.entries.ids import ReaderIds
+from projections.cache.entries.steps import Changed, effect_of_change
 from projections.cache.fold import AppliedPositions, CacheState
-from projections.cache.ids import ReaderIds
-from projections.cache.steps import Changed, effect_of_change
 
 
 def bootstrap(state: DomainState, blank: Callable[[int], Entry] = Entry) -> CacheState:

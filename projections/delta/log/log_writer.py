@@ -11,9 +11,15 @@ from itertools import pairwise
 
 from ledger.errors import LedgerError
 from ledger.properties.promises import is_promised
-from projections.delta.checkpoint_file import checkpoint_bytes, hint_bytes
-from projections.delta.log_folder import LAST_CHECKPOINT, LogFiles, checkpoint_name, version_file
-from projections.delta.log_marks import (
+from projections.delta.actions.checkpoint_file import checkpoint_bytes, hint_bytes
+from projections.delta.actions.schema_json import compact
+from projections.delta.log.log_folder import (
+    LAST_CHECKPOINT,
+    LogFiles,
+    checkpoint_name,
+    version_file,
+)
+from projections.delta.log.log_marks import (
     NAMED,
     Mark,
     hinted,
@@ -24,7 +30,6 @@ from projections.delta.log_marks import (
     writer_of,
 )
 from projections.delta.published_log import DeltaVersion
-from projections.delta.schema_json import compact
 
 Folders = Callable[[str], LogFiles]
 """Returns the folder of the log of the table at a place; raises UnpublishableError."""

@@ -18,10 +18,10 @@ from ledger.errors import LogRewrittenError
 from ledger.reads.lineage import Gap
 from ledger.reads.metadata import MetadataAnswer
 from ledger.reads.port import Identity, Reached
-from projections.cache import rows_as_entries
+from projections.cache.entries import rows_as_entries
+from projections.cache.entries.held import HeldTables, entry_bytes
+from projections.cache.entries.ids import ReaderIds
 from projections.cache.fold import CacheState
-from projections.cache.held import HeldTables, entry_bytes
-from projections.cache.ids import ReaderIds
 from projections.cache.ports import Entries, EntryRead, StoreAnswer
 from projections.cache.store import known_identity
 from projections.fold.lag import Lag

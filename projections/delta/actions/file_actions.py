@@ -10,7 +10,7 @@ from ledger.files.deletion_vectors import path_of
 from ledger.files.file_writers import writer_of
 from ledger.log.file_extras import DeletionVector
 from ledger.log.file_list import AddFile, RemoveFile
-from projections.delta.schema_json import UnpublishableError
+from projections.delta.actions.schema_json import UnpublishableError
 
 FileKey = tuple[str, str]
 """The path of a file as the ledger has it, and the id of its deletion vector."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from ledger.log.port import Log, Topic, records_between
 from ledger.log_lines import LogLines
-from projections.cache.topic import (
+from projections.cache.topic.topic import (
     MARKER,
     Changes,
     Gathered,

@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 from ledger.core.lists.valid_lists import contains
 from ledger.core.state.tables import name_key
 from ledger.reads.metadata import Name
-from projections.cache.ids import ReaderIds
+from projections.cache.entries.ids import ReaderIds
 
 Content = TypeVar("Content")
 

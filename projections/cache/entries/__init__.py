@@ -1,0 +1,1 @@
+"""Entries of a metadata cache, and the ways in which they are made."""

@@ -1,0 +1,1 @@
+"""The actions of published versions, as Delta's protocol has them."""

@@ -1,0 +1,1 @@
+"""Rows of tables: what they are, their files, versions and partitions."""

@@ -1,0 +1,1 @@
+"""Rows of transactions: their parts, ids, sessions, history and conflicts."""
