@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
     from ledger.errors import EventsLostError
     from ledger.expressions.build import Expression, col, lit
-    from ledger.log.file_extras import DeletionVector
-    from ledger.log.file_list import AddFile, RemoveFile
+    from ledger.log.wire.file_extras import DeletionVector
+    from ledger.log.wire.file_list import AddFile, RemoveFile
     from ledger.reads.metadata import TableMetadata
     from ledger.session.receipt import Outcome, Receipt, TableVersion, Token
     from ledger.snapshot.reading import TableFiles
@@ -163,19 +163,19 @@ __all__ = [
 ]
 
 _HOME = {
-    "AddFile": "ledger.log.file_list",
+    "AddFile": "ledger.log.wire.file_list",
     "AppProgress": "ledger.work.app_notes",
     "AppVersion": "ledger.core.commands",
     "CoarseWrite": "ledger.core.commands",
     "Column": "ledger.core.commands",
-    "DeletionVector": "ledger.log.file_extras",
+    "DeletionVector": "ledger.log.wire.file_extras",
     "EventsLostError": "ledger.errors.log",
     "Expression": "ledger.expressions.build",
     "Ledger": "ledger.client",
     "MergeClause": "ledger.work.merge_clauses",
     "Outcome": "ledger.session.receipt",
     "Receipt": "ledger.session.receipt",
-    "RemoveFile": "ledger.log.file_list",
+    "RemoveFile": "ledger.log.wire.file_list",
     "TableDefinition": "ledger.core.commands",
     "TableFiles": "ledger.snapshot.reading",
     "TableMetadata": "ledger.reads.metadata",

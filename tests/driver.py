@@ -48,9 +48,9 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import frame_event, frame_fence
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic
+from ledger.log.wire.codec import frame_event, frame_fence
 from ledger.version import CODE_VERSION, READER_VERSION
 
 LEDGER = "5f3a9c1e"

@@ -25,11 +25,11 @@ from ledger.errors import (
 from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
-from ledger.log.codec import encode_command
 from ledger.log.lossy import LossyLog
 from ledger.log.memory import MemoryLog
 from ledger.log.port import LogReader, Topic
 from ledger.log.replay import verify
+from ledger.log.wire.codec import encode_command
 from ledger.sequencer.sequencer import Sequencer
 from ledger.session.tail import Tail, read_genesis
 from ledger.testing import FixedClock

@@ -7,8 +7,8 @@ from ledger.core.decide.stamp import internal_control
 from ledger.core.events.events import Body, CommandsMoved, Event, Resigned
 from ledger.errors import FencedError
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import frame_event
 from ledger.log.port import Topic
+from ledger.log.wire.codec import frame_event
 from ledger.sequencer.in_flight import Flight, Flying
 from tests.driver import Driver
 

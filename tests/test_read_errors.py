@@ -5,7 +5,7 @@ import pytest
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.errors import LimitExceededError
 from ledger.reads.errors import check_list_left
-from ledger.reads.http_form import error_form, error_from
+from ledger.reads.remote.http_form import error_form, error_from
 
 
 def test_a_list_that_is_gone() -> None:

@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from ledger.reads.http import HttpReads
 from ledger.reads.port import Reads
-from ledger.reads.routes import ROUTES, WHERE, Route
+from ledger.reads.remote.http import HttpReads
+from ledger.reads.remote.routes import ROUTES, WHERE, Route
 from ledger.reads.whole_numbers import LIMIT
 
 # These have forms of their own over HTTP, or none.

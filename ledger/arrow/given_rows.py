@@ -28,7 +28,7 @@ from ledger.arrow.read_once import (
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.stored_values import as_stored
 from ledger.definitions.given import shown
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
 
 CURE: Final = (

@@ -222,7 +222,7 @@ def open_rows(address: Address | None) -> Reads:
     """
     if address is None or address.store or not address.reads_url:
         return open_store(address.store if address is not None else None)
-    from ledger.reads.http import HttpReads  # noqa: PLC0415 - loads the HTTP client
+    from ledger.reads.remote.http import HttpReads  # noqa: PLC0415 - loads the HTTP client
 
     return HttpReads(address.reads_url)
 

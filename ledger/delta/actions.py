@@ -25,7 +25,7 @@ from ledger.delta.fields import (
     vector_of,
     whole_number,
 )
-from ledger.log.file_extras import DeletionVector
+from ledger.log.wire.file_extras import DeletionVector
 
 READER_VERSION_MAX: Final = 3
 # The features whose meaning for a reader of the log is known: deletion vectors, names of columns,

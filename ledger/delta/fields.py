@@ -8,7 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
-from ledger.log.file_extras import DeletionVector
+from ledger.log.wire.file_extras import DeletionVector
 
 BITS: Final = 63
 WHOLE: Final = re.compile(r"-?[0-9]{1,19}")

@@ -13,7 +13,7 @@ from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.limits import OPERATION_CHARS_MAX
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta.schema import partition_keys, partition_of
-from ledger.log.file_list import AddFile, FileList, RemoveFile, pack
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, pack
 from ledger.work.footprint_writer import FootprintWriter
 from ledger.work.writes import DeclaredPart
 

@@ -26,7 +26,7 @@ from ledger.files.file_writers import FileWriter
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
 from ledger.files.written_files import discard
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 
 TARGET_BYTES: Final = 256 << 20
 GROUP_BYTES: Final = 64 << 20

@@ -14,7 +14,7 @@ from pyroaring import BitMap, BitMap64
 
 from ledger.errors import UnreadableTableError
 from ledger.files.storage import Storage
-from ledger.log.file_extras import DeletionVector
+from ledger.log.wire.file_extras import DeletionVector
 
 ALPHABET: Final = (
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"

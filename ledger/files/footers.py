@@ -15,7 +15,7 @@ from ledger.definitions.partition_texts import PartitionColumn, text_of
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
 from ledger.files.written_files import discard
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 
 AT_ONCE: Final = 16
 """Footers are read by so many threads: on an object store each is a round trip."""

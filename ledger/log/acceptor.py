@@ -21,7 +21,7 @@ from ledger.core.acceptance import (
 )
 from ledger.core.events.events import Control, Event, Fenced
 from ledger.errors import IncompatibleError, LogDamagedError
-from ledger.log.codec import UnreadableError, decode_event, read_control, record_kind
+from ledger.log.wire.codec import UnreadableError, decode_event, read_control, record_kind
 from ledger.version import READER_VERSION
 
 Rule = Callable[[LogHead, Control, RecordKind, bytes], Verdict]

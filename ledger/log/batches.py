@@ -14,10 +14,10 @@ from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import Control, Event, LedgerCreated
 from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import record_kind
 from ledger.log.passed_over import cut_in, is_passed_over
 from ledger.log.port import READ_MAX, Log, LogReader, Record, Topic
 from ledger.log.restored import read_restored, unfinished
+from ledger.log.wire.codec import record_kind
 
 # The time that a broker may take to come back.
 CONFIRM_S = 35.0

@@ -25,9 +25,9 @@ from ledger.errors import (
     TopicMissingError,
 )
 from ledger.log.batches import check_topic
-from ledger.log.codec import decode_command, record_kind
 from ledger.log.port import REQUIRED, Log, LogReader, Topic, records_between
 from ledger.log.restored import check_finished
+from ledger.log.wire.codec import decode_command, record_kind
 
 TRACES: Final = tuple(topic for topic in Topic if topic is not Topic.EVENTS)
 """The topics whose records are traces of a ledger whose events are gone."""

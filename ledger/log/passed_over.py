@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import LogCut
 from ledger.errors import IncompatibleError
-from ledger.log.codec import UnreadableError, decode_event, record_kind
 from ledger.log.port import Log, Topic, records_between
+from ledger.log.wire.codec import UnreadableError, decode_event, record_kind
 
 
 def is_passed_over(log: Log, offset: int) -> bool:

@@ -13,9 +13,9 @@ from ledger.config.search import log_of
 from ledger.core.acceptance import RecordKind
 from ledger.definitions.client_reads import open_store
 from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError
-from ledger.log.codec import UnreadableError, read_control
 from ledger.log.other_topics import beat_epoch
 from ledger.log.port import Log, Record, Topic
+from ledger.log.wire.codec import UnreadableError, read_control
 from ledger.machine.supervisor import Supervisor
 from ledger.reads.port import Reads
 

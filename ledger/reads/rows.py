@@ -1,7 +1,7 @@
 """The rows in answers of `ledger.reads.port`: of txns, tables, files and commits.
 
 They hold plain values in tuples, so that equal rows are equal wherever they come from. They hold no
-reference to the read model. `ledger.reads.http_form` is their form over HTTP.
+reference to the read model. `ledger.reads.remote.http_form` is their form over HTTP.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 from ledger.core.commands import TableDefinition, TableWrite, TxnType
 from ledger.core.events.parts import Evidence
-from ledger.log.file_extras import DeletionVector, Tags
+from ledger.log.wire.file_extras import DeletionVector, Tags
 from ledger.reads.amounts import amount
 from ledger.reads.html import SHOWN_MAX, table_of
 

@@ -3,7 +3,7 @@
 from ledger.core.events.events import TableAltered
 from ledger.core.events.parts import AbortedPart, CommittedPart
 from ledger.core.state.txns import TxnInFlight
-from ledger.log.file_list import chunks_of
+from ledger.log.wire.file_list import chunks_of
 from ledger.reads.rows import TxnPart
 
 

@@ -14,8 +14,8 @@ from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, read_values, written
-from ledger.log.codec import frame_event
 from ledger.log.port import Log, Topic
+from ledger.log.wire.codec import frame_event
 from ledger.recovery.survey import Survey
 from ledger.sequencer.leader import catalog_of
 

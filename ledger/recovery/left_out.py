@@ -20,8 +20,8 @@ from ledger.core.events.events import (
     WriteIdsAllocated,
 )
 from ledger.errors import IncompatibleError
-from ledger.log.codec import UnreadableError, decode_event
 from ledger.log.port import Record
+from ledger.log.wire.codec import UnreadableError, decode_event
 
 
 class LeftOut:

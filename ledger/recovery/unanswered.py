@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ledger.core.acceptance import LogHead
 from ledger.core.commands import AllocateWriteIds, Command, OpenTxn
 from ledger.core.state.domain import DomainState
-from ledger.log.codec import decode_command
 from ledger.log.port import Log, Topic, records_between
+from ledger.log.wire.codec import decode_command
 
 
 class Unanswered(NamedTuple):

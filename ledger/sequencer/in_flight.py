@@ -11,8 +11,8 @@ from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import Body, CommandsMoved, Control
 from ledger.errors import FencedError
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import read_control
 from ledger.log.port import LogReader, Record
+from ledger.log.wire.codec import read_control
 
 EVENTS_PER_READ = 2_000
 

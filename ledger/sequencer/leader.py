@@ -36,8 +36,8 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError, OffsetGoneError
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import Checkpoint
-from ledger.log.codec import decode_command, frame_event
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
+from ledger.log.wire.codec import decode_command, frame_event
 from ledger.log_lines import CommandLines, LogLines
 from ledger.sequencer.bounded_clock import BoundedClock
 from ledger.sequencer.in_flight import Flight

@@ -32,7 +32,6 @@ from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor, check_topic, not_where_it_was
 from ledger.log.beginning import check_same_topic, events_lost, traces_behind
 from ledger.log.checkpoints import Checkpoint, newest, read_values
-from ledger.log.codec import frame_fence
 from ledger.log.other_topics import (
     BEATS_LOOKED,
     CHECKPOINT,
@@ -44,6 +43,7 @@ from ledger.log.other_topics import (
 )
 from ledger.log.port import Log, LogReader, LogWriter, Topic
 from ledger.log.restored import check_finished
+from ledger.log.wire.codec import frame_fence
 from ledger.log_lines import LogLines
 from ledger.sequencer.bounded_clock import BoundedClock
 from ledger.sequencer.checkpointing import Checkpointing

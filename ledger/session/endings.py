@@ -7,7 +7,7 @@ with the reason, instead of work that no reader will ever see.
 from typing import Final
 
 from ledger.core.events.events import Event, SessionClosed, TxnAborted, TxnsExpired
-from ledger.log.codec import HEADER_OF
+from ledger.log.wire.codec import HEADER_OF
 
 HEADERS: Final = {HEADER_OF[kind] for kind in (TxnAborted, TxnsExpired, SessionClosed)}
 """The beginnings of records that may end a txn."""

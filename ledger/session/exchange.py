@@ -22,7 +22,7 @@ from ledger.errors import (
     LogUnavailableError,
     OutcomeUnknownError,
 )
-from ledger.log.codec import encode_command
+from ledger.log.wire.codec import encode_command
 from ledger.session.channel import Channel
 from ledger.session.sizes import largest_share
 from ledger.session.tail import Awaited

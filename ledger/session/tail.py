@@ -37,8 +37,8 @@ from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor, check_beginning, check_topic
 from ledger.log.beginning import check_not_lost
 from ledger.log.checkpoints import read_newest_head
-from ledger.log.codec import HEADER_OF
 from ledger.log.port import Log, LogReader, Topic
+from ledger.log.wire.codec import HEADER_OF
 from ledger.session.endings import Endings
 
 READ_MAX = 2_000

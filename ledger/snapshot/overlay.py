@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow, TableRow
 from ledger.snapshot.reading import TableFiles, may_concern
 

@@ -15,7 +15,7 @@ from ledger.definitions.client_reads import View
 from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
 from ledger.errors import FilesUnknownError
 from ledger.expressions.condition_columns import check_columns
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.errors import unknown_table, unknown_version
 from ledger.reads.port import FileRow, Reads, TableRow

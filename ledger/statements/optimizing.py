@@ -12,7 +12,7 @@ from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.values import NULLS
 from ledger.files.data_files import TARGET_BYTES
 from ledger.files.file_columns import type_then
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.statements.deleting import wholly_fulfilled
 from ledger.statements.target import StatementTable

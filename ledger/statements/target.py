@@ -20,7 +20,7 @@ from ledger.files.data_reading import read_file
 from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.snapshot.overlay import own_files

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from ledger.core.commands import AppVersion, Domain, Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.limits import FOOTPRINT_BYTES_MAX, RIDING_BYTES_MAX, TEXT_CHARS_MAX
-from ledger.log.file_list import FileList, pack, unpack
+from ledger.log.wire.file_list import FileList, pack, unpack
 
 # A number, and the lengths of texts.
 NUMBERS_BYTES_MAX: Final = 16

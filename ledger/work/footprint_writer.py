@@ -15,7 +15,7 @@ from ledger.core.partitions.file_paths import path_key
 from ledger.core.partitions.names import Values
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.definitions.given import check_text, shown
-from ledger.log.file_list import (
+from ledger.log.wire.file_list import (
     AddFile,
     FileList,
     RemoveFile,

@@ -15,7 +15,7 @@ from ledger.core.partitions.names import Values
 from ledger.core.state.traits import traits_of
 from ledger.definitions.given import check_list, shown
 from ledger.definitions.partition_texts import PartitionColumn, text_of
-from ledger.log.file_list import AddFile, RemoveFile, added, check_data_change, values_of
+from ledger.log.wire.file_list import AddFile, RemoveFile, added, check_data_change, values_of
 from ledger.reads.port import FileRow, TableRow
 
 AddLike = AddFile | str | PathLike[str]

@@ -17,7 +17,7 @@ from ledger.core.limits import (
     READ_BYTES_PER_CHUNK,
 )
 from ledger.errors import StagedWritesDifferError
-from ledger.log.file_list import AddFile, RemoveFile
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.work.beside_files import app_bytes, chunks_beside_files, domain_bytes, without_staged
 from ledger.work.footprint_writer import FootprintWriter
 from ledger.work.writes import DeclaredPart

@@ -18,7 +18,7 @@ from ledger.definitions.given import check_text
 from ledger.definitions.partition_texts import text_of
 from ledger.errors import CommandInvalidError
 from ledger.expressions.condition_columns import raise_unknown
-from ledger.log.file_list import AddFile, FileList, pack
+from ledger.log.wire.file_list import AddFile, FileList, pack
 from ledger.reads.port import TableRow
 from ledger.session.refusals import ROWS
 from ledger.snapshot.overlay import OwnChanges

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, ReaderBehindError, UnknownTableError
-from ledger.reads.cache import CacheReads, CacheStatus, MismatchRow, ReadCount, VerifiedCache
 from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt
+from ledger.reads.remote.cache import CacheReads, CacheStatus, MismatchRow, ReadCount, VerifiedCache
 from ledger.reads.turns import in_time, wait_for
 from projections.cache.ports import Lists
 from projections.cache.reads import MetadataCache

@@ -20,7 +20,7 @@ from ledger.core.events.events import (
 from ledger.core.events.parts import CommittedPart
 from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import whole_domains
-from ledger.log.file_list import FileList, chunks_of, records_again
+from ledger.log.wire.file_list import FileList, chunks_of, records_again
 from projections.delta.actions.file_actions import FileKey
 from projections.delta.actions.metadata_action import metadata_action
 from projections.delta.actions.protocol_action import protocol_action

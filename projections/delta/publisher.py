@@ -23,7 +23,7 @@ from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, LogReader, Topic
 from ledger.log.replay import Progress, Replay
 from ledger.log_lines import LogLines
-from ledger.reads.publisher import StoppedStatus
+from ledger.reads.remote.publisher import StoppedStatus
 from projections.delta.kept_state import KeptState, ResumedState
 from projections.delta.log.log_writer import Folders
 from projections.delta.log.object_log import log_at

@@ -8,7 +8,7 @@ from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.definitions.locations import as_stored
-from ledger.log.file_list import FileList
+from ledger.log.wire.file_list import FileList
 from ledger.properties.column_mapping import is_published
 from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
 from projections.delta.actions.file_actions import (

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ledger.core.limits import NUMBER_MAX
-from ledger.log.file_list import AddFile, FileList, RemoveFile, unpack
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, unpack
 from ledger.reads.port import FileChange, FileRow
 from projections.reads import lookups, version_lookups
 from projections.reads.listings import file_row

@@ -19,7 +19,7 @@ from ledger.core.events.events import (
 from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Pending, Table
 from ledger.core.state.txns import TxnInFlight
-from ledger.log.file_list import FileList
+from ledger.log.wire.file_list import FileList
 from projections.store.batch import StoredRows
 
 WriteId = tuple[int, int, int]

@@ -28,7 +28,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
-from ledger.log.file_list import FileList, chunks_of, unpack_chunks
+from ledger.log.wire.file_list import FileList, chunks_of, unpack_chunks
 from projections.rows.applied import Applied, MetadataChange, TouchedTable, WriteId
 from projections.store.batch import StoredRows
 

@@ -26,8 +26,8 @@ from ledger.errors import (
     UnknownVersionError,
 )
 from ledger.log_lines import LogLines
-from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_form
-from ledger.reads.http_questions import VERSION_PATH
+from ledger.reads.remote.http_form import BAD_REQUEST, NOTHING, error_form
+from ledger.reads.remote.http_questions import VERSION_PATH
 from projections.errors import StoreError
 from projections.fold.lag import Lag
 from projections.web.answers.asked import Asked, BadRequestError

@@ -13,7 +13,7 @@ from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.expressions.parse import PredicateSyntaxError, parsed
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
 from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles

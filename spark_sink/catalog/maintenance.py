@@ -7,7 +7,7 @@ from typing import Any, Final
 from ledger.core.partitions.file_paths import path_key
 from ledger.errors import UnknownTableError, UnreadableTableError
 from ledger.files.storage import storage_at
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
 from ledger.statements.constraints import check_files

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ledger.arrow.partition_rows import partition_scalar
 from ledger.arrow.schema import TableColumn
 from ledger.core.partitions.keys import reader
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.snapshot.overlay import file_row
 from ledger.statements.deleting import Deletion, wholly_fulfilled
 from ledger.statements.inserting import fulfilling

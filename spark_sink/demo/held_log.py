@@ -10,8 +10,8 @@ from itertools import islice, takewhile
 from threading import Condition
 
 from ledger.core.limits import NUMBER_MAX
-from ledger.log.codec import read_control
 from ledger.log.port import Log, LogReader, LogWriter, Record, Topic
+from ledger.log.wire.codec import read_control
 
 
 class HeldLog(Log):

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from ledger.client import Ledger
-from ledger.log.file_list import AddFile, RemoveFile
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.machine.kafka.broker import Broker
 from ledger.reads.port import TableRow
 from ledger.snapshot.reading import TableFiles

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from ledger.log.codec import encode_command
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.log.wire.codec import encode_command
 from ledger.machine.kafka.broker import Broker
 from projections.fold.fold import Fed, Fold
 from projections.fold.follower import Follower

@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ledger.client import Ledger
 from ledger.errors import LedgerError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.machine.kafka.broker import Broker
 from ledger.transaction.transaction import Transaction
 from tests.benchmarks.figure import Figure

@@ -11,8 +11,8 @@ from typing import Final
 
 from ledger.core.commands import Command, CommitTxn, Footprint, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
-from ledger.log.codec import encode_command
-from ledger.log.file_list import AddFile, FileList, listed
+from ledger.log.wire.codec import encode_command
+from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.sequencer_loop import fill, sequencer_loop

@@ -19,7 +19,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.watermark import bounds
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import dump, load
-from ledger.log.codec import frame_event
+from ledger.log.wire.codec import frame_event
 from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.history import EPOCH, LIMITS, History, rewrite

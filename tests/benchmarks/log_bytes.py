@@ -14,9 +14,9 @@ from typing import Final
 from ledger.client import Ledger
 from ledger.core.commands import CommitTxn, OpenTxn
 from ledger.core.events.events import TxnCommitted, TxnOpened
-from ledger.log.codec import decode_command, decode_event
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.log.wire.codec import decode_command, decode_event
 from ledger.machine.kafka.broker import Broker
 from tests.benchmarks.closed_loop import create_table, transact
 from tests.benchmarks.figure import Figure

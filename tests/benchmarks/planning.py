@@ -19,7 +19,7 @@ from deltalake import Schema as DeltaSchema
 from deltalake.transaction import AddAction
 
 from ledger.core.commands import TableWrite
-from ledger.log.file_list import AddFile, FileList, listed
+from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.machine.kafka.broker import Broker
 from ledger.snapshot.reading import read_files
 from projections.fold.fold import Fold

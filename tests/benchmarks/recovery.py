@@ -19,11 +19,11 @@ from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter
-from ledger.log.codec import encode_command
 from ledger.log.kafka.connection import Connection
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.trouble import Trouble
 from ledger.log.port import Topic
+from ledger.log.wire.codec import encode_command
 from ledger.machine.kafka.broker import Broker
 from ledger.sequencer.sequencer import Sequencer
 from tests.benchmarks.figure import Figure, against

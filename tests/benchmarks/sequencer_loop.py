@@ -12,11 +12,11 @@ from contextlib import closing
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ledger.config.settings import Genesis, SequencerSettings
-from ledger.log.codec import encode_command
 from ledger.log.kafka.connection import Connection
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.trouble import Trouble
 from ledger.log.port import Topic
+from ledger.log.wire.codec import encode_command
 from ledger.machine.kafka.broker import Broker
 from ledger.sequencer.sequencer import Sequencer
 from tests.benchmarks.figure import Figure, against

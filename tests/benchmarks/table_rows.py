@@ -18,7 +18,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from ledger.client import Ledger
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import running
 from ledger.machine.up_settings import UpSettings

@@ -25,8 +25,8 @@ from ledger.core.state.tables import Table
 from ledger.core.state.txns import TxnInFlight
 from ledger.log import checkpoints
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import frame_event, frame_fence
 from ledger.log.port import Log, Topic
+from ledger.log.wire.codec import frame_event, frame_fence
 from ledger.version import CODE_VERSION, READER_VERSION
 from projections.fold.fold import Fold
 from projections.store.port import RowStore

@@ -18,8 +18,8 @@ from ledger.core.decide.housekeep import Lapsed, expire, housekeep
 from ledger.core.events.events import Body, Event, SessionOpened
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import encode_command
 from ledger.log.port import Log, Topic
+from ledger.log.wire.codec import encode_command
 from ledger.reads.port import Reads
 from ledger.sequencer.leases import SETTLED_PER_LEASE, Leases
 from ledger.sequencer.sequencer import Sequencer

@@ -19,7 +19,7 @@ from ledger.core.events.events import (
 )
 from ledger.core.events.parts import AllocatedId, PassedOver
 from ledger.core.evolve.evolve import evolve
-from ledger.log.codec import frame_event
+from ledger.log.wire.codec import frame_event
 from tests.driver import Driver
 
 NUMBERED: Final[dict[Any, int]] = {"write id": 0, "version": -1}

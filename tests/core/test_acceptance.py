@@ -16,7 +16,7 @@ from ledger.core.events.events import (
     Resigned,
 )
 from ledger.errors import LogDamagedError
-from ledger.log.codec import frame_event, frame_fence, read_control
+from ledger.log.wire.codec import frame_event, frame_fence, read_control
 
 MANY = settings(max_examples=100, deadline=None, derandomize=True)
 CHAIN, OTHER_CHAIN = b"continue", b"elsewher"

@@ -29,7 +29,7 @@ from ledger.core.limits import (
     STAGED_CHUNKS_MAX,
 )
 from ledger.core.refusals import Reason
-from ledger.log.codec import frame_event
+from ledger.log.wire.codec import frame_event
 from tests.core.parts import after, footprint, part, partition
 from tests.core.scene import (
     MISSING,

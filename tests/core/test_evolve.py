@@ -28,7 +28,7 @@ from ledger.core.events.parts import AllocatedId, CommittedPart, ForgottenPart
 from ledger.core.evolve.evolve import evolve
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError
-from ledger.log.codec import frame_event
+from ledger.log.wire.codec import frame_event
 from tests.driver import CATALOG, LEDGER, Driver, definition
 
 UNASKED = (Resigned, LedgerCreated, TxnsExpired)

@@ -20,7 +20,7 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.invariants import assert_invariants
 from ledger.core.limits import WINDOW
 from ledger.log.checkpoints import dump, load
-from ledger.log.codec import (
+from ledger.log.wire.codec import (
     HEADER,
     MAGIC,
     decode_command,
@@ -29,7 +29,7 @@ from ledger.log.codec import (
     frame_event,
     read_control,
 )
-from ledger.log.published_schemas import COMMAND_IDS
+from ledger.log.wire.published_schemas import COMMAND_IDS
 from tests.core.histories import QUICK
 from tests.core.scene import Scene
 from tests.driver import CATALOG, NEVER

@@ -16,7 +16,7 @@ from ledger.core.events.events import (
 from ledger.core.events.parts import AbortedPart, ForgottenPart, TxnEnd
 from ledger.core.limits import DEFAULT_LIMITS, ENDS_PER_EVENT_MAX, FORGOTTEN_PER_EVENT
 from ledger.core.state.domain import DomainState
-from ledger.log.codec import frame_event
+from ledger.log.wire.codec import frame_event
 from tests.core.scene import MISSING, Scene
 from tests.driver import Driver
 

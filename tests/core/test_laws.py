@@ -28,8 +28,8 @@ from ledger.core.lists.visibility import held_txn_list, valid_txn_list
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest, dump, load
-from ledger.log.codec import frame_event
 from ledger.log.port import Record
+from ledger.log.wire.codec import frame_event
 from tests.core.histories import (
     COMMANDS,
     DEEP,

@@ -25,7 +25,7 @@ from ledger.core.limits import (
     PARTS_PER_CLOSE_MAX,
     TABLES_PER_TXN_MAX,
 )
-from ledger.log.codec import frame_event
+from ledger.log.wire.codec import frame_event
 
 # The largest id that takes ID_BYTES: a byte of an Avro long has seven bits, one bit is the sign.
 FAR = 2 ** (7 * ID_BYTES - 1) - 1

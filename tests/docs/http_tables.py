@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, get_args, get_origin
 
-from ledger.reads.routes import ROUTES, Route
+from ledger.reads.remote.routes import ROUTES, Route
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "The ledger": (),

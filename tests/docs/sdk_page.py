@@ -15,8 +15,8 @@ import ledger
 import spark_sink
 from ledger.definitions.definitions import TableChanges, TableOptions
 from ledger.delta.importer import import_delta
-from ledger.reads.http import HttpCache, HttpReads
 from ledger.reads.port import Reads
+from ledger.reads.remote.http import HttpCache, HttpReads
 from ledger.snapshot.changes import ChangeFeed, CommitChanges
 from ledger.snapshot.scan import Scan
 from ledger.snapshot.sql import SqlResult

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.log.file_extras import DeletionVector
-from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
+from ledger.log.wire.file_extras import DeletionVector
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from tests.docs.pages import ROOT, all_blocks
 from tests.sdk.conftest import ALERT, IMPATIENT

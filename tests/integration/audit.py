@@ -22,9 +22,9 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
 from ledger.log.checkpoints import digest
-from ledger.log.codec import decode_command, read_control
 from ledger.log.port import Log, Topic
 from ledger.log.replay import verify
+from ledger.log.wire.codec import decode_command, read_control
 from ledger.session.receipt import Receipt
 from tests.integration.result import Asker, Result, asker_of, result_of
 

@@ -32,8 +32,8 @@ from ledger.core.events.events import Event, Fenced, SessionOpened, TableCreated
 from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import encode_command
 from ledger.log.port import Log, Record, Topic
+from ledger.log.wire.codec import encode_command
 from tests.integration.result import Asker, Result, asker_of, result_of
 
 CATALOG: Final = "main"

@@ -20,8 +20,8 @@ from ledger.core.evolve.evolve import evolve
 from ledger.core.limits import NONCE_BYTES
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Acceptor
-from ledger.log.codec import encode_command
 from ledger.log.port import Log, Topic
+from ledger.log.wire.codec import encode_command
 
 NEVER_MS: Final = 2**62
 UNNUMBERED: Final = (0, 0, 0)

@@ -17,8 +17,8 @@ from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
-from ledger.reads.http import HttpCache
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, TableMetadata
+from ledger.reads.remote.http import HttpCache
 from projections.queries import open_reads
 from tests.integration.commands import Command, answer_of, lakeledger, up
 from tests.integration.fleet import Fleet

@@ -17,7 +17,7 @@ from ledger.errors import ReadsUnavailableError
 from ledger.log.kafka.topics import create_topics
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
-from ledger.reads.http import HttpReads
+from ledger.reads.remote.http import HttpReads
 from tests.integration.commands import Command, environment, lakeledger, up
 
 pytestmark = pytest.mark.kafka

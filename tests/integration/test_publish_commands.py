@@ -14,7 +14,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.config.address import Address
 from ledger.machine.process import ExitCode
-from ledger.reads.publisher import HttpPublisher
+from ledger.reads.remote.publisher import HttpPublisher
 from projections.queries import open_reads
 from tests.integration.commands import answer_of, environment, lakeledger, up
 from tests.web.test_unity import attached, listed

@@ -20,8 +20,8 @@ from ledger.log.kafka.topics import add_topic, create_topics
 from ledger.log.port import Topic
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.process import ExitCode
-from ledger.reads.http import HttpCache
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
+from ledger.reads.remote.http import HttpCache
 from ledger.session.receipt import Token
 from projections.cache.topic.publishing import publishing
 from projections.fold.follower import Follower

@@ -32,8 +32,8 @@ from ledger.log.port import Topic
 from ledger.machine.kafka.broker_folder import LOOPBACK, read_properties
 from ledger.machine.process import ExitCode
 from ledger.machine.secured import FOLDER, USERS
-from ledger.reads.http import HttpReads
-from ledger.reads.web_login import WebLogin
+from ledger.reads.remote.http import HttpReads
+from ledger.reads.remote.web_login import WebLogin
 from tests.integration.commands import Command, answer_of, environment, lakeledger, up
 from tests.integration.test_private_files import open_to_others
 from tests.web.board import queries

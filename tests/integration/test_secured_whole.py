@@ -28,8 +28,8 @@ from ledger.log.port import Topic
 from ledger.machine.folder import SPARK as SPARK_FOLDER
 from ledger.machine.folder import SPARK_ROWS
 from ledger.machine.process import ExitCode
-from ledger.reads.http import HttpReads
-from ledger.reads.web_login import WebLogin, token_of
+from ledger.reads.remote.http import HttpReads
+from ledger.reads.remote.web_login import WebLogin, token_of
 from projections.queries import open_reads
 from projections.web.pages.menu import PAGES
 from tests.docs.desk import OPERATOR, PYTHON, SPARK, Desk, block_of

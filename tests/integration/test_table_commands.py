@@ -12,7 +12,7 @@ from ledger.client import Ledger
 from ledger.machine.exit_codes import ExitCode
 from ledger.machine.up import Running, running
 from ledger.machine.up_settings import UpSettings
-from ledger.reads.http import HttpReads
+from ledger.reads.remote.http import HttpReads
 from projections.queries import open_reads
 from tests.command_line import invoked
 

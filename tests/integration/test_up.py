@@ -16,7 +16,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.config.address import Address
-from ledger.log.file_list import RemoveFile
+from ledger.log.wire.file_list import RemoveFile
 from ledger.machine.process import ExitCode
 from ledger.machine.up import running as running_up
 from ledger.machine.up_settings import UpSettings

@@ -68,7 +68,7 @@ from ledger.core.events.parts import (
     TableFloor,
     TxnEnd,
 )
-from ledger.log.codec import encode_command, frame_event, frame_fence
+from ledger.log.wire.codec import encode_command, frame_event, frame_fence
 
 FOLDER = Path(__file__).with_name("golden")
 NONCE = bytes(range(16))

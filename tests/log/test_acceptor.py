@@ -8,8 +8,8 @@ from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, LogHead, head_form, he
 from ledger.core.events.events import Control, Fenced, Resigned
 from ledger.errors import IncompatibleError, LogDamagedError
 from ledger.log.acceptor import Acceptor, event_of
-from ledger.log.codec import HEADER, MAGIC, decode_event, frame_fence
 from ledger.log.port import Record
+from ledger.log.wire.codec import HEADER, MAGIC, decode_event, frame_fence
 from ledger.version import READER_VERSION
 from tests.driver import Driver
 

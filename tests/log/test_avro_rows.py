@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.events.events import Control
-from ledger.log.avro_rows import long_bytes, longs_bytes, read_longs, row_writer
-from ledger.log.codec import encode_command, frame_event
+from ledger.log.wire.avro_rows import long_bytes, longs_bytes, read_longs, row_writer
+from ledger.log.wire.codec import encode_command, frame_event
 from tests.log.golden import CHAIN_BEFORE
 from tests.log.strategies import LONGS, records_of
 from tests.log.test_codec import COMMAND_TYPES, EVENT_TYPES, PATIENT, schema_of

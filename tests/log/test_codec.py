@@ -16,7 +16,7 @@ from ledger.core.acceptance import AFTER_CHAIN, RecordKind
 from ledger.core.commands import Command, Unreadable
 from ledger.core.events.events import Body, Control, Event, Fenced
 from ledger.errors import IncompatibleError
-from ledger.log.codec import (
+from ledger.log.wire.codec import (
     UnreadableError,
     decode_command,
     decode_event,
@@ -26,7 +26,7 @@ from ledger.log.codec import (
     read_control,
     record_kind,
 )
-from ledger.log.published_schemas import COMMAND_IDS, EVENT_IDS
+from ledger.log.wire.published_schemas import COMMAND_IDS, EVENT_IDS
 from tests.log.golden import CHAIN_BEFORE, COMMANDS, CONTROL, EVENTS, EXAMPLES, encoded, golden
 from tests.log.strategies import records_of
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ledger.core.commands import Column, CreateTable, Property, TableDefinition, Unreadable
 from ledger.core.events.events import TableCreated
 from ledger.core.limits import COMMAND_RECORD_BYTES_MAX, DEFINITION_BYTES_MAX
-from ledger.log.codec import decode_command, decode_event, encode_command, frame_event
-from ledger.log.packed_definitions import PACK_FROM_CHARS, PACKED_KEY, packed, unpacked
+from ledger.log.wire.codec import decode_command, decode_event, encode_command, frame_event
+from ledger.log.wire.packed_definitions import PACK_FROM_CHARS, PACKED_KEY, packed, unpacked
 from tests.log.golden import CONTROL
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)

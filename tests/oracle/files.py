@@ -14,8 +14,8 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.predicates.predicates import TRUE_PREDICATE, compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.errors import FileListError
-from ledger.log.file_extras import Tags
-from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again, unpack_chunks
+from ledger.log.wire.file_extras import Tags
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, records_again, unpack_chunks
 from ledger.reads.port import AnomalyRow, FileChange, FileRow, PartitionRow, TableRow
 from ledger.snapshot.reading import may_concern
 

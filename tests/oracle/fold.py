@@ -25,8 +25,8 @@ from ledger.core.state.txns import TxnInFlight
 from ledger.errors import LedgerError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.file_list import chunks_of
 from ledger.log.port import Log, Topic
+from ledger.log.wire.file_list import chunks_of
 from ledger.reads.lineage import check_not_left_out, check_same, gaps_of
 from ledger.reads.port import (
     ConflictRow,

@@ -30,7 +30,7 @@ from ledger.core.events.parts import AbortedPart, CommittedPart, Evidence
 from ledger.core.state.sessions import Session
 from ledger.core.state.tables import Table
 from ledger.core.state.txns import TxnInFlight, Txns
-from ledger.log.file_list import chunks_of
+from ledger.log.wire.file_list import chunks_of
 from ledger.reads.port import (
     ConflictRow,
     EndStatus,

@@ -13,7 +13,7 @@ from ledger.core.events.events import Control, Event, TableAltered, TableCreated
 from ledger.core.events.parts import CommittedPart
 from ledger.core.state.staged_progress import whole_domains
 from ledger.core.state.tables import Pending
-from ledger.log.file_list import FileList
+from ledger.log.wire.file_list import FileList
 from ledger.reads.port import AppRow, VersionRow
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ledger.core.commands import Command, CommitTxn, Footprint, StageWrites, TableWrite
 from ledger.core.events.events import Event
-from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
 from ledger.reads.port import FileRow
 from tests.core.histories import Draw, Step
 from tests.core.parts import after, footprint

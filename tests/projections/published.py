@@ -19,8 +19,8 @@ from ledger.core.commands import (
 from ledger.core.events.events import Event
 from ledger.delta.log import DeltaLog
 from ledger.errors import FileListError
-from ledger.log.file_extras import DeletionVector
-from ledger.log.file_list import Listed, pack, unpack
+from ledger.log.wire.file_extras import DeletionVector
+from ledger.log.wire.file_list import Listed, pack, unpack
 from ledger.properties.column_mapping import PUBLISH
 from projections.delta.log.log_folder import LogFolder
 from projections.delta.log.log_writer import DeltaLogWriter

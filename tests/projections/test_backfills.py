@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from ledger.core.commands import TableWrite
-from ledger.log.file_list import FileList, listed
+from ledger.log.wire.file_list import FileList, listed
 from ledger.reads.port import AnomalyRow
 from tests.core.parts import after, footprint
 from tests.oracle.reads import StateReads

@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from ledger.errors import ReaderBehindError
-from ledger.reads.cache import VerifiedCache
 from ledger.reads.metadata import Bounds, ReadAt
+from ledger.reads.remote.cache import VerifiedCache
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess

@@ -19,7 +19,7 @@ from ledger.errors import (
     UnknownVersionError,
 )
 from ledger.expressions.parse import PredicateSyntaxError
-from ledger.log.file_list import AddFile, FileList, listed
+from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.machine.process import ExitCode
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT

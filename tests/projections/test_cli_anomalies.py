@@ -18,7 +18,7 @@ from ledger.cli.tables.anomalies import (
     pages,
 )
 from ledger.client import Ledger
-from ledger.log.file_list import AddFile, RemoveFile
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.machine.process import ExitCode
 from ledger.testing import InMemoryLedger
 from tests.driver import CATALOG

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.cli.tables.table_partitions import place_of
 from ledger.core.commands import TableWrite
-from ledger.log.file_list import AddFile, FileList, listed
+from ledger.log.wire.file_list import AddFile, FileList, listed
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT
 from tests.projections.followed import Followed

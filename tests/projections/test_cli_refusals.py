@@ -9,8 +9,8 @@ from ledger.cli.reading import known_txns
 from ledger.client import Ledger
 from ledger.errors import TxnNotOpenError
 from ledger.machine.process import ExitCode
-from ledger.reads.http import HttpReads
 from ledger.reads.port import Reads
+from ledger.reads.remote.http import HttpReads
 from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from ledger.core.commands import AppVersion, TableWrite
-from ledger.log.file_list import AddFile, FileList, listed
+from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.sdk.streams import SourceOffset, StreamNote
 from ledger.work.app_notes import note_text, notes_text
 from tests.core.parts import footprint

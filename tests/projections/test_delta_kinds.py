@@ -13,8 +13,8 @@ from ledger.core.commands import (
     RenameTable,
     TableWrite,
 )
-from ledger.log.file_extras import DeletionVector
-from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
+from ledger.log.wire.file_extras import DeletionVector
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
 from projections.delta.actions.file_actions import FilePlaces
 from projections.delta.actions.metadata_action import FOLDER
 from projections.delta.log.log_folder import LogFolder

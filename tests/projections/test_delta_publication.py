@@ -18,7 +18,7 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.core.conflicts.metadata_diff import MAPPING_MODE
-from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
 from projections.delta.actions.file_actions import FilePlaces
 from projections.delta.published_log import DeltaVersion
 from projections.fold.fold import Fold

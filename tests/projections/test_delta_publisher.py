@@ -14,7 +14,7 @@ from ledger.core.commands import TableDefinition, TableWrite
 from ledger.files.data_files import write_rows
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import storage_at
-from ledger.log.file_list import AddFile, FileList, listed
+from ledger.log.wire.file_list import AddFile, FileList, listed
 from projections.delta.actions.log_state import INTERVAL
 from projections.delta.log.log_folder import LogFolder, checkpoint_name, version_file
 from projections.delta.publisher import DeltaPublisher

@@ -6,7 +6,7 @@ from threading import Event as Signal
 
 import pytest
 
-from ledger.reads.publisher import StoppedStatus
+from ledger.reads.remote.publisher import StoppedStatus
 from projections.delta.actions.metadata_action import FOLDER
 from projections.delta.log.log_folder import version_file
 from projections.delta.log.refused_log import PAUSE_MAX_S, PAUSE_S, RefusedLog

@@ -22,9 +22,9 @@ from ledger.errors import (
     OffsetGoneError,
     StateBrokenError,
 )
-from ledger.log.codec import frame_event, frame_fence
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic
+from ledger.log.wire.codec import frame_event, frame_fence
 from ledger.version import READER_VERSION
 from projections.errors import StoreForeignError
 from projections.fold.fold import Fed, Fold

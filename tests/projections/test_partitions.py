@@ -10,7 +10,7 @@ from ledger.core.commands import TableWrite
 from ledger.core.events.events import TxnCommitted
 from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
-from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
 from ledger.reads.port import FileRow, PartitionRow, Reads
 from ledger.snapshot.reading import condition_of, may_concern
 from projections.fold.fold import Fold

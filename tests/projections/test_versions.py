@@ -12,7 +12,7 @@ from ledger.core.commands import (
     TableWrite,
 )
 from ledger.errors import ReaderBehindError
-from ledger.log.file_list import AddFile, FileList, listed
+from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.reads.port import TxnPart
 from projections.queries import StoreReads
 from tests.core.parts import footprint, table_of

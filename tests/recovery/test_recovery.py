@@ -11,9 +11,9 @@ from ledger.core.commands import OpenTxn
 from ledger.errors import ConflictError, LedgerError, LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor
 from ledger.log.batches import BatchAcceptor
-from ledger.log.codec import encode_command, record_kind
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Record, Topic
+from ledger.log.wire.codec import encode_command, record_kind
 from ledger.machine.folder import STORE
 from ledger.machine.former_rows import set_rows_aside
 from ledger.recovery.cutting import append_cut

@@ -1,7 +1,7 @@
 """A table of flights by day, and its files, for tests of what becomes of them."""
 
 from ledger.client import Ledger
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.port import TableRow
 
 TABLE = "flights"

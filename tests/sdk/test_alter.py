@@ -12,8 +12,8 @@ from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events.events import TableAltered
 from ledger.core.state.traits import traits_of
 from ledger.definitions.definitions import changed, operation_of, table_definition
-from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
+from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_mapping import HIGHEST_ID
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day

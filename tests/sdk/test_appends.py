@@ -12,10 +12,10 @@ from ledger.core.commands import Column
 from ledger.core.events.events import CommandRefused
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.definitions.names import TableLike
-from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog, LossyWriter
 from ledger.log.memory import MemoryLog, MemoryTopic
 from ledger.log.port import Topic
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.port import TableRow
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day

@@ -9,9 +9,9 @@ from ledger.client import Ledger
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
 from ledger.core.events.events import TxnCommitted
 from ledger.delta.importer import import_delta
-from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.log.replay import Replay
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from ledger.work.footprint_writer import FootprintWriter
 from tests.sdk.delta_logs import add, begin, commits, info, write_log

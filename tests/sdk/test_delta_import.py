@@ -13,7 +13,7 @@ from ledger.core.conflicts.footprints import IMPORT_APPS, packed
 from ledger.delta.importer import import_delta
 from ledger.delta.report import Disagreement
 from ledger.errors import ConflictError, DeltaLogError, TableExistsError
-from ledger.log.file_list import AddFile, FileList, RemoveFile, unpack
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, unpack
 from ledger.testing import InMemoryLedger
 from tests.sdk.delta_logs import (
     FIELDS,

@@ -12,7 +12,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.errors import RefusedError, SessionExpiredError, TxnNotOpenError
-from ledger.log.codec import HEADER_OF
+from ledger.log.wire.codec import HEADER_OF
 from ledger.session.endings import Endings
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction

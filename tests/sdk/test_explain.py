@@ -13,7 +13,7 @@ from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed, path_hash
 from ledger.core.decide import evidence
 from ledger.core.events.parts import Evidence, Side
 from ledger.errors import ConflictError, SettingsError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.port import Reads
 from ledger.session.explain import RULES, Explanation, name_conflict
 from ledger.testing import InMemoryLedger, open_channel

@@ -6,11 +6,11 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.events.events import TxnCommitted
-from ledger.log.file_extras import DeletionVector, Tags
-from ledger.log.file_list import AddFile, RemoveFile, unpack
 from ledger.log.lossy import LossyLog
-from ledger.reads.http_form import from_json, to_json
+from ledger.log.wire.file_extras import DeletionVector, Tags
+from ledger.log.wire.file_list import AddFile, RemoveFile, unpack
 from ledger.reads.port import FileRow
+from ledger.reads.remote.http_form import from_json, to_json
 from tests.sdk.told import bodies
 
 VECTOR = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6)

@@ -18,10 +18,10 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import LIST_BYTES_MAX
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
-from ledger.log import file_list_avro
-from ledger.log.avro_rows import row_writer
-from ledger.log.file_extras import STORAGES, DeletionVector, Tags
-from ledger.log.file_list import (
+from ledger.log.wire import file_list_avro
+from ledger.log.wire.avro_rows import row_writer
+from ledger.log.wire.file_extras import STORAGES, DeletionVector, Tags
+from ledger.log.wire.file_list import (
     EMPTY,
     PACKED,
     PLAIN,
@@ -35,8 +35,8 @@ from ledger.log.file_list import (
     unpack_chunks,
     with_extras,
 )
-from ledger.log.file_list_avro import DEFLATE_FROM_BYTES
-from ledger.log.published_schemas import schema_ids, schema_text
+from ledger.log.wire.file_list_avro import DEFLATE_FROM_BYTES
+from ledger.log.wire.published_schemas import schema_ids, schema_text
 from tests.core.parts import footprint
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))

@@ -9,7 +9,7 @@ from ledger.client import Ledger
 from ledger.core.commands import Column
 from ledger.definitions.definitions import TableChanges
 from ledger.expressions.build import col
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from tests.sdk.flights import TABLE, create_flights, of_day
 from tests.sdk.test_retries import HASTY

@@ -12,8 +12,8 @@ from ledger.core.events.events import TxnCommitted
 from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.errors import ConcurrentAppendException
 from ledger.expressions.build import Expression, col
-from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.reads.port import VersionRow
 from ledger.session.receipt import Token
 from ledger.testing import InMemoryLedger

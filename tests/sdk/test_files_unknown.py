@@ -7,7 +7,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError, FilesUnknownError, UnknownColumnError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.transaction.transaction import Transaction
 
 COLUMNS = [("day", "int"), ("tail", "string")]

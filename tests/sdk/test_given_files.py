@@ -14,7 +14,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import TableWrite
 from ledger.expressions.build import col
-from ledger.log.file_list import AddFile, RemoveFile
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.transaction.transaction import Transaction
 
 NOON, EAST = datetime(2024, 1, 5, 12, 30), timezone(timedelta(hours=2))  # noqa: DTZ001 - naive

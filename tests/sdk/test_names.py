@@ -18,8 +18,8 @@ from ledger.errors import (
     TableExistsError,
     UnknownTableError,
 )
-from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.port import TableRow
 from ledger.testing import InMemoryLedger
 

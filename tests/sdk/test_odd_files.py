@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.log.file_list import AddFile, RemoveFile
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.transaction.transaction import Transaction
 from tests.sdk.flights import TABLE, create_flights, of_day
 

@@ -11,7 +11,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import Column
 from ledger.errors import ConflictError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.snapshot.reading import TableFiles
 from ledger.transaction.transaction import Transaction
 

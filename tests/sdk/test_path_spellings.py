@@ -4,7 +4,7 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.errors import ConcurrentDeleteDeleteException
-from ledger.log.file_list import AddFile, RemoveFile
+from ledger.log.wire.file_list import AddFile, RemoveFile
 
 TABLE = "t"
 FOLDER = "file:///lake/t"

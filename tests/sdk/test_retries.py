@@ -16,9 +16,9 @@ from ledger.errors import (
     LogUnavailableError,
     OutcomeUnknownError,
 )
-from ledger.log.file_list import AddFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
+from ledger.log.wire.file_list import AddFile
 from ledger.session.receipt import TableVersion
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction

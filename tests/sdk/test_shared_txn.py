@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from ledger.client import Ledger
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.transaction.transaction import Transaction
 from ledger.work.writes import DeclaredWrites
 from tests.sdk.flights import TABLE, create_flights, of_day

@@ -13,9 +13,9 @@ from ledger.core.conflicts.footprints import next_digest
 from ledger.core.events.events import TxnCommitted, WritesStaged
 from ledger.core.limits import FILES_PER_CHUNK, FOOTPRINT_BYTES_MAX, HASH_BYTES, LIST_BYTES_MAX
 from ledger.errors import OutcomeUnknownError, StagedWritesDifferError
-from ledger.log.file_list import AddFile, RemoveFile
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.testing import InMemoryLedger
 from ledger.work.footprint_writer import FootprintWriter
 from ledger.work.staging import Staging, fitting, size_of

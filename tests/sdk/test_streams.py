@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.sdk.streams import (
     LEDGER_SOURCE,
     SourceOffset,

@@ -12,9 +12,9 @@ from ledger.core.decide.stamp import answer_control
 from ledger.core.events.events import Control, Fenced, SessionOpened, TxnOpened
 from ledger.errors import IncompatibleError, LogDamagedError, LogError
 from ledger.log.checkpoints import Checkpoint, CheckpointWriter, read_newest_head
-from ledger.log.codec import HEADER, frame_event, frame_fence
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
+from ledger.log.wire.codec import HEADER, frame_event, frame_fence
 from ledger.session.tail import Awaited, Tail, read_genesis
 from ledger.version import CODE_VERSION, READER_VERSION
 from tests.driver import NEVER, Driver

@@ -9,7 +9,7 @@ from ledger.client import Ledger
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ConflictError
 from ledger.expressions.build import Expression, col
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 
 BERLIN = "Europe/Berlin"

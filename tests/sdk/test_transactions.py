@@ -18,7 +18,7 @@ from ledger.errors import (
     TxnNotOpenError,
     UnknownTableError,
 )
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.session.receipt import TableVersion
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction

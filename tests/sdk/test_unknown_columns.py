@@ -10,7 +10,7 @@ from ledger.errors import UnknownColumnError
 from ledger.expressions.build import Expression, col
 from ledger.expressions.condition_columns import columns_in
 from ledger.expressions.parse import predicate_tree
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.transaction.transaction import Transaction
 
 COLUMNS = [("month", "int"), ("Carrier", "string"), ("d", "date"), ("arr", "array<int>")]

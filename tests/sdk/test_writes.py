@@ -8,7 +8,7 @@ from ledger.client import Ledger
 from ledger.core.commands import CoarseWrite, Domain, Footprint
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, path_hash
 from ledger.core.limits import HASH_BYTES, ROWS_PER_WRITE_MAX
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.work.footprint_writer import NUMBERS_ALL, FootprintWriter
 from ledger.work.staging import size_of
 from ledger.work.writes import DeclaredWrites

@@ -24,8 +24,8 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import LogUnavailableError
 from ledger.log.acceptor import Acceptor, event_of
 from ledger.log.batches import BatchAcceptor
-from ledger.log.codec import encode_command
 from ledger.log.port import LogReader, LogWriter, Topic
+from ledger.log.wire.codec import encode_command
 from tests.simulation.faults import dice
 from tests.simulation.processes import Process
 from tests.simulation.workload import Workload

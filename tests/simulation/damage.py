@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from ledger.core.acceptance import CHAIN_AT, LogHead, RecordKind
 from ledger.core.events.events import Resigned
 from ledger.errors import LogDamagedError
-from ledger.log.codec import frame_event, read_control
 from ledger.log.port import Record, Topic
+from ledger.log.wire.codec import frame_event, read_control
 from tests.simulation.broken import BrokenError
 from tests.simulation.faults import Fault, dice
 from tests.simulation.operator import Operator

@@ -15,8 +15,8 @@ from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError, LogDamagedError, LogUnavailableError
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.batches import BatchAcceptor
-from ledger.log.codec import decode_event, frame_fence
 from ledger.log.port import Topic
+from ledger.log.wire.codec import decode_event, frame_fence
 from ledger.sequencer.in_flight import Flight, Flying
 from tests.simulation.cut_mutants import (
     CutlessAcceptor,

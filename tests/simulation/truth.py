@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ledger.core.commands import OpenSession
-from ledger.log.codec import decode_command
 from ledger.log.port import Record
+from ledger.log.wire.codec import decode_command
 
 
 class Asked(NamedTuple):

@@ -9,9 +9,9 @@ from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import Event
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.errors import LogDamagedError
-from ledger.log.codec import record_kind
 from ledger.log.passed_over import cut_in
 from ledger.log.port import Record, Topic
+from ledger.log.wire.codec import record_kind
 from tests.simulation.broken import BrokenError
 from tests.simulation.clients import ClientProcess
 from tests.simulation.clock import Timeline

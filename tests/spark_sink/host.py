@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from ledger.client import Ledger
 from ledger.core.commands import Layout, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT
-from ledger.log.file_list import AddFile, FileList, listed
 from ledger.log.memory import MemoryLog
+from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.reads.port import TableRow
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.log.codec import read_control
 from ledger.log.port import LogReader, Topic
+from ledger.log.wire.codec import read_control
 from spark_sink.demo.held_log import HeldLog
 from spark_sink.demo.metastore import Mode, TablePlace
 from spark_sink.demo.metastore_steps import WANTED, StepLine, differences, lines_of, short

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from ledger.errors import UnreadableTableError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from spark_sink import cached_table
 from tests.spark_sink.host import NAME, Host
 from tests.spark_sink.test_frames import rows

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ledger.core.commands import Column, Layout
 from ledger.definitions.definitions import TableChanges, TableOptions
 from ledger.errors import UnreadableTableError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.transaction.transaction import Transaction
 from spark_sink import cached_table
 from spark_sink.unions import in_pairs

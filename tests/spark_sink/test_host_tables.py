@@ -14,7 +14,7 @@ from ledger.errors import (
     SettingsError,
     UnknownTableError,
 )
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
 from projections.cache.store import Reopened

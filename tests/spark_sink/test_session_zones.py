@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 
 from ledger.errors import ConflictError
 from ledger.expressions.build import col
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from spark_sink import cached_table
 from tests.spark_sink.host import NAME, Host
 from tests.spark_sink.test_frames import rows

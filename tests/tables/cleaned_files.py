@@ -7,7 +7,7 @@ from typing import Any
 
 from ledger.client import Ledger
 from ledger.files.file_writers import FileWriter
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.tables.vacuum_report import VacuumReport
 from ledger.transaction.transaction import Transaction
 

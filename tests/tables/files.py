@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.files.deletion_vectors import ALPHABET, CHECKSUM_FORM, GROUP, MAGIC, SIZE_FORM
-from ledger.log.file_extras import DeletionVector
+from ledger.log.wire.file_extras import DeletionVector
 from ledger.reads.port import FileRow
 
 VECTORS = UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")

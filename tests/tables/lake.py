@@ -11,7 +11,7 @@ from ledger.client import Ledger
 from ledger.files.data_files import write_rows
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import storage_at
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.session.receipt import Receipt
 
 Rows = Sequence[Mapping[str, Any]]

@@ -14,7 +14,7 @@ from ledger.files.data_files import write_rows
 from ledger.files.data_reading import read_file
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import storage_at
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.port import FileRow
 
 TABLE = "flights"

@@ -17,7 +17,7 @@ from ledger.cli.tables.changes import json_row_lines, row_lines
 from ledger.client import Ledger
 from ledger.errors import UnreadableTableError
 from ledger.files.data_reading import read_file
-from ledger.log.file_list import RemoveFile
+from ledger.log.wire.file_list import RemoveFile
 from tests.tables.files import inline_vector
 from tests.tables.row_files import TABLE, Row, RowFiles, plain, tuples
 

@@ -8,7 +8,7 @@ import pytest
 from ledger import errors
 from ledger.client import Ledger
 from ledger.core.commands import TableWrite
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.session.receipt import Token
 from ledger.snapshot import changes
 from ledger.snapshot.changes import ChangeFeed, CommitChanges

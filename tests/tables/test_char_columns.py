@@ -10,7 +10,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.expressions.build import col
 from ledger.expressions.parse import PredicateSyntaxError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from tests.tables.char_rows import COLUMNS, FOUND, ROWS
 

@@ -17,7 +17,7 @@ from ledger.definitions.definitions import table_definition
 from ledger.files.data_files import write_rows
 from ledger.files.file_writers import FileWriter, writer_of
 from ledger.files.storage import storage_at
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 
 COLUMNS = [("id", "bigint"), ("day", "date"), ("text", "string")]
 

@@ -14,7 +14,7 @@ from ledger.files.deletion_vectors import (
     path_of,
 )
 from ledger.files.storage import storage_at
-from ledger.log.file_extras import DeletionVector
+from ledger.log.wire.file_extras import DeletionVector
 from tests.tables.files import encoded, inline_vector, stored_vector
 
 # The example of Delta's protocol has the early form, the one of Delta's kernel the later form.

@@ -12,7 +12,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.errors import UnreadableTableError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.transaction.transaction import Transaction
 
 NAME = "db.imported"

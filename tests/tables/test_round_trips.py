@@ -8,9 +8,9 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.core.commands import CoarseWrite, TableWrite
-from ledger.log.codec import decode_command
 from ledger.log.lossy import LossyLog
 from ledger.log.port import Topic, records_between
+from ledger.log.wire.codec import decode_command
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
 from tests.tables.lake import Lake

@@ -15,7 +15,7 @@ import pytest
 from ledger.arrow.given_rows import as_batches
 from ledger.arrow.schema import TableSchema
 from ledger.definitions.definitions import table_definition
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 
 NOON = datetime.fromisoformat("2024-01-01 12:00")
 MIDNIGHT = NOON.replace(hour=0)

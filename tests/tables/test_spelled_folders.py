@@ -11,7 +11,7 @@ from ledger.client import Ledger
 from ledger.delta.importer import import_delta
 from ledger.errors import SettingsError, UnreadableTableError
 from ledger.files.places import FileKeys
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from projections.delta.adopting import LogOwner, NotAdoptableError
 from tests.tables.delta_readers import by_duckdb

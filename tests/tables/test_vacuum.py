@@ -10,7 +10,7 @@ from ledger import errors
 from ledger.client import Ledger
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import storage_at
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.tables.vacuum import Vacuum
 from tests.tables.cleaned_files import DIGITS, HOUR_S, TABLE, Files, Watched, in_words
 

@@ -5,7 +5,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import storage_at
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.tables.vacuum import Vacuum
 
 TABLE = "flights"

@@ -5,7 +5,7 @@ from typing import Final
 
 from ledger.core.commands import Footprint, TableWrite
 from ledger.core.predicates.predicates import TRUE_PREDICATE
-from ledger.log.file_list import AddFile, FileList, RemoveFile, listed
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
 from projections.store.memory import MemoryStore
 from projections.web.pages.menu import PAGES
 from tests.core.parts import equals, footprint, partition, table_of

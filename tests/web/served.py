@@ -12,9 +12,9 @@ from urllib3 import HTTPHeaderDict
 
 from ledger.config.settings import UNLOCKED, WebSettings
 from ledger.machine.endpoints import ANY_PORT
-from ledger.reads.http import HttpReads
 from ledger.reads.port import Reads
-from ledger.reads.web_login import WebLogin
+from ledger.reads.remote.http import HttpReads
+from ledger.reads.remote.web_login import WebLogin
 from projections.fold.follower import Follower
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore

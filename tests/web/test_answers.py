@@ -22,10 +22,10 @@ from ledger.errors import (
     UnknownTableError,
     UnknownVersionError,
 )
-from ledger.reads.http_form import to_json
-from ledger.reads.http_questions import WAIT_MAX_MS
 from ledger.reads.metadata import MetadataQuestion, Read
 from ledger.reads.port import AnomalyRow, Reads
+from ledger.reads.remote.http_form import to_json
+from ledger.reads.remote.http_questions import WAIT_MAX_MS
 from projections.errors import StoreMissingError
 from projections.queries import StoreReads
 from projections.rows.keys import WATERMARK

@@ -19,8 +19,8 @@ from schemathesis.specs.openapi.checks import (
 
 from ledger.config.settings import WebSettings
 from ledger.config.tokens import KnownToken, change_tokens
-from ledger.log.published_schemas import COMMAND_IDS, EVENT_IDS, schema_ids
-from ledger.reads.routes import ROUTES
+from ledger.log.wire.published_schemas import COMMAND_IDS, EVENT_IDS, schema_ids
+from ledger.reads.remote.routes import ROUTES
 from projections.web.answers.questions import QUESTIONS
 from projections.web.answers.unity import UNITY_PATH
 from tests.web.lake import Lake

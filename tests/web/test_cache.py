@@ -9,10 +9,10 @@ import pytest
 from ledger.config.settings import CacheSettings
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.errors import LimitExceededError, ReaderBehindError, UnknownTableError
-from ledger.reads.cache import ReadCount, VerifiedCache
-from ledger.reads.http import HttpCache
-from ledger.reads.http_form import from_json, to_json
 from ledger.reads.metadata import Bounds, MetadataAnswer, Read, ReadAt, TableMetadata
+from ledger.reads.remote.cache import ReadCount, VerifiedCache
+from ledger.reads.remote.http import HttpCache
+from ledger.reads.remote.http_form import from_json, to_json
 from projections.cache.entries.rows import RowEntries
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists

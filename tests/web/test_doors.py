@@ -17,8 +17,8 @@ from ledger.config.tokens import KnownToken, change_tokens
 from ledger.errors import ReadsRefusedError, ReadsUnavailableError, SettingsError
 from ledger.machine.certificates import CA, CERTIFICATE, KEY, make_certificates
 from ledger.machine.endpoints import Endpoint
-from ledger.reads.http import HttpReads
-from ledger.reads.web_login import WebLogin
+from ledger.reads.remote.http import HttpReads
+from ledger.reads.remote.web_login import WebLogin
 from projections.store.memory import MemoryStore
 from projections.web.roles.follower import read_pages
 from projections.web.server.readers import Readers

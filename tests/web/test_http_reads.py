@@ -20,10 +20,10 @@ from ledger.errors import (
     ReadsUnavailableError,
     SettingsError,
 )
-from ledger.reads.http import HttpCache, HttpReads
-from ledger.reads.http_questions import WAIT_MAX_MS
 from ledger.reads.metadata import Bounds, Read, ReadAt
 from ledger.reads.port import FileRow, TableRow
+from ledger.reads.remote.http import HttpCache, HttpReads
+from ledger.reads.remote.http_questions import WAIT_MAX_MS
 from ledger.testing import InMemoryLedger
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore

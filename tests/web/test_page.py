@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.reads.http_form import RAISED
+from ledger.reads.remote.http_form import RAISED
 from projections.delta.publisher import DeltaPublisher
 from projections.web.answers.questions import QUESTIONS
 from projections.web.roles.cache import CACHE_QUESTIONS

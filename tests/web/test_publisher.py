@@ -11,7 +11,7 @@ import pytest
 from ledger.cli.answers import Output
 from ledger.cli.machine.status import seen_of_publisher
 from ledger.config.settings import PublisherSettings
-from ledger.reads.publisher import HttpPublisher, StoppedStatus
+from ledger.reads.remote.publisher import HttpPublisher, StoppedStatus
 from projections.delta.log.log_folder import version_file
 from projections.delta.publisher import DeltaPublisher
 from projections.web.roles.publisher import serve_publisher

@@ -10,8 +10,8 @@ from structlog.typing import EventDict
 
 from ledger.config.settings import hosts_of
 from ledger.machine.endpoints import Endpoint
-from ledger.reads.http_form import to_json
 from ledger.reads.metadata import MetadataQuestion, Read
+from ledger.reads.remote.http_form import to_json
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.server.bodies import LARGE_AT_ONCE

@@ -11,10 +11,10 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from ledger.log.codec import decode_event
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
-from ledger.log.published_schemas import schema_ids, schema_text
+from ledger.log.wire.codec import decode_event
+from ledger.log.wire.published_schemas import schema_ids, schema_text
 from ledger.testing import InMemoryLedger
 from projections.store.memory import MemoryStore
 from tests.projections.followed import Followed

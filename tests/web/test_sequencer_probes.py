@@ -8,9 +8,9 @@ import pytest
 from ledger.config.settings import Genesis
 from ledger.core.commands import CommitTxn, OpenTxn
 from ledger.errors import LogUnavailableError
-from ledger.log.codec import encode_command
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Log, Topic
+from ledger.log.wire.codec import encode_command
 from ledger.machine.endpoints import ANY_PORT
 from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ledger.config.settings import FollowerSettings
-from ledger.reads.http import HttpReads
+from ledger.reads.remote.http import HttpReads
 from projections.fold.fold import Fold
 from projections.store.rocks_store import RocksStore
 from projections.web.roles.follower import serve_store

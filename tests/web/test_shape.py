@@ -8,8 +8,8 @@ import pytest
 
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.errors import LimitExceededError
-from ledger.reads.http_form import to_json
 from ledger.reads.metadata import Bounds, MetadataQuestion, Read
+from ledger.reads.remote.http_form import to_json
 from projections.web.answers.metadata_questions import READS_MAX, read_question
 from projections.web.answers.shape import FEW_BYTES, read_shaped
 

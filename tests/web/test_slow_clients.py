@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from ledger.errors import ReadsUnavailableError
-from ledger.reads.http import HttpReads
+from ledger.reads.remote.http import HttpReads
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.server.limits import WebLimits

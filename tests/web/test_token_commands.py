@@ -14,7 +14,7 @@ from ledger.config.settings import WebSettings
 from ledger.config.tokens import PREFIX, known_as, read_tokens
 from ledger.machine.certificates import CA, CERTIFICATE, KEY, make_certificates
 from ledger.machine.process import ExitCode
-from ledger.reads.web_login import WebLogin
+from ledger.reads.remote.web_login import WebLogin
 from projections.store.memory import MemoryStore
 from tests.command_line import Done, done_apart, done_in
 from tests.projections.followed import Followed

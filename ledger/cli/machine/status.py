@@ -143,7 +143,7 @@ TRIED: Final = ", its storage is tried again"
 
 def seen_of_publisher(url: str, output: Output) -> Mapping[str, Any]:
     """Return how the publisher of Delta logs is, as fields, or why that is not known."""
-    from ledger.reads.publisher import HttpPublisher  # noqa: PLC0415 - loads the HTTP client
+    from ledger.reads.remote.publisher import HttpPublisher  # noqa: PLC0415 - loads the HTTP client
 
     is_json = output is Output.JSON
     with closing(HttpPublisher(url)) as publisher:

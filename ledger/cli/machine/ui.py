@@ -11,7 +11,7 @@ from ledger.cli.options import NameOption
 from ledger.config.address import READS_URL
 from ledger.config.search import find_address
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads.web_login import WebLogin
+from ledger.reads.remote.web_login import WebLogin
 
 ROOT = "/ui"
 

@@ -19,9 +19,7 @@ from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.definitions.client_reads import check_ledger_name, open_rows
 from ledger.errors import SettingsError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads.cache import CacheReads, CacheStatus, VerifiedCache
 from ledger.reads.errors import check_list_is_of
-from ledger.reads.http_form import form_of
 from ledger.reads.metadata import (
     MAX_WAIT_MS,
     POLICIES,
@@ -32,6 +30,8 @@ from ledger.reads.metadata import (
     ReadAt,
     TableMetadata,
 )
+from ledger.reads.remote.cache import CacheReads, CacheStatus, VerifiedCache
+from ledger.reads.remote.http_form import form_of
 from ledger.reads.whole_numbers import number_of
 from ledger.session.receipt import Token
 from projections.cache.lists import ReadLists
@@ -56,7 +56,7 @@ def opened(url: str | None, ledger: str | None, catalog: str) -> Iterator[CacheR
     Raises SettingsError if the cache is of another ledger than the named one.
     """
     if url is not None:
-        from ledger.reads.http import HttpCache  # noqa: PLC0415 - loads the HTTP client
+        from ledger.reads.remote.http import HttpCache  # noqa: PLC0415 - loads the HTTP client
 
         with closing(HttpCache(url)) as far:
             check_ledger(far, ledger)

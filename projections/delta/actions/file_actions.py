@@ -8,8 +8,8 @@ from ledger.core.partitions.file_paths import SCHEME, is_absolute
 from ledger.definitions.locations import UNQUOTED, as_stored, as_uri, is_file_uri
 from ledger.files.deletion_vectors import path_of
 from ledger.files.file_writers import writer_of
-from ledger.log.file_extras import DeletionVector
-from ledger.log.file_list import AddFile, RemoveFile
+from ledger.log.wire.file_extras import DeletionVector
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from projections.delta.actions.schema_json import UnpublishableError
 
 FileKey = tuple[str, str]

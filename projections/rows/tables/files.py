@@ -19,8 +19,8 @@ from typing import Final, NamedTuple, TypeVar
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnCommitted
 from ledger.core.events.parts import CommittedPart
-from ledger.log.file_extras import DeletionVector
-from ledger.log.file_list import AddFile, FileList, RemoveFile, records_again
+from ledger.log.wire.file_extras import DeletionVector
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, records_again
 from projections.rows.applied import Applied
 from projections.rows.keys import (
     ANOMALY,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ledger.core.events.parts import CommittedPart
-from ledger.log.file_list import AddFile, FileList, RemoveFile, chunks_of, pack
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, chunks_of, pack
 from projections.rows.applied import Applied
 from projections.rows.keys import LISTED, triple_key
 from projections.store.port import RowChange

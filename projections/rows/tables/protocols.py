@@ -10,7 +10,7 @@ from typing import Final
 
 from ledger.core.events.events import TxnCommitted
 from ledger.core.state.staged_progress import whole_domains
-from ledger.log.file_list import chunks_of
+from ledger.log.wire.file_list import chunks_of
 from projections.rows.applied import Applied
 from projections.rows.keys import APP, DOMAIN, PROTOCOL, number_key, text_key, value
 from projections.rows.projection import Rows

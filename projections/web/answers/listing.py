@@ -9,7 +9,7 @@ from enum import Enum
 from time import thread_time
 from typing import Any, Final, Generic, TypeVar
 
-from ledger.reads.http_form import to_json
+from ledger.reads.remote.http_form import to_json
 from projections.web.answers.asked import LIMIT_MAX
 
 CHUNK_BYTES: Final = 256 << 10

@@ -18,8 +18,6 @@ from ledger.reads.errors import (
     check_reads,
     unknown_object,
 )
-from ledger.reads.http_form import read_json
-from ledger.reads.http_questions import WAIT_MAX_MS
 from ledger.reads.metadata import (
     MAX_WAIT_MS,
     POLICIES,
@@ -32,6 +30,8 @@ from ledger.reads.metadata import (
     ReadAt,
 )
 from ledger.reads.port import Identity, Reads
+from ledger.reads.remote.http_form import read_json
+from ledger.reads.remote.http_questions import WAIT_MAX_MS
 from ledger.session.receipt import Token
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess

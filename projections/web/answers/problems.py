@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from ledger.reads.http_questions import BUSY_STATUS
+from ledger.reads.remote.http_questions import BUSY_STATUS
 
 RETRY_AFTER_S: Final = 1
 

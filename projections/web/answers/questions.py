@@ -1,7 +1,7 @@
 """The questions over HTTP: the path of each, and its call of `Reads`.
 
-`ledger.reads.routes` has the paths of all reads; two paths have forms of their own. A question with
-a body is a POST, and still a read.
+`ledger.reads.remote.routes` has the paths of all reads; two paths have forms of their own. A
+question with a body is a POST, and still a read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +10,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from ledger.reads.http_questions import VERSION_PATH
 from ledger.reads.port import Reached, Reads
-from ledger.reads.routes import PLACES, ROUTES, WHERE, Route, is_required
+from ledger.reads.remote.http_questions import VERSION_PATH
+from ledger.reads.remote.routes import PLACES, ROUTES, WHERE, Route, is_required
 from ledger.reads.whole_numbers import LIMIT
 from projections.web.answers.asked import Asked
 from projections.web.answers.listing import FEW, Paged, Size

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from ledger.log.published_schemas import schema_ids, schema_text
+from ledger.log.wire.published_schemas import schema_ids, schema_text
 
 VERSION: Final = 1
 NOT_FOUND: Final = "HTTP 404 Not Found"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
-from ledger.reads.http_form import read_json
+from ledger.reads.remote.http_form import read_json
 
 FEW_BYTES: Final = 4 << 10
 FIELDS_MAX: Final = 64

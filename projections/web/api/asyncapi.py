@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from ledger.log.port import Topic
-from ledger.log.published_schemas import COMMAND_IDS, EVENT_IDS, schema_ids, schema_text
+from ledger.log.wire.published_schemas import COMMAND_IDS, EVENT_IDS, schema_ids, schema_text
 from ledger.version import CODE_VERSION
 from projections.web.api.form_schemas import Schema
 

@@ -1,6 +1,7 @@
 """JSON schemas of answers and parameters, from the types of the reads.
 
-They follow `ledger.reads.http_form`: rows are objects by field, sequences lists, bytes hex digits.
+They follow `ledger.reads.remote.http_form`: rows are objects by field, sequences lists, bytes hex
+digits.
 """
 
 from collections.abc import Mapping, Sequence

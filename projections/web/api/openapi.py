@@ -1,6 +1,6 @@
 """The OpenAPI document of a follower, made from the tables that serve its paths.
 
-Paths, parameters and answers come from `ledger.reads.routes` and the declarations in
+Paths, parameters and answers come from `ledger.reads.remote.routes` and the declarations in
 `ledger.reads.port`; nothing about a read is said twice. `other_paths` has the other APIs.
 """
 
@@ -11,10 +11,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
 
-from ledger.reads.http_questions import VERSION_PATH, WAIT_MAX_MS
 from ledger.reads.metadata import MetadataAnswer, MetadataQuestion
 from ledger.reads.port import Reached
-from ledger.reads.routes import ROUTES, WHERE, Route, is_required
+from ledger.reads.remote.http_questions import VERSION_PATH, WAIT_MAX_MS
+from ledger.reads.remote.routes import ROUTES, WHERE, Route, is_required
 from ledger.reads.whole_numbers import LIMIT, ROWS_MAX
 from ledger.version import CODE_VERSION
 from projections.web.answers.questions import AFTER

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any, Final, NamedTuple
 
 from ledger.errors import LedgerError
-from ledger.reads.http_questions import HttpQuestions
+from ledger.reads.remote.http_questions import HttpQuestions
 from projections.web.pages.page import Fields, PageView
 from projections.web.roles.health import Check
 

@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 from ledger.config.settings import UNLOCKED, PublisherSettings, WebSettings, hosts_of
 from ledger.errors import LedgerError
 from ledger.machine.endpoints import Endpoint
-from ledger.reads.publisher import PublisherStatus, StoppedStatus
+from ledger.reads.remote.publisher import PublisherStatus, StoppedStatus
 from projections.delta.publisher import DeltaPublisher
 from projections.fold.lag import Lag
 from projections.web.answers.questions import Question

@@ -17,8 +17,8 @@ from typing import Any, Final, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ledger.reads.http_form import BAD_REQUEST
-from ledger.reads.http_questions import BUSY_STATUS
+from ledger.reads.remote.http_form import BAD_REQUEST
+from ledger.reads.remote.http_questions import BUSY_STATUS
 from projections.web.answers.problems import (
     BUSY,
     HEAD_TOO_LONG,

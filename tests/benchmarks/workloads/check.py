@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from ledger.core.commands import CommitTxn, Footprint, TableWrite
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted
-from ledger.log.file_list import FileList, unpack
 from ledger.log.port import Log
 from ledger.log.replay import Replay
+from ledger.log.wire.file_list import FileList, unpack
 from ledger.reads.port import Reads
 from tests.benchmarks.workloads.replay import Done
 from tests.benchmarks.workloads.statements import tags

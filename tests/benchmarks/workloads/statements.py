@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.port import FileRow
 from ledger.transaction.transaction import Transaction
 from tests.benchmarks.workloads.recorded import BUCKETS, Statement

@@ -15,8 +15,8 @@ from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.log.kafka.log import KafkaLog
 from ledger.machine.endpoints import ANY_PORT, Endpoint
-from ledger.reads.http import HttpReads
 from ledger.reads.port import Reads
+from ledger.reads.remote.http import HttpReads
 from projections.cache.following import FollowedEntries
 from projections.fold.follower import Follower
 from projections.queries import open_reads

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 from ledger.core.events.events import Event
 from ledger.log.port import Log
-from ledger.reads.http import HttpCache
-from ledger.reads.http_form import to_json
 from ledger.reads.metadata import TABLE, Bounds, MetadataAnswer, MetadataReads
+from ledger.reads.remote.http import HttpCache
+from ledger.reads.remote.http_form import to_json
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
 from projections.fold.follower import Follower

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 from ledger.core.events.events import Event
 from ledger.core.state.tables import name_key
 from ledger.errors import LedgerError, ReaderBehindError, ReadsUnavailableError
-from ledger.reads.cache import CacheStatus
-from ledger.reads.http import HttpCache
 from ledger.reads.metadata import TABLE, Bounds, MetadataAnswer, Read
+from ledger.reads.remote.cache import CacheStatus
+from ledger.reads.remote.http import HttpCache
 from tests.integration.soak.observer import Observer
 from tests.integration.soak.writer import OBJECTS
 from tests.projections.cache_history import Reader, Told, as_told, past_of, told

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from spark_sink import Lake
 from tests.spark_sink.catalog.sql import done, refusal, rows
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from spark_sink import Lake
 
 pytestmark = pytest.mark.spark

@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from ledger.client import Ledger
 from ledger.config.search import find_address
 from ledger.core.commands import CommitTxn
-from ledger.log.codec import decode_command
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.port import Topic
+from ledger.log.wire.codec import decode_command
 from spark_sink import attach, foreach_batch, transaction
 from spark_sink.catalog.questions import CATALOGS
 from spark_sink.session import ledger_session

@@ -20,7 +20,7 @@ from ledger.files.data_files import write_rows
 from ledger.files.data_reading import read_file
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import Storage, storage_at
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.port import FileRow
 from ledger.transaction.transaction import Transaction
 from tests.tables.laws.history import LEVELS

@@ -20,7 +20,7 @@ from ledger.files.data_files import write_rows
 from ledger.files.data_reading import read_file
 from ledger.files.file_writers import FileWriter
 from ledger.files.storage import Storage, storage_at
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.properties.field_ids import fields_of, ids_in
 from spark_sink.catalog.alter import altered
 from tests.tables.files import file_row

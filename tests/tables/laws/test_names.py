@@ -13,7 +13,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.errors import UnreadableTableError
-from ledger.log.file_list import AddFile
+from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from tests.tables.laws.altering import Evolve, is_new
 from tests.tables.laws.hostile_names import (

@@ -2,7 +2,7 @@
 
 Rows and valid lists are objects by field, sequences are lists, bytes are hex digits. An error is an
 object with its name in `ledger.errors`, its message and its fields. Server and client share this
-module and the paths in `ledger.reads.http`.
+module and the paths in `ledger.reads.remote.http`.
 """
 
 import json

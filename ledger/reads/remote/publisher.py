@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.reads.http_questions import HttpQuestions
+from ledger.reads.remote.http_questions import HttpQuestions
 
 
 class StoppedStatus(NamedTuple):

@@ -18,8 +18,8 @@ from ledger.core.limits import LIST_BYTES_MAX, NUMBER_MAX
 from ledger.core.partitions.names import Values, partition_text
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
-from ledger.log import file_list_avro
-from ledger.log.file_extras import (
+from ledger.log.wire import file_list_avro
+from ledger.log.wire.file_extras import (
     EXTRA_FIELDS,
     NO_EXTRAS,
     DeletionVector,

@@ -19,9 +19,9 @@ from ledger.core.events import events
 from ledger.core.events.events import Body, Control, Event
 from ledger.core.limits import COMMAND_RECORD_BYTES_MAX
 from ledger.errors import IncompatibleError
-from ledger.log.avro_rows import Write, longs_bytes, read_longs, row_writer
-from ledger.log.packed_definitions import packed, unpacked
-from ledger.log.published_schemas import COMMAND_IDS, EVENT_IDS, coding_schema, schema_ids
+from ledger.log.wire.avro_rows import Write, longs_bytes, read_longs, row_writer
+from ledger.log.wire.packed_definitions import packed, unpacked
+from ledger.log.wire.published_schemas import COMMAND_IDS, EVENT_IDS, coding_schema, schema_ids
 
 MAGIC = 0
 HEADER = struct.Struct(">BI")

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple, cast
 
 from ledger.core.limits import LIST_BYTES_MAX
 from ledger.core.partitions.names import Values
-from ledger.log.avro_rows import Write, field_writers, long_bytes, string_bytes
-from ledger.log.file_extras import NO_EXTRAS, DeletionVector, Tags
-from ledger.log.published_schemas import coding_schema, schema_ids
+from ledger.log.wire.avro_rows import Write, field_writers, long_bytes, string_bytes
+from ledger.log.wire.file_extras import NO_EXTRAS, DeletionVector, Tags
+from ledger.log.wire.published_schemas import coding_schema, schema_ids
 
 HEADER: Final = struct.Struct(">BI")
 SCHEMA_ID: Final = schema_ids()["FileList"]

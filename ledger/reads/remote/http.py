@@ -8,13 +8,13 @@ from functools import wraps
 from inspect import Parameter
 from typing import Any, Final, ParamSpec, TypeVar
 
-from ledger.reads.cache import CacheReads, CacheStatus, VerifiedCache
 from ledger.reads.errors import check_condition, check_reads
-from ledger.reads.http_form import from_json, to_json
-from ledger.reads.http_questions import HttpQuestions, NothingFound, in_parts
 from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read, ReadAt, settled
 from ledger.reads.port import Reached, Reads
-from ledger.reads.routes import BY_READ, WHERE, Route
+from ledger.reads.remote.cache import CacheReads, CacheStatus, VerifiedCache
+from ledger.reads.remote.http_form import from_json, to_json
+from ledger.reads.remote.http_questions import HttpQuestions, NothingFound, in_parts
+from ledger.reads.remote.routes import BY_READ, WHERE, Route
 from ledger.reads.whole_numbers import LIMIT, ROWS_MAX, whole, whole_or_none
 
 # A longer condition might not fit the head of a request.

@@ -1,4 +1,4 @@
-"""Questions over HTTP: kept connections, and answers in the form of `ledger.reads.http_form`.
+"""Questions over HTTP: kept connections, and answers in the form of `http_form`.
 
 The clients of reads and of caches share this module. A question without an answer is repeated a few
 times, as questions change nothing.
@@ -17,7 +17,6 @@ from urllib3.exceptions import HTTPError, ProtocolError, SSLError
 
 from ledger.errors import ReadsRefusedError, ReadsUnavailableError, SettingsError
 from ledger.reads.errors import check_reads, plain_read
-from ledger.reads.http_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
 from ledger.reads.metadata import (
     AT_HAND,
     Bounds,
@@ -27,8 +26,9 @@ from ledger.reads.metadata import (
     Read,
     settled,
 )
+from ledger.reads.remote.http_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
+from ledger.reads.remote.web_login import WebLogin
 from ledger.reads.turns import in_time
-from ledger.reads.web_login import WebLogin
 from ledger.reads.whole_numbers import whole
 
 VERSION_PATH: Final = "/v1"

@@ -1,0 +1,1 @@
+"""The wire form: framed Avro of events, commands and lists of files."""

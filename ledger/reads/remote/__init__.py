@@ -1,0 +1,1 @@
+"""Reads over HTTP: the paths, the form of answers, and clients of every role."""
