@@ -34,14 +34,10 @@ MADE_AT: Final = (2026, 1, 1, 0, 0, 0)
 
 
 def sources() -> Mapping[str, str]:
-    """Return the Java sources by the names of their files."""
-    folder = files("spark_sink.catalog") / SOURCES
-    found = {
-        each.name: each.read_text(encoding="utf-8")
-        for each in folder.iterdir()
-        if each.name.endswith(".java")
-    }
-    return dict(sorted(found.items()))
+    """Return the Java sources by the names of their files; their folders say what they do."""
+    roles = (files("spark_sink.catalog") / SOURCES).iterdir()
+    sources = [source for role in roles for source in role.iterdir()]
+    return {each.name: each.read_text("utf-8") for each in sorted(sources, key=lambda it: it.name)}
 
 
 def jar_path(environ: Mapping[str, str] = os.environ) -> Path:
