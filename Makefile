@@ -53,7 +53,7 @@ simulation: setup
 	$(RUN) tests.simulation --seeds 500
 
 demo: setup
-	$(RUN) spark_sink.demo $(ARGS)
+	$(RUN) tests.demo $(ARGS)
 
 # Pages that are made from the code, then all of them as a site in build/docs.
 docs: setup

@@ -27,8 +27,8 @@ FUNCTION_LINES_MAX: Final = 60
 BANNED_NAMES: Final = {"manager", "helper", "util", "handler", "service", "base", "common"}
 
 DOUBLES: Final = {"mock", "unittest.mock", "pytest_mock"}
-# A broker goes on after its answer and tells nobody when it is done: one bounded poll for that.
-POLLS: Final = {"tests.log.kafka_bench"}
+# A broker goes on after its answer and says not when it is done; the demo waits for other processes.
+POLLS: Final = {"tests.demo.report", "tests.log.kafka_bench"}
 BARE_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?!\[)")
 
 

@@ -15,7 +15,6 @@ from ledger.machine.kafka.broker import Broker
 from ledger.reads.metadata import MetadataAnswer, Source
 from projections.cache.entries.bootstrap import bootstrap
 from projections.cache.reads import MetadataCache
-from spark_sink.demo.one_version import OneVersion
 from tests.benchmarks.altered_lake import (
     ABORTED_EACH,
     OPEN_S,
@@ -28,6 +27,7 @@ from tests.benchmarks.altered_lake import (
 )
 from tests.benchmarks.figure import Figure, percentile
 from tests.benchmarks.repeated import US
+from tests.demo.metastores.one_version import OneVersion
 
 SLOW: Final = 1.0
 FAST: Final = 50.0

@@ -23,11 +23,11 @@ from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import running
 from ledger.machine.up_settings import UpSettings
 from projections.queries import open_reads
-from spark_sink.demo.flights import read_flights
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, against
 from tests.benchmarks.repeated import collected_as_in_a_role
 from tests.benchmarks.topics import Durability
+from tests.demo.flights import read_flights
 
 ROWS: Final = 100_000
 APPENDS: Final = 15

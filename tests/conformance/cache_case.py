@@ -19,8 +19,8 @@ from ledger.reads.metadata import OBJECT_PREFIX, TABLE, Metadata, TableMetadata
 from projections.cache.entries.bootstrap import entries_of
 from projections.cache.entries.ids import ReaderIds
 from projections.cache.fold import AppliedPositions, CacheState
-from spark_sink.demo.one_version import OneVersionCache
 from tests.conformance.cache_ledger import CATALOG, LiteralLedger
+from tests.demo.metastores.one_version import OneVersionCache
 
 Step = Mapping[str, Any]
 

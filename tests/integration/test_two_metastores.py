@@ -10,11 +10,11 @@ from ledger.client import Ledger
 from ledger.log.kafka.topics import create_topics
 from ledger.machine.kafka.broker import Broker
 from projections.queries import open_reads
-from spark_sink.demo.metastore import Mode, TablePlace
-from spark_sink.demo.metastore_process import MetastoreProcess
-from spark_sink.demo.metastore_steps import WANTED
-from spark_sink.demo.report import CheckFailedError
-from spark_sink.demo.two_metastores import walk
+from tests.demo.metastores.metastore import Mode, TablePlace
+from tests.demo.metastores.metastore_process import MetastoreProcess
+from tests.demo.metastores.metastore_steps import WANTED
+from tests.demo.metastores.two_metastores import walk
+from tests.demo.report import CheckFailedError
 from tests.integration.commands import Command
 from tests.integration.fleet import Fleet
 

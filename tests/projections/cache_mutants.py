@@ -16,7 +16,7 @@ from projections.cache.entries.ids import NO_IDS, IdStates, ReaderIds
 from projections.cache.entries.steps import Effect, Ended
 from projections.cache.fold import AppliedPositions
 from projections.cache.ports import EntryRead, StoreAnswer
-from spark_sink.demo.one_version import Tag, TaggedEntry
+from tests.demo.metastores.one_version import Tag, TaggedEntry
 from tests.projections.cache_play import ANY_ORDER, IN_ORDER, Make, MultiVersion, OneVersion
 
 

@@ -23,8 +23,8 @@ from projections.cache.entries.ids import ReaderIds
 from projections.cache.entries.rows_as_entries import store_answer
 from projections.cache.fold import CacheState
 from projections.cache.ports import EntryRead, StoreAnswer
-from spark_sink.demo import one_version
-from spark_sink.demo.one_version import OneVersionCache, TaggedEntry
+from tests.demo.metastores import one_version
+from tests.demo.metastores.one_version import OneVersionCache, TaggedEntry
 from tests.driver import CATALOG
 from tests.projections.cache_history import WHATS, Played, Reader, Told, as_told, told
 

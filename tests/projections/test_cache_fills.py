@@ -18,8 +18,8 @@ from projections.cache.following import FollowedEntries
 from projections.cache.ports import CacheFold, EntryRead
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
-from spark_sink.demo import one_version
-from spark_sink.demo.one_version import OneVersion, OneVersionCache
+from tests.demo.metastores import one_version
+from tests.demo.metastores.one_version import OneVersion, OneVersionCache
 from tests.driver import CATALOG
 from tests.projections.cached import listed, location, made
 from tests.projections.followed import Followed

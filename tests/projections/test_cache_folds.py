@@ -8,8 +8,8 @@ import pytest
 from ledger.log.checkpoints import Checkpoint
 from projections.cache.entries.ids import ReaderIds
 from projections.cache.ports import Entries
-from spark_sink.demo.one_version import OneVersion, TaggedEntries
 from tests.conformance.case_ledger import ManualClock
+from tests.demo.metastores.one_version import OneVersion, TaggedEntries
 from tests.projections.cached import Cached, listed, location, made
 from tests.projections.followed import Followed
 

@@ -26,9 +26,9 @@ from projections.cache.following import FollowedEntries
 from projections.cache.ports import Entries
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore, protected
-from spark_sink.demo.one_version import TaggedEntries
 from tests.conformance.case_ledger import ManualClock
 from tests.core.histories import QUICK, Step
+from tests.demo.metastores.one_version import TaggedEntries
 from tests.driver import CATALOG
 from tests.projections.cache_history import (
     HISTORIES,

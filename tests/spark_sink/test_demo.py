@@ -16,16 +16,18 @@ from rich.console import Console
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.testing import InMemoryLedger
 from projections.delta.publisher import DeltaPublisher
-from spark_sink.demo.answers import differences
-from spark_sink.demo.audit import Audit, is_dense, read_audit
-from spark_sink.demo.delta_folders import (
+from tests.demo.acts.audit import Audit, is_dense, read_audit
+from tests.demo.acts.manifest import DatasetManifest, ManifestEntry, read_manifests, with_step
+from tests.demo.acts.producer import Job
+from tests.demo.answers import differences
+from tests.demo.delta_folders import (
     delta_folders,
     remove_folders,
     totals_in,
     valid_folders,
 )
-from spark_sink.demo.figures import longest_gap_s
-from spark_sink.demo.flights import (
+from tests.demo.figures import longest_gap_s
+from tests.demo.flights import (
     Day,
     Totals,
     columns,
@@ -38,11 +40,9 @@ from spark_sink.demo.flights import (
     totals_of,
     write_days,
 )
-from spark_sink.demo.manifest import DatasetManifest, ManifestEntry, read_manifests, with_step
-from spark_sink.demo.other_readers import READERS, by_month
-from spark_sink.demo.producer import Job
-from spark_sink.demo.report import CheckFailedError, Report, wait_until
-from spark_sink.demo.visibility import SeenPosition, TimedCommit, delays_ms, percentiles
+from tests.demo.other_readers import READERS, by_month
+from tests.demo.report import CheckFailedError, Report, wait_until
+from tests.demo.visibility import SeenPosition, TimedCommit, delays_ms, percentiles
 from tests.driver import Driver, definition, write
 
 DEMO_S = 300
@@ -326,7 +326,7 @@ def test_other_readers(tmp_path: Path, reader: str) -> None:
 def test_demo_holds_all_its_checks() -> None:
     """The whole demo ends by itself, well, and leaves no home behind."""
     done = subprocess.run(
-        [sys.executable, "-m", "spark_sink.demo"],
+        [sys.executable, "-m", "tests.demo"],
         capture_output=True,
         text=True,
         timeout=DEMO_S,

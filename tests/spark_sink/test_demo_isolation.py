@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from ledger.testing import InMemoryLedger
-from spark_sink.demo.flights import NOTHING, Day, Totals, cut
-from spark_sink.demo.isolation import APPENDED_DAY, LOADED_DAYS, UPDATES_EACH, WRITERS, Acts
-from spark_sink.demo.listed_table import delete, month_totals, path_of, update
-from spark_sink.demo.report import CheckFailedError, Report
-from spark_sink.demo.two_tables import TwoTables, Views, create_tables, load
+from tests.demo.flights import NOTHING, Day, Totals, cut
+from tests.demo.isolation import APPENDED_DAY, LOADED_DAYS, UPDATES_EACH, WRITERS, Acts
+from tests.demo.listed_table import delete, month_totals, path_of, update
+from tests.demo.report import CheckFailedError, Report
+from tests.demo.two_tables import TwoTables, Views, create_tables, load
 
 MONTHS = range(1, 8)
 DAYS = (*range(1, LOADED_DAYS + 1), APPENDED_DAY)

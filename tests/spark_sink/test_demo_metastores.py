@@ -8,11 +8,11 @@ from rich.console import Console
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.log.port import LogReader, Topic
 from ledger.log.wire.codec import read_control
-from spark_sink.demo.held_log import HeldLog
-from spark_sink.demo.metastore import Mode, TablePlace
-from spark_sink.demo.metastore_steps import WANTED, StepLine, differences, lines_of, short
-from spark_sink.demo.report import CheckFailedError, Report
-from spark_sink.demo.two_metastores import show
+from tests.demo.metastores.held_log import HeldLog
+from tests.demo.metastores.metastore import Mode, TablePlace
+from tests.demo.metastores.metastore_steps import WANTED, StepLine, differences, lines_of, short
+from tests.demo.metastores.two_metastores import show
+from tests.demo.report import CheckFailedError, Report
 from tests.driver import Driver
 
 AT_ONCE_S = 0.0

@@ -14,7 +14,7 @@ from ledger.core.commands import Layout
 from ledger.errors import ConflictError, FilesUnknownError
 from ledger.transaction.transaction import Transaction
 from spark_sink import cached_table
-from tests.sources import lies_in, product
+from tests.sources import product
 from tests.spark_sink.host import NAME, Host, running_host
 
 Reader = Callable[[Host, Transaction], object]
@@ -111,7 +111,6 @@ def functions_of_txns() -> set[str]:
         for module in product()
         if TXNS
         & {*module.imports, *(f"{module.name}.{each}" for each in ("Transaction", "HostSnapshot"))}
-        and not lies_in(module.name, "spark_sink.demo")
         for name, function in public_functions(module.tree)
         if takes_txn(function)
     }

@@ -30,7 +30,7 @@ from ledger.sdk.streams import note_of
 from ledger.work.app_notes import APPLICATIONS, note_in
 from projections.queries import StoreReads
 from projections.store.rocks_reader import RocksReader
-from spark_sink.demo.flights import cut, read_flights
+from tests.demo.flights import cut, read_flights
 from tests.spark_sink.jobs.driver import JOBS, TABLE, UPDATES, changing
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]

@@ -4,11 +4,11 @@ from typing import Final
 
 from ledger.log.replay import verify
 from ledger.reads.port import TableRow
-from spark_sink.demo.audit import Audit, Term, is_dense, read_audit
-from spark_sink.demo.loading import Load
-from spark_sink.demo.manifest import ManifestEntry, with_step
-from spark_sink.demo.report import Report
-from spark_sink.demo.stage import Kill, Stage
+from tests.demo.acts.audit import Audit, Term, is_dense, read_audit
+from tests.demo.acts.loading import Load
+from tests.demo.acts.manifest import ManifestEntry, with_step
+from tests.demo.report import Report
+from tests.demo.stage import Kill, Stage
 
 EXPIRED: Final = "lease"
 MS_PER_S: Final = 1000

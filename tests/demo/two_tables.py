@@ -18,10 +18,10 @@ from ledger.client import Ledger
 from ledger.properties.column_mapping import PUBLISH
 from ledger.reads.port import FileRow, TableRow
 from ledger.transaction.transaction import Transaction
-from spark_sink.demo.delta_folders import PARTITION
-from spark_sink.demo.flights import NOTHING, Totals, columns, totals_of
-from spark_sink.demo.listed_table import FILES_KEPT, file_totals, path_of
-from spark_sink.demo.report import wait_until
+from tests.demo.delta_folders import PARTITION
+from tests.demo.flights import NOTHING, Totals, columns, totals_of
+from tests.demo.listed_table import FILES_KEPT, file_totals, path_of
+from tests.demo.report import wait_until
 
 FLIGHTS: Final = "listed_flights"
 SUMS: Final = "flight_sums"

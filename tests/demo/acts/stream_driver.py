@@ -1,4 +1,4 @@
-"""A driver of Spark that streams files into a table: `python -m spark_sink.demo.stream_driver ...`.
+"""A driver of Spark that streams files into a table: `python -m tests.demo.acts.stream_driver ...`.
 
 The demo kills it on the way, and goes on with its checkpoint in another session.
 """
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from ledger.client import Ledger
 from projections.queries import open_reads
 from spark_sink.catalog.attaching import attach
-from spark_sink.demo.spark_job import start_spark
+from tests.demo.acts.spark_job import start_spark
 
 TABLE: Final = "ledger.sql.arrivals"
 

@@ -18,15 +18,15 @@ from ledger.core.commands import LEVEL_PROPERTY
 from ledger.errors import ConcurrentAppendException, ConflictError
 from ledger.reads.port import TableRow
 from ledger.transaction.transaction import Transaction
-from spark_sink.demo.answers import differences
-from spark_sink.demo.flights import NOTHING, Day, Totals, read_days, rows_of, totals_of
-from spark_sink.demo.listed_table import delete, month_totals, update
-from spark_sink.demo.other_readers import check_other_readers
-from spark_sink.demo.report import Report
-from spark_sink.demo.spark_job import spark_totals
-from spark_sink.demo.stage import CATCH_UP_MS, Stage
-from spark_sink.demo.two_tables import Views, create_tables, load
 from spark_sink.frames import cached_table
+from tests.demo.acts.spark_job import spark_totals
+from tests.demo.answers import differences
+from tests.demo.flights import NOTHING, Day, Totals, read_days, rows_of, totals_of
+from tests.demo.listed_table import delete, month_totals, update
+from tests.demo.other_readers import check_other_readers
+from tests.demo.report import Report
+from tests.demo.stage import CATCH_UP_MS, Stage
+from tests.demo.two_tables import Views, create_tables, load
 
 LOADED_DAYS: Final = 3
 APPENDED_DAY: Final = 28

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from ledger.reads.port import TableRow
-from spark_sink.demo.fleet import Fleet
-from spark_sink.demo.flights import Day, shares
-from spark_sink.demo.manifest import ManifestEntry, read_manifests, with_step
-from spark_sink.demo.producer import Job
-from spark_sink.demo.reader import HeldReader
-from spark_sink.demo.report import Report, wait_until
-from spark_sink.demo.stage import Kill, Stage, now_ms
+from tests.demo.acts.fleet import Fleet
+from tests.demo.acts.manifest import ManifestEntry, read_manifests, with_step
+from tests.demo.acts.producer import Job
+from tests.demo.acts.reader import HeldReader
+from tests.demo.flights import Day, shares
+from tests.demo.report import Report, wait_until
+from tests.demo.stage import Kill, Stage, now_ms
 
 PRODUCERS: Final = tuple(f"producer-{number}" for number in range(1, 5))
 GIVES_UP: Final = "producer-2"

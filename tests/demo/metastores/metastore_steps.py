@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from spark_sink.demo.metastore import Mode
+from tests.demo.metastores.metastore import Mode
 
 
 class StepLine(NamedTuple):

@@ -4,11 +4,11 @@ from typing import Any, Final
 
 from ledger.cli.tables.cleaning import explanation
 from ledger.transaction.transaction import Transaction
-from spark_sink.demo.delta_folders import remove_folders
-from spark_sink.demo.loading import Load
-from spark_sink.demo.manifest import ManifestEntry, with_step
-from spark_sink.demo.report import Report, wait_until
-from spark_sink.demo.stage import LEASE_S, Stage
+from tests.demo.acts.loading import Load
+from tests.demo.acts.manifest import ManifestEntry, with_step
+from tests.demo.delta_folders import remove_folders
+from tests.demo.report import Report, wait_until
+from tests.demo.stage import LEASE_S, Stage
 
 MS_PER_S: Final = 1000
 

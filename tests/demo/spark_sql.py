@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from ledger.client import Ledger
 from ledger.errors import ConcurrentAppendException, ConflictError
 from spark_sink.catalog.attaching import Lake, attach
-from spark_sink.demo.flights import NOTHING, Day, Totals, read_days, totals_of
-from spark_sink.demo.report import Report, wait_until
-from spark_sink.demo.stage import Stage
-from spark_sink.demo.stream_driver import TABLE, checkpoint_in, start_stream
+from tests.demo.acts.stream_driver import TABLE, checkpoint_in, start_stream
+from tests.demo.flights import NOTHING, Day, Totals, read_days, totals_of
+from tests.demo.report import Report, wait_until
+from tests.demo.stage import Stage
 
 MONTH: Final = 1
 BATCHES_MIN: Final = 4
@@ -121,7 +121,7 @@ def change_two_tables(lake: Lake, report: Report) -> None:
     tables = 0 if txn.receipt is None else len(txn.receipt.tables)
     report.check(
         "DELETE and INSERT OVERWRITE of two tables are one commit, and agree",
-        holds=tables == 2 and not wrong,  # noqa: PLR2004 - the tables above
+        holds=tables == 2 and not wrong,
         found=f"{tables} tables at position {txn.receipt.position if txn.receipt else 0}",
     )
 
@@ -132,7 +132,7 @@ def stream_driver(stage: Stage, arriving: Path) -> "Iterator[subprocess.Popen[by
     address = stage.up.address
     where = (address.bootstrap, address.ledger, str(address.store))
     root = root_of(stage)
-    command = [sys.executable, "-m", "spark_sink.demo.stream_driver", *where, str(arriving)]
+    command = [sys.executable, "-m", "tests.demo.acts.stream_driver", *where, str(arriving)]
     driver = subprocess.Popen([*command, str(root)], stdout=subprocess.DEVNULL)
     try:
         yield driver

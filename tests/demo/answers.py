@@ -11,14 +11,14 @@ from typing import Final
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.reads.port import TableRow
 from ledger.transaction.transaction import Transaction
-from spark_sink.demo.delta_folders import delta_folders
-from spark_sink.demo.flights import NOTHING, Day, Totals, rows_of, totals_by_month
-from spark_sink.demo.manifest import ManifestEntry, with_step
-from spark_sink.demo.reader import HeldReader
-from spark_sink.demo.report import Report
-from spark_sink.demo.spark_job import spark_totals
-from spark_sink.demo.stage import Stage
 from spark_sink.frames import cached_table
+from tests.demo.acts.manifest import ManifestEntry, with_step
+from tests.demo.acts.reader import HeldReader
+from tests.demo.acts.spark_job import spark_totals
+from tests.demo.delta_folders import delta_folders
+from tests.demo.flights import NOTHING, Day, Totals, rows_of, totals_by_month
+from tests.demo.report import Report
+from tests.demo.stage import Stage
 
 READ_WAIT_MS: Final = 150_000
 

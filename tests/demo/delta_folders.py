@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from spark_sink.demo.flights import MEASURES, Totals, totals_of
+from tests.demo.flights import MEASURES, Totals, totals_of
 
 PARTITION: Final = "month"
 

@@ -13,10 +13,10 @@ from ledger.client import Ledger
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.reads.port import TableRow
 from ledger.transaction.transaction import Transaction
-from spark_sink.demo.metastore import WORD, Mode, TablePlace
-from spark_sink.demo.metastore_process import MetastoreProcess
-from spark_sink.demo.metastore_steps import WANTED, StepLine, differences, short
-from spark_sink.demo.report import Report
+from tests.demo.metastores.metastore import WORD, Mode, TablePlace
+from tests.demo.metastores.metastore_process import MetastoreProcess
+from tests.demo.metastores.metastore_steps import WANTED, StepLine, differences, short
+from tests.demo.report import Report
 
 LAST: Final = 13
 ABORTED: Final = 7

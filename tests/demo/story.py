@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from ledger.reads.port import TableRow
-from spark_sink.demo.answers import Answers
-from spark_sink.demo.cleaning import clean, wait_for_expiry
-from spark_sink.demo.delta_folders import PARTITION
-from spark_sink.demo.figures import Figures
-from spark_sink.demo.fleet import Fleet
-from spark_sink.demo.flights import (
+from tests.demo.acts.fleet import Fleet
+from tests.demo.acts.loading import PRODUCERS, STANDS_BY, Loader
+from tests.demo.acts.log_checks import check_bytes, check_log
+from tests.demo.acts.manifest import read_manifests, with_step
+from tests.demo.answers import Answers
+from tests.demo.cleaning import clean, wait_for_expiry
+from tests.demo.delta_folders import PARTITION
+from tests.demo.figures import Figures
+from tests.demo.flights import (
     PACKAGE,
     Day,
     Totals,
@@ -19,16 +22,13 @@ from spark_sink.demo.flights import (
     totals_by_day,
     write_days,
 )
-from spark_sink.demo.isolation import show_isolation
-from spark_sink.demo.loading import PRODUCERS, STANDS_BY, Loader
-from spark_sink.demo.log_checks import check_bytes, check_log
-from spark_sink.demo.manifest import read_manifests, with_step
-from spark_sink.demo.metastore import TablePlace
-from spark_sink.demo.report import Report
-from spark_sink.demo.spark_sql import show_spark_sql
-from spark_sink.demo.stage import Home, Stage, set_up
-from spark_sink.demo.two_metastores import show_two_metastores
-from spark_sink.demo.visibility import TimedCommit, Watches
+from tests.demo.isolation import show_isolation
+from tests.demo.metastores.metastore import TablePlace
+from tests.demo.metastores.two_metastores import show_two_metastores
+from tests.demo.report import Report
+from tests.demo.spark_sql import show_spark_sql
+from tests.demo.stage import Home, Stage, set_up
+from tests.demo.visibility import TimedCommit, Watches
 
 TABLE: Final = "flights"
 PROBES: Final = "probes"

@@ -12,8 +12,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ledger.reads.port import TableRow
-from spark_sink.demo.flights import NOTHING, Totals
-from spark_sink.demo.report import Report, wait_until
+from tests.demo.flights import NOTHING, Totals
+from tests.demo.report import Report, wait_until
 
 DUCKDB_DELTA: Final = "duckdb_extension_delta"
 LOG_FOLDER: Final = "_delta_log"

@@ -1,4 +1,4 @@
-"""`python -m spark_sink.demo`: the whole of LakeLedger in a few minutes, with real data.
+"""`python -m tests.demo`: the whole of LakeLedger in a few minutes, with real data.
 
 Everything runs on this machine, in a temporary home. It ends by itself; Ctrl-C ends it early and
 leaves nothing behind either. With `--keep` the ledger is up again after that, until Ctrl-C, and its
@@ -19,9 +19,9 @@ import typer
 
 from ledger.errors import LedgerError
 from ledger.machine.process import ExitCode, set_up_logging
-from spark_sink.demo.report import CheckFailedError, Report
-from spark_sink.demo.stage import LEDGER, Home
-from spark_sink.demo.story import play
+from tests.demo.report import CheckFailedError, Report
+from tests.demo.stage import LEDGER, Home
+from tests.demo.story import play
 
 STDERR: Final = 2
 LINES: Final = "processes.log"

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple, Self
 from ledger.client import Ledger
 from ledger.transaction.transaction import Transaction
 from projections.queries import open_reads
-from spark_sink.demo.flights import Day, read_days
-from spark_sink.demo.manifest import DatasetManifest, ManifestEntry, Step
+from tests.demo.acts.manifest import DatasetManifest, ManifestEntry, Step
+from tests.demo.flights import Day, read_days
 
 ABORT_REASON: Final = "the producer changed its mind"
 

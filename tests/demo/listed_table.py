@@ -12,8 +12,8 @@ from typing import Final
 
 from ledger.reads.port import FileRow, TableRow
 from ledger.transaction.transaction import Transaction
-from spark_sink.demo.delta_folders import PARTITION, read
-from spark_sink.demo.flights import NOTHING, Totals, totals_of
+from tests.demo.delta_folders import PARTITION, read
+from tests.demo.flights import NOTHING, Totals, totals_of
 
 LONGER: Final = "distance"
 """The column to which an UPDATE of the demo adds 1, in every row."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from spark_sink.demo.flights import Day
+from tests.demo.flights import Day
 
 SUFFIX: Final = ".jsonl"
 

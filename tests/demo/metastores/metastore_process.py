@@ -6,10 +6,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from spark_sink.demo.fleet import end, started
-from spark_sink.demo.metastore import TablePlace
-from spark_sink.demo.metastore_steps import short
-from spark_sink.demo.report import CheckFailedError
+from tests.demo.acts.fleet import end, started
+from tests.demo.metastores.metastore import TablePlace
+from tests.demo.metastores.metastore_steps import short
+from tests.demo.report import CheckFailedError
 
 
 class MetastoreProcess:
@@ -17,7 +17,7 @@ class MetastoreProcess:
 
     def __init__(self, name: str, place: TablePlace) -> None:
         self.name = name
-        self._process = started("spark_sink.demo.metastore", stdout=subprocess.PIPE)
+        self._process = started("tests.demo.metastores.metastore", stdout=subprocess.PIPE)
         self._send(place.line())
 
     @property

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable
 from typing import Final, Self
 
-from spark_sink.demo.producer import Job
-from spark_sink.demo.report import CheckFailedError
+from tests.demo.acts.producer import Job
+from tests.demo.report import CheckFailedError
 
 STOP_S: Final = 5.0
 
@@ -46,7 +46,7 @@ class Fleet:
 
     def __enter__(self) -> Self:
         for name in self._names:
-            self._processes[name] = started("spark_sink.demo.producer")
+            self._processes[name] = started("tests.demo.acts.producer")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self
 
 from ledger.errors import LedgerError
 from ledger.reads.port import Reads
-from spark_sink.demo.report import wait_until
+from tests.demo.report import wait_until
 
 LOOK_S: Final = 0.004
 NS_PER_MS: Final = 1_000_000

@@ -28,9 +28,9 @@ from ledger.machine.up_settings import UpSettings
 from ledger.reads.port import Reads
 from projections.errors import StoreMissingError
 from projections.queries import open_reads
-from spark_sink.demo.report import PATIENCE_S, CheckFailedError, Report, wait_until
-from spark_sink.demo.spark_job import start_spark
 from spark_sink.host_tables import HostTables
+from tests.demo.acts.spark_job import start_spark
+from tests.demo.report import PATIENCE_S, CheckFailedError, Report, wait_until
 
 LEDGER: Final = "demo"
 LEASE_S: Final = 3.0

@@ -5,9 +5,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from spark_sink.demo.delta_folders import PARTITION
-from spark_sink.demo.flights import MEASURES, Totals
 from spark_sink.session import ledger_session
+from tests.demo.delta_folders import PARTITION
+from tests.demo.flights import MEASURES, Totals
 
 
 def start_spark(scratch: Path) -> SparkSession:

@@ -9,8 +9,8 @@ from typing import Final, Self
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads.port import TableRow
 from ledger.transaction.transaction import Transaction
-from spark_sink.demo.delta_folders import totals_in, valid_folders
-from spark_sink.demo.flights import Totals
+from tests.demo.delta_folders import totals_in, valid_folders
+from tests.demo.flights import Totals
 
 PAUSE_S: Final = 0.1
 

@@ -32,9 +32,9 @@ from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
 from projections.queries import open_reads
 from projections.store.rocks_reader import RocksReader
-from spark_sink.demo.held_log import HeldLog
-from spark_sink.demo.one_version import OneVersion, TaggedEntries
-from spark_sink.demo.report import CheckFailedError
+from tests.demo.metastores.held_log import HeldLog
+from tests.demo.metastores.one_version import OneVersion, TaggedEntries
+from tests.demo.report import CheckFailedError
 
 WORD: Final = "word"
 """The table property that distinguishes the states of a table."""

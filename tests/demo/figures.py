@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from spark_sink.demo.audit import Audit
-from spark_sink.demo.loading import Load
-from spark_sink.demo.log_checks import take_over_s
-from spark_sink.demo.manifest import ManifestEntry, with_step
-from spark_sink.demo.visibility import Delays
+from tests.demo.acts.audit import Audit
+from tests.demo.acts.loading import Load
+from tests.demo.acts.log_checks import take_over_s
+from tests.demo.acts.manifest import ManifestEntry, with_step
+from tests.demo.visibility import Delays
 
 NS_PER_S: Final = 1_000_000_000
 

@@ -1,0 +1,1 @@
+"""Two metastores, and the caches that they keep of one ledger."""
