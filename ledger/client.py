@@ -232,7 +232,8 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
             for txn in range(first, first + body.size)
         ]
         for each in body.ids:
-            txns[each.txn - first].take_write_id(each.table, each.write_id)
+            work = txns[each.txn - first]._work  # noqa: SLF001 - of this package
+            work.take_write_id(each.table, each.write_id)
         return txns
 
     def allocate(

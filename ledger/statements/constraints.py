@@ -17,11 +17,9 @@ from ledger.errors import ConstraintViolatedError, UnknownColumnError
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.expressions.parse import PredicateSyntaxError
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
-from ledger.reads.rows import FileRow
 from ledger.statements.judge import RowJudge
 from ledger.statements.scanning import scan_in_txn
-from ledger.statements.target import StatementTable
-from ledger.work.unit_of_work import TxnHand
+from ledger.work.unit_of_work import Work
 
 
 class Constraint(NamedTuple):
@@ -67,18 +65,6 @@ class RowChecks:
             for each in batches:
                 self.passed(judge, pa.Table.from_batches([each]))
                 yield each
-
-
-def check_files(table: StatementTable, files: Sequence[FileRow]) -> None:
-    """Raise ConstraintViolatedError if a row in files breaks a constraint of their table."""
-    checks = RowChecks(table.row.name, table.definition, table.zone)
-    if not checks.constraints:
-        return
-    names = {name for each in checks.constraints for name in each.condition.columns}
-    columns = [each.name for each in table.schema.columns if each.name in names]
-    with table.judge() as judge:
-        for each in table.shown(files):
-            checks.passed(judge, table.rows(each, columns or None))
 
 
 def constraint_of(table: str, name: str, text: str, schema: TableSchema, zone: str) -> Constraint:
@@ -130,17 +116,15 @@ def check_condition(table: str, name: str, text: str, schema: TableSchema, zone:
         ) from problem
 
 
-def check_present(
-    hand: TxnHand, number: int, before: TableDefinition, after: TableDefinition
-) -> None:
+def check_present(work: Work, number: int, before: TableDefinition, after: TableDefinition) -> None:
     """Raise ConstraintViolatedError if a row that a txn sees breaks a constraint added by it.
 
     The read of the whole table is recorded: a commit that adds rows meanwhile wins.
     """
-    row, known = hand.names.own(number) or hand.names.row(number), constraints_of(before)
+    row, known = work.names.own(number) or work.names.row(number), constraints_of(before)
     name = str(number) if row is None else row.name
     new = [each for each in after.properties if is_new(each.key, each.value, known)]
-    checks = RowChecks(name, after._replace(properties=new), hand.view.zone)
+    checks = RowChecks(name, after._replace(properties=new), work.view.zone)
     columns = {column for each in checks.constraints for column in each.condition.columns}
     then = {(each.name, each.id): each.type for each in before.columns}
     for each in after.columns:
@@ -150,7 +134,7 @@ def check_present(
                 "change adds or alters: add the constraint in a change of its own"
             )
     scan = scan_in_txn(
-        hand,
+        work,
         number,
         None,
         [each.name for each in before.columns if each.name in columns] or None,

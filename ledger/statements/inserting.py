@@ -85,11 +85,11 @@ def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
 
     Each partition is declared as inserted into, so the commit has Hive's grain.
     """
-    hand = table.hand
+    work = table.work
     storage = storage_at(table.definition.location)
-    number = hand.write_id(table.number)
+    number = work.write_id(table.number)
     folder = f"delta_{number}/"
-    files = NewFiles(storage, table.schema, hand.writer, folder=folder)
+    files = NewFiles(storage, table.schema, work.writer, folder=folder)
     try:
         for batch in batches:
             files.write(batch)
@@ -98,10 +98,10 @@ def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
         files.discard()
         raise
     paths = [each.path for each in made]
-    hand.data.note(table.definition.location, storage, paths, table.definition)
+    work.files.note(table.definition.location, storage, paths, table.definition)
     for partition in dict.fromkeys(each.rpartition(folder)[0].rstrip("/") for each in paths):
         write = coarse_write("insert", table.row, partition=partition or None)
-        hand.writes.add(table.number, write, 0)
+        work.writes.add(table.number, write, 0)
 
 
 def fulfilling(

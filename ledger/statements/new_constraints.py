@@ -10,7 +10,7 @@ from ledger.core.commands import LEVELS, TableDefinition
 from ledger.core.state.traits import traits_of
 from ledger.definitions.given import check_arrow
 from ledger.properties.known_properties import adds_constraints, constraints_of
-from ledger.work.unit_of_work import TxnHand
+from ledger.work.unit_of_work import Work
 
 WEAKEST: Final = LEVELS[0]
 
@@ -39,19 +39,18 @@ def check_constraints(
     check_definition(name, before, after, zone)
 
 
-def check_rows(
-    hand: TxnHand, table: int, before: TableDefinition, after: TableDefinition, level: str
-) -> None:
+def check_rows(work: Work, table: int, before: TableDefinition, after: TableDefinition) -> None:
     """Raise ConstraintViolatedError if a row of a table breaks a constraint that it gets anew.
 
-    The txn remembers that it read the whole table. Raises ValueError if its `level`, or else the
+    The txn remembers that it read the whole table. Raises ValueError if its level, or else the
     table's, lets others add rows meanwhile.
     """
-    if max((traits_of(before).level, level or WEAKEST), key=LEVELS.index) == WEAKEST:
+    if max((traits_of(before).level, work.level or WEAKEST), key=LEVELS.index) == WEAKEST:
         raise ValueError(
             f"a constraint must be added at a level above {WEAKEST}, at which others may add rows "
             'meanwhile: use Ledger.alter_table, or begin the txn with level="serializable"'
         )
+    check_arrow()
     from ledger.statements.constraints import check_present  # noqa: PLC0415 - loads Arrow
 
-    check_present(hand, table, before, after)
+    check_present(work, table, before, after)

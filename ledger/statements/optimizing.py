@@ -64,7 +64,7 @@ def chosen(table: StatementTable, where: Any) -> Sequence[FileRow]:
             "the condition of optimize must name partition columns only, got "
             f"{', '.join(sorted(outside))}"
         )
-    noted = table.hand.writes.noted(table.number)
+    noted = table.work.writes.noted(table.number)
     own = {(each.path, each.vector) for each in noted.added} if noted is not None else set()
     found = [each for each in table.read(where) if key_of(each) not in own]
     with table.judge() as judge:

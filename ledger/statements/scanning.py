@@ -13,14 +13,14 @@ from ledger.snapshot.reading import TableFiles, read_table, scan_of, tree_of
 from ledger.snapshot.scan import Scan
 from ledger.snapshot.scan_planning import state_of
 from ledger.snapshot.scanning import folders_scan, in_write_folders, place_of
-from ledger.work.unit_of_work import TxnHand
+from ledger.work.unit_of_work import Work
 
 if TYPE_CHECKING:
     from ledger.expressions.build import Expression
 
 
 def scan_in_txn(
-    hand: TxnHand,
+    work: Work,
     table: TableLike,
     where: "str | Expression | None",
     columns: Sequence[str] | None,
@@ -32,41 +32,43 @@ def scan_in_txn(
     time_zone: ZoneLike | None,
 ) -> Scan:
     """Return a scan of a table as a txn sees it, or at a version, a position or a time."""
-    hand.check()
-    number = hand.names.find(table)[0]
-    position = place_of(hand.view, number, version=version, position=position, at=at)
-    zone = hand.view.zone if time_zone is None else zone_named(time_zone)
-    own = hand.names.own(number)
+    work.check()
+    number = work.names.find(table)[0]
+    position = place_of(work.view, number, version=version, position=position, at=at)
+    zone = work.view.zone if time_zone is None else zone_named(time_zone)
+    own = work.names.own(number)
     is_former = version is not None or position is not None
-    row = hand.view.reads(hand.opened).table(number) if own is None else own
+    row = work.view.reads(work.opened).table(number) if own is None else own
     if row is not None and in_write_folders(row):
         if is_former:
             raise ValueError(
                 f"a txn scans a table of layout directories in its own snapshot only, and table "
                 f"{row.name} has this layout: use Ledger.scan for an earlier state"
             )
-        found = scan_of(hand.view, number, where, hand.opened, own, time_zone=time_zone)
-        hand.check()
+        found = scan_of(work.view, number, where, work.opened, own, time_zone=time_zone)
+        work.check()
         if record:
-            hand.writes.read(found)
-        return folders_scan(hand.view, found, hand.valid_ids(number), where, columns, zone=zone)
-    if own is not None and own.creator == hand.id and not is_former:
-        # No reader knows the table yet.
-        found = TableFiles(own, hand.opened, meant_in(tree_of(where), zone), ())
-    else:
-        place = position if is_former else hand.opened
-        found = read_table(
-            hand.view, number, where, version=version, position=place, own=own, time_zone=time_zone
+            work.writes.read(found)
+        return folders_scan(
+            work.view, found, work.valid_write_ids(number), where, columns, zone=zone
         )
-        hand.check()
+    if own is not None and own.creator == work.id and not is_former:
+        # No reader knows the table yet.
+        found = TableFiles(own, work.opened, meant_in(tree_of(where), zone), ())
+    else:
+        place = position if is_former else work.opened
+        found = read_table(
+            work.view, number, where, version=version, position=place, own=own, time_zone=time_zone
+        )
+        work.check()
         if record:
-            hand.writes.read(found)
-    state = state_of(hand.view.reads(), found.table, found.position)
+            work.writes.read(found)
+    state = state_of(work.view.reads(), found.table, found.position)
     if is_former:
         return Scan(state, found, where, columns, zone)
     if own is not None:
         state = state._replace(definition=own.definition)
     location = state.definition.location
-    state = state._replace(own_definition=lambda file: hand.data.definition(location, file.path))
-    files = own_files(found, hand.writes.own_changes(number), own)
+    state = state._replace(own_definition=lambda file: work.files.definition(location, file.path))
+    files = own_files(found, work.writes.own_changes(number), own)
     return Scan(state, replace(found, files=files), where, columns, zone)

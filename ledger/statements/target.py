@@ -25,8 +25,9 @@ from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.snapshot.overlay import own_files
 from ledger.snapshot.reading import TableFiles, is_in_folders, read_table, tree_of
+from ledger.statements.altering import alter
 from ledger.statements.judge import RowJudge
-from ledger.work.unit_of_work import TxnHand
+from ledger.work.unit_of_work import Work
 
 
 class ChangedRows(NamedTuple):
@@ -42,18 +43,18 @@ class StatementTable:
 
     def __init__(
         self,
-        hand: TxnHand,
+        work: Work,
         table: TableLike,
         verb: str,
         *,
         time_zone: ZoneLike | None = None,
         is_read: bool = False,
     ) -> None:
-        self.hand, self.verb = hand, verb
-        hand.check()
-        self.number, _ = hand.names.find(table)
+        self.work, self.verb = work, verb
+        work.check()
+        self.number, _ = work.names.find(table)
         self.row = self._row()
-        self.zone = hand.view.zone if time_zone is None else zone_named(time_zone)
+        self.zone = work.view.zone if time_zone is None else zone_named(time_zone)
         self._is_read = is_read
         # What the txn makes of the table once the rows are written.
         self._pending: TableDefinition | None = None
@@ -62,7 +63,7 @@ class StatementTable:
     @property
     def is_new(self) -> bool:
         """Whether the txn itself created the table."""
-        return self.row.creator == self.hand.id
+        return self.row.creator == self.work.id
 
     def set_definition(self, definition: TableDefinition) -> None:
         """Take the definition that the rows of the statement have."""
@@ -93,7 +94,7 @@ class StatementTable:
     @property
     def own(self) -> TableRow | None:
         """The table as the txn has changed it, None if it did not."""
-        return self.hand.names.own(self.number) if self._pending is None else self.row
+        return self.work.names.own(self.number) if self._pending is None else self.row
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
@@ -108,21 +109,21 @@ class StatementTable:
         own = self.own
         if self.is_new:
             tree = meant_in(tree_of(where), self.zone)
-            found, own = TableFiles(self.row, self.hand.opened, tree, ()), self.row
+            found, own = TableFiles(self.row, self.work.opened, tree, ()), self.row
         else:
             found = read_table(
-                self.hand.view,
+                self.work.view,
                 self.number,
                 where,
-                position=self.hand.opened,
+                position=self.work.opened,
                 own=own,
                 time_zone=self.zone or UTC,
             )
-            self.hand.check()
+            self.work.check()
             if record:
-                self.hand.writes.read(found)
+                self.work.writes.read(found)
         return replace(
-            found, files=own_files(found, self.hand.writes.own_changes(self.number), own)
+            found, files=own_files(found, self.work.writes.own_changes(self.number), own)
         )
 
     def shown(self, files: Sequence[FileRow]) -> Iterator[FileRow]:
@@ -136,12 +137,12 @@ class StatementTable:
 
     def written(self, file: FileRow) -> TableSchema:
         """Return the schema of the table when a file was added."""
-        if file.added > max(self.row.changed, self.hand.opened):
-            found = self.hand.data.definition(self.definition.location, file.path)
+        if file.added > max(self.row.changed, self.work.opened):
+            found = self.work.files.definition(self.definition.location, file.path)
         elif file.added >= self.row.changed and self.own is None:
             found = None
         else:
-            reads = self.hand.view.reads(self.hand.opened)
+            reads = self.work.view.reads(self.work.opened)
             found = reads.definition(self.number, file.added)
         if found is None or found == self.definition:
             return self.schema
@@ -163,10 +164,10 @@ class StatementTable:
         self.check_listed()
         storage = storage_at(self.definition.location)
         files = write_rows(
-            storage, self.schema, batches, writer=self.hand.writer, target_bytes=target_bytes
+            storage, self.schema, batches, writer=self.work.writer, target_bytes=target_bytes
         )
         paths = [each.path for each in files]
-        self.hand.data.note(self.definition.location, storage, paths, self.definition)
+        self.work.files.note(self.definition.location, storage, paths, self.definition)
         return files
 
     def replace(self, removes: Sequence[FileRow], adds: Sequence[AddFile], operation: str) -> None:
@@ -177,49 +178,49 @@ class StatementTable:
             self._settle()
         if not removes and not adds:
             return
-        with self.kept(adds), self.hand.writes.growing(self.number, operation) as writer:
+        with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
             own = writer.replace(removes, adds, self.row.partitioned)
-            self.hand.writes.plan_from(self.number, 0)
-        self.hand.data.replace(self.definition.location, own)
+            self.work.writes.plan_from(self.number, 0)
+        self.work.files.replace(self.definition.location, own)
 
     def add(self, adds: Sequence[AddFile], operation: str) -> None:
         """Note new files."""
         with self.kept(adds):
             self._settle()
-        with self.kept(adds), self.hand.writes.growing(self.number, operation) as writer:
+        with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
             writer.add(adds)
 
     def rewrite(self, removes: Sequence[FileRow], adds: Sequence[AddFile]) -> None:
         """Note that the same rows are in other files."""
-        with self.kept(adds), self.hand.writes.growing(self.number, "OPTIMIZE") as writer:
+        with self.kept(adds), self.work.writes.growing(self.number, "OPTIMIZE") as writer:
             writer.rewrite(removes, adds, self.row.partitioned)
-            self.hand.writes.plan_from(self.number, 0)
+            self.work.writes.plan_from(self.number, 0)
 
     def kept(self, adds: Sequence[AddFile]) -> "KeptFiles":
         """Return a block that deletes new files if the txn does not take them.
 
         Files that are added to `adds` within the block count as well.
         """
-        return KeptFiles(self.definition.location, adds, self.hand.data)
+        return KeptFiles(self.definition.location, adds, self.work.files)
 
     def _settle(self) -> None:
         """Alter the table as the rows need it: nothing can fail but the commit now."""
         if self._pending is not None:
             definition, self._pending = self._pending, None
-            self.hand.alter(self.number, definition)
+            alter(self.work, self.number, definition)
 
     def _row(self) -> TableRow:
         """Return the table as of the txn's open, with the txn's own changes."""
-        own = self.hand.names.own(self.number)
+        own = self.work.names.own(self.number)
         if own is not None:
             return own
-        reads = self.hand.view.reads(self.hand.opened)
+        reads = self.work.view.reads(self.work.opened)
         row = reads.table(self.number)
         if row is None:
             raise unknown_table(self.number, reads.position())
-        if row.changed <= self.hand.opened:
+        if row.changed <= self.work.opened:
             return row
-        then = reads.definition(self.number, self.hand.opened)
+        then = reads.definition(self.number, self.work.opened)
         return row if then is None else row._replace(definition=then)
 
 

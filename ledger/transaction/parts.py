@@ -4,23 +4,15 @@
 """
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ledger.arrow.read_once import ReadOnce
 from ledger.core.commands import SessionCommand, TxnType
 from ledger.core.events.events import Body
-from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.definitions.client_reads import View
-from ledger.definitions.names import TableLike, TableNames
-from ledger.definitions.txn_names import TxnNames
-from ledger.files.file_writers import FileWriter
-from ledger.files.written_files import WrittenFiles
-from ledger.session.receipt import Outcome, Receipt, Token
+from ledger.definitions.names import TableNames
+from ledger.session.receipt import Outcome, Receipt
 from ledger.session.session import CommandAnswer
 from ledger.session.sessions import OfOneProcess
-from ledger.transaction.ended import TxnEnding
-from ledger.work.unit_of_work import TxnHand
-from ledger.work.writes import DeclaredWrites
 
 if TYPE_CHECKING:
     from ledger.transaction.transaction import Transaction
@@ -56,50 +48,3 @@ class PartOfLedger(OfOneProcess):
 
     @abstractmethod
     def _done(self, command: SessionCommand, kind: type[Body]) -> Receipt: ...
-
-
-class PartOfTxn(OfOneProcess):
-    """A part of a txn.
-
-    Attributes:
-        id: its txn id.
-        level: the isolation level requested for every table, "" for each table's own.
-        opened: the position of the snapshot the txn holds.
-    """
-
-    id: int
-    level: str
-    opened: int
-    _writer: FileWriter
-    _names: TxnNames
-    _view: View
-    _last: Token
-    _writes: DeclaredWrites
-    _ending: TxnEnding
-    _data: WrittenFiles
-    _once: ReadOnce
-
-    @abstractmethod
-    def valid_write_ids(self, table: TableLike) -> ValidWriteIdList:
-        """Return the write ids of a table that this txn may see, its own included."""
-
-    @abstractmethod
-    def write_id(self, table: TableLike) -> int:
-        """Return the txn's write id in a table."""
-
-    @abstractmethod
-    def _insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> Any: ...
-
-    @abstractmethod
-    def ask(self, command: SessionCommand) -> CommandAnswer:
-        """Return the answer to a command of the session that opened this txn."""
-
-    @abstractmethod
-    def note_write_id(self, table: int, write_id: int) -> None:
-        """Note a write id of the txn; 0 = no write id was allocated."""
-
-    @abstractmethod
-    def _hand(self) -> TxnHand: ...
-
-    @abstractmethod
-    def _receipt(self, answer: CommandAnswer) -> Receipt: ...

@@ -22,7 +22,7 @@ from ledger.snapshot.reading import (
     read_table,
     scan_of,
 )
-from ledger.transaction.parts import PartOfTxn
+from ledger.transaction.txn_verbs import TxnVerbs
 from ledger.work.given_files import (
     AddLike,
     RemoveLike,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ledger.expressions.build import Expression
 
 
-class TxnFiles(PartOfTxn):
+class TxnFiles(TxnVerbs):
     """The part of a txn that deals with files.
 
     After commit() was called, or the txn has ended, every method raises ValueError. If another
@@ -69,24 +69,24 @@ class TxnFiles(PartOfTxn):
         UnknownColumnError for a column that the table does not have, and FilesUnknownError for a
         table in folders (see `depends_on`), and where only files that the txn added itself fit.
         """
-        self._ending.check()
-        number = self._names.number(table)
+        self._work.ending.check()
+        number = self._work.names.number(table)
         if version is None and position is None:
-            position = self.opened
+            position = self._work.opened
         found = read_table(
-            self._view,
+            self._work.view,
             number,
             where,
             version=version,
             position=position,
             whole=whole,
-            own=self._names.own(number),
+            own=self._work.names.own(number),
             time_zone=time_zone,
         )
-        self._ending.check_as_read()
+        self._work.check()
         self.check_shown(found)
         if record:
-            self._writes.read(found)
+            self._work.writes.read(found)
         return found
 
     def depends_on(
@@ -101,30 +101,30 @@ class TxnFiles(PartOfTxn):
         The rows are in the txn's snapshot. A later commit that changed such rows wins. `time_zone`
         is as for `read`. Raises as `read`, but accepts a table in folders.
         """
-        number, row = self._names.find(table)
+        number, row = self._work.names.find(table)
         if row is not None and not is_in_folders(row):
             self.read(table, where, time_zone=time_zone)
             return
-        own = self._names.own(number)
-        found = scan_of(self._view, number, where, self.opened, own, time_zone=time_zone)
-        self._writes.read(found)
+        own = self._work.names.own(number)
+        found = scan_of(self._work.view, number, where, self._work.opened, own, time_zone=time_zone)
+        self._work.writes.read(found)
 
     def read_whole(self, table: TableLike) -> None:
         """Declare that the txn depends on all rows of a table, without a list of its files."""
-        number = self._names.number(table)
-        self._writes.read_whole(number)
+        number = self._work.names.number(table)
+        self._work.writes.read_whole(number)
 
     def check_shown(self, read: TableFiles) -> None:
         """Raise FilesUnknownError if a read found no file but leaves out files this txn added."""
         if not read.files:
-            check_none_added(read, self._writes.added(read.table.table), self.id)
+            check_none_added(read, self._work.writes.added(read.table.table), self._work.id)
 
     def use(self, read: TableFiles) -> None:
         """Build on a read that was made before: by `ledger.read`, or by a txn that has ended.
 
         Commits that came after that read win, also those from before this txn opened.
         """
-        self._writes.read(read)
+        self._work.writes.read(read)
 
     def add_files(
         self,
@@ -141,10 +141,10 @@ class TxnFiles(PartOfTxn):
         or that does not have a value for every partition column. A call that raises changes
         nothing.
         """
-        number, row = self._names.find(table)
-        given = self._once.lasting(files, "add files to", table)
+        number, row = self._work.names.find(table)
+        given = self._work.once.lasting(files, "add files to", table)
         kept = list(added_files(given, columns_of(row), data_change=data_change))
-        with self._writes.growing(number, operation) as writer:
+        with self._work.writes.growing(number, operation) as writer:
             writer.add(kept)
 
     def remove_files(
@@ -161,16 +161,16 @@ class TxnFiles(PartOfTxn):
         position at which they were found; by default it is the txn's snapshot. Raises as
         `add_files`.
         """
-        number = self._names.number(table)
-        files = self._once.lasting(files, "remove files of", table)
-        place = self._view.position_of(read_at) or found_at(files, number)
+        number = self._work.names.number(table)
+        files = self._work.once.lasting(files, "remove files of", table)
+        place = self._work.view.position_of(read_at) or found_at(files, number)
         # Looking up the columns costs a round trip if rows come from another machine.
         is_spelled = not isinstance(files, TableFiles) and are_given(files)
-        row = self._names.find(table)[1] if is_spelled else None
+        row = self._work.names.find(table)[1] if is_spelled else None
         kept = removed_files(files, columns_of(row))
-        with self._writes.growing(number, operation) as writer:
+        with self._work.writes.growing(number, operation) as writer:
             writer.remove(kept, self._partitioned(number, files, kept))
-            self._writes.plan_from(number, place)
+            self._work.writes.plan_from(number, place)
 
     def rewrite_files(
         self,
@@ -185,16 +185,16 @@ class TxnFiles(PartOfTxn):
 
         `read_at` is as for `remove_files`. Raises as `add_files`.
         """
-        number, row = self._names.find(table)
+        number, row = self._work.names.find(table)
         columns, verb = columns_of(row), "rewrite files of"
-        removes = self._once.lasting(removes, verb, table)
-        adds = self._once.lasting(adds, verb, table)
-        place = self._view.position_of(read_at) or found_at(removes, number)
+        removes = self._work.once.lasting(removes, verb, table)
+        adds = self._work.once.lasting(adds, verb, table)
+        place = self._work.view.position_of(read_at) or found_at(removes, number)
         gone = removed_files(removes, columns)
         made = list(added_files(adds, columns, data_change=False))
-        with self._writes.growing(number, operation) as writer:
+        with self._work.writes.growing(number, operation) as writer:
             writer.rewrite(gone, made, self._partitioned(number, removes, gone))
-            self._writes.plan_from(number, place)
+            self._work.writes.plan_from(number, place)
 
     def _partitioned(
         self, table: int, given: Iterable[RemoveLike], files: Sequence[RemoveLike]
@@ -208,17 +208,17 @@ class TxnFiles(PartOfTxn):
         added = [each.added for each in files if isinstance(each, FileRow)]
         if not added:
             return 0
-        row = self._view.reads().table(table)
+        row = self._work.view.reads().table(table)
         return row.partitioned if row is not None else max(added)
 
     @property
     def has_written(self) -> bool:
         """Whether the txn has declared anything but reads."""
-        return self._writes.has_written
+        return self._work.writes.has_written
 
     def operation(self, table: TableLike, name: str) -> None:
         """Name the operation on a table in Delta's words: MERGE, UPDATE, STREAMING UPDATE."""
-        with self._writes.growing(self._names.number(table)) as writer:
+        with self._work.writes.growing(self._work.names.number(table)) as writer:
             writer.name(name)
 
     def set_protocol(
@@ -228,17 +228,17 @@ class TxnFiles(PartOfTxn):
 
         Raises TypeError for one text in place of the list of features.
         """
-        number = self._names.number(table)
-        given = self._once.lasting(features, "set protocol of", table)
+        number = self._work.names.number(table)
+        given = self._work.once.lasting(features, "set protocol of", table)
         protocol = Protocol(min_reader, min_writer, sorted(set(names_of("features", given))))
-        with self._writes.growing(number) as writer:
+        with self._work.writes.growing(number) as writer:
             writer.set_protocol(protocol)
 
     def set_domain(
         self, table: TableLike, name: str, configuration: str = "", *, removed: bool = False
     ) -> None:
         """Write a domain metadata entry; two txns that write one domain conflict."""
-        with self._writes.growing(self._names.number(table)) as writer:
+        with self._work.writes.growing(self._work.names.number(table)) as writer:
             writer.set_domain(Domain(name, configuration, removed))
 
     def app(
@@ -258,5 +258,5 @@ class TxnFiles(PartOfTxn):
         `info` goes into the same record, and `Ledger.progress` returns it: for example the offsets
         at which the application goes on. It must be a dict that JSON can hold.
         """
-        given = self._once.lasting(tables, "app", app)
-        self._writes.record(AppVersion(app, version), self._names.numbers(given), info)
+        given = self._work.once.lasting(tables, "app", app)
+        self._work.writes.record(AppVersion(app, version), self._work.names.numbers(given), info)

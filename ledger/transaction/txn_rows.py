@@ -12,8 +12,8 @@ from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
 from ledger.session.receipt import Token
 from ledger.transaction.txn_tables import TxnTables
+from ledger.transaction.txn_verbs import inserted, statement_table
 from ledger.work.merge_clauses import Assigned, MergeClause, clauses_of
-from ledger.work.unit_of_work import TxnHand
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,11 +54,11 @@ class TxnRows(TxnTables):
         `read`: a later commit that changed such rows wins. With `record=False` the txn's writes do
         not depend on the rows. The rest is as for `Ledger.scan`.
         """
-        hand = self._hand()
+        check_arrow()
         from ledger.statements.scanning import scan_in_txn  # noqa: PLC0415 - loads Arrow
 
         return scan_in_txn(
-            hand,
+            self._work,
             table,
             where,
             columns,
@@ -76,12 +76,8 @@ class TxnRows(TxnTables):
         allows it (INT to BIGINT, FLOAT to DOUBLE). A table of layout `directories` gets the rows in
         the folder of the txn's write id.
         """
-        return self._insert(table, self._once.lasting(rows, "insert into", table), evolve=evolve)
-
-    def _insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> "ChangedRows":
-        from ledger.statements import inserting  # noqa: PLC0415 - loads Arrow
-
-        return inserting.insert(self.statement(table, "insert"), rows, evolve=evolve)
+        given = self._work.once.lasting(rows, "insert into", table)
+        return inserted(self._work, table, given, evolve=evolve)
 
     def overwrite(
         self,
@@ -98,7 +94,7 @@ class TxnRows(TxnTables):
         from ledger.statements import inserting  # noqa: PLC0415 - loads Arrow
 
         made = self.statement(table, "overwrite")
-        given = self._once.lasting(rows, "overwrite of", table)
+        given = self._work.once.lasting(rows, "overwrite of", table)
         return inserting.overwrite(made, given, where, evolve=evolve)
 
     def delete(self, table: TableLike, where: "str | Expression | None" = None) -> "ChangedRows":
@@ -157,7 +153,7 @@ class TxnRows(TxnTables):
             when_not_matched_by_source_delete,
             clauses,
         )
-        given = self._once.lasting(source, "merge into", table)
+        given = self._work.once.lasting(source, "merge into", table)
         return merging.merge(self.statement(table, "merge"), given, on, found)
 
     def optimize(
@@ -192,24 +188,4 @@ class TxnRows(TxnTables):
         for errors. `is_read` accepts a table whose writers compute or check values. Raises
         SettingsError without the extra `arrow`.
         """
-        hand = self._hand()
-        from ledger.statements.target import StatementTable  # noqa: PLC0415 - loads Arrow
-
-        return StatementTable(hand, table, verb, time_zone=time_zone, is_read=is_read)
-
-    def _hand(self) -> TxnHand:
-        """Return what work on rows needs of this txn; raises SettingsError without `arrow`."""
-        check_arrow()
-        return TxnHand(
-            id=self.id,
-            opened=self.opened,
-            writer=self._writer,
-            names=self._names,
-            view=self._view,
-            writes=self._writes,
-            data=self._data,
-            check=self._ending.check_as_read,
-            alter=self.alter_table,
-            write_id=self.write_id,
-            valid_ids=self.valid_write_ids,
-        )
+        return statement_table(self._work, table, verb, time_zone=time_zone, is_read=is_read)

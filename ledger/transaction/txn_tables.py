@@ -6,41 +6,37 @@ The txn sees its changes at once. Other readers see them after its commit.
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ledger.core.commands import (
-    AlterTable,
     CreateTable,
     DropTable,
     RenameTable,
 )
-from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
+from ledger.core.events.events import TableCreated, TableDropped, TableRenamed
 from ledger.definitions.definitions import (
     Change,
     TableChanges,
     TableOptions,
-    altered,
-    changed,
-    operation_of,
     table_definition,
 )
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike, check_new_name, created_row
 from ledger.properties.delta_readers import warn_of_readers
-from ledger.properties.known_properties import adds_constraints, check_properties
-from ledger.properties.names_in_files import mapped_as_written
+from ledger.properties.known_properties import check_properties
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
 from ledger.session.receipt import Receipt
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.reading import known_row
-from ledger.statements.new_constraints import check_constraints, check_rows
-from ledger.transaction.parts import PartOfTxn
+from ledger.statements import altering
+from ledger.statements.new_constraints import check_constraints
+from ledger.transaction.txn_verbs import TxnVerbs, inserted
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
 if TYPE_CHECKING:
     from ledger.tables.appending import RowsOfNewTable
 
 
-class TxnTables(PartOfTxn):
+class TxnTables(TxnVerbs):
     """The part of a txn that deals with tables."""
 
     def metadata(self, table: TableLike) -> TableMetadata:
@@ -69,10 +65,10 @@ class TxnTables(PartOfTxn):
         """
         check_new_name(name)
         check_rows_or("columns, as pairs of name and Spark SQL type", columns)
-        catalog, new_tables = self._names.client.catalog, self._names.client.new_tables
-        reader, named = None, self._once.lasting(columns, "create table", name)
+        catalog, new_tables = self._work.names.client.catalog, self._work.names.client.new_tables
+        reader, named = None, self._work.once.lasting(columns, "create table", name)
         if "partition_columns" in options:
-            names = self._once.lasting(options["partition_columns"], "create table", name)
+            names = self._work.once.lasting(options["partition_columns"], "create table", name)
             options["partition_columns"] = names
         if are_rows(columns) or is_schema(columns):
             made = rows_of_new_table(named)
@@ -81,15 +77,17 @@ class TxnTables(PartOfTxn):
                 options["location"] = new_tables.location(catalog, name)
         definition = new_tables.completed(table_definition(named, **options), catalog, name)
         check_properties(name, None, definition)
-        check_constraints(name, None, definition, self._view.zone)
-        warn_of_readers(name, None, definition, self._view.reads)
-        answer = self.ask(CreateTable(*UNNUMBERED, self.id, 0, catalog, name, definition))
+        check_constraints(name, None, definition, self._work.view.zone)
+        warn_of_readers(name, None, definition, self._work.view.reads)
+        answer = self._work.ask(
+            CreateTable(*UNNUMBERED, self._work.id, 0, catalog, name, definition)
+        )
         body = body_as(TableCreated, answer)
-        self.note_write_id(body.table, body.write_id)
+        self._work.note_write_id(body.table, body.write_id)
         row = created_row(answer.control, body)
-        self._names.create(row)
+        self._work.names.create(row)
         if reader is not None:
-            self._insert(row, reader)
+            inserted(self._work, row, reader)
         return row
 
     def alter_table(
@@ -122,53 +120,38 @@ class TxnTables(PartOfTxn):
         changes: TableChanges,
     ) -> Receipt:
         """Alter a table by a change that was planned at a position, 0 = the txn's snapshot."""
-        number = self._names.number(table)
-        row = self._names.own(number) or known_row(self._view.reads(), number)
-        definition = changed(row.definition, change, **changes)
-        if row.creator != self.id:
-            definition = mapped_as_written(self._view.reads(), row, definition)
-        # A table that was changed since the txn opened is refused as a conflict.
-        if row.changed <= self.opened or row.creator == self.id:
-            self._data.check_alter(row.name, row.definition, definition)
-            check_properties(row.name, row.definition, definition)
-            check_constraints(row.name, row.definition, definition, self._view.zone)
-            warn_of_readers(row.name, row, definition, self._view.reads)
-            if adds_constraints(row.definition, definition):
-                check_rows(self._hand(), number, row.definition, definition, self.level)
-        name = operation or operation_of(row.definition, definition)
-        answer = self.ask(AlterTable(*UNNUMBERED, self.id, read_at, number, definition, name))
-        body = body_as(TableAltered, answer)
-        self.note_write_id(number, body.write_id)
-        self._names.alter(altered(row, definition, self.opened))
-        return self._receipt(answer)
+        return altering.alter(
+            self._work, table, change, operation, changes=changes, read_at=read_at
+        )
 
     def rename_table(self, table: TableLike, name: str) -> Receipt:
         """Rename a table; other readers see it after this txn's commit."""
         check_new_name(name)
-        number = self._names.number(table)
-        row = self._names.row(number)
-        answer = self.ask(RenameTable(*UNNUMBERED, self.id, 0, number, name))
+        number = self._work.names.number(table)
+        row = self._work.names.row(number)
+        answer = self._work.ask(RenameTable(*UNNUMBERED, self._work.id, 0, number, name))
         body = body_as(TableRenamed, answer)
-        self.note_write_id(number, body.write_id)
-        self._names.rename(number, row, body.catalog, body.name)
-        return self._receipt(answer)
+        self._work.note_write_id(number, body.write_id)
+        self._work.names.rename(number, row, body.catalog, body.name)
+        return self._work.receipt(answer)
 
     def drop_table(self, table: TableLike) -> Receipt:
         """Drop a table; other readers see it after this txn's commit."""
-        number = self._names.number(table)
-        answer = self.ask(DropTable(*UNNUMBERED, self.id, 0, number))
+        number = self._work.names.number(table)
+        answer = self._work.ask(DropTable(*UNNUMBERED, self._work.id, 0, number))
         body = body_as(TableDropped, answer)
-        self.note_write_id(number, body.write_id)
-        self._names.drop(number)
-        return self._receipt(answer)
+        self._work.note_write_id(number, body.write_id)
+        self._work.names.drop(number)
+        return self._work.receipt(answer)
 
     def _metadata(self, table: TableLike, what: str) -> Metadata:
-        self._ending.check()
-        number, found = self._names.find(table)
-        row = found or known_row(self._view.reads(self._last), number)
+        work = self._work
+        work.ending.check()
+        number, found = work.names.find(table)
+        row = found or known_row(work.view.reads(work.last), number)
         is_external = row.definition.kind == "external"
-        write_ids = None if is_external else self.valid_write_ids(number)
-        return self._view.metadata(Read(number, write_ids, None, what, self.id), self._last)
+        write_ids = None if is_external else work.valid_write_ids(number)
+        return work.view.metadata(Read(number, write_ids, None, what, work.id), work.last)
 
 
 def rows_of_new_table(given: Any) -> "RowsOfNewTable":

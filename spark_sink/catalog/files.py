@@ -135,7 +135,7 @@ class Remembered:
     def written(self, file: FileRow) -> TableSchema:
         """Return the schema that a file was written with."""
         statement = self._statement
-        if file.added > statement.hand.opened or file.added >= statement.row.changed:
+        if file.added > statement.work.opened or file.added >= statement.row.changed:
             return statement.written(file)
         found = self._known.get(file.added)
         if found is None:

@@ -10,9 +10,9 @@ from ledger.files.storage import storage_at
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
-from ledger.statements.constraints import check_files
 from ledger.tables.vacuum_report import VacuumReport
 from ledger.transaction.transaction import Transaction
+from spark_sink.catalog.constraints import check_files
 from spark_sink.catalog.metadata_tables import Rows
 from spark_sink.catalog.reports import row_of
 from spark_sink.catalog.state import CatalogState, Refusal, StatementsTxn, unsupported

@@ -21,7 +21,7 @@ def is_new_batch(txn: Transaction, table: StatementTable, stream: Mapping[str, A
     """
     note = note_from(stream)
     app = str(stream["application"]) or note.query
-    reads: Reads = table.hand.view.reads(txn.opened)
+    reads: Reads = table.work.view.reads(txn.opened)
     first = int(stream.get("from_batch") or 0)
     if RecordedBatches(reads, txn.token, app, first).receipt_of(note) is not None:
         return False

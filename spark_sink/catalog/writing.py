@@ -55,7 +55,7 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         if is_in_folders(table.row):
             if mode != APPEND or table.definition.kind == "external":
                 table.check_listed()
-            below = f"delta_{table.hand.write_id(table.number)}/"
+            below = f"delta_{table.work.write_id(table.number)}/"
     except BaseException:
         if joined is None:
             txn.abort("the write of Spark could not begin")
@@ -67,7 +67,7 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         "write": state.stage(txn, write),
         "folder": hadoop(location),
         "below": below,
-        "writer": table.hand.writer.name,
+        "writer": table.work.writer.name,
         "stored": {
             each.name: {
                 "name": each.physical,
@@ -153,12 +153,12 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
     What a write without a txn has read is not known: the whole table, as of the position `seen`.
     """
     table, paths = write.table, list(asked["files"])
-    table.hand.check()
+    table.work.check()
     storage = storage_at(table.definition.location)
     if "stream" in asked and not is_new_batch(txn.txn, table, asked["stream"]):
         discard(storage, paths)
         return
-    table.hand.data.note(table.definition.location, storage, paths, table.definition)
+    table.work.files.note(table.definition.location, storage, paths, table.definition)
     adds = added_by_footers(storage, table.schema, paths).files
     check_written(table, adds, asked)
     is_unknown = write.is_alone and "stream" not in asked
@@ -179,10 +179,10 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
 
 def add_to_folders(table: StatementTable, adds: Sequence[AddFile]) -> None:
     """Declare rows in the folders of the txn's write id, partition by partition."""
-    folder = f"delta_{table.hand.write_id(table.number)}/"
+    folder = f"delta_{table.work.write_id(table.number)}/"
     for partition in dict.fromkeys(each.path.rpartition(folder)[0].rstrip("/") for each in adds):
         write = coarse_write("insert", table.row, partition=partition or None)
-        table.hand.writes.add(table.number, write, 0)
+        table.work.writes.add(table.number, write, 0)
 
 
 def can_delete(state: CatalogState, asked: Question) -> bool:

@@ -33,9 +33,7 @@ This page is made from the docstrings by `make docs`. A name without a module is
 WIDTH: Final = 100
 FIRST: Final = ("Ledger", "Transaction")
 # What the package itself needs of a transaction.
-INTERNAL: Final = frozenset(
-    {"ask", "check_shown", "note_end", "note_write_id", "origin", "reached", "take_write_id"}
-)
+INTERNAL: Final = frozenset({"ask", "check_shown", "origin", "reached", "status"})
 BESIDE: Final[Mapping[str, tuple[Any, ...]]] = {
     "Options of tables": (TableOptions, TableChanges),
     "Rows": (Scan, ChangeFeed, CommitChanges, SqlResult, VacuumReport),

@@ -92,7 +92,7 @@ def test_interrupted_anywhere(memory: InMemoryLedger) -> None:
 
 def commit_interrupted(txn: Transaction) -> None:
     """Commit a txn; Ctrl-C comes when the receipt is there, and is let pass."""
-    with interrupted_in("Transaction.note_end"):
+    with interrupted_in("Work.note_end"):
         txn.commit()
 
 

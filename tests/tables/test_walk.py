@@ -25,7 +25,7 @@ CLIENT: Final = (*ROOMS, "ledger.client")
 APPEND_MAX: Final = 629
 SCAN_MAX: Final = 1_062
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 1_060
+UPDATE_CLIENT_MAX: Final = 1_063
 
 
 @pytest.fixture
