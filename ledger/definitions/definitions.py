@@ -31,7 +31,7 @@ from ledger.properties.column_mapping import (
     mapped,
     new_name,
 )
-from ledger.properties.field_ids import numbered
+from ledger.properties.field_ids import check_fields, numbered
 from ledger.reads.port import TableRow
 
 # The data types of Spark SQL: the types that partitions are compared in, and the others with all
@@ -160,6 +160,7 @@ def pair(column: tuple[str, str]) -> tuple[str, str]:
             if not name:
                 raise ValueError(f"the name of a column must not be empty, got {column!r}")
             check_type(name, kind)
+            check_fields(name, kind)
             return name, kind
         case _:
             raise TypeError(

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE, column_metadata
+from ledger.core.state.tables import odd_character
 
 FIELDS: Final = "lakeledger.fields"
 """Under this key a column has the tree of its fields: by name their id, and the fields within."""
@@ -44,6 +45,8 @@ class FieldsText:
     def __init__(self, text: str) -> None:
         self._words = [found[1] for found in WORD.finditer(text)]
         self._at = 0
+        self.structs: list[list[str]] = []
+        """The names of the fields of each struct, those that are alike too."""
 
     def tree(self, depth: int = 0) -> dict[str, Any]:
         """Take a type, and return its fields; raises ValueError or IndexError for another text."""
@@ -65,12 +68,15 @@ class FieldsText:
 
     def _struct(self, depth: int) -> dict[str, Any]:
         fields: dict[str, Any] = {}
+        names: list[str] = []
+        self.structs.append(names)
         self._take("<")
         while self._words[self._at] != ">":
             if fields:
                 self._take(",")
             name = self._take()
             name = name[1:-1].replace("``", "`") if name.startswith("`") else name
+            names.append(name)
             if self._words[self._at] == ":":
                 self._at += 1
             fields[name] = self.tree(depth + 1)
@@ -99,6 +105,30 @@ def shape_of(type_: str) -> Tree:
         return FieldsText(type_).tree() if NESTED.match(type_) else {}
     except (ValueError, IndexError):
         return {}
+
+
+def check_fields(column: str, type_: str) -> None:
+    """Raise ValueError for a type with a field that has no name, an odd one, or that of another."""
+    text = FieldsText(type_)
+    try:
+        text.tree()
+    except (ValueError, IndexError):
+        return  # It is another text, which is refused elsewhere.
+    for names in text.structs:
+        lower = [name.lower() for name in names]
+        for name in names:
+            if not name:
+                raise ValueError(f"a field of column {column!r} must have a name, got {type_!r}")
+            if (found := odd_character(name)) is not None:
+                raise ValueError(
+                    f"a field of column {column!r} must not hold a control character in its name, "
+                    f"got {name!r} with {found!r}"
+                )
+            if lower.count(name.lower()) > 1:
+                raise ValueError(
+                    f"the fields of column {column!r} must have different names in any case of "
+                    f"letters, got {name} twice in {type_!r}"
+                )
 
 
 def fields_of(column: Column) -> Tree:

@@ -30,8 +30,25 @@ def test_misspelled_types(kind: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("struct<``:int>", "must have a name"),
+        ("struct<`a\nb`:int>", "must not hold a control character"),
+        ("array<struct<x:map<int,struct<`\x07`:int>>>>", "must not hold a control character"),
+        ("struct<a:int,A:int>", "got a twice"),
+        ("map<int,struct<b:struct<c:int,c:string>>>", "got c twice"),
+    ],
+)
+def test_names_of_fields(kind: str, said: str) -> None:
+    """Names of fields obey the rules for names of columns, at every depth."""
+    with pytest.raises(ValueError, match=said):
+        table_definition([("id", kind)])
+
+
+@pytest.mark.parametrize(
     "kind",
     [
+        "struct<a:struct<a:int>,b:array<struct<a:int>>>",
         "BIGINT",
         " int",
         "decimal(10, 2)",
