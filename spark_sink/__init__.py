@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ledger.errors import UnreadableTableError
-    from spark_sink.catalog.attaching import Lake, attach, snapshot, transaction
-    from spark_sink.catalog.attaching import run_in_txn as run
+    from spark_sink.catalog.session.attaching import Lake, attach, snapshot, transaction
+    from spark_sink.catalog.session.attaching import run_in_txn as run
     from spark_sink.frames import cached_table
     from spark_sink.host_tables import HostTables
     from spark_sink.streams.batches import foreach_batch
@@ -31,7 +31,7 @@ __all__ = [
     "transaction",
 ]
 
-_CATALOG = "spark_sink.catalog.attaching"
+_CATALOG = "spark_sink.catalog.session.attaching"
 _HOMES = {
     "HostTables": ("spark_sink.host_tables", "HostTables"),
     "Lake": (_CATALOG, "Lake"),

@@ -24,7 +24,7 @@ from ledger.log.port import Record, Topic
 from ledger.log_lines import LogLines
 from projections.fold.aging import AgingCheckpoint
 from projections.fold.fold import Fed, Fold
-from spark_sink.catalog.callbacks import guard_callbacks
+from spark_sink.catalog.session.callbacks import guard_callbacks
 from spark_sink.session import needing_jvm
 from spark_sink.slices import OFFSETS_PER_BATCH, slices_of
 

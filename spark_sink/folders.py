@@ -12,7 +12,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.partitions.names import DELTA_FOLDER
 from ledger.definitions.locations import as_stored
 from ledger.errors import UnreadableTableError
-from spark_sink.catalog.files import hadoop
+from spark_sink.catalog.read.files import hadoop
 
 # Hive's folders of compacted and deleted rows are searched too, in order to refuse them.
 DATA_FOLDERS: Final = "{delta_,base_,delete_delta_}*"

@@ -24,7 +24,7 @@ from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads
 from ledger.snapshot.scan_planning import SchemasThen, TableState
 from spark_sink.catalog.compiled import load
-from spark_sink.catalog.files import hadoop, in_groups
+from spark_sink.catalog.read.files import hadoop, in_groups
 from spark_sink.folders import location_of
 from spark_sink.host_tables import HostTable
 from spark_sink.unions import TEXT, empty, in_pairs, type_of, union

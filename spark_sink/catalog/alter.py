@@ -18,8 +18,8 @@ from ledger.properties.column_mapping import highest_id
 from ledger.properties.field_ids import numbered, renamed
 from ledger.statements.evolving import is_widening
 from spark_sink.catalog import tables
-from spark_sink.catalog.constraints import changed_constraints
-from spark_sink.catalog.state import CatalogState, Question, unsupported
+from spark_sink.catalog.session.state import CatalogState, Question, unsupported
+from spark_sink.catalog.write.constraints import changed_constraints
 
 FIXED: Final = frozenset({tables.LOCATION, tables.LAYOUT, tables.PROVIDER})
 

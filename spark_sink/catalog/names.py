@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ledger.reads.amounts import amount
-from spark_sink.catalog.state import CatalogState, Question, Refusal, unsupported
+from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
 
 # Spark adds it to every schema.
 OWNER: Final = "owner"

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from ledger.machine.kafka.java import find_java
 from ledger.machine.process import set_up_logging
 from ledger.testing import InMemoryLedger
-from spark_sink.catalog.attaching import Lake, attach
+from spark_sink.catalog.session.attaching import Lake, attach
 from spark_sink.session import LOOPBACK, prepare_environment
 
 SETTINGS: Final = {

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from spark_sink.catalog import maintenance, reports
-from spark_sink.catalog.metadata_tables import CONFLICTS, HISTORY, Columns, Rows, answer
-from spark_sink.catalog.state import CatalogState, Question, unsupported
+from spark_sink.catalog import reports
+from spark_sink.catalog.read.metadata_tables import CONFLICTS, HISTORY, Columns, Rows, answer
+from spark_sink.catalog.session.state import CatalogState, Question, unsupported
+from spark_sink.catalog.write import maintenance
 
 SYSTEM: Final = "system"
 TABLE: Final = ("table", "string", False)

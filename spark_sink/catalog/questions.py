@@ -80,18 +80,11 @@ from ledger.errors import (
     TableExistsError,
     UnknownTableError,
 )
-from spark_sink.catalog import (
-    alter,
-    changes,
-    files,
-    names,
-    options,
-    procedures,
-    tables,
-    txns,
-    writing,
-)
-from spark_sink.catalog.state import CatalogState, Question, Refusal
+from spark_sink.catalog import alter, names, options, procedures, tables
+from spark_sink.catalog.read import changes, files
+from spark_sink.catalog.session import txns
+from spark_sink.catalog.session.state import CatalogState, Question, Refusal
+from spark_sink.catalog.write import writing
 from spark_sink.streams import sources
 
 Answer = Callable[[CatalogState, Question], Any]

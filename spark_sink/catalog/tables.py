@@ -15,11 +15,18 @@ from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.reading import position_of_version
 from ledger.snapshot.scan_planning import position_at, state_of
 from ledger.transaction.transaction import Transaction
-from spark_sink.catalog import constraints, metadata_tables
-from spark_sink.catalog.changes import changes_named
 from spark_sink.catalog.options import PATH, from_hadoop
-from spark_sink.catalog.replacing import keeping
-from spark_sink.catalog.state import CatalogState, Question, Refusal, StatementsTxn, unsupported
+from spark_sink.catalog.read import metadata_tables
+from spark_sink.catalog.read.changes import changes_named
+from spark_sink.catalog.session.state import (
+    CatalogState,
+    Question,
+    Refusal,
+    StatementsTxn,
+    unsupported,
+)
+from spark_sink.catalog.write import constraints
+from spark_sink.catalog.write.replacing import keeping
 
 # What Spark keeps for a column as metadata, and what the ledger keeps of it.
 COMMENT: Final = "comment"

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame
 from ledger.sdk.streams import StreamNote
 from ledger.session.receipt import Receipt
 from ledger.transaction.transaction import Transaction
-from spark_sink.catalog.attaching import CATALOG, lake_of
-from spark_sink.catalog.transactions import DEADLINE_S, joining_txn
+from spark_sink.catalog.session.attaching import CATALOG, lake_of
+from spark_sink.catalog.session.transactions import DEADLINE_S, joining_txn
 from spark_sink.streams.queries import running_query
 from spark_sink.streams.recorded import RecordedBatches, home_of
 

@@ -14,10 +14,10 @@ from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.snapshot.changes import ChangeFeed, CommitChanges, shape, version_at
 from ledger.snapshot.reading import check_listed, known_row
 from ledger.snapshot.scan_planning import SchemasThen, state_of
-from spark_sink.catalog.changes import answer_of
-from spark_sink.catalog.files import hadoop_path, in_groups, size_of
-from spark_sink.catalog.state import CatalogState, Question, Refusal, unsupported
-from spark_sink.catalog.versions import ENDING, ENDING_AT, VersionRange, first_of, whole
+from spark_sink.catalog.read.changes import answer_of
+from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
+from spark_sink.catalog.read.versions import ENDING, ENDING_AT, VersionRange, first_of, whole
+from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
 from spark_sink.streams.places import StreamPlace, token_at
 
 SKIP: Final = "skipChangeCommits"

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from ledger.client import Ledger
 from ledger.errors import ConcurrentAppendException, ConflictError
-from spark_sink.catalog.attaching import Lake, attach
+from spark_sink.catalog.session.attaching import Lake, attach
 from tests.demo.acts.stream_driver import TABLE, checkpoint_in, start_stream
 from tests.demo.flights import NOTHING, Day, Totals, read_days, totals_of
 from tests.demo.report import Report, wait_until

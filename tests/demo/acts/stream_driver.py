@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from ledger.client import Ledger
 from projections.queries import open_reads
-from spark_sink.catalog.attaching import attach
+from spark_sink.catalog.session.attaching import attach
 from tests.demo.acts.spark_job import start_spark
 
 TABLE: Final = "ledger.sql.arrivals"

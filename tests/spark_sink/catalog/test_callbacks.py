@@ -9,7 +9,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from ledger.errors import SettingsError
 from spark_sink import Lake, attach
-from spark_sink.catalog.callbacks import serve_callbacks
+from spark_sink.catalog.session.callbacks import serve_callbacks
 from tests.spark_sink.catalog.sql import done, rows
 
 pytestmark = pytest.mark.spark

@@ -13,8 +13,8 @@ from ledger.config.settings import ClientSettings
 from ledger.log.memory import MemoryLog
 from ledger.testing import InMemoryLedger, LossyLog, Topic
 from spark_sink.catalog import questions
-from spark_sink.catalog.constraints import condition_of
 from spark_sink.catalog.questions import ANSWERS, Catalogs
+from spark_sink.catalog.write.constraints import condition_of
 
 SALES = "db.sales"
 

@@ -10,8 +10,8 @@ from ledger.client import Ledger
 from ledger.clock import SystemClock
 from ledger.errors import UnknownVersionError
 from ledger.testing import FixedClock, InMemoryLedger
-from spark_sink.catalog.state import Refusal
-from spark_sink.catalog.versions import VersionRange, first_of, range_of
+from spark_sink.catalog.read.versions import VersionRange, first_of, range_of
+from spark_sink.catalog.session.state import Refusal
 
 DAY_S: Final = 86_400
 AHEAD_S: Final = 30

@@ -18,9 +18,9 @@ from ledger.snapshot.overlay import file_row
 from ledger.statements.deleting import Deletion, wholly_fulfilled
 from ledger.statements.inserting import fulfilling
 from ledger.statements.target import StatementTable
-from spark_sink.catalog.conditions import literal, quoted, sql_of
 from spark_sink.catalog.options import OVERWRITE_MODE, REPLACE_WHERE, small
-from spark_sink.catalog.state import Question, unsupported
+from spark_sink.catalog.read.conditions import literal, quoted, sql_of
+from spark_sink.catalog.session.state import Question, unsupported
 
 APPEND: Final = "append"
 DYNAMIC: Final = "dynamic"

@@ -21,10 +21,10 @@ from ledger.snapshot.changed_rows import UPDATE
 from ledger.snapshot.changes import ChangeFeed, CommitChanges
 from ledger.snapshot.reading import check_listed, known_row
 from ledger.snapshot.scan_planning import SchemasThen, state_of
-from spark_sink.catalog.files import hadoop_path, in_groups, size_of
-from spark_sink.catalog.metadata_tables import moment
-from spark_sink.catalog.state import CatalogState, Question, StatementsTxn, unsupported
-from spark_sink.catalog.versions import VersionRange, range_of
+from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
+from spark_sink.catalog.read.metadata_tables import moment
+from spark_sink.catalog.read.versions import VersionRange, range_of
+from spark_sink.catalog.session.state import CatalogState, Question, StatementsTxn, unsupported
 
 COLUMNS: Final = (
     ("_change_type", "string"),

@@ -27,7 +27,7 @@ from ledger.snapshot.reading import TableFiles, known_row, tree_of
 from ledger.snapshot.scan_planning import SchemasThen, TableState, state_of
 from ledger.snapshot.scanning import in_write_folders
 from ledger.statements.target import StatementTable
-from spark_sink.catalog.state import CatalogState, Question, StatementsTxn
+from spark_sink.catalog.session.state import CatalogState, Question, StatementsTxn
 
 # Hadoop's names of the schemes that have several.
 HADOOP_SCHEMES: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}

@@ -21,11 +21,11 @@ from ledger.client import Ledger
 from ledger.errors import SettingsError
 from ledger.machine.kafka.java import find_java
 from ledger.transaction.transaction import Transaction
-from spark_sink.catalog.callbacks import guard_callbacks
 from spark_sink.catalog.compiled import CATALOG_CLASS
 from spark_sink.catalog.questions import CATALOGS
-from spark_sink.catalog.state import CatalogState, Refusal
-from spark_sink.catalog.transactions import DEADLINE_S, joining, run
+from spark_sink.catalog.session.callbacks import guard_callbacks
+from spark_sink.catalog.session.state import CatalogState, Refusal
+from spark_sink.catalog.session.transactions import DEADLINE_S, joining, run
 from spark_sink.session import prepare_environment, started
 
 CATALOG: Final = "ledger"

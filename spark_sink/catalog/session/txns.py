@@ -8,7 +8,7 @@ statement within `transaction` joins that txn, and does not end it.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spark_sink.catalog.state import ENDED, CatalogState, Question
+from spark_sink.catalog.session.state import ENDED, CatalogState, Question
 
 FAILED: Final = "the statement of Spark failed"
 

@@ -20,12 +20,19 @@ from ledger.snapshot.reading import is_in_folders
 from ledger.statements.deleting import delete
 from ledger.statements.target import StatementTable
 from ledger.work.writes import coarse_write
-from spark_sink.catalog.conditions import sql_of
-from spark_sink.catalog.constraints import check_written
-from spark_sink.catalog.files import check_names, hadoop
-from spark_sink.catalog.micro_batches import is_new_batch
 from spark_sink.catalog.options import SINK, WRITE, check_options
-from spark_sink.catalog.overwriting import (
+from spark_sink.catalog.read.conditions import sql_of
+from spark_sink.catalog.read.files import check_names, hadoop
+from spark_sink.catalog.session.state import (
+    CatalogState,
+    Question,
+    StagedWrite,
+    StatementsTxn,
+    unsupported,
+)
+from spark_sink.catalog.write.constraints import check_written
+from spark_sink.catalog.write.micro_batches import is_new_batch
+from spark_sink.catalog.write.overwriting import (
     APPEND,
     WROTE,
     check_meant,
@@ -33,7 +40,6 @@ from spark_sink.catalog.overwriting import (
     rows_meant,
     zone_of,
 )
-from spark_sink.catalog.state import CatalogState, Question, StagedWrite, StatementsTxn, unsupported
 
 STREAMED: Final = "STREAMING UPDATE"
 # Names of operations in the log, as the verbs give them.

@@ -1,0 +1,1 @@
+"""What Spark reads: files, versions, changes, and tables about tables."""

@@ -1,0 +1,1 @@
+"""The session that a catalog serves: its ledger, its transactions, its callbacks."""

@@ -1,0 +1,1 @@
+"""What Spark writes: rows added, replaced and changed, and what is checked of them."""
