@@ -13,6 +13,7 @@ from tests.docs import (
     given_types,
     http_tables,
     messages_page,
+    rooms,
     sdk_page,
 )
 from tests.docs.pages import ROOT
@@ -56,6 +57,7 @@ def publishing() -> str:
 
 def made_pages() -> dict[str, str]:
     """Return what each page that is made from the code should be, by its name in docs."""
+    contributing = (DOCS / "contributing.md").read_text(encoding="utf-8")
     events = (DOCS / "events.md").read_text(encoding="utf-8")
     isolation = (DOCS / "isolation.md").read_text(encoding="utf-8")
     for name, made in (("matrix", matrix.page()), ("rules", matrix.rules_list())):
@@ -65,6 +67,7 @@ def made_pages() -> dict[str, str]:
     tables = (DOCS / "tables.md").read_text(encoding="utf-8")
     spark_sql = (DOCS / "spark-sql.md").read_text(encoding="utf-8")
     return {
+        "contributing.md": between("rooms", contributing, f"{rooms.picture()}\n"),
         "http.md": between("reads", http, http_tables.tables()),
         "isolation.md": isolation,
         "publishing.md": publishing(),

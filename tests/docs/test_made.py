@@ -10,7 +10,7 @@ from tests.docs.make import DOCS, between, made_pages
 @pytest.mark.parametrize(
     "name",
     [
-        *("events.md", "http.md", "isolation.md", "messages.md"),
+        *("contributing.md", "events.md", "http.md", "isolation.md", "messages.md"),
         *("sdk.md", "security.md", "spark-sql.md"),
     ],
 )
