@@ -52,6 +52,7 @@ from ledger.core.predicates.tree import (
     Not,
     Or,
     Unknown,
+    node_of,
     parts_of,
     read_wire,
 )
@@ -128,7 +129,7 @@ def compile_predicate(text: str, schema: PartitionSchema, *, derive: bool) -> Co
     """
     scope = Scope({name.lower(): (number, type_) for number, (name, type_) in enumerate(schema)})
     tree, operators, wildcards = read_wire(text)
-    bound = top_bound(tree, scope, derive=derive) if schema else ALWAYS
+    bound = top_bound(node_of(tree), scope, derive=derive) if schema else ALWAYS
     return CompiledPredicate(
         text, bound.test, bound is ALWAYS, bound.points, max(1, operators), wildcards
     )

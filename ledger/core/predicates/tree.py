@@ -27,6 +27,9 @@ TRUE_PREDICATE: Final = '["lit","true","boolean"]'
 COMPARED: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 COMPUTED: Final = frozenset({"+", "-", "*", "/", "%"})
 LEAVES: Final = frozenset({"col", "lit"})
+SHOWN_CHARS_MAX: Final = 200
+CUT: Final = "\u2026"
+"""The end of a text that is shown in part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,15 +216,17 @@ def of_wire(text: str) -> Node:
     return node_of(read_json(text))
 
 
-def read_wire(text: str) -> tuple[Node, int, int]:
-    """Return the tree of any text, its number of operators and the length of its patterns."""
+def read_wire(text: str) -> tuple[Any, int, int]:
+    """Return any text as `node_of` takes it, its number of operators and characters of patterns."""
     try:
         tree = read_json(text) if len(text) <= PREDICATE_CHARS_MAX else None
     except ValueError:
         tree = None
-    words = list(arrays_in(tree))
-    operators = sum(each[0] not in LEAVES for each in words)
-    return node_of(tree), operators, sum(len(str(each[-1])) for each in words if each[0] == "like")
+    operators = chars = 0
+    for array in arrays_in(tree):
+        operators += array[0] not in LEAVES
+        chars += len(str(array[-1])) if array[0] == "like" else 0
+    return tree, operators, chars
 
 
 def is_array(text: str) -> bool:
@@ -364,10 +369,10 @@ def fits(node: Node) -> bool:
 def connected(kind: type[And] | type[Or], parts: Iterable[Node]) -> Node:
     """Return AND or OR of parts, without neutral parts and repetitions."""
     neutral = TRUE if kind is And else FALSE
-    flat = [
-        inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,))
-    ]
-    kept = list({part.to_wire(): part for part in flat if judged(part) != neutral}.values())
+    flat: list[Node] = []
+    for part in map(judged, parts):
+        flat += part.parts if isinstance(part, kind) else (part,)
+    kept = list({part.to_wire(): part for part in flat if part != neutral}.values())
     if len(kept) > 1:
         return kind(tuple(kept))
     return kept[0] if kept else neutral
@@ -376,3 +381,9 @@ def connected(kind: type[And] | type[Or], parts: Iterable[Node]) -> Node:
 def negated(node: Node) -> Node:
     """Return NOT of a condition; twice NOT is the condition itself."""
     return node.value if isinstance(node, Not) else Not(node)
+
+
+def shown_unknown(sql: str, names: Sequence[str] | None = None) -> Unknown:
+    """Return the unknown node of a text, which is shown in part if it is long."""
+    is_long = len(sql) > SHOWN_CHARS_MAX
+    return Unknown(f"{sql[: SHOWN_CHARS_MAX - 1]}{CUT}" if is_long else sql, names)
