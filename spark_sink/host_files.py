@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, TableDefinition
+from ledger.core.predicates.tree import of_wire
 from ledger.errors import UnreadableTableError
 from ledger.expressions.bounds import file_may_hold
 from ledger.files.storage import places_of
@@ -50,9 +51,8 @@ def files_frame(
     """
     schema = TableSchema.of(table, found.metadata.name, found.metadata.table)
     written = schemas_then(found, reads, position, schema)
-    wanted = [
-        each for each in found.files or () if file_may_hold(found.where, each, schema, written)
-    ]
+    where = of_wire(found.where)
+    wanted = [each for each in found.files or () if file_may_hold(where, each, schema, written)]
     if not wanted:
         return empty(spark, table)
     location = location_of(table)

@@ -10,19 +10,20 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from ledger.config.config import load
 from ledger.config.search import find_address
 from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.tree import TRUE_PREDICATE, Node
 from ledger.core.refusals import Reason
 from ledger.core.state.traits import partitioned_by
 from ledger.definitions.client_reads import check_identity
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import SettingsError, UnknownTableError
+from ledger.expressions.build import Expression, condition_in
 from ledger.reads.metadata import Name, TableMetadata
 from ledger.reads.port import FileRow, Reached, Reads
 from ledger.session.receipt import Token
@@ -36,9 +37,6 @@ from projections.queries import StoreReads
 from projections.reads.lookups import definitions
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
-
-if TYPE_CHECKING:
-    from ledger.expressions.build import Expression
 
 WAIT_MS: Final = 30_000
 # No column has this name.
@@ -137,7 +135,7 @@ class HostTables:
         snapshot: HostSnapshot,
         max_wait_ms: int = WAIT_MS,
         *,
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
         record: bool = True,
         time_zone: ZoneLike = "UTC",
     ) -> HostTable:
@@ -171,7 +169,8 @@ class HostTables:
             found = answer.value
             if isinstance(found, TableMetadata) and is_called((found.catalog, found.name), wanted):
                 zone = zone_named(time_zone)
-                read = None if ids is None else self._read(found, snapshot, where, zone)
+                tree = condition_in(where)
+                read = None if ids is None else self._read(found, snapshot, tree, zone)
                 if record and read is not None:
                     snapshot.use(read)
                 return self._host_table(found, snapshot, ids, read)
@@ -207,7 +206,7 @@ class HostTables:
         self,
         found: TableMetadata,
         snapshot: HostSnapshot,
-        where: "str | Expression | None",
+        where: Node | None,
         zone: str,
     ) -> TableFiles:
         """Return the files that a condition may concern.
@@ -217,7 +216,7 @@ class HostTables:
         if found.definition.layout == "directories":
             row = known_row(self.reads, found.table)
             tree = condition_of(where, self.reads, row, snapshot.opened, zone=zone)
-            return TableFiles(row, snapshot.opened, tree, (), whole=where is None)
+            return TableFiles(row, snapshot.opened, tree.to_wire(), (), whole=where is None)
         read = read_files(self.reads, found.table, where, snapshot.opened, zone=zone)
         snapshot.check_shown(read)
         return read

@@ -23,7 +23,7 @@ from ledger.core.commands import (
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.decide.evidence import RULES, Rule
 from ledger.core.events.events import TxnAborted, TxnCommitted
-from ledger.expressions.parse import predicate_tree
+from tests.conditions import predicate_tree
 from tests.driver import CATALOG, Driver
 
 SHORT: Final[Mapping[str, str]] = {

@@ -89,10 +89,29 @@ LIBRARIES: Final = {
     "prometheus_client": ("projections", "spark_sink"),
     "pydantic": ("ledger.reads.remote.http_form",),
     "rich": ("ledger", "projections", "spark_sink"),
-    "sqlglot": ("ledger.expressions", "ledger.snapshot", "ledger.statements"),
+    "sqlglot": (
+        "ledger.expressions.parse",
+        "ledger.expressions.sql_nodes",
+        "ledger.snapshot.sql_text",
+    ),
     "structlog": ("ledger.log_lines", "ledger.machine.process"),
     "typer": ("ledger", "projections", "spark_sink"),
 }
+
+# Where conditions are handled, JSON is read by these only: the tree reads conditions, the others
+# read statistics.
+CONDITION_ROOMS: Final = (
+    "ledger.core.predicates",
+    "ledger.expressions",
+    "ledger.snapshot",
+    "ledger.statements",
+)
+JSON_READERS: Final = (
+    "ledger.core.predicates.json_text",
+    "ledger.core.predicates.tree",
+    "ledger.expressions.column_bounds",
+    "ledger.statements.deleting",
+)
 
 # The core is pure: neither I/O nor clock, neither randomness nor threads nor logging.
 PURE_LAYER: Final = "ledger.core"
@@ -212,6 +231,19 @@ def test_libraries_stay_where_they_belong() -> None:
         if library is not None and not lies_in(module.name, *LIBRARIES.get(library, ()))
     ]
     assert wrong == []
+
+
+def test_the_tree_alone_reads_conditions_from_json() -> None:
+    """Conditions are nodes: no other module takes the arrays of the wire form apart."""
+    readers = {
+        module.name
+        for module in product()
+        if lies_in(module.name, *CONDITION_ROOMS)
+        for node in module.nodes
+        if isinstance(node, ast.Attribute | ast.Name)
+        and {"loads", "read_json"} & {getattr(node, "attr", ""), getattr(node, "id", "")}
+    }
+    assert sorted(readers) == sorted(JSON_READERS)
 
 
 def test_the_core_is_pure() -> None:

@@ -4,7 +4,6 @@ from datetime import datetime, timezone, tzinfo
 from difflib import get_close_matches
 from typing import Final
 
-from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.core.predicates.time_zones import canonical_zone, offset_name, zone_names
 from ledger.core.predicates.types import UndecidableError
 
@@ -53,10 +52,3 @@ def nearest(name: str) -> str:
     found = get_close_matches(wanted, known, n=1, cutoff=0.75)
     found = found or [cities[each] for each in get_close_matches(wanted, cities, n=1)]
     return f"; did you mean {known[found[0]]!r}?" if found else ""
-
-
-def meant_in(tree: str, zone: str) -> str:
-    """Return a condition in wire form, wrapped in its time zone."""
-    if not zone or tree == TRUE_PREDICATE:
-        return tree
-    return f'["in_zone","{zone}",{tree}]'

@@ -6,25 +6,32 @@ large, or nested too deep, is unknown as a whole. A comparison builds an express
 """
 
 import math
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from ledger.core.predicates.predicates import TRUE_PREDICATE
-from ledger.core.predicates.sql_text import sql_of
-from ledger.definitions.partition_texts import plain
-from ledger.definitions.time_zones import ZoneLike, zone_named
-from ledger.expressions.parse import (
+from ledger.core.predicates.sql_text import sql_of_node
+from ledger.core.predicates.tree import (
+    NULL,
+    And,
+    ColumnRef,
+    Compare,
+    In,
+    InZone,
+    IsNull,
+    Literal,
     Node,
+    Or,
+    Unknown,
     connected,
     fits,
     negated,
-    number_node,
-    predicate_tree,
-    unknown_text,
-    wire_text,
+    parts_of,
+    shown_unknown,
 )
+from ledger.core.predicates.types import number_type
+from ledger.definitions.partition_texts import plain
+from ledger.definitions.time_zones import ZoneLike, zone_named
 
 Constant = bool | int | float | Decimal | str | date | datetime
 
@@ -36,15 +43,15 @@ class Expression:
     __hash__ = None  # type: ignore[assignment]  # Equality builds an expression, it compares none.
 
     def __init__(self, node: Node) -> None:
-        self._node = within_bounds(node)
+        self._node = node
 
     def tree(self) -> str:
         """Return the wire form."""
-        return wire_text(self._node)
+        return self._node.to_wire()
 
     def sql(self) -> str:
         """Return the Spark SQL that means the same."""
-        return sql_of(self.tree())
+        return sql_of_node(self._node)
 
     def __repr__(self) -> str:
         return f"<condition {self.sql()}>"
@@ -68,13 +75,13 @@ class Expression:
         return self._compared(">=", other)
 
     def __and__(self, other: "Expression") -> "Expression":
-        return Expression(connected("and", [self._node, other._node]))
+        return bounded(connected(And, [self._node, other._node]))
 
     def __or__(self, other: "Expression") -> "Expression":
-        return Expression(connected("or", [self._node, other._node]))
+        return bounded(connected(Or, [self._node, other._node]))
 
     def __invert__(self) -> "Expression":
-        return Expression(negated(self._node))
+        return bounded(negated(self._node))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -86,11 +93,11 @@ class Expression:
         """Return that the value is one of these; raises TypeError for None, ValueError for ()."""
         if not values:
             raise ValueError(f"{self.sql()} cannot be in an empty list: give at least one value")
-        return Expression(["in", self._node, [constant_node(value) for value in values]])
+        return bounded(In(self._node, tuple(map(constant_node, values))))
 
     def is_null(self) -> "Expression":
         """Return that there is no value."""
-        return Expression(["is_null", self._node])
+        return bounded(IsNull(self._node))
 
     def is_not_null(self) -> "Expression":
         """Return that there is a value."""
@@ -98,8 +105,8 @@ class Expression:
 
     def eq_null_safe(self, other: "Expression | Constant | None") -> "Expression":
         """Return that both are equal or both NULL; it is never NULL itself."""
-        null = ["lit", None, "void"]
-        return Expression(["<=>", self._node, null if other is None else operand(other)])
+        value = NULL if other is None else operand(other)
+        return bounded(Compare("<=>", self._node, value))
 
     def in_zone(self, time_zone: ZoneLike) -> "Expression":
         """Return the condition as a session of a time zone means it, whatever the reader's zone.
@@ -107,43 +114,30 @@ class Expression:
         The zone says when days begin and how to read timestamps without a zone. Raises ValueError
         for an unknown time zone.
         """
-        return Expression(["in_zone", zone_named(time_zone) or "UTC", self._node])
+        return bounded(InZone(zone_named(time_zone) or "UTC", self._node))
 
     def zones(self) -> set[str]:
         """Return the time zones of its parts, "" for UTC."""
-        return {zone_named(zone) for zone in zones_in(self._node)}
+        return set(map(zone_named, self._node.zones()))
 
     def _compared(self, symbol: str, other: object) -> "Expression":
-        return Expression([symbol, self._node, operand(other)])
+        return bounded(Compare(symbol, self._node, operand(other)))
 
 
 def col(name: str) -> Expression:
     """Return a column of the table, in any case of letters."""
-    return Expression(["col", name])
+    return bounded(ColumnRef(name))
 
 
 def lit(value: Constant) -> Expression:
     """Return a constant."""
-    return Expression(constant_node(value))
+    return bounded(constant_node(value))
 
 
-def zones_in(node: Any) -> Iterator[str]:
-    """Yield the time zones that a node and its parts name."""
-    match node:
-        case ["in_zone", str(zone), inner]:
-            yield zone
-            yield from zones_in(inner)
-        case ["col" | "lit" | "unknown", *_]:
-            return
-        case [*parts]:
-            for part in parts:
-                yield from zones_in(part)
-
-
-def within_bounds(node: Node) -> Node:
-    """Return a node, or an unknown node if it, or a part of it, is too large."""
-    is_known = all(part[:1] != ["unknown"] for part in node[1:] if isinstance(part, list))
-    return node if is_known and fits(node) else unknown_text(sql_of(wire_text(node)))
+def bounded(node: Node) -> Expression:
+    """Return the expression of a node, unknown if the node, or a part of it, is too large."""
+    is_known = not any(isinstance(part, Unknown) for part in parts_of(node))
+    return Expression(node if is_known and fits(node) else shown_unknown(sql_of_node(node)))
 
 
 def operand(value: Any) -> Node:
@@ -158,22 +152,22 @@ def constant_node(value: Any) -> Node:  # noqa: PLR0911 - one case for each type
     """
     match plain(value):
         case bool() as truth:
-            return ["lit", str(truth).lower(), "boolean"]
+            return Literal(str(truth).lower(), "boolean")
         case int() | Decimal() as number if (text := digits(number)) and (
-            node := number_node(text)
+            type_ := number_type(text)
         ):
-            return node
+            return Literal(text, str(type_))
         case float() as number if not math.isnan(number):
-            return ["lit", repr(float(number)), "double"]
+            return Literal(repr(float(number)), "double")
         case str() as text:
-            return ["lit", text, "string"]
+            return Literal(text, "string")
         case datetime(tzinfo=None) as moment:
-            return ["lit", moment.isoformat(" "), "timestamp_ntz"]
+            return Literal(moment.isoformat(" "), "timestamp_ntz")
         case datetime() as moment:
             text = moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-            return ["lit", f"{text}Z", "timestamp"]
+            return Literal(f"{text}Z", "timestamp")
         case date() as day:
-            return ["lit", day.isoformat(), "date"]
+            return Literal(day.isoformat(), "date")
     raise TypeError(
         f"a constant must be a text, number, boolean, date or datetime, got {value!r}; for NULL "
         "use is_null(), is_not_null() or eq_null_safe(None)"
@@ -190,11 +184,14 @@ def digits(number: int | Decimal) -> str:
     return format(number, "f") if number.is_finite() else ""
 
 
-def tree_of(where: "str | Expression | None") -> str:
-    """Return the wire form of a condition: SQL text, an expression, or None for TRUE.
+def condition_in(where: "str | Expression | None") -> Node | None:
+    """Return the tree of a condition as a caller gives it: SQL text, an expression, or None.
 
-    Raises PredicateSyntaxError for a text that is not a condition of Spark SQL.
+    Raises PredicateSyntaxError for a text that is not a condition of Spark SQL, and TypeError for
+    anything else.
     """
-    if where is None:
-        return TRUE_PREDICATE
-    return where.tree() if isinstance(where, Expression) else predicate_tree(where)
+    if where is None or isinstance(where, Expression):
+        return None if where is None else where._node  # noqa: SLF001
+    from ledger.expressions.parse import parse  # noqa: PLC0415 - loads the parser of SQL
+
+    return parse(where)

@@ -3,13 +3,12 @@
 Files are left out by partition alone, so a misspelled column would silently leave out no file.
 """
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from ledger.core.commands import TableDefinition
-from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.tree import Node
 from ledger.errors import UnknownColumnError
 from ledger.reads.port import Reads, TableRow
 
@@ -21,16 +20,16 @@ SHOWN_MAX: Final = 20
 
 
 def check_columns(
-    tree: str, reads: Reads, row: TableRow, position: int, own: TableRow | None = None
+    where: Node, reads: Reads, row: TableRow, position: int, own: TableRow | None = None
 ) -> None:
     """Raise UnknownColumnError if a condition names a column that its table does not have.
 
     A column counts if the table has it now, had it at `position`, or has it in `own`, the row as a
     txn changed it. Nothing is checked for a table that names no columns.
     """
-    if tree == TRUE_PREDICATE or not row.definition.columns:
+    if not row.definition.columns:
         return
-    missing = without(columns_in(tree), row.definition)
+    missing = without(where.columns(), row.definition)
     if own is not None:
         missing = without(missing, own.definition)
     then = reads.definition(row.table, position) if missing else None
@@ -72,24 +71,3 @@ def without(names: Iterable[str], definition: TableDefinition) -> list[str]:
 def is_unknown(name: str, known: set[str]) -> bool:
     """Return whether a name is neither a column nor a field of a column."""
     return name not in known and name.partition(".")[0] not in known and name not in FUNCTIONS
-
-
-def columns_in(tree: str) -> list[str]:
-    """Return the columns that a condition in wire form names, in their order."""
-    return list(dict.fromkeys(names_in(json.loads(tree))))
-
-
-def names_in(node: Any) -> Iterator[str]:
-    """Yield the columns that a part of a condition names."""
-    match node:
-        case ["col", str(name)]:
-            yield name
-        case ["lit", *_]:
-            return
-        case ["unknown", _, [*names]]:
-            yield from names
-        case ["unknown", *_]:
-            return
-        case [*parts]:
-            for part in parts:
-                yield from names_in(part)

@@ -5,7 +5,7 @@ from typing import Final
 
 from ledger.core.limits import NUMBER_MAX, PREDICATE_CHARS_MAX
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.core.predicates.json_text import read_json
+from ledger.core.predicates.tree import is_array
 from ledger.core.refusals import Reason
 from ledger.errors import (
     LimitExceededError,
@@ -82,7 +82,7 @@ def check_condition(where: str) -> None:
             f"where must be {form} of at most {PREDICATE_CHARS_MAX} characters, got {len(where)}"
         )
     try:
-        is_condition = isinstance(read_json(where), list)
+        is_condition = is_array(where)
     except ValueError:
         is_condition = False
     if not is_condition:

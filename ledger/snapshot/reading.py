@@ -6,13 +6,13 @@ commit planned from the read loses to every later commit that changed what was r
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ledger.core.limits import PREDICATE_CHARS_MAX
-from ledger.core.predicates.predicates import TRUE_PREDICATE, CompiledPredicate, compile_predicate
+from ledger.core.predicates.predicates import CompiledPredicate, compile_predicate
+from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node
 from ledger.core.state.traits import partitioned_by, traits_of
 from ledger.definitions.client_reads import View
-from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import FilesUnknownError
 from ledger.expressions.condition_columns import check_columns
 from ledger.log.wire.file_list import AddFile
@@ -22,9 +22,6 @@ from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.reads.rows import of_files
 from ledger.reads.whole_numbers import whole as whole_number
 from ledger.session.receipt import Token
-
-if TYPE_CHECKING:
-    from ledger.expressions.build import Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ def found_at(files: object, table: int) -> int:
 def read_table(
     view: View,
     table: int,
-    where: "str | Expression | None",
+    where: Node | None,
     *,
     version: int | None = None,
     position: Token | int | None = None,
@@ -115,7 +112,7 @@ def read_table(
 def read_files(
     reads: Reads,
     table: int,
-    where: "str | Expression | None",
+    where: Node | None,
     position: int,
     *,
     whole: bool = False,
@@ -124,11 +121,11 @@ def read_files(
 ) -> TableFiles:
     """Return the files of a table at a position that `reads` has reached.
 
-    Raises UnknownTableError, FilesUnknownError for a table whose files the ledger does not list,
-    PredicateSyntaxError for a text that is not a condition, and UnknownColumnError.
+    Raises UnknownTableError, UnknownColumnError, and FilesUnknownError for a table whose files the
+    ledger does not list.
     """
     row = known_row(reads, table)
-    tree = condition_of(where, reads, row, position, own, zone=zone)
+    tree = condition_of(where, reads, row, position, own, zone=zone).to_wire()
     check_listed(row)
     if own is not None and partitioned_by(own.definition) != partitioned_by(row.definition):
         # The condition names columns as the txn has them: to others it means other partitions.
@@ -142,7 +139,7 @@ def read_files(
 def scan_of(
     view: View,
     table: int,
-    where: "str | Expression | None",
+    where: Node | None,
     position: int,
     own: TableRow | None,
     *,
@@ -156,27 +153,27 @@ def scan_of(
     row = known_row(reads, table)
     zone = view.zone if time_zone is None else zone_named(time_zone)
     tree = condition_of(where, reads, row, position, own, zone=zone)
-    return TableFiles(row, position, tree, (), whole=where is None)
+    return TableFiles(row, position, tree.to_wire(), (), whole=where is None)
 
 
 def condition_of(
-    where: "str | Expression | None",
+    where: Node | None,
     reads: Reads,
     row: TableRow,
     position: int,
     own: TableRow | None = None,
     *,
     zone: str = "",
-) -> str:
-    """Return the wire form of a condition on a table; `own` is the table as a txn has changed it.
+) -> Node:
+    """Return a condition on a table, as the time zone `zone` means it, "" = UTC; None is TRUE.
 
-    The condition is read in the time zone `zone`, "" = UTC.
-
-    Raises PredicateSyntaxError, and UnknownColumnError for a column that the table does not have.
+    `own` is the table as a txn has changed it. Raises UnknownColumnError for a column that the
+    table does not have.
     """
-    tree = meant_in(tree_of(where), zone)
-    check_columns(tree, reads, row, position, own)
-    return tree
+    if where is None:
+        return TRUE
+    check_columns(where, reads, row, position, own)
+    return where.in_zone(zone)
 
 
 def is_in_folders(row: TableRow) -> bool:
@@ -242,12 +239,3 @@ def position_of_version(reads: Reads, table: int, version: int) -> int:
         row = known_row(reads, table)
         raise unknown_version(table, version, row.version, row.name)
     return found.position
-
-
-def tree_of(where: "str | Expression | None") -> str:
-    """Return the wire form of a condition; raises PredicateSyntaxError."""
-    if where is None:
-        return TRUE_PREDICATE
-    from ledger.expressions import build as expressions  # noqa: PLC0415 - loads the parser of SQL
-
-    return expressions.tree_of(where)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ledger.core.predicates.predicates import TRUE_PREDICATE
-from ledger.core.predicates.sql_text import sql_of
+from ledger.core.predicates.sql_text import sql_of_node
+from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node
 from ledger.errors import SettingsError
 from ledger.expressions.duckdb.conditions import row_condition
 from ledger.expressions.duckdb.terms import identifier
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from ledger.expressions.build import Expression
-
 
 class Scan:
     """The rows of a table that fulfil a condition, at one position.
@@ -42,7 +40,7 @@ class Scan:
         self,
         state: TableState,
         found: TableFiles,
-        where: "str | Expression | None",
+        where: Node | None,
         columns: Sequence[str] | None,
         zone: str,
     ) -> None:
@@ -51,14 +49,15 @@ class Scan:
         self.files: Sequence[FileRow] = list(found.files)
         schema = state.schema
         self._columns = chosen(schema, columns)
+        is_judged = found.where != TRUE_PREDICATE
+        tree = where.in_zone(zone) if where is not None and is_judged else TRUE
         self._source = RowSource(
             files=self.files,
             schema=schema,
             storage=lambda: self._storage,
             schema_then=SchemasThen(state, schema).of,
-            tree=found.where if where is not None else TRUE_PREDICATE,
+            tree=tree,
             condition=row_condition(where, schema, zone),
-            text=sql_of(found.where),
             name=state.row.name,
         )
         self._location = state.definition.location
@@ -118,7 +117,7 @@ class Scan:
         return table_of(f"Scan of {self._said()}", ("column", "type"), rows)
 
     def _said(self) -> str:
-        where = "" if self._source.tree == TRUE_PREDICATE else f" where {self._source.text}"
+        where = "" if self._source.tree == TRUE else f" where {sql_of_node(self._source.tree)}"
         return (
             f"{self.table.name}{where}: {amount(len(self.files), 'file')}, "
             f"{amount(len(self._columns), 'column')}, at position {self.position}"

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableSchema
-from ledger.core.predicates.predicates import TRUE_PREDICATE
-from ledger.expressions.bounds import file_may_hold, group_bounds, may_hold, parsed_stats
+from ledger.core.predicates.tree import TRUE, Node
+from ledger.expressions.bounds import file_may_hold, may_hold
+from ledger.expressions.column_bounds import group_bounds, parsed_stats
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.expressions.duckdb.evaluation import duck, failures_named
 from ledger.files.data_reading import BATCH_ROWS, OpenedFile, leaf_count
@@ -27,7 +28,7 @@ AHEAD: Final = 4
 
 SMALL_BYTES: Final = 32 << 20
 ROWS: Final = "rows"
-TRUE: Final = "TRUE"
+EVERY_ROW: Final = "TRUE"
 
 SchemaThen = Callable[[FileRow], TableSchema]
 """Returns the schema of the table when a file was added."""
@@ -37,23 +38,22 @@ SchemaThen = Callable[[FileRow], TableSchema]
 class RowSource:
     """The files of a scan and how their rows are found.
 
-    `tree` is the condition in wire form, `condition` the same for rows, `text` the same for
-    messages. `storage` opens the files only when there are some.
+    `tree` is the condition, `condition` the same for rows. `storage` opens the files only when
+    there are some.
     """
 
     files: Sequence[FileRow]
     schema: TableSchema
     storage: Callable[[], Storage]
     schema_then: SchemaThen
-    tree: str
+    tree: Node
     condition: RowCondition
-    text: str
     name: str
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that fulfil the condition, with these columns."""
         source = self.settled()
-        if source.condition.sql == TRUE:
+        if source.condition.sql == EVERY_ROW:
             yield from source.raw(columns)
             return
         names = list(dict.fromkeys([*columns, *source.condition.columns]))
@@ -66,7 +66,7 @@ class RowSource:
     def count(self) -> int:
         """Return the number of rows, from statistics alone where these say it."""
         source = self.settled()
-        if source.condition.sql != TRUE:
+        if source.condition.sql != EVERY_ROW:
             return rows_in(source.batches([]))
         known = [known_rows(each) for each in source.files]
         rest = [file for file, rows in zip(source.files, known, strict=True) if rows is None]
@@ -79,7 +79,7 @@ class RowSource:
         Files whose statistics exclude every row are left out. A condition on partition columns
         alone is judged once for each partition.
         """
-        if self.condition.sql == TRUE:
+        if self.condition.sql == EVERY_ROW:
             return self
         files = [each for each in self.files if self.may_hold(each)]
         source = replace(self, files=files)
@@ -98,7 +98,7 @@ class RowSource:
             hits = self.fulfilled(connection, pa.table(rows)).to_pylist() if rows else []
         fulfils = dict(zip(distinct, hits, strict=True))
         kept = [each for key, each in zip(of_file, files, strict=True) if fulfils[key]]
-        return replace(self, files=kept, condition=RowCondition(TRUE, ()))
+        return replace(self, files=kept, condition=RowCondition(EVERY_ROW, ()))
 
     def partition(self, file: FileRow) -> Mapping[str, pa.Scalar]:
         """Return the partition values of a file by the names of their columns."""
@@ -122,7 +122,7 @@ class RowSource:
         if not self.condition.columns:
             read = pa.table({ROWS: pa.nulls(rows.num_rows)})
         connection.register(ROWS, read)
-        with failures_named(self.text):
+        with failures_named(self.tree):
             sql = f"SELECT coalesce(({self.condition.sql}), FALSE) FROM {ROWS}"  # noqa: S608 - compiled
             found = connection.execute(sql).to_arrow_table()
         connection.unregister(ROWS)
@@ -158,7 +158,7 @@ class RowSource:
         """Yield the rows of a file, without row groups whose bounds exclude every row."""
         opened = OpenedFile(storage, file, self.schema, self.schema_then(file))
         try:
-            groups = None if self.tree == TRUE_PREDICATE else self.groups_in(opened)
+            groups = None if self.tree == TRUE else self.groups_in(opened)
             yield from opened.batches(names, groups=groups)
         finally:
             opened.close()

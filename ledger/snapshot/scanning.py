@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from ledger.core.lists.valid_lists import ValidWriteIdList
+from ledger.core.predicates.tree import Node
 from ledger.definitions.client_reads import View
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.files.folders import commit_positions, concerned, folder_files
@@ -22,14 +22,11 @@ from ledger.snapshot.reading import (
 from ledger.snapshot.scan import Scan
 from ledger.snapshot.scan_planning import SchemasThen, position_at, state_of
 
-if TYPE_CHECKING:
-    from ledger.expressions.build import Expression
-
 
 def scan_table(
     view: View,
     table: int,
-    where: "str | Expression | None",
+    where: Node | None,
     columns: Sequence[str] | None,
     *,
     version: int | None,
@@ -83,7 +80,7 @@ def folders_scan(
     view: View,
     found: TableFiles,
     ids: ValidWriteIdList,
-    where: "str | Expression | None",
+    where: Node | None,
     columns: Sequence[str] | None,
     *,
     zone: str,

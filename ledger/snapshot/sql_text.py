@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from ledger.core.predicates.tree import And, ColumnRef, Compare, Literal, Node, connected
 from ledger.errors import LedgerError
 
 DIALECT: Final = "duckdb"
@@ -268,25 +269,23 @@ def literal(node: Any) -> int | str | None:
     return int(node.this) if str(node.this).isdecimal() else None
 
 
-def condition(comparisons: Sequence[LiteralComparison], types: Mapping[str, str]) -> str | None:
+def condition(comparisons: Sequence[LiteralComparison], types: Mapping[str, str]) -> Node | None:
     """Return comparisons that read the same in Spark as a condition, None without one.
 
     `types` are the Spark SQL types of the columns by their names in lower case.
     """
-    said = [
-        f"`{each.column.replace('`', '``')}` {each.operator} {text}"
+    parts = [
+        Compare(each.operator, ColumnRef(each.column), constant)
         for each in comparisons
-        if (text := same(each, types.get(each.column.lower(), ""))) is not None
+        if (constant := same(each, types.get(each.column.lower(), ""))) is not None
     ]
-    return " AND ".join(said) or None
+    return connected(And, parts) if parts else None
 
 
-def same(comparison: LiteralComparison, kind: str) -> str | None:
-    """Return the literal of a comparison if it means the same in Spark, else None."""
+def same(comparison: LiteralComparison, kind: str) -> Literal | None:
+    """Return the constant of a comparison if it means the same in Spark, else None."""
     value = comparison.value
     if isinstance(value, int):
         is_fit = kind in WHOLE and -(2**31) <= value < 2**31
-        return str(value) if is_fit else None
-    if kind != "string" or "\\" in value:
-        return None
-    return "'" + value.replace("'", "''") + "'"
+        return Literal(str(value), "int", is_number=True) if is_fit else None
+    return Literal(value, "string") if kind == "string" and "\\" not in value else None

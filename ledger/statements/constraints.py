@@ -15,7 +15,7 @@ from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.errors import ConstraintViolatedError, UnknownColumnError
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
-from ledger.expressions.parse import PredicateSyntaxError
+from ledger.expressions.parse import PredicateSyntaxError, parse
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
 from ledger.statements.judge import RowJudge
 from ledger.statements.scanning import scan_in_txn
@@ -70,7 +70,7 @@ class RowChecks:
 def constraint_of(table: str, name: str, text: str, schema: TableSchema, zone: str) -> Constraint:
     """Return a constraint; raises ValueError for one that cannot be evaluated."""
     try:
-        return Constraint(name, text, row_condition(text, schema, zone))
+        return Constraint(name, text, row_condition(parse(text), schema, zone))
     except (PredicateSyntaxError, UnknownColumnError) as problem:
         raise ValueError(
             f"table {table} has the constraint {CONSTRAINT}{name} ({text}), which is not checked "
@@ -92,7 +92,7 @@ def check_definition(
             check_condition(name, key, text, schema, zone)
             continue
         try:
-            then = row_condition(text, TableSchema.of(before, name), zone)
+            then = row_condition(parse(text), TableSchema.of(before, name), zone)
         except (PredicateSyntaxError, UnknownColumnError):
             continue  # It came by an import. Rows are refused with the reason.
         kept = {each.name: each.id for each in after.columns}
@@ -108,7 +108,7 @@ def check_definition(
 def check_condition(table: str, name: str, text: str, schema: TableSchema, zone: str) -> None:
     """Raise ValueError for a text that is no condition on rows of a schema."""
     try:
-        row_condition(text, schema, zone)
+        row_condition(parse(text), schema, zone)
     except (PredicateSyntaxError, UnknownColumnError) as problem:
         raise ValueError(
             f"the constraint {name} of table {table} must be a condition that can be checked for "

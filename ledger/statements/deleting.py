@@ -7,13 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.core.predicates.tree import Node
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.reads.rows import FileRow
 from ledger.statements.judge import RowJudge
 from ledger.statements.target import ChangedRows, StatementTable, partition_rows
 
 
-def delete(table: StatementTable, where: Any = None) -> ChangedRows:
+def delete(table: StatementTable, where: Node | None = None) -> ChangedRows:
     """Delete the rows that fulfil a condition, without it all rows."""
     table.check_listed()
     with table.judge() as judge:
@@ -31,7 +32,7 @@ class Deletion:
         count: how many rows are deleted, None if a whole file does not say how many it has.
     """
 
-    def __init__(self, table: StatementTable, judge: RowJudge, where: Any) -> None:
+    def __init__(self, table: StatementTable, judge: RowJudge, where: Node | None) -> None:
         self.files: list[FileRow] = []
         self.count: int | None = 0
         self._table = table

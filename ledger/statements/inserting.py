@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ledger.arrow.given_rows import as_batches, checked, opened
 from ledger.arrow.read_once import OnceItems
+from ledger.core.predicates.tree import Node
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.files.data_files import NewFiles
 from ledger.files.progress import shown
@@ -38,7 +39,7 @@ def insert(table: StatementTable, rows: Any, *, evolve: bool = False) -> Changed
 
 
 def overwrite(
-    table: StatementTable, rows: Any, where: Any = None, *, evolve: bool = False
+    table: StatementTable, rows: Any, where: Node | None = None, *, evolve: bool = False
 ) -> ChangedRows:
     """Put rows in the place of those that fulfil a condition; the new rows must fulfil it too."""
     table.check_listed()

@@ -1,18 +1,32 @@
 """The source of a MERGE, and which part of the target its condition can concern."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
 
 from ledger.arrow.casts import by_name, fitted
 from ledger.arrow.given_rows import opened
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import arrow_type, sql_type
-from ledger.expressions.build import Expression, col
+from ledger.core.predicates.sql_text import sql_of_node
+from ledger.core.predicates.tree import (
+    And,
+    ColumnRef,
+    Compare,
+    Node,
+    RowForm,
+    Unknown,
+    connected,
+    fits,
+    judged,
+    shown_unknown,
+    walked,
+)
+from ledger.expressions.build import col, condition_in, lit
+from ledger.expressions.parse import parse
+from ledger.expressions.row_forms import QualifiedColumn
 
 TARGET: Final = "target"
 SOURCE: Final = "source"
@@ -47,75 +61,79 @@ class MergeSource:
         self.rows = pa.table(arrays, names=[each.name for each in columns])
 
 
-def read_of(on: Any, target: TableSchema, source: MergeSource) -> str | None:
+def condition_on(on: Any, target: TableSchema, source: MergeSource) -> Node | None:
+    """Return the condition of a MERGE; it is judged by the columns of the target alone."""
+    if not isinstance(on, str):
+        return condition_in(on)
+
+    def own_name(names: Sequence[str]) -> str | None:
+        return names[-1] if is_of(names, TARGET, target, source.schema) else None
+
+    return parse(on, own_name)
+
+
+def read_of(on: Node, target: TableSchema, source: MergeSource) -> Node | None:
     """Return a condition on the target that all matching rows fulfil, None = TRUE.
 
     It has the parts of the condition that name the target alone, and for a partition column that
     equals a column of the source the values that the source has.
     """
-    if not isinstance(on, str):
-        return None
-    try:
-        tree = parse_one(on, dialect="spark")
-    except SqlglotError:
-        return None
-    parts = [text for each in conjuncts(tree) if (text := part_of(each, target, source))]
-    return " AND ".join(f"({each})" for each in parts) or None
+    known = judged(on)
+    parts = known.parts if isinstance(known, And) else (known,)
+    found = [part for each in parts if (part := part_of(each, target, source)) is not None]
+    read = connected(And, found) if found else None
+    return read if read is None or fits(read) else shown_unknown(sql_of_node(read))
 
 
-def conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the parts of a condition that must all be true."""
-    tree = tree.unnest()
-    if isinstance(tree, exp.And):
-        yield from conjuncts(tree.this)
-        yield from conjuncts(tree.expression)
-    else:
-        yield tree
+def part_of(part: Node, target: TableSchema, source: MergeSource) -> Node | None:
+    """Return what a part of the condition says of the target alone, None if nothing."""
+    others = [each for each in walked(part) if isinstance(each, Unknown) and each.names is None]
+    if not others:
+        return part if part.columns() else None
+    match part:
+        case Compare("=", left, right):
+            for mine, other in ((left, right), (right, left)):
+                names = names_of(other)
+                if isinstance(judged(mine), ColumnRef) and is_of(
+                    names, SOURCE, source.schema, target
+                ):
+                    return values_in(mine.columns()[0], names[-1], target, source)
+    return None
 
 
-def part_of(tree: exp.Expr, target: TableSchema, source: MergeSource) -> str:
-    """Return what a part of the condition says of the target alone, "" if nothing."""
-    columns = list(tree.find_all(exp.Column))
-    if columns and all(is_of(each, target, source, TARGET) for each in columns):
-        return str(tree.transform(bare).sql(dialect="spark"))
-    if isinstance(tree, exp.EQ):
-        for mine, other in ((tree.left, tree.right), (tree.right, tree.left)):
-            if not (isinstance(mine, exp.Column) and isinstance(other, exp.Column)):
-                continue
-            if is_of(mine, target, source, TARGET) and is_of(other, target, source, SOURCE):
-                return values_in(mine.name, other.name, target, source)
-    return ""
+def names_of(node: Node) -> Sequence[str]:
+    """Return the name of a column with its qualifiers, () for anything but a column."""
+    match node.rows if isinstance(node, RowForm) else node:
+        case ColumnRef(name):
+            return (name,)
+        case QualifiedColumn(names):
+            return names
+    return ()
 
 
-def bare(node: exp.Expr) -> exp.Expr:
-    """Return a column without its qualifier, quoted, since a bare name could be a word of SQL."""
-    return exp.column(node.name, quoted=True) if isinstance(node, exp.Column) else node
-
-
-def is_of(column: exp.Column, target: TableSchema, source: MergeSource, side: str) -> bool:
+def is_of(names: Sequence[str], side: str, mine: TableSchema, others: TableSchema) -> bool:
     """Tell whether a column is of one side: by its qualifier, or as only that side has it."""
-    if column.args.get("db") or column.args.get("catalog"):
-        return False
-    mine, others = (target, source.schema) if side == TARGET else (source.schema, target)
-    if column.table:
-        return column.table.lower() == side and mine.find(column.name) is not None
-    return mine.find(column.name) is not None and others.find(column.name) is None
+    match names:
+        case (name,):
+            return mine.find(name) is not None and others.find(name) is None
+        case (table, name):
+            return table.lower() == side and mine.find(name) is not None
+    return False
 
 
-def values_in(mine: str, other: str, target: TableSchema, source: MergeSource) -> str:
-    """Return that a partition column has one of the source's values, "" if that says nothing."""
+def values_in(mine: str, other: str, target: TableSchema, source: MergeSource) -> Node | None:
+    """Return that a partition column has one of the source's values, None if that says nothing."""
     column, given = target.find(mine), source.schema.find(other)
     if column is None or given is None or column.name not in target.partition_columns:
-        return ""
+        return None
     if column.type != given.type or not is_named(column.type):
-        return ""
+        return None
     values = pc.unique(source.rows[given.name].combine_chunks()).drop_null()
     if len(values) > VALUES_MAX:
-        return ""
+        return None
     if not len(values):
-        return "1 = 0"  # NULL equals nothing.
-    found: Expression = col(column.name).isin(*values.to_pylist())
-    return found.sql()
+        return condition_in(lit(1) == lit(0))  # NULL equals nothing.
+    return condition_in(col(column.name).isin(*values.to_pylist()))
 
 
 def is_named(kind: Any) -> bool:

@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 
 from ledger.arrow.casts import check_filled
 from ledger.arrow.schema import TableSchema
+from ledger.expressions.build import condition_in
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.reads.rows import FileRow
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge, numbered
-from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, read_of
+from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, condition_on, read_of
 from ledger.statements.target import ChangedRows, StatementTable
 from ledger.statements.updating import Assignments, assigned, assignments
 from ledger.work.merge_clauses import ClauseKind, MergeClause
@@ -43,7 +44,7 @@ class Clause:
         self, clause: MergeClause, schema: TableSchema, scope: Mapping[str, TableSchema], zone: str
     ) -> None:
         self.action = clause.action
-        self.condition = row_condition(clause.where, scope, zone)
+        self.condition = row_condition(condition_in(clause.where), scope, zone)
         self.terms: Assignments = {}
         if clause.action != "delete":
             values = clause.values
@@ -72,7 +73,8 @@ class Merge:
         self._table, self._judge, self._source = table, judge, source
         self._checks = RowChecks(table.row.name, table.definition, table.zone)
         schemas = {TARGET: table.schema, SOURCE: source.schema}
-        self._on: RowCondition = row_condition(on, schemas, table.zone)
+        matching = condition_on(on, table.schema, source)
+        self._on: RowCondition = row_condition(matching, schemas, table.zone)
         scopes: dict[ClauseKind, tuple[str, ...]] = {
             "matched": (TARGET, SOURCE),
             "not_matched": (SOURCE,),
@@ -86,8 +88,9 @@ class Merge:
             ]
             for kind, names in scopes.items()
         }
-        needs_all = bool(self._clauses["not_matched_by_source"])
-        where = None if needs_all else read_of(on, table.schema, source)
+        where = None
+        if isinstance(on, str) and matching and not self._clauses["not_matched_by_source"]:
+            where = read_of(matching, table.schema, source)
         self._found = table.read(where)
         self._hit = pa.nulls(0, pa.int64())
 

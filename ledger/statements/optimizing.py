@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from ledger.arrow.fields_then import has_fields_of
 from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.values import NULLS
+from ledger.core.predicates.tree import Node
 from ledger.files.data_files import TARGET_BYTES
 from ledger.files.file_columns import type_then
 from ledger.log.wire.file_list import AddFile
@@ -33,7 +34,7 @@ class RewrittenFiles(NamedTuple):
 
 
 def optimize(
-    table: StatementTable, where: Any = None, target_bytes: int = TARGET_BYTES
+    table: StatementTable, where: Node | None = None, target_bytes: int = TARGET_BYTES
 ) -> RewrittenFiles:
     """Put the rows of small files, and of files with deleted rows, into files of the wanted size.
 
@@ -55,7 +56,7 @@ def optimize(
     return RewrittenFiles(len(removes), len(adds))
 
 
-def chosen(table: StatementTable, where: Any) -> Sequence[FileRow]:
+def chosen(table: StatementTable, where: Node | None) -> Sequence[FileRow]:
     """Return the files of the partitions that fulfil a condition; raises ValueError for others."""
     condition = table.condition(where)
     outside = set(condition.columns) - set(table.schema.partition_columns)

@@ -3,26 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from ledger.core.predicates.tree import TRUE, Node
 from ledger.definitions.names import TableLike
-from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.session.receipt import Token
 from ledger.snapshot.overlay import own_files
-from ledger.snapshot.reading import TableFiles, read_table, scan_of, tree_of
+from ledger.snapshot.reading import TableFiles, read_table, scan_of
 from ledger.snapshot.scan import Scan
 from ledger.snapshot.scan_planning import state_of
 from ledger.snapshot.scanning import folders_scan, in_write_folders, place_of
 from ledger.work.unit_of_work import Work
 
-if TYPE_CHECKING:
-    from ledger.expressions.build import Expression
-
 
 def scan_in_txn(
     work: Work,
     table: TableLike,
-    where: "str | Expression | None",
+    where: Node | None,
     columns: Sequence[str] | None,
     *,
     version: int | None,
@@ -54,7 +51,7 @@ def scan_in_txn(
         )
     if own is not None and own.creator == work.id and not is_former:
         # No reader knows the table yet.
-        found = TableFiles(own, work.opened, meant_in(tree_of(where), zone), ())
+        found = TableFiles(own, work.opened, (where or TRUE).in_zone(zone).to_wire(), ())
     else:
         place = position if is_former else work.opened
         found = read_table(

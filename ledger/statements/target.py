@@ -11,9 +11,10 @@ from ledger.arrow.schema import TableSchema
 from ledger.arrow.types import UTC
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.predicates.tree import TRUE, Node
 from ledger.definitions.definitions import changed
 from ledger.definitions.names import TableLike
-from ledger.definitions.time_zones import ZoneLike, meant_in, zone_named
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.files.data_files import TARGET_BYTES, write_rows
 from ledger.files.data_reading import read_file
@@ -24,7 +25,7 @@ from ledger.log.wire.file_list import AddFile
 from ledger.reads.errors import unknown_table
 from ledger.reads.rows import FileRow, TableRow
 from ledger.snapshot.overlay import own_files
-from ledger.snapshot.reading import TableFiles, is_in_folders, read_table, tree_of
+from ledger.snapshot.reading import TableFiles, is_in_folders, read_table
 from ledger.statements.altering import alter
 from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
@@ -82,7 +83,7 @@ class StatementTable:
                 "txn.wrote"
             )
 
-    def condition(self, where: Any) -> RowCondition:
+    def condition(self, where: Node | None) -> RowCondition:
         """Return a condition on rows; raises PredicateSyntaxError and UnknownColumnError."""
         return row_condition(where, self.schema, self.zone)
 
@@ -100,15 +101,15 @@ class StatementTable:
         """Return a judge of rows, for a `with` block."""
         return RowJudge(self.row.name)
 
-    def read(self, where: Any, *, record: bool = True) -> Sequence[FileRow]:
+    def read(self, where: Node | None, *, record: bool = True) -> Sequence[FileRow]:
         """Return the files that may hold rows of a condition, and note the read."""
         return self.find(where, record=record).files
 
-    def find(self, where: Any, *, record: bool = True) -> TableFiles:
+    def find(self, where: Node | None, *, record: bool = True) -> TableFiles:
         """Return a read of the table with the txn's own changes; the rest is as for `read`."""
         own = self.own
         if self.is_new:
-            tree = meant_in(tree_of(where), self.zone)
+            tree = (where or TRUE).in_zone(self.zone).to_wire()
             found, own = TableFiles(self.row, self.work.opened, tree, ()), self.row
         else:
             found = read_table(

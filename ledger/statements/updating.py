@@ -17,7 +17,8 @@ from ledger.arrow.python_rows import array_of
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.stored_values import as_stored
 from ledger.arrow.types import sql_type
-from ledger.expressions.build import Expression
+from ledger.core.predicates.tree import Node
+from ledger.expressions.build import Expression, condition_in
 from ledger.expressions.duckdb.conditions import RowExpression, Schemas, row_expression
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge
@@ -27,7 +28,9 @@ Assignments = Mapping[str, "RowExpression | pa.Scalar"]
 """New values by the names of columns: an expression, or a constant of the column's type."""
 
 
-def update(table: StatementTable, changes: Mapping[str, Any], where: Any = None) -> ChangedRows:
+def update(
+    table: StatementTable, changes: Mapping[str, Any], where: Node | None = None
+) -> ChangedRows:
     """Give columns of the rows that fulfil a condition new values.
 
     A text is an expression of Spark SQL over the row as it was; any other value is a constant.
@@ -82,13 +85,15 @@ def assignment(value: Any, column: TableColumn, scope: Schemas, zone: str) -> An
     """Return the new value of a column."""
     if not isinstance(value, str | Expression):
         return array_of([value], column.type, column.name)[0]
-    given = row_expression(value, scope, zone)
+    tree = condition_in(value)
+    assert tree is not None
+    given = row_expression(tree, scope, zone)
     if not may_store(given.type, column.type):
         raise TypeError(
             f"column {column.name} must be {sql_type(column.type)}, got {value!r} of type "
             f"{sql_type(given.type)}: cast it as it is meant"
         )
-    return row_expression(value, scope, zone, target=column.type)
+    return given.cast_to(column.type, zone)
 
 
 def may_store(given: Any, column: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ledger.arrow.read_once import is_stream, items_of
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
@@ -11,6 +11,7 @@ from ledger.definitions.given import check_arrow, check_list, shown
 from ledger.definitions.names import TableLike, TableStanding
 from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
+from ledger.expressions.build import Expression, condition_in
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.session.refusals import check_done
@@ -22,9 +23,6 @@ from ledger.work.given_files import added_files, are_rows, check_rows_or, column
 from ledger.work.repeated_batches import told
 from ledger.work.staging import riding
 from ledger.work.writes import DeclaredWrites, level_named
-
-if TYPE_CHECKING:
-    from ledger.expressions.build import Expression
 
 APPEND_ATTEMPTS: Final = 3
 
@@ -43,7 +41,7 @@ class LedgerFiles(PartOfLedger):
     def read(
         self,
         table: TableLike,
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
         *,
         version: int | None = None,
         position: Token | int | None = None,
@@ -60,7 +58,7 @@ class LedgerFiles(PartOfLedger):
         return read_table(
             self._view,
             number,
-            where,
+            condition_in(where),
             version=version,
             position=position,
             whole=whole,

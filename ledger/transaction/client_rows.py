@@ -8,6 +8,7 @@ from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import ReaderBehindError
+from ledger.expressions.build import Expression, condition_in
 from ledger.session.receipt import Token
 from ledger.snapshot.reading import known_row
 from ledger.transaction.parts import PartOfLedger
@@ -15,7 +16,6 @@ from ledger.transaction.parts import PartOfLedger
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ledger.expressions.build import Expression
     from ledger.snapshot.changes import ChangeFeed
     from ledger.snapshot.scan import Scan
     from ledger.snapshot.sql import SqlResult
@@ -28,7 +28,7 @@ class LedgerRows(PartOfLedger):
     def scan(
         self,
         table: TableLike,
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
         columns: Sequence[str] | None = None,
         *,
         version: int | None = None,
@@ -52,7 +52,7 @@ class LedgerRows(PartOfLedger):
         return scan_table(
             self._view,
             number,
-            where,
+            condition_in(where),
             columns,
             version=version,
             position=position,

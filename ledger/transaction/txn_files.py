@@ -6,12 +6,13 @@ read wins.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ledger.core.commands import AppVersion, Domain, Protocol
 from ledger.definitions.definitions import names_of
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
+from ledger.expressions.build import Expression, condition_in
 from ledger.reads.port import FileRow
 from ledger.session.receipt import Token
 from ledger.snapshot.reading import (
@@ -32,9 +33,6 @@ from ledger.work.given_files import (
     removed_files,
 )
 
-if TYPE_CHECKING:
-    from ledger.expressions.build import Expression
-
 
 class TxnFiles(TxnVerbs):
     """The part of a txn that deals with files.
@@ -47,7 +45,7 @@ class TxnFiles(TxnVerbs):
     def read(
         self,
         table: TableLike,
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
         *,
         version: int | None = None,
         position: Token | int | None = None,
@@ -76,7 +74,7 @@ class TxnFiles(TxnVerbs):
         found = read_table(
             self._work.view,
             number,
-            where,
+            condition_in(where),
             version=version,
             position=position,
             whole=whole,
@@ -92,7 +90,7 @@ class TxnFiles(TxnVerbs):
     def depends_on(
         self,
         table: TableLike,
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
         *,
         time_zone: ZoneLike | None = None,
     ) -> None:
@@ -106,7 +104,14 @@ class TxnFiles(TxnVerbs):
             self.read(table, where, time_zone=time_zone)
             return
         own = self._work.names.own(number)
-        found = scan_of(self._work.view, number, where, self._work.opened, own, time_zone=time_zone)
+        found = scan_of(
+            self._work.view,
+            number,
+            condition_in(where),
+            self._work.opened,
+            own,
+            time_zone=time_zone,
+        )
         self._work.writes.read(found)
 
     def read_whole(self, table: TableLike) -> None:

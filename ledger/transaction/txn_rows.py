@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
+from ledger.expressions.build import Expression, condition_in
 from ledger.session.receipt import Token
 from ledger.transaction.txn_tables import TxnTables
 from ledger.transaction.txn_verbs import inserted, statement_table
@@ -18,7 +19,6 @@ from ledger.work.merge_clauses import Assigned, MergeClause, clauses_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ledger.expressions.build import Expression
     from ledger.snapshot.scan import Scan
     from ledger.statements.optimizing import RewrittenFiles
     from ledger.statements.target import ChangedRows, StatementTable
@@ -38,7 +38,7 @@ class TxnRows(TxnTables):
     def scan(
         self,
         table: TableLike,
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
         columns: Sequence[str] | None = None,
         *,
         version: int | None = None,
@@ -60,7 +60,7 @@ class TxnRows(TxnTables):
         return scan_in_txn(
             self._work,
             table,
-            where,
+            condition_in(where),
             columns,
             version=version,
             position=position,
@@ -83,7 +83,7 @@ class TxnRows(TxnTables):
         self,
         table: TableLike,
         rows: Any,
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
         *,
         evolve: bool = False,
     ) -> "ChangedRows":
@@ -95,9 +95,9 @@ class TxnRows(TxnTables):
 
         made = self.statement(table, "overwrite")
         given = self._work.once.lasting(rows, "overwrite of", table)
-        return inserting.overwrite(made, given, where, evolve=evolve)
+        return inserting.overwrite(made, given, condition_in(where), evolve=evolve)
 
-    def delete(self, table: TableLike, where: "str | Expression | None" = None) -> "ChangedRows":
+    def delete(self, table: TableLike, where: str | Expression | None = None) -> "ChangedRows":
         """Delete the rows that fulfil a condition, or all rows.
 
         A row for which the condition is NULL stays. A condition on partition columns alone removes
@@ -105,13 +105,13 @@ class TxnRows(TxnTables):
         """
         from ledger.statements import deleting  # noqa: PLC0415 - loads Arrow
 
-        return deleting.delete(self.statement(table, "delete"), where)
+        return deleting.delete(self.statement(table, "delete"), condition_in(where))
 
     def update(
         self,
         table: TableLike,
         changes: Mapping[str, Any],
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
     ) -> "ChangedRows":
         """Give columns new values in the rows that fulfil a condition, or in all rows.
 
@@ -120,18 +120,18 @@ class TxnRows(TxnTables):
         """
         from ledger.statements import updating  # noqa: PLC0415 - loads Arrow
 
-        return updating.update(self.statement(table, "update"), changes, where)
+        return updating.update(self.statement(table, "update"), changes, condition_in(where))
 
     def merge(
         self,
         table: TableLike,
         source: Any,
-        on: "str | Expression",
+        on: str | Expression,
         *,
         when_matched_update: Assigned = None,
-        when_matched_delete: "str | Expression | bool" = False,
+        when_matched_delete: str | Expression | bool = False,
         when_not_matched_insert: Assigned = None,
-        when_not_matched_by_source_delete: "str | Expression | bool" = False,
+        when_not_matched_by_source_delete: str | Expression | bool = False,
         clauses: Sequence[MergeClause] = (),
     ) -> "ChangedRows":
         """Change the rows of a table by the rows of a source.
@@ -159,7 +159,7 @@ class TxnRows(TxnTables):
     def optimize(
         self,
         table: TableLike,
-        where: "str | Expression | None" = None,
+        where: str | Expression | None = None,
         *,
         target_bytes: int = 256 << 20,
     ) -> "RewrittenFiles":
@@ -172,7 +172,9 @@ class TxnRows(TxnTables):
         """
         from ledger.statements import optimizing  # noqa: PLC0415 - loads Arrow
 
-        return optimizing.optimize(self.statement(table, "optimize"), where, target_bytes)
+        return optimizing.optimize(
+            self.statement(table, "optimize"), condition_in(where), target_bytes
+        )
 
     def statement(
         self,

@@ -19,6 +19,7 @@ from deltalake import Schema as DeltaSchema
 from deltalake.transaction import AddAction
 
 from ledger.core.commands import TableWrite
+from ledger.expressions.build import condition_in
 from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.machine.kafka.broker import Broker
 from ledger.snapshot.reading import read_files
@@ -62,7 +63,7 @@ class Planned(NamedTuple):
     def plan_s(self, where: str | None, expected: int) -> float:
         """Return how long it takes to plan a read."""
         began_s = perf_counter()
-        found = read_files(self.reads, self.table, where, self.position)
+        found = read_files(self.reads, self.table, condition_in(where), self.position)
         taken_s = perf_counter() - began_s
         assert len(found) == expected, f"{len(found)} files, not {expected}"
         return taken_s

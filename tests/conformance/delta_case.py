@@ -22,8 +22,8 @@ from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.conflicts.metadata_diff import IDENTITY_MARK, properties
 from ledger.core.events.events import Event, TableAltered, TableCreated, TxnCommitted, TxnOpened
 from ledger.core.state.traits import DEFAULT_PROTOCOL, ENFORCE_PROPERTY, features_of
-from ledger.expressions.parse import predicate_tree
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
+from tests.conditions import predicate_tree
 from tests.conformance.case_ledger import CaseLedger
 from tests.conformance.hive_case import UnexpectedAnswerError
 from tests.conformance.suite import Case

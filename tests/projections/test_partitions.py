@@ -17,6 +17,7 @@ from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.rows.tables.partitions import value_keys
 from projections.store.memory import MemoryStore
+from tests.conditions import tree_of
 from tests.core.histories import Step
 from tests.core.parts import above, equals, footprint, table_of
 from tests.driver import Driver
@@ -306,7 +307,7 @@ def test_partitions_by_value(asked: str, zone: str) -> None:
     reads = StoreReads(rows_of(domain))
     row = reads.table(table)
     assert row is not None
-    where = condition_of(asked, reads, row, place, zone=zone)
+    where = condition_of(tree_of(asked), reads, row, place, zone=zone).to_wire()
 
     found = reads.files(table, where=where)
     assert list(found) == filtered(reads, table, where, place)

@@ -6,6 +6,7 @@ import pytest
 
 from ledger.snapshot.reading import read_files
 from projections.queries import StoreReads
+from tests.conditions import tree_of
 from tests.core.parts import table_of
 from tests.driver import Driver
 from tests.oracle.reads import StateReads
@@ -114,5 +115,5 @@ def test_same_files_of_a_condition(where: str, found: list[list[str]]) -> None:
     with serving(lambda: StoreReads(store.reader())) as served:
         for reads in (StoreReads(store), StateReads(driver.log), served.reads):
             assert found == [
-                read_files(reads, table, where, place).paths for place in (before, after)
+                read_files(reads, table, tree_of(where), place).paths for place in (before, after)
             ]

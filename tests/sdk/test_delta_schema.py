@@ -20,7 +20,7 @@ from ledger.delta.schema import (
     partition_of,
     type_text,
 )
-from ledger.expressions.parse import predicate_tree
+from tests.conditions import predicate_tree
 from tests.sdk.delta_logs import schema
 
 MAPPED = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-7"}

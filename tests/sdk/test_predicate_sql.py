@@ -19,8 +19,10 @@ from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.predicates.predicates import TRUE_PREDICATE, compile_predicate
 from ledger.core.predicates.sql_text import WORDS, sql_of
 from ledger.errors import LedgerError
-from ledger.expressions.build import Expression, col, lit, tree_of
-from ledger.expressions.parse import PredicateSyntaxError, predicate_tree
+from ledger.expressions.build import Expression, col, lit
+from ledger.expressions.parse import PredicateSyntaxError
+from tests.conditions import predicate_tree
+from tests.conditions import wire_of as tree_of
 from tests.core.predicate_trees import SCHEMA, condition, row
 
 laws = settings(deadline=None)

@@ -8,10 +8,9 @@ import pytest
 from ledger.client import Ledger
 from ledger.errors import UnknownColumnError
 from ledger.expressions.build import Expression, col
-from ledger.expressions.condition_columns import columns_in
-from ledger.expressions.parse import predicate_tree
 from ledger.log.wire.file_list import AddFile
 from ledger.transaction.transaction import Transaction
+from tests.conditions import tree_of
 
 COLUMNS = [("month", "int"), ("Carrier", "string"), ("d", "date"), ("arr", "array<int>")]
 KNOWN = [
@@ -48,7 +47,7 @@ def table(ledger: Ledger) -> int:
 
 def test_columns_in() -> None:
     """Names are told as they are written, each once."""
-    assert columns_in(predicate_tree("b = 1 and A in (b, c) or f(d, 'e') = 2")) == [*"bAcd"]
+    assert tree_of("b = 1 and A in (b, c) or f(d, 'e') = 2").columns() == [*"bAcd"]
 
 
 @pytest.mark.parametrize("where", KNOWN)

@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ledger.core.partitions.keys import UNCASTABLE
 from ledger.core.predicates.predicates import compile_predicate, key_of
 from ledger.core.predicates.sql_text import sql_of
-from ledger.definitions.time_zones import meant_in
-from ledger.expressions.parse import predicate_tree
+from tests.conditions import tree_of
 from tests.core.predicate_trees import SCHEMA, VALUES, condition, row
 
 pytestmark = pytest.mark.spark
@@ -141,7 +140,7 @@ def answers(spark: SparkSession, rows: list[tuple[str | None, ...]], sqls: list[
 
 def own_answers(rows: list[tuple[str | None, ...]], sql: str, zone: str = "") -> str:
     """Return which rows the compiled predicate matches, meant in a time zone."""
-    predicate = compile_predicate(meant_in(predicate_tree(sql), zone), SCHEMA, derive=False)
+    predicate = compile_predicate(tree_of(sql).in_zone(zone).to_wire(), SCHEMA, derive=False)
     return "".join("x" if predicate.matches(each) else "." for each in rows)
 
 

@@ -14,9 +14,9 @@ from ledger.arrow.types import arrow_type
 from ledger.core.predicates.functions import like_matches, like_tokens
 from ledger.errors import UnknownColumnError
 from ledger.expressions.build import Expression, col
-from ledger.expressions.duckdb.conditions import row_condition, row_expression
-from ledger.expressions.duckdb.evaluation import RowValueError, duck, failures_named
+from ledger.expressions.duckdb.evaluation import RowValueError, duck
 from ledger.expressions.parse import PredicateSyntaxError
+from tests.conditions import failures_named, row_condition, row_expression
 
 TYPES = {
     "a": "int",

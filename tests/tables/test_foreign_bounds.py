@@ -17,17 +17,18 @@ import pytest
 from deltalake import write_deltalake
 
 from ledger.delta.importer import import_delta
-from ledger.expressions.bounds import file_may_hold, group_bounds, may_hold
-from ledger.expressions.duckdb.conditions import row_condition
+from ledger.expressions.bounds import file_may_hold, may_hold
+from ledger.expressions.column_bounds import group_bounds
 from ledger.expressions.duckdb.evaluation import duck
-from ledger.expressions.parse import predicate_tree
 from ledger.files.footers import added_by_footers
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileRow
 from ledger.testing import InMemoryLedger
+from tests.conditions import row_condition
+from tests.conditions import tree_of as parsed
 from tests.tables.files import column, file_row, schema_of
 
-tree_of = cache(predicate_tree)
+tree_of = cache(parsed)
 FACE = "\U0001f600"
 LOCAL = datetime(2024, 2, 29, 23, 59, 59, 999999)  # noqa: DTZ001 - a local time
 VALUES: Mapping[str, tuple[str, Sequence[Any]]] = {

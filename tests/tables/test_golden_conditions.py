@@ -3,6 +3,7 @@
 `python -m tests.tables.test_golden_conditions` writes the file anew.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -10,10 +11,12 @@ from typing import Final
 
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import arrow_type
+from ledger.core.predicates.tree import of_wire
 from ledger.errors import UnknownColumnError
 from ledger.expressions.build import Expression
 from ledger.expressions.duckdb.conditions import NamesInScope, compiled
 from ledger.expressions.parse import PredicateSyntaxError
+from tests.conditions import tree_of
 from tests.core.predicate_trees import SCHEMA, condition
 from tests.sdk.test_predicate_sql import EXPRESSIONS, UNDERSTOOD, UNKNOWN
 from tests.tables.test_conditions import CONDITIONS
@@ -46,7 +49,7 @@ def written() -> Iterator[tuple[str, TableSchema, str | Expression]]:
         yield shown(expression), wide, expression
     partitions = schema_of(dict(SCHEMA))
     for seed in range(RANDOM):
-        tree = Expression(condition(Random(seed)))  # noqa: S311 - each comes back from its seed
+        tree = Expression(of_wire(json.dumps(condition(Random(seed)))))  # noqa: S311 - each comes back from its seed
         yield f"random {seed}: {tree.tree()}", partitions, tree
 
 
@@ -58,7 +61,7 @@ def shown(where: str | Expression) -> str:
 def duck_sql(where: str | Expression, schema: TableSchema, zone: str) -> str:
     """Return DuckDB's SQL of a condition, or why it is refused."""
     try:
-        return compiled(where, NamesInScope(schema).column, zone).sql
+        return compiled(tree_of(where), NamesInScope(schema).column, zone).sql
     except (PredicateSyntaxError, UnknownColumnError) as problem:
         return f"{type(problem).__name__}: {problem}"
 

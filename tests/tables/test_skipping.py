@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.expressions.bounds import group_bounds, may_hold, stats_bounds
-from ledger.expressions.duckdb.conditions import row_condition
+from ledger.expressions.bounds import may_hold
+from ledger.expressions.column_bounds import group_bounds, stats_bounds
 from ledger.expressions.duckdb.evaluation import duck
-from ledger.expressions.parse import predicate_tree
 from ledger.files.file_writers import FileWriter
 from ledger.files.statistics import FileStatistics
+from tests.conditions import row_condition, tree_of
 from tests.tables.files import column, file_row, schema_of
 
 OWN = f"{FileWriter.of('ledger', 1).drawn()}-0.parquet"
@@ -108,7 +108,7 @@ def test_no_row_is_lost(data: list[dict[str, Any]], where: str) -> None:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
-    tree = predicate_tree(where)
+    tree = tree_of(where)
     judged = (
         may_hold(tree, stats_bounds(file_row(OWN, stats=statistics.text), SCHEMA, SCHEMA)),
         may_hold(tree, group_bounds(group, LEAVES, SCHEMA, is_other=False)),
@@ -165,7 +165,7 @@ STATS = {
 def test_what_statistics_exclude(where: str, wanted: bool) -> None:  # noqa: FBT001
     """Bounds and counts of NULLs exclude what they can, and no more."""
     file = file_row(OWN, stats=json.dumps(STATS))
-    assert may_hold(predicate_tree(where), stats_bounds(file, SCHEMA, SCHEMA)) is wanted
+    assert may_hold(tree_of(where), stats_bounds(file, SCHEMA, SCHEMA)) is wanted
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_odd_statistics_exclude_nothing(stats: str) -> None:
     """What is not understood may hold anything."""
     for where in ("i = 5", "i is null", "i is not null", "not (i = 5)"):
         bounds = stats_bounds(file_row(OWN, stats=stats), SCHEMA, SCHEMA)
-        assert may_hold(predicate_tree(where), bounds)
+        assert may_hold(tree_of(where), bounds)
 
 
 def test_statistics_of_a_former_column_do_not_count() -> None:
@@ -184,9 +184,9 @@ def test_statistics_of_a_former_column_do_not_count() -> None:
     then = schema_of(column("i", "int", 99), column("s", "string", 5))
     file = file_row(OWN, stats=json.dumps(STATS))
     for where in ("i is null", "i = 100"):
-        assert may_hold(predicate_tree(where), stats_bounds(file, SCHEMA, then))
+        assert may_hold(tree_of(where), stats_bounds(file, SCHEMA, then))
     renamed = schema_of(column("label", "string", 5))
-    assert not may_hold(predicate_tree("label = 'a'"), stats_bounds(file, renamed, then))
+    assert not may_hold(tree_of("label = 'a'"), stats_bounds(file, renamed, then))
 
 
 @pytest.mark.parametrize(
@@ -199,6 +199,6 @@ def test_statistics_of_a_field_do_not_count_for_a_dotted_name(name: str, struct:
     file = file_row(OWN, stats=stats)
     beside = schema_of(column(name, "int", 1), column(struct, "struct<b:int>", 2))
     alone = schema_of(column(name, "int", 1))
-    tree = predicate_tree(f"`{name}` = 1")
+    tree = tree_of(f"`{name}` = 1")
     assert may_hold(tree, stats_bounds(file, beside, beside))
     assert not may_hold(tree, stats_bounds(file, alone, alone))

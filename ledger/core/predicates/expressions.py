@@ -195,9 +195,11 @@ def negation(inner: Typed) -> Typed:
     return replace(found, points=points)
 
 
-def connected(word: str, arguments: Sequence[Typed]) -> Typed:
-    """Return AND or OR in three-valued logic, evaluated from left to right as far as needed."""
-    decisive = word == "or"
+def connected(arguments: Sequence[Typed], *, decisive: bool) -> Typed:
+    """Return AND or OR in three-valued logic, evaluated from left to right as far as needed.
+
+    `decisive` is the value that decides: TRUE for OR, FALSE for AND.
+    """
     values = [truth(argument).value for argument in arguments]
 
     def value(row: Row) -> Value:

@@ -29,13 +29,11 @@ def too_deep() -> ValueError:
 def depth_of(tree: Any) -> int:
     """Return how deep arrays and objects are nested, without recursion."""
     depth, level = 0, [tree]
-    while level := [inner for node in level for inner in within(node)]:
+    while level := [
+        inner
+        for node in level
+        if isinstance(node, list | dict)
+        for inner in (node.values() if isinstance(node, dict) else node)
+    ]:
         depth += 1
     return depth
-
-
-def within(node: Any) -> Any:
-    """Return the values directly in an array or an object."""
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()

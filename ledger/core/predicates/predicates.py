@@ -1,20 +1,8 @@
-"""Read predicates: their form on the wire, and their evaluation on a file's partition values.
+"""Read predicates: their evaluation on a file's partition values.
 
-A predicate is one compact JSON text, a tree of arrays that begin with a word:
-
-    ["and", x, y, ...]   ["or", x, y, ...]   ["not", x]   ["is_null", x]
-    ["=", a, b]   and likewise <>  <  <=  >  >=  <=>  +  -  *  /  %
-    ["in", x, [item, ...]]   ["neg", x]   ["cast", x, type]   ["call", function, x, ...]
-    ["like", x, pattern]             the escape character is a backslash
-    ["col", name]                    a column of the table, in any case of letters
-    ["lit", text, type]              CAST(text AS type); NULL is ["lit", null, "void"]
-    ["unknown", sql, [name, ...]]    not representable or not deterministic, reads these columns
-    ["unknown", sql]                 the same, but may read any column
-    ["in_zone", zone, x]             x in a session of another time zone than UTC
-
-Types are Spark SQL's, functions are in `functions.FUNCTIONS`. Values compare as in Spark's ANSI
-mode, in the session time zone of the predicate, or in UTC. A timestamp without a zone, in a literal
-or a partition value, is in that zone.
+Their form is in `tree.py`, types are Spark SQL's, functions are in `functions.FUNCTIONS`. Values
+compare as in Spark's ANSI mode, in the session time zone of the predicate, or in UTC. A timestamp
+without a zone, in a literal or a partition value, is in that zone.
 
 An unsupported part counts as TRUE, so a predicate may match too much, never too little. From the
 root down through AND and OR, a part that is unknown, not deterministic or over other columns is
@@ -25,14 +13,12 @@ The predicates of the latest scans stay compiled, for the next scan with the sam
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from ledger.core.limits import PREDICATE_CHARS_MAX
 from ledger.core.partitions.keys import FAILURES, UNCASTABLE, Key, PartitionSchema, Row, key_of
 from ledger.core.predicates.expressions import (
-    COMPARISONS,
     Evaluate,
     Points,
     Typed,
@@ -46,9 +32,30 @@ from ledger.core.predicates.expressions import (
     negation,
     null_safe,
 )
-from ledger.core.predicates.functions import ARITHMETIC, FUNCTIONS, arithmetic, like, negative
-from ledger.core.predicates.json_text import read_json
+from ledger.core.predicates.functions import FUNCTIONS, arithmetic, like, negative
 from ledger.core.predicates.time_zones import canonical_zone
+from ledger.core.predicates.tree import (
+    TRUE_PREDICATE,
+    And,
+    Arithmetic,
+    Call,
+    Cast,
+    ColumnRef,
+    Compare,
+    In,
+    InZone,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Or,
+    Unknown,
+    node_of,
+    parts_of,
+    read_wire,
+)
 from ledger.core.predicates.types import BOOLEAN, Kind, SparkType, UndecidableError, parse_type
 
 __all__ = [
@@ -61,13 +68,8 @@ __all__ = [
     "key_of",
 ]
 
-TRUE_PREDICATE: Final = '["lit","true","boolean"]'
 # About as many characters are matched against a pattern in the time of one comparison.
 STEPS_PER_COMPARISON: Final = 16
-LEAVES: Final = frozenset({"col", "lit"})
-
-# A node of the tree, as parsed from JSON: a client may send any value.
-Node = Any
 
 
 class Scope(NamedTuple):
@@ -126,41 +128,19 @@ def compile_predicate(text: str, schema: PartitionSchema, *, derive: bool) -> Co
     TRUE, and so does every predicate in a table without partition columns.
     """
     scope = Scope({name.lower(): (number, type_) for number, (name, type_) in enumerate(schema)})
-    tree = read_tree(text)
-    bound = top_bound(tree, scope, derive=derive) if schema else ALWAYS
-    words = list(words_of(tree))
-    operators = sum(each[0] not in LEAVES for each in words)
-    wildcards = sum(len(str(each[-1])) for each in words if each[0] == "like")
+    tree, operators, wildcards = read_wire(text)
+    bound = top_bound(node_of(tree), scope, derive=derive) if schema else ALWAYS
     return CompiledPredicate(
         text, bound.test, bound is ALWAYS, bound.points, max(1, operators), wildcards
     )
 
 
-def words_of(tree: Node) -> Iterator[list[Node]]:
-    """Yield every array of a tree that begins with a word."""
-    left = [tree]
-    while left:
-        node = left.pop()
-        if isinstance(node, list):
-            left.extend(node)
-            if node and isinstance(node[0], str):
-                yield node
-
-
-def read_tree(text: str) -> Node:
-    """Return the tree of a text, None if it is no JSON or too large."""
-    try:
-        return read_json(text) if len(text) <= PREDICATE_CHARS_MAX else None
-    except ValueError:
-        return None
-
-
 def top_bound(node: Node, scope: Scope, *, derive: bool) -> Bound:
     """Return the bound of the conjuncts at the top."""
     match node:
-        case ["and", *conjuncts] if conjuncts:
+        case And(conjuncts):
             return every(top_bound(each, scope, derive=derive) for each in conjuncts)
-        case ["in_zone", str(zone), inner]:
+        case InZone(zone, inner):
             return top_bound(inner, within(scope, zone), derive=derive)
         case _ if derive or is_own(node, scope):
             return bound_of(node, scope)
@@ -171,28 +151,22 @@ def top_bound(node: Node, scope: Scope, *, derive: bool) -> Bound:
 def is_own(node: Node, scope: Scope) -> bool:
     """Tell whether an expression reads partition columns only."""
     match node:
-        case ["col", str(name)]:
+        case ColumnRef(name):
             return name.lower() in scope.columns
-        case ["unknown", str(), [*names]]:
-            return all(is_own(["col", name], scope) for name in names)
-        case ["col" | "unknown", *_]:
-            return False
-        case ["lit", *_]:
-            return True
-        case [*parts]:
-            return all(is_own(part, scope) for part in parts)
+        case Unknown(_, names):
+            return names is not None and all(name.lower() in scope.columns for name in names)
         case _:
-            return True
+            return all(is_own(part, scope) for part in parts_of(node))
 
 
 def bound_of(node: Node, scope: Scope) -> Bound:
     """Return the bound of a condition, widened for its unsupported parts."""
     match node:
-        case ["and", *parts] if parts:
+        case And(parts):
             return every(bound_of(part, scope) for part in parts)
-        case ["or", *parts] if parts:
+        case Or(parts):
             return some(bound_of(part, scope) for part in parts)
-        case ["in_zone", str(zone), inner]:
+        case InZone(zone, inner):
             return bound_of(inner, within(scope, zone))
         case _:
             return leaf(node, scope)
@@ -256,7 +230,7 @@ def judged(evaluate: Evaluate) -> Callable[[Row], bool]:
     return test
 
 
-def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each form, each a line
+def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each node, each a line
     node: Node, scope: Scope
 ) -> Typed:
     """Return the expression of a node; raises one of FAILURES if it is not supported."""
@@ -265,34 +239,34 @@ def typed(  # noqa: C901, PLR0911, PLR0912 - one case for each form, each a line
         return typed(each, scope)
 
     match node:
-        case ["col", str(name)]:
+        case ColumnRef(name):
             number, type_ = scope.columns[name.lower()]
             return column(number, scope.type_of(type_))
-        case ["lit", str() | None as text, str(type_)]:
+        case Literal(text, type_):
             return literal(text, scope.type_of(type_))
-        case ["cast", value, str(type_)]:
-            return cast(inner(value), scope.type_of(type_))
-        case ["and" | "or" as word, *parts] if parts:
-            return connected(word, [inner(part) for part in parts])
-        case ["not", value]:
-            return negation(inner(value))
-        case ["is_null", value]:
-            return is_null(inner(value))
-        case ["neg", value]:
-            return negative(inner(value))
-        case ["in", value, [*items]] if items:
-            return contains(inner(value), [inner(item) for item in items])
-        case ["like", value, pattern]:
-            return like(inner(value), inner(pattern))
-        case ["<=>", left, right]:
+        case Compare("<=>", left, right):
             return null_safe(inner(left), inner(right))
-        case [str(symbol), left, right] if symbol in COMPARISONS:
+        case Compare(symbol, left, right):
             return compare(symbol, inner(left), inner(right))
-        case [str(symbol), left, right] if symbol in ARITHMETIC:
-            return arithmetic(symbol, inner(left), inner(right))
-        case ["call", str(name), *arguments]:
+        case And(parts) | Or(parts):
+            return connected([inner(part) for part in parts], decisive=isinstance(node, Or))
+        case Not(value):
+            return negation(inner(value))
+        case IsNull(value):
+            return is_null(inner(value))
+        case In(value, items):
+            return contains(inner(value), [inner(item) for item in items])
+        case Like(value, pattern):
+            return like(inner(value), inner(pattern))
+        case Cast(value, type_):
+            return cast(inner(value), scope.type_of(type_))
+        case Call(name, arguments):
             return called(name, [inner(argument) for argument in arguments])
-        case ["in_zone", str(zone), value]:
+        case Arithmetic(symbol, left, right):
+            return arithmetic(symbol, inner(left), inner(right))
+        case Negative(value):
+            return negative(inner(value))
+        case InZone(zone, value):
             return typed(value, within(scope, zone))
     raise UndecidableError(f"{node} is not supported")
 

@@ -2,8 +2,29 @@
 
 import json
 import re
-from typing import Any, Final
+from typing import Final
 
+from ledger.core.predicates.tree import (
+    And,
+    Arithmetic,
+    Call,
+    Cast,
+    ColumnRef,
+    Compare,
+    In,
+    InZone,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Or,
+    RowForm,
+    Unknown,
+    judged,
+    of_wire,
+)
 from ledger.core.predicates.types import number_type
 
 # A sign, at most one point, no exponent: Spark reads such a text as a number of the same type.
@@ -30,54 +51,57 @@ WORDS: Final = frozenset(RESERVED.split())
 def sql_of(text: str) -> str:
     """Return the Spark SQL of a predicate in wire form; any other text is returned unchanged."""
     try:
-        return sql_of_node(json.loads(text))
-    except (ValueError, TypeError, IndexError, RecursionError):
+        return sql_of_node(of_wire(text))
+    except (ValueError, TypeError):
         return text
 
 
-def sql_of_node(node: Any) -> str:  # noqa: C901, PLR0911, PLR0912 - a case for each form
-    """Return the SQL of one node; raises ValueError for an unknown form."""
+def sql_of_node(node: Node) -> str:  # noqa: C901, PLR0911, PLR0912 - a case for each form
+    """Return the SQL of a node, as it is judged; raises TypeError for what is no condition."""
     match node:
-        case ["and" | "or" as word, *parts]:
-            return f" {word.upper()} ".join(map(operand, parts))
-        case ["not", ["is_null", value]]:
+        case And(parts):
+            return " AND ".join(map(operand, parts))
+        case Or(parts):
+            return " OR ".join(map(operand, parts))
+        case Not(IsNull(value)):
             return f"{operand(value)} IS NOT NULL"
-        case ["not", value]:
+        case Not(value):
             return f"NOT {operand(value)}"
-        case ["is_null", value]:
+        case IsNull(value):
             return f"{operand(value)} IS NULL"
-        case ["neg", ["lit", *_] as value]:
+        case Negative(Literal() as value):
             # A second sign before a number would begin a comment.
             return f"-({sql_of_node(value)})"
-        case ["neg", value]:
+        case Negative(value):
             return f"-{operand(value)}"
-        case ["in", value, [*items]]:
+        case In(value, items):
             return f"{operand(value)} IN ({', '.join(map(sql_of_node, items))})"
-        case ["cast", value, str(type_)]:
+        case Cast(value, type_):
             return f"CAST({sql_of_node(value)} AS {type_.upper()})"
-        case ["call", str(name), *arguments]:
+        case Call(name, arguments):
             return f"{name}({', '.join(map(sql_of_node, arguments))})"
-        case ["lit", str() | None as text, str(type_)]:
+        case Literal(text, type_):
             return literal_sql(text, type_)
-        case ["col", str(name)]:
+        case ColumnRef(name):
             return identifier(name)
-        case ["unknown", str(sql), *_]:
+        case Unknown(sql):
             return sql
-        case ["in_zone", str(zone), value]:
+        case InZone(zone, value):
             # Spark SQL has no syntax for the time zone of an expression.
             return f"{operand(value)} /* in time zone {json.dumps(zone)[1:-1]} */"
-        case [str(symbol), left, right]:
-            return f"{operand(left)} {symbol.upper()} {operand(right)}"
-    raise ValueError(f"unknown form of a predicate: {node}")
+        case Compare(symbol, left, right) | Arithmetic(symbol, left, right):
+            return f"{operand(left)} {symbol} {operand(right)}"
+        case Like(value, pattern):
+            return f"{operand(value)} LIKE {operand(pattern)}"
+        case RowForm(form):
+            return sql_of_node(form)
+    raise TypeError(f"{node} is no condition")
 
 
-def operand(node: Any) -> str:
+def operand(node: Node) -> str:
     """Return the SQL of a node, in brackets unless it is a constant, column, cast or call."""
-    match node:
-        case ["lit" | "col" | "cast" | "call", *_]:
-            return sql_of_node(node)
-        case _:
-            return f"({sql_of_node(node)})"
+    sql = sql_of_node(node)
+    return sql if isinstance(judged(node), Literal | ColumnRef | Cast | Call) else f"({sql})"
 
 
 def literal_sql(text: str | None, type_: str) -> str:

@@ -1,6 +1,6 @@
 """Conditions and values over the rows of a table, as DuckDB evaluates them.
 
-The text is Spark SQL in ANSI mode. A form whose result could differ is refused by name.
+They mean what Spark SQL means in ANSI mode. A form whose result could differ is refused by name.
 """
 
 import re
@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from ledger.arrow.schema import TableColumn, TableSchema
+from ledger.core.predicates.tree import Node
 from ledger.errors import UnknownColumnError
-from ledger.expressions.build import Expression
 from ledger.expressions.condition_columns import unknown_column
 from ledger.expressions.duckdb.casts import cast
 from ledger.expressions.duckdb.operators import truth_of
-from ledger.expressions.duckdb.parser import SqlText, field_of, wire_term
+from ledger.expressions.duckdb.row_terms import RowTerms, field_of
 from ledger.expressions.duckdb.terms import SqlTerm, filled, identifier, refused
 
 Schemas = TableSchema | Mapping[str, TableSchema]
@@ -39,11 +39,24 @@ class RowCondition(NamedTuple):
 
 
 class RowExpression(NamedTuple):
-    """A value as DuckDB's SQL over logical columns, and its type."""
+    """A value as a term of DuckDB over logical columns."""
 
-    sql: str
-    type: pa.DataType
+    term: SqlTerm
     columns: Sequence[str]
+
+    @property
+    def sql(self) -> str:
+        """The value as DuckDB's SQL."""
+        return self.term.sql
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the value."""
+        return self.term.type
+
+    def cast_to(self, target: pa.DataType, zone: str) -> "RowExpression":
+        """Return the value in another type; raises PredicateSyntaxError."""
+        return self._replace(term=cast(self.term, target, zone))
 
 
 class NamesInScope:
@@ -100,11 +113,10 @@ def column_term(column: TableColumn, sql: str) -> SqlTerm:
     return SqlTerm(sql, column.type, width=0)
 
 
-def row_condition(where: str | Expression | None, schema: Schemas, zone: str = "") -> RowCondition:
+def row_condition(where: Node | None, schema: Schemas, zone: str = "") -> RowCondition:
     """Return a condition on rows, read in a time zone ("" = UTC); None is TRUE.
 
-    Raises PredicateSyntaxError for a text that is no condition or that rows do not support, and
-    UnknownColumnError.
+    Raises PredicateSyntaxError for a form that rows do not support, and UnknownColumnError.
     """
     if where is None:
         return RowCondition("TRUE", ())
@@ -113,27 +125,12 @@ def row_condition(where: str | Expression | None, schema: Schemas, zone: str = "
     return RowCondition(term.sql, tuple(scope.named))
 
 
-def row_expression(
-    text: str | Expression, schema: Schemas, zone: str = "", *, target: pa.DataType | None = None
-) -> RowExpression:
-    """Return a value of a row, cast to a `target` type if one is given.
-
-    Raises as `row_condition`.
-    """
+def row_expression(value: Node, schema: Schemas, zone: str = "") -> RowExpression:
+    """Return a value of a row; raises as `row_condition`."""
     scope = NamesInScope(schema)
-    term = compiled(text, scope.column, zone)
-    if target is not None:
-        term = cast(term, target, zone)
-    return RowExpression(term.sql, term.type, tuple(scope.named))
+    return RowExpression(compiled(value, scope.column, zone), tuple(scope.named))
 
 
-def compiled(
-    text: str | Expression, column: Callable[[Sequence[str]], SqlTerm], zone: str
-) -> SqlTerm:
-    """Return a text or an expression as a term."""
-    zone = "" if zone == "UTC" else zone
-    if isinstance(text, Expression):
-        return wire_term(text.tree(), column, zone)
-    if not isinstance(text, str):
-        raise TypeError(f"a condition must be a text of Spark SQL or an expression, got {text!r}")
-    return SqlText(text, column, zone).term()
+def compiled(node: Node, column: Callable[[Sequence[str]], SqlTerm], zone: str) -> SqlTerm:
+    """Return a condition or a value as a term."""
+    return RowTerms(node, column, "" if zone == "UTC" else zone).of(node)

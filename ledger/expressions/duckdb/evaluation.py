@@ -9,6 +9,8 @@ from typing import Final
 
 import duckdb
 
+from ledger.core.predicates.sql_text import sql_of_node
+from ledger.core.predicates.tree import Node
 from ledger.errors import LedgerError
 
 SETTINGS: Final = (
@@ -81,10 +83,10 @@ class RowValueError(LedgerError, ValueError):
 
 
 @contextmanager
-def failures_named(sql: str) -> Iterator[None]:
-    """Raise RowValueError if the evaluation of a text of Spark SQL fails for a row."""
+def failures_named(where: Node) -> Iterator[None]:
+    """Raise RowValueError if the evaluation of a condition fails for a row."""
     try:
         yield
     except duckdb.Error as problem:
         what = str(problem).splitlines()[0].partition("Error: ")
-        raise RowValueError(sql, what[2] or what[0]) from problem
+        raise RowValueError(sql_of_node(where), what[2] or what[0]) from problem

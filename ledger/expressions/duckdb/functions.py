@@ -222,7 +222,7 @@ FUNCTIONS: Final[Mapping[str, tuple[Function, int, int]]] = {
     "abs": (absolute, 1, 1),
     "ceil": (partial(rounded, "ceil"), 1, 1),
     "coalesce": (coalesce, 1, 100),
-    "concat": (joined, 1, 100),
+    "concat": (joined, 1, 10_000),
     "contains": (partial(part_in_text, "contains"), 2, 2),
     "date_add": (partial(moved_days, "+"), 2, 2),
     "date_sub": (partial(moved_days, "-"), 2, 2),

@@ -33,7 +33,6 @@ from ledger.expressions.parse import PredicateSyntaxError
 DIVISION_BY_ZERO: Final = failing("division by zero")
 WILD: Final = {"%": ".*", "_": "."}
 WILD_MAX: Final = 1000
-COMPARED: Final = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 
 
 def truth_of(term: SqlTerm, zone: str) -> SqlTerm:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from ledger.core.partitions.names import typed
 from ledger.core.state.traits import traits_of
 from ledger.errors import UnreadableTableError
-from ledger.expressions.bounds import parsed_stats
+from ledger.expressions.column_bounds import parsed_stats
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.snapshot.changed_rows import UPDATE

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
+from ledger.core.predicates.tree import Node
+from ledger.expressions.parse import parse
+
 Tree = Mapping[str, Any]
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,12 +31,22 @@ class NotUnderstoodError(Exception):
     """A condition has a part that cannot be said exactly."""
 
 
-def sql_of(trees: Sequence[Tree]) -> str | None:
-    """Return the conjunction of conditions, None if a part cannot be said exactly; "" for none."""
+def condition_of(trees: Sequence[Tree]) -> Node | None:
+    """Return the conjunction of conditions, None for none; raises NotUnderstoodError."""
     try:
-        return " AND ".join(f"({said(each)})" for each in trees)
-    except (NotUnderstoodError, ValueError, OverflowError):
-        return None
+        sql = " AND ".join(f"({said(each)})" for each in trees)
+    except (ValueError, OverflowError) as problem:
+        raise NotUnderstoodError from problem
+    return parse(sql) if sql else None
+
+
+def is_understood(trees: Sequence[Tree]) -> bool:
+    """Return whether conditions can be said exactly."""
+    try:
+        condition_of(trees)
+    except NotUnderstoodError:
+        return False
+    return True
 
 
 def said(tree: Tree) -> str:  # noqa: PLR0911 - a case for each form

@@ -15,15 +15,16 @@ from ledger.arrow.fields_then import type_in_files
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import UTC, sql_type
 from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of
-from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node, of_wire
 from ledger.definitions.time_zones import zone_named
 from ledger.errors import UnknownColumnError, UnreadableTableError
 from ledger.expressions.bounds import file_may_hold
-from ledger.expressions.parse import PredicateSyntaxError
+from ledger.expressions.build import Expression, condition_in
+from ledger.expressions.parse import PredicateSyntaxError, parse
 from ledger.files.file_columns import name_then, type_then
 from ledger.files.storage import Storage, places_of, storage_at
 from ledger.reads.rows import FileRow
-from ledger.snapshot.reading import TableFiles, known_row, tree_of
+from ledger.snapshot.reading import TableFiles, known_row
 from ledger.snapshot.scan_planning import SchemasThen, TableState, state_of
 from ledger.snapshot.scanning import in_write_folders
 from ledger.statements.target import StatementTable
@@ -43,7 +44,7 @@ class ReadFiles:
     """Files of a read; `written` returns the schema that a file was written with."""
 
     files: Sequence[FileRow]
-    tree: str
+    where: Node
     schema: TableSchema
     location: str
     written: Callable[[FileRow], TableSchema]
@@ -54,7 +55,9 @@ def files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     txn, table = state.find(asked), int(asked["id"])
     found = found_files(state, txn, table, asked)
     kept = [
-        each for each in found.files if file_may_hold(found.tree, each, found.schema, found.written)
+        each
+        for each in found.files
+        if file_may_hold(found.where, each, found.schema, found.written)
     ]
     storage = storage_at(found.location)
     paths = [hadoop_path(storage, each) for each in kept]
@@ -76,23 +79,23 @@ def found_files(
     return of_state(table_state, found)
 
 
-def seen_by(txn: StatementsTxn, table: int, where: str | None, zone: str) -> ReadFiles:
+def seen_by(txn: StatementsTxn, table: int, where: Expression | None, zone: str) -> ReadFiles:
     """Return the files of a table with the changes of a txn."""
     statement = txn.txn.statement(table, "read", time_zone=zone, is_read=True)
     if in_write_folders(statement.row):
         txn.txn.depends_on(table, where, time_zone=zone)
         found = txn.txn.scan(table, record=False).files
     else:
-        read = statement.find(where)
+        read = statement.find(condition_in(where))
         return ReadFiles(
             read.files,
-            read.where,
+            of_wire(read.where),
             statement.schema,
             statement.definition.location,
             Remembered(statement).written,
         )
     return ReadFiles(
-        found, TRUE_PREDICATE, statement.schema, statement.definition.location, statement.written
+        found, TRUE, statement.schema, statement.definition.location, statement.written
     )
 
 
@@ -101,7 +104,7 @@ def read_at(
     txn: StatementsTxn | None,
     table: int,
     *,
-    where: str | None,
+    where: Expression | None,
     zone: str,
     at: int,
 ) -> TableFiles:
@@ -122,7 +125,7 @@ def of_state(state: TableState, found: TableFiles) -> ReadFiles:
     """Return files of a read as of a position."""
     schema = state.schema
     written = SchemasThen(state, schema).of
-    return ReadFiles(found.files, found.where, schema, state.definition.location, written)
+    return ReadFiles(found.files, of_wire(found.where), schema, state.definition.location, written)
 
 
 class Remembered:
@@ -143,7 +146,7 @@ class Remembered:
         return found
 
 
-def condition(asked: Question) -> tuple[str | None, str]:
+def condition(asked: Question) -> tuple[Expression | None, str]:
     """Return the condition of a question and its time zone.
 
     The condition is None if there is none, or if it or its zone is not understood: then everything
@@ -152,11 +155,9 @@ def condition(asked: Question) -> tuple[str | None, str]:
     where, zone = str(asked.get("where") or ""), str(asked.get("zone") or UTC)
     try:
         zone_named(zone)
-        if where:
-            tree_of(where)
+        return Expression(parse(where)) if where else None, zone
     except UNREADABLE:
         return None, UTC
-    return where or None, zone
 
 
 def in_groups(

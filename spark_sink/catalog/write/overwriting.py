@@ -13,13 +13,29 @@ import pyarrow as pa
 from ledger.arrow.partition_rows import partition_scalar
 from ledger.arrow.schema import TableColumn
 from ledger.core.partitions.keys import reader
+from ledger.core.predicates.sql_text import sql_of_node
+from ledger.core.predicates.tree import (
+    And,
+    ColumnRef,
+    Compare,
+    Literal,
+    Node,
+    Or,
+    Unknown,
+    connected,
+)
+from ledger.core.predicates.types import STRING, parse_type
+from ledger.expressions.parse import parse
 from ledger.log.wire.file_list import AddFile
 from ledger.snapshot.overlay import file_row
 from ledger.statements.deleting import Deletion, wholly_fulfilled
 from ledger.statements.inserting import fulfilling
 from ledger.statements.target import StatementTable
 from spark_sink.catalog.options import OVERWRITE_MODE, REPLACE_WHERE, small
-from spark_sink.catalog.read.conditions import literal, quoted, sql_of
+from spark_sink.catalog.read.conditions import (
+    NotUnderstoodError,
+    condition_of,
+)
 from spark_sink.catalog.session.state import Question, unsupported
 
 APPEND: Final = "append"
@@ -37,7 +53,7 @@ class RowsMeant(NamedTuple):
     """The rows that an overwrite replaces: those of a condition, or of whole partitions."""
 
     mode: str
-    sql: str | None
+    where: Node | None = None
 
 
 def rows_meant(asked: Question) -> RowsMeant:
@@ -58,10 +74,15 @@ def rows_meant(asked: Question) -> RowsMeant:
             f"{OVERWRITE_MODE} must be {DYNAMIC} where the session or the verb is so, got {STATIC}"
         )
     if where is not None:
-        return RowsMeant(OVERWRITE, where)
+        return RowsMeant(OVERWRITE, parse(where) if where else None)
     if mode == TRUNCATE and partitions == DYNAMIC:
-        return RowsMeant(DYNAMIC, None)
-    return RowsMeant(mode, sql_of(asked["where"]) if mode == OVERWRITE else None)
+        return RowsMeant(DYNAMIC)
+    if mode != OVERWRITE:
+        return RowsMeant(mode)
+    try:
+        return RowsMeant(mode, condition_of(asked["where"]))
+    except NotUnderstoodError:
+        raise unsupported("the condition of this overwrite cannot be judged exactly") from None
 
 
 def zone_of(asked: Question) -> str | None:
@@ -72,31 +93,28 @@ def zone_of(asked: Question) -> str | None:
 def check_meant(table: StatementTable, asked: Question) -> None:
     """Raise an error before any row is written, if the rows to replace cannot be told."""
     meant = rows_meant(asked)
-    if meant.mode != OVERWRITE:
-        return
-    if meant.sql is None:
-        raise unsupported("the condition of this overwrite cannot be judged exactly")
-    if meant.sql:
-        table.condition(meant.sql)
+    if meant.mode == OVERWRITE:
+        table.condition(meant.where)
 
 
 def replace(table: StatementTable, meant: RowsMeant, adds: Sequence[AddFile]) -> None:
     """Put files in the place of all rows, of those of a condition, or of whole partitions."""
-    sql = meant.sql
     if meant.mode == DYNAMIC and table.schema.partition_columns:
         table.replace(in_partitions(table, adds), adds, WROTE)
         return
     with table.judge() as judge:
-        gone = Deletion(table, judge, sql or None)
+        gone = Deletion(table, judge, meant.where)
         kept = table.write(gone.kept())
-        if sql:
-            check_fulfilled(table, judge, sql, adds)
+        if meant.where is not None:
+            check_fulfilled(table, judge, meant.where, adds)
     table.replace(gone.files, [*kept, *adds], WROTE)
 
 
-def check_fulfilled(table: StatementTable, judge: Any, sql: str, adds: Sequence[AddFile]) -> None:
+def check_fulfilled(
+    table: StatementTable, judge: Any, where: Node, adds: Sequence[AddFile]
+) -> None:
     """Raise ValueError for new rows outside the condition that they replace."""
-    condition, read = table.condition(sql), table.find(sql, record=False)
+    condition, read = table.condition(where), table.find(where, record=False)
     rows = [file_row(each, read) for each in adds]
     whole = wholly_fulfilled(table, judge, condition, rows)
     if whole is not None and all(whole.values()):
@@ -118,7 +136,7 @@ def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[An
     wanted = {key(each.partition): each.partition for each in adds}
     if not wanted:
         return []
-    found = table.read(partitions_sql(table, list(wanted.values())))
+    found = table.read(of_partitions(table, list(wanted.values())))
     return [each for each in found if key(each.partition) in wanted]
 
 
@@ -134,17 +152,31 @@ def key_reader(column: TableColumn) -> Callable[[str | None], Any]:
     return read
 
 
-def partitions_sql(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> str | None:
+def of_partitions(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> Node | None:
     """Return the condition of some partitions, None for so many that the whole table is meant."""
     if len(partitions) > PARTITIONS_MAX:
         return None
     columns = [table.schema.find(name) for name in table.schema.partition_columns]
-    each_said = []
-    for values in partitions:
-        parts = [
-            f"{quoted(column.name)} <=> CAST({literal('STRING', value)} AS {column.declared})"
-            for column, value in zip(columns, values, strict=True)
-            if column is not None
-        ]
-        each_said.append(f"({' AND '.join(parts)})")
-    return " OR ".join(each_said)
+    return connected(
+        Or,
+        [
+            connected(
+                And,
+                [
+                    Compare("<=>", ColumnRef(column.name), value_of(text, column))
+                    for column, text in zip(columns, values, strict=True)
+                    if column is not None
+                ],
+            )
+            for values in partitions
+        ],
+    )
+
+
+def value_of(text: str | None, column: TableColumn) -> Node:
+    """Return the value of a partition column, unknown if no partition is judged by its type."""
+    type_ = STRING if pa.types.is_string(column.type) else parse_type(column.declared)
+    if type_ is not None:
+        return Literal(text, str(type_))
+    said = sql_of_node(Literal(text, "void" if text is None else "string"))
+    return Unknown(f"CAST({said} AS {column.declared.upper()})", ())

@@ -13,6 +13,7 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.errors import LedgerError
 from ledger.expressions.duckdb.conditions import row_condition
+from ledger.expressions.parse import parse
 from ledger.properties.known_properties import CONSTRAINT
 from spark_sink.catalog.options import (
     MERGE_SCHEMA,
@@ -122,7 +123,7 @@ def properties_lost(
             continue
         if key.lower().startswith(CONSTRAINT.lower()):
             try:
-                row_condition(value, schema, "")
+                row_condition(parse(value), schema, "")
             except (LedgerError, ValueError):
                 lost.append(f"constraint {key[len(CONSTRAINT) :]}")
                 continue

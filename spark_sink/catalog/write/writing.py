@@ -21,7 +21,7 @@ from ledger.statements.deleting import delete
 from ledger.statements.target import StatementTable
 from ledger.work.writes import coarse_write
 from spark_sink.catalog.options import SINK, WRITE, check_options
-from spark_sink.catalog.read.conditions import sql_of
+from spark_sink.catalog.read.conditions import condition_of, is_understood
 from spark_sink.catalog.read.files import check_names, hadoop
 from spark_sink.catalog.session.state import (
     CatalogState,
@@ -193,16 +193,16 @@ def add_to_folders(table: StatementTable, adds: Sequence[AddFile]) -> None:
 
 def can_delete(state: CatalogState, asked: Question) -> bool:
     """Answer whether a condition takes whole files, by their partitions alone."""
-    sql = sql_of(asked["where"])
     table = known(state, asked)
-    if sql is None or table is None or is_in_folders(table.row):
+    if not is_understood(asked["where"]) or table is None or is_in_folders(table.row):
         return False
-    return set(table.condition(sql or None).columns) <= set(table.schema.partition_columns)
+    condition = table.condition(condition_of(asked["where"]))
+    return set(condition.columns) <= set(table.schema.partition_columns)
 
 
 def can_overwrite(_: CatalogState, asked: Question) -> bool:
     """Answer whether the rows of a condition can be replaced."""
-    return sql_of(asked["where"]) is not None
+    return is_understood(asked["where"])
 
 
 def known(state: CatalogState, asked: Question) -> StatementTable | None:
@@ -217,14 +217,14 @@ def known(state: CatalogState, asked: Question) -> StatementTable | None:
 def delete_files(state: CatalogState, asked: Question) -> None:
     """Delete the rows of a condition by whole files."""
     joined = state.find(asked)
-    sql = sql_of(asked["where"]) or None
+    where = condition_of(asked["where"])
     if joined is not None:
-        delete(joined.txn.statement(int(asked["id"]), "delete"), sql)
+        delete(joined.txn.statement(int(asked["id"]), "delete"), where)
         joined.changes += 1
         return
     # TRUNCATE has no txn in Spark.
     with state.ledger.transaction() as txn:
-        delete(txn.statement(int(asked["id"]), "delete"), sql)
+        delete(txn.statement(int(asked["id"]), "delete"), where)
 
 
 ANSWERS: Final[Mapping[str, Any]] = {
