@@ -23,7 +23,7 @@ from ledger.expressions.bounds import file_may_hold
 from ledger.files.storage import places_of
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads
-from ledger.snapshot.scan_planning import SchemasThen, TableState
+from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.compiled import load
 from spark_sink.catalog.read.files import hadoop, in_groups
 from spark_sink.folders import location_of
@@ -171,7 +171,7 @@ def schemas_then(
         TableSchema.of(each, seen.name, seen.table) for each in (row.definition, seen.definition)
     )
     definition = row.definition if now == own else seen.definition
-    return SchemasThen(TableState(row, position, definition, reads), schema).of
+    return TableSnapshot(reads, row, position, definition=definition).schema_of
 
 
 def answer_of(

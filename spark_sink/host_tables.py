@@ -27,7 +27,9 @@ from ledger.expressions.build import Expression, condition_in
 from ledger.reads.metadata import Name, TableMetadata
 from ledger.reads.port import FileRow, Reached, Reads
 from ledger.session.receipt import Token
-from ledger.snapshot.reading import TableFiles, condition_of, known_row, read_files
+from ledger.snapshot.as_of import known_row
+from ledger.snapshot.reading import TableFiles
+from ledger.snapshot.table_snapshot import TableSnapshot
 from projections.cache.entries.rows_as_entries import is_named_at, named_in, takers
 from projections.cache.fold import is_called
 from projections.cache.reads import MetadataCache
@@ -213,11 +215,11 @@ class HostTables:
 
         The files of a table in folders are not known, so without a condition everything is read.
         """
+        row = known_row(self.reads, found.table)
+        seen = TableSnapshot(self.reads, row, snapshot.opened, zone)
         if found.definition.layout == "directories":
-            row = known_row(self.reads, found.table)
-            tree = condition_of(where, self.reads, row, snapshot.opened, zone=zone)
-            return TableFiles(row, snapshot.opened, tree.to_wire(), (), whole=where is None)
-        read = read_files(self.reads, found.table, where, snapshot.opened, zone=zone)
+            return seen.read_unlisted(where)
+        read = seen.read(where)
         snapshot.check_shown(read)
         return read
 

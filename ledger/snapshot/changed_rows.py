@@ -18,7 +18,7 @@ from ledger.errors import UnreadableTableError
 from ledger.files.data_reading import OpenedFile
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
-from ledger.snapshot.scan_planning import SchemasThen, state_of
+from ledger.snapshot.table_snapshot import TableSnapshot
 
 CHANGE_COLUMNS: Final = ("_change_type", "_commit_version", "_position", "_commit_timestamp")
 """The columns that changed rows have behind the ones of their table."""
@@ -43,9 +43,8 @@ class CommitRows:
         self._reads = reads
         self._table = table
         self._storage = storage_at(table.definition.location)
-        state = state_of(reads, table, reads.position())
-        self._columns = state.schema
-        self._written = SchemasThen(state, state.schema)
+        self._snapshot = TableSnapshot(reads, table, reads.position())
+        self._columns = self._snapshot.schema
         rows = self._columns.arrow()
         taken = {each.name for each in FIELDS} & {each.name.lower() for each in rows}
         if taken:
@@ -90,7 +89,7 @@ class CommitRows:
         """Yield the rows of a file in batches."""
         names = [each.name for each in self._columns.columns]
         try:
-            opened = OpenedFile(self._storage, file, self._columns, self._written.of(file))
+            opened = OpenedFile(self._storage, file, self._columns, self._snapshot.schema_of(file))
         except UnreadableTableError as problem:
             if self._storage.exists(file.path):
                 raise

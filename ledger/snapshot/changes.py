@@ -19,7 +19,8 @@ from ledger.reads.html import table_of
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.reads.whole_numbers import whole
 from ledger.session.receipt import Token
-from ledger.snapshot.reading import check_listed, known_row
+from ledger.snapshot.as_of import known_row
+from ledger.snapshot.reading import check_listed
 
 if TYPE_CHECKING:
     import pyarrow as pa

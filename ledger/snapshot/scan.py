@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ledger.arrow.schema import TableSchema
+from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.predicates.sql_text import sql_of_node
 from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node
 from ledger.errors import SettingsError
+from ledger.expressions.condition_columns import unknown_column
 from ledger.expressions.duckdb.conditions import row_condition
 from ledger.expressions.duckdb.terms import identifier
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, TableRow
 from ledger.snapshot.reading import TableFiles
-from ledger.snapshot.scan_planning import SchemasThen, TableState, chosen
 from ledger.snapshot.scan_rows import RowSource, field_of
+from ledger.snapshot.table_snapshot import TableSnapshot, in_write_folders
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,16 +41,15 @@ class Scan:
 
     def __init__(
         self,
-        state: TableState,
+        snapshot: TableSnapshot,
         found: TableFiles,
         where: Node | None,
         columns: Sequence[str] | None,
-        zone: str,
     ) -> None:
-        self.table: TableRow = state.row
-        self.position = state.position
+        self.table: TableRow = snapshot.row
+        self.position = snapshot.position
         self.files: Sequence[FileRow] = list(found.files)
-        schema = state.schema
+        schema, zone = snapshot.schema, snapshot.zone
         self._columns = chosen(schema, columns)
         is_judged = found.where != TRUE_PREDICATE
         tree = where.in_zone(zone) if where is not None and is_judged else TRUE
@@ -55,12 +57,29 @@ class Scan:
             files=self.files,
             schema=schema,
             storage=lambda: self._storage,
-            schema_then=SchemasThen(state, schema).of,
+            schema_then=snapshot.schema_of,
             tree=tree,
             condition=row_condition(where, schema, zone),
-            name=state.row.name,
+            name=snapshot.row.name,
         )
-        self._location = state.definition.location
+        self._location = snapshot.definition.location
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: TableSnapshot,
+        where: Node | None,
+        columns: Sequence[str] | None,
+        ids: ValidWriteIdList | None = None,
+        *,
+        record: bool = True,
+    ) -> "Scan":
+        """Return a scan of a table as a reader sees it; `ids` are the write ids of its txn."""
+        if in_write_folders(snapshot.row):
+            found = snapshot.files_in_folders(where, ids, record=record)
+        else:
+            found = snapshot.files(where, record=record)
+        return cls(snapshot, found, where, columns)
 
     @property
     def schema(self) -> pa.Schema:
@@ -126,6 +145,31 @@ class Scan:
     @cached_property
     def _storage(self) -> Storage:
         return storage_at(self._location)
+
+
+def chosen(schema: TableSchema, columns: Sequence[str] | None) -> Sequence[str]:
+    """Return the columns of a scan as the table spells them, by default all of them.
+
+    Raises UnknownColumnError, UnreadableTableError for a column whose type Arrow lacks, TypeError
+    for anything but a list of names, and ValueError for a column that is named twice.
+    """
+    if columns is None:
+        for each in schema.columns:
+            each.check_readable()
+        return [each.name for each in schema.columns]
+    if isinstance(columns, str) or not all(isinstance(each, str) for each in columns):
+        raise TypeError(f"columns must be a list of names, such as ['id'], got {columns!r}")
+    found: list[str] = []
+    for name in columns:
+        column = schema.find(name)
+        if column is None:
+            names = [each.name for each in schema.columns]
+            raise unknown_column(schema.name, schema.table, name, names)
+        if column.name in found:
+            raise ValueError(f"columns must be different, got {name} twice")
+        column.check_readable()
+        found.append(column.name)
+    return found
 
 
 def installed(library: str) -> object:

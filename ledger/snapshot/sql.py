@@ -19,10 +19,9 @@ from ledger.core.refusals import Reason
 from ledger.errors import UnknownTableError
 from ledger.reads.amounts import amount
 from ledger.reads.port import Reads, TableRow
+from ledger.snapshot.as_of import position_at, position_of_version
 from ledger.snapshot.duckdb_query import sql_database
-from ledger.snapshot.reading import position_of_version, read_files
 from ledger.snapshot.scan import Scan, installed
-from ledger.snapshot.scan_planning import position_at, state_of
 from ledger.snapshot.sql_text import (
     SCHEMA_PARTS,
     NamedTable,
@@ -33,6 +32,7 @@ from ledger.snapshot.sql_text import (
     folded,
     read_query,
 )
+from ledger.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,8 +188,8 @@ class SqlPlace:
                 reason=Reason.UNKNOWN_TABLE.value,
                 subject=row.table,
             )
-        state = state_of(self._reads, row, position)
-        columns = state.schema.columns
+        snapshot = TableSnapshot(self._reads, row, position, self._zone)
+        columns = snapshot.schema.columns
         wanted = [
             each.name
             for each in columns
@@ -197,10 +197,10 @@ class SqlPlace:
         ]
         types = {each.name.lower(): each.declared.lower() for each in columns}
         where = condition(named.comparisons, types)
-        found = read_files(self._reads, row.table, where, position, zone=self._zone)
+        found = snapshot.read(where)
         first = next((each for each in columns if not each.problem), columns[0])
         # A count of rows needs no column, and DuckDB has no table without one.
-        return Scan(state, found, where, wanted or [first.name], self._zone)
+        return Scan(snapshot, found, where, wanted or [first.name])
 
 
 def to_parquet(rows: pa.RecordBatchReader, stream: BinaryIO) -> None:

@@ -6,7 +6,7 @@ from ledger.properties.delta_readers import warn_of_readers
 from ledger.properties.known_properties import adds_constraints, check_properties
 from ledger.properties.names_in_files import mapped_as_written
 from ledger.session.receipt import Receipt
-from ledger.snapshot.reading import known_row
+from ledger.snapshot.as_of import known_row
 from ledger.statements.new_constraints import check_constraints, check_rows
 from ledger.work.unit_of_work import Work
 

@@ -17,8 +17,8 @@ from ledger.errors import ConstraintViolatedError, UnknownColumnError
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.expressions.parse import PredicateSyntaxError, parse
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
+from ledger.snapshot.scan import Scan
 from ledger.statements.judge import RowJudge
-from ledger.statements.scanning import scan_in_txn
 from ledger.work.unit_of_work import Work
 
 
@@ -133,17 +133,8 @@ def check_present(work: Work, number: int, before: TableDefinition, after: Table
                 f"the new constraint of table {name} names column {each.name}, which the same "
                 "change adds or alters: add the constraint in a change of its own"
             )
-    scan = scan_in_txn(
-        work,
-        number,
-        None,
-        [each.name for each in before.columns if each.name in columns] or None,
-        version=None,
-        position=None,
-        at=None,
-        record=True,
-        time_zone=None,
-    )
+    names = [column.name for column in before.columns if column.name in columns]
+    scan = Scan.of(work.snapshot(number), None, names or None)
     for _ in checks.over(scan.to_batches()):
         pass
 

@@ -108,7 +108,7 @@ def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey
     found = set()
     for each in files:
         if each.added not in known:
-            known[each.added] = has_names_of(table.written(each), table.schema)
+            known[each.added] = has_names_of(table.snapshot.schema_of(each), table.schema)
         if each.vector or not known[each.added]:
             found.add(key_of(each))
     return found

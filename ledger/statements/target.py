@@ -1,20 +1,17 @@
 """The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from ledger.arrow.partition_rows import partition_scalar
-from ledger.arrow.schema import TableSchema
-from ledger.arrow.types import UTC
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
-from ledger.core.predicates.tree import TRUE, Node
+from ledger.core.predicates.tree import Node
 from ledger.definitions.definitions import changed
 from ledger.definitions.names import TableLike
-from ledger.definitions.time_zones import ZoneLike, zone_named
+from ledger.definitions.time_zones import ZoneLike
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.files.data_files import TARGET_BYTES, write_rows
 from ledger.files.data_reading import read_file
@@ -22,10 +19,9 @@ from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
-from ledger.reads.errors import unknown_table
-from ledger.reads.rows import FileRow, TableRow
-from ledger.snapshot.overlay import own_files
-from ledger.snapshot.reading import TableFiles, is_in_folders, read_table
+from ledger.reads.rows import FileRow
+from ledger.snapshot.reading import TableFiles, is_in_folders
+from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.altering import alter
 from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
@@ -54,25 +50,17 @@ class StatementTable:
         self.work, self.verb = work, verb
         work.check()
         self.number, _ = work.names.find(table)
-        self.row = self._row()
-        self.zone = work.view.zone if time_zone is None else zone_named(time_zone)
         self._is_read = is_read
         # What the txn makes of the table once the rows are written.
         self._pending: TableDefinition | None = None
-        self.set_definition(self.row.definition)
+        self._see(work.snapshot(self.number, time_zone=time_zone))
+        self.zone = self.snapshot.zone
+        self._check_writable()
 
     @property
     def is_new(self) -> bool:
         """Whether the txn itself created the table."""
         return self.row.creator == self.work.id
-
-    def set_definition(self, definition: TableDefinition) -> None:
-        """Take the definition that the rows of the statement have."""
-        self.definition = definition
-        self.row = self.row._replace(definition=definition)
-        self.schema = TableSchema.of(definition, self.row.name, self.number)
-        if not self._is_read:
-            check_writable(self.row.name, definition)
 
     def check_listed(self) -> None:
         """Raise ValueError for a table whose files the ledger does not list."""
@@ -90,12 +78,8 @@ class StatementTable:
     def evolve(self, columns: Sequence[Any]) -> None:
         """Take other columns for the rows; the txn alters the table when it takes the rows."""
         self._pending = changed(self.definition, columns=columns)
-        self.set_definition(self._pending)
-
-    @property
-    def own(self) -> TableRow | None:
-        """The table as the txn has changed it, None if it did not."""
-        return self.work.names.own(self.number) if self._pending is None else self.row
+        self._see(self.snapshot.changed_to(self.row._replace(definition=self._pending)))
+        self._check_writable()
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
@@ -107,25 +91,7 @@ class StatementTable:
 
     def find(self, where: Node | None, *, record: bool = True) -> TableFiles:
         """Return a read of the table with the txn's own changes; the rest is as for `read`."""
-        own = self.own
-        if self.is_new:
-            tree = (where or TRUE).in_zone(self.zone).to_wire()
-            found, own = TableFiles(self.row, self.work.opened, tree, ()), self.row
-        else:
-            found = read_table(
-                self.work.view,
-                self.number,
-                where,
-                position=self.work.opened,
-                own=own,
-                time_zone=self.zone or UTC,
-            )
-            self.work.check()
-            if record:
-                self.work.writes.read(found)
-        return replace(
-            found, files=own_files(found, self.work.writes.own_changes(self.number), own)
-        )
+        return self.snapshot.files(where, record=record)
 
     def shown(self, files: Sequence[FileRow]) -> Iterator[FileRow]:
         """Yield files, and show how many are done if that takes long."""
@@ -134,20 +100,7 @@ class StatementTable:
     def rows(self, file: FileRow, columns: Sequence[str] | None = None) -> Any:
         """Return the rows of a file, with all columns of the table or the named ones."""
         storage = storage_at(self.definition.location)
-        return read_file(storage, file, self.schema, columns, written=self.written(file))
-
-    def written(self, file: FileRow) -> TableSchema:
-        """Return the schema of the table when a file was added."""
-        if file.added > max(self.row.changed, self.work.opened):
-            found = self.work.files.definition(self.definition.location, file.path)
-        elif file.added >= self.row.changed and self.own is None:
-            found = None
-        else:
-            reads = self.work.view.reads(self.work.opened)
-            found = reads.definition(self.number, file.added)
-        if found is None or found == self.definition:
-            return self.schema
-        return TableSchema.of(found, self.row.name, self.number)
+        return read_file(storage, file, self.schema, columns, written=self.snapshot.schema_of(file))
 
     def partitions(self, files: Iterable[FileRow]) -> dict[tuple[str | None, ...], None] | None:
         """Return the partitions of files, None if a file may have other partition columns."""
@@ -209,20 +162,18 @@ class StatementTable:
         if self._pending is not None:
             definition, self._pending = self._pending, None
             alter(self.work, self.number, definition)
+            own = self.work.names.own(self.number)
+            if own is not None:
+                self._see(self.snapshot.changed_to(own))
 
-    def _row(self) -> TableRow:
-        """Return the table as of the txn's open, with the txn's own changes."""
-        own = self.work.names.own(self.number)
-        if own is not None:
-            return own
-        reads = self.work.view.reads(self.work.opened)
-        row = reads.table(self.number)
-        if row is None:
-            raise unknown_table(self.number, reads.position())
-        if row.changed <= self.work.opened:
-            return row
-        then = reads.definition(self.number, self.work.opened)
-        return row if then is None else row._replace(definition=then)
+    def _see(self, snapshot: TableSnapshot) -> None:
+        """Take the table as the txn sees it from now on."""
+        self.snapshot, self.row = snapshot, snapshot.seen
+        self.definition, self.schema = snapshot.definition, snapshot.schema
+
+    def _check_writable(self) -> None:
+        if not self._is_read:
+            check_writable(self.row.name, self.definition)
 
 
 class KeptFiles:

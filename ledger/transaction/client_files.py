@@ -9,14 +9,16 @@ from ledger.core.commands import AppVersion, CommitTxn, TableWrite
 from ledger.core.limits import FOOTPRINT_BYTES_MAX
 from ledger.definitions.given import check_arrow, check_list, shown
 from ledger.definitions.names import TableLike, TableStanding
-from ledger.definitions.time_zones import ZoneLike
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
 from ledger.expressions.build import Expression, condition_in
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.session.refusals import check_done
 from ledger.session.session import UNNUMBERED
-from ledger.snapshot.reading import TableFiles, known_row, read_table
+from ledger.snapshot.as_of import AsOf, known_row
+from ledger.snapshot.reading import TableFiles
+from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.parts import PartOfLedger
 from ledger.work.app_notes import AppProgress, progress_in
 from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
@@ -55,15 +57,9 @@ class LedgerFiles(PartOfLedger):
         the errors are as for `Transaction.read`.
         """
         number, _ = self._names.find(table)
-        return read_table(
-            self._view,
-            number,
-            condition_in(where),
-            version=version,
-            position=position,
-            whole=whole,
-            time_zone=time_zone,
-        )
+        zone = self._view.zone if time_zone is None else zone_named(time_zone)
+        snapshot = TableSnapshot.of(self._view, number, AsOf(version, position), zone)
+        return snapshot.read(condition_in(where), whole=whole)
 
     def progress(self, app: str = "") -> Sequence[AppProgress]:
         """Return how far applications came, or one of them, in each table with their progress.

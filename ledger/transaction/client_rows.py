@@ -6,11 +6,12 @@ from warnings import warn
 
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike
-from ledger.definitions.time_zones import ZoneLike
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ReaderBehindError
 from ledger.expressions.build import Expression, condition_in
 from ledger.session.receipt import Token
-from ledger.snapshot.reading import known_row
+from ledger.snapshot.as_of import AsOf, known_row
+from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.parts import PartOfLedger
 
 if TYPE_CHECKING:
@@ -46,19 +47,13 @@ class LedgerRows(PartOfLedger):
         Arrow lacks, and PredicateSyntaxError for a condition that is not supported on rows.
         """
         check_arrow()
-        from ledger.snapshot.scanning import scan_table  # noqa: PLC0415 - loads Arrow
+        from ledger.snapshot.scan import Scan  # noqa: PLC0415 - loads Arrow
 
         number, _ = self._names.find(table)
-        return scan_table(
-            self._view,
-            number,
-            condition_in(where),
-            columns,
-            version=version,
-            position=position,
-            at=at,
-            time_zone=time_zone,
-        )
+        zone = self._view.zone if time_zone is None else zone_named(time_zone)
+        as_of = AsOf(version, position, at)
+        snapshot = TableSnapshot.of(self._view, number, as_of, zone)
+        return Scan.of(snapshot, condition_in(where), columns)
 
     def sql(
         self,

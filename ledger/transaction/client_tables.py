@@ -37,7 +37,7 @@ from ledger.reads.port import TableRow
 from ledger.session.receipt import Receipt, Token
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
-from ledger.snapshot.reading import known_row
+from ledger.snapshot.as_of import known_row
 from ledger.statements.new_constraints import check_constraints
 from ledger.transaction.parts import PartOfLedger
 from ledger.work.given_files import are_rows, check_rows_or, is_schema

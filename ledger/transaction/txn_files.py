@@ -15,14 +15,8 @@ from ledger.definitions.time_zones import ZoneLike
 from ledger.expressions.build import Expression, condition_in
 from ledger.reads.port import FileRow
 from ledger.session.receipt import Token
-from ledger.snapshot.reading import (
-    TableFiles,
-    check_none_added,
-    found_at,
-    is_in_folders,
-    read_table,
-    scan_of,
-)
+from ledger.snapshot.as_of import AsOf
+from ledger.snapshot.reading import TableFiles, check_none_added, found_at, is_in_folders
 from ledger.transaction.txn_verbs import TxnVerbs
 from ledger.work.given_files import (
     AddLike,
@@ -69,18 +63,8 @@ class TxnFiles(TxnVerbs):
         """
         self._work.ending.check()
         number = self._work.names.number(table)
-        if version is None and position is None:
-            position = self._work.opened
-        found = read_table(
-            self._work.view,
-            number,
-            condition_in(where),
-            version=version,
-            position=position,
-            whole=whole,
-            own=self._work.names.own(number),
-            time_zone=time_zone,
-        )
+        snapshot = self._work.snapshot(number, AsOf(version, position), time_zone)
+        found = snapshot.read(condition_in(where), whole=whole)
         self._work.check()
         self.check_shown(found)
         if record:
@@ -103,16 +87,8 @@ class TxnFiles(TxnVerbs):
         if row is not None and not is_in_folders(row):
             self.read(table, where, time_zone=time_zone)
             return
-        own = self._work.names.own(number)
-        found = scan_of(
-            self._work.view,
-            number,
-            condition_in(where),
-            self._work.opened,
-            own,
-            time_zone=time_zone,
-        )
-        self._work.writes.read(found)
+        snapshot = self._work.snapshot(number, time_zone=time_zone)
+        self._work.writes.read(snapshot.read_unlisted(condition_in(where)))
 
     def read_whole(self, table: TableLike) -> None:
         """Declare that the txn depends on all rows of a table, without a list of its files."""

@@ -12,6 +12,8 @@ from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
 from ledger.expressions.build import Expression, condition_in
 from ledger.session.receipt import Token
+from ledger.snapshot.as_of import AsOf
+from ledger.snapshot.table_snapshot import in_write_folders
 from ledger.transaction.txn_tables import TxnTables
 from ledger.transaction.txn_verbs import inserted, statement_table
 from ledger.work.merge_clauses import Assigned, MergeClause, clauses_of
@@ -55,19 +57,22 @@ class TxnRows(TxnTables):
         not depend on the rows. The rest is as for `Ledger.scan`.
         """
         check_arrow()
-        from ledger.statements.scanning import scan_in_txn  # noqa: PLC0415 - loads Arrow
+        from ledger.snapshot.scan import Scan  # noqa: PLC0415 - loads Arrow
 
-        return scan_in_txn(
-            self._work,
-            table,
-            condition_in(where),
-            columns,
-            version=version,
-            position=position,
-            at=at,
-            record=record,
-            time_zone=time_zone,
-        )
+        work = self._work
+        work.check()
+        number, as_of = work.names.find(table)[0], AsOf(version, position, at)
+        snapshot = work.snapshot(number, as_of, time_zone)
+        ids = None
+        if in_write_folders(snapshot.row):
+            if snapshot.is_former:
+                raise ValueError(
+                    f"a txn scans a table of layout directories in its own snapshot only, and "
+                    f"table {snapshot.row.name} has this layout: use Ledger.scan for an earlier "
+                    "state"
+                )
+            ids = work.valid_write_ids(number)
+        return Scan.of(snapshot, condition_in(where), columns, ids, record=record)
 
     def insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> "ChangedRows":
         """Insert rows. A txn that only inserts reads nothing, and conflicts with no other insert.

@@ -26,7 +26,7 @@ from ledger.reads.port import TableRow
 from ledger.session.receipt import Receipt
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
-from ledger.snapshot.reading import known_row
+from ledger.snapshot.as_of import known_row
 from ledger.statements import altering
 from ledger.statements.new_constraints import check_constraints
 from ledger.transaction.txn_verbs import TxnVerbs, inserted

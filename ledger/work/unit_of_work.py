@@ -4,6 +4,7 @@ A statement notes its reads and writes here; the commit sends them. Threads may 
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from ledger.arrow.read_once import ReadOnce
@@ -30,6 +31,7 @@ from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.core.lists.visibility import held_txn_list
 from ledger.definitions.definitions import altered, operation_of
 from ledger.definitions.names import TableNames
+from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.definitions.txn_names import TxnNames
 from ledger.files.file_writers import FileWriter
 from ledger.files.written_files import WrittenFiles
@@ -38,6 +40,9 @@ from ledger.session.receipt import Receipt, receipt_of
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED, ClientSession, CommandAnswer
 from ledger.session.tail import Asker
+from ledger.snapshot.as_of import NOW, AsOf, known_row
+from ledger.snapshot.reading import TableFiles
+from ledger.snapshot.table_snapshot import OwnTable, TableSnapshot
 from ledger.work.ended import TxnEnding
 from ledger.work.staging import Staging
 from ledger.work.writes import DeclaredWrites
@@ -110,6 +115,31 @@ class Work:
     def valid_write_ids(self, table: int) -> ValidWriteIdList:
         """Return the write ids of a table that it may see, its own included."""
         return self.view.reads(self.last).valid_write_ids(table, self.valid_txns)
+
+    def snapshot(
+        self, table: int, as_of: AsOf = NOW, time_zone: ZoneLike | None = None
+    ) -> TableSnapshot:
+        """Return a table as the txn sees it, or as it was at an earlier place; raises as `AsOf`.
+
+        `time_zone` is the zone of conditions, by default the client's.
+        """
+        zone = self.view.zone if time_zone is None else zone_named(time_zone)
+        row = self.names.own(table)
+        is_new = row is not None and row.creator == self.id
+        changes = partial(self.writes.own_changes, table)
+        own = OwnTable(row, is_new, changes, self.files.definition, self.declare)
+        reads = self.view.reads(self.opened if as_of.is_now else as_of.place)
+        found = row if row is not None and is_new else known_row(reads, table)
+        if as_of.is_now:
+            return TableSnapshot(reads, found, self.opened, zone, own=own)
+        position = as_of.position_in(self.view, reads, found)
+        return TableSnapshot(reads, found, position, zone, own=own, is_former=True)
+
+    def declare(self, read: TableFiles, record: bool) -> None:  # noqa: FBT001 - as OwnTable has it
+        """Check that the txn was open at a read, and note the read unless it is not recorded."""
+        self.check()
+        if record:
+            self.writes.read(read)
 
     @property
     def has_begun_to_write(self) -> bool:

@@ -9,7 +9,7 @@ from ledger.errors import UnknownTableError
 from ledger.reads.errors import no_list
 from ledger.reads.metadata import Read, ReadAt
 from ledger.reads.port import Identity, Reads, TableRow
-from ledger.snapshot.reading import known_row
+from ledger.snapshot.as_of import known_row
 from projections.cache.ports import Lists
 from projections.cache.store import Reopened
 

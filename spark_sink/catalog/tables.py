@@ -12,8 +12,8 @@ from ledger.core.conflicts.metadata_diff import MAPPING_MODE, column_metadata
 from ledger.definitions.names import unknown_table
 from ledger.errors import TableExistsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
-from ledger.snapshot.reading import position_of_version
-from ledger.snapshot.scan_planning import position_at, state_of
+from ledger.snapshot.as_of import position_at, position_of_version
+from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.options import PATH, from_hadoop
 from spark_sink.catalog.read import metadata_tables
@@ -75,7 +75,7 @@ def changes_about(state: CatalogState, asked: Question) -> Mapping[str, Any] | N
         row, opened = named(reads, state, owner), txn.txn.opened
     except UnknownTableError:
         return None
-    definition = state_of(reads, row, opened).definition
+    definition = TableSnapshot(reads, row, opened).definition
     return changes_named(said(row, definition, opened, seen=f"@{opened}"), asked)
 
 
@@ -88,7 +88,7 @@ def current(state: CatalogState, name: str) -> Mapping[str, Any]:
         if row.changed <= position:
             newest = reads.version_row(row.table, position=position)
             version = -1 if newest is None else newest.version
-            definition = state_of(reads, row, position).definition
+            definition = TableSnapshot(reads, row, position).definition
             return said(row, definition, position, seen=f"v{version}")
 
 
@@ -121,7 +121,7 @@ def pinned(state: CatalogState, name: str, asked: Question) -> Mapping[str, Any]
         position = position_of_version(reads, row.table, version)
     else:
         position = position_at(reads, row, datetime.fromtimestamp(asked["micros"] / 1e6, UTC))
-    definition = state_of(reads, row, position).definition
+    definition = TableSnapshot(reads, row, position).definition
     return said(row, definition, position, seen=f"@{position}", is_pinned=True)
 
 
@@ -222,7 +222,7 @@ def former(
     try:
         if txn is not None:
             return txn.txn.statement(name, "read", is_read=True).definition
-        return state_of(reads, named(reads, state, name), reads.position()).definition
+        return TableSnapshot(reads, named(reads, state, name), reads.position()).definition
     except UnknownTableError:
         return None
 

@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileRow, Reads, TableRow
+from ledger.snapshot.as_of import known_row
 from ledger.snapshot.changes import ChangeFeed, CommitChanges, shape, version_at
-from ledger.snapshot.reading import check_listed, known_row
-from ledger.snapshot.scan_planning import SchemasThen, state_of
+from ledger.snapshot.reading import check_listed
+from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.read.changes import answer_of
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.read.versions import ENDING, ENDING_AT, VersionRange, first_of, whole
@@ -258,12 +259,11 @@ def batch(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         check_columns(source, end)
         return answer_of(source.reads, source.row, source.position, wanted)
     check_columns(source, end)
-    now = state_of(source.reads, source.row, source.position)
+    now = TableSnapshot(source.reads, source.row, source.position)
     storage = storage_at(now.definition.location)
     kept = list(batch_files(source, start, end))
     paths = [hadoop_path(storage, each) for each in kept]
-    written = SchemasThen(now, now.schema).of
-    return in_groups(kept, paths, now.schema, written, partial(size_of, storage))
+    return in_groups(kept, paths, now.schema, now.schema_of, partial(size_of, storage))
 
 
 def batch_files(source: Source, start: StreamPlace, end: StreamPlace) -> Iterator[FileRow]:

@@ -22,7 +22,8 @@ from ledger.core.commands import TableWrite
 from ledger.expressions.build import condition_in
 from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.machine.kafka.broker import Broker
-from ledger.snapshot.reading import read_files
+from ledger.snapshot.as_of import known_row
+from ledger.snapshot.table_snapshot import TableSnapshot
 from projections.fold.fold import Fold
 from projections.queries import StoreReads, open_reads
 from projections.store.rocks_store import RocksStore
@@ -63,7 +64,8 @@ class Planned(NamedTuple):
     def plan_s(self, where: str | None, expected: int) -> float:
         """Return how long it takes to plan a read."""
         began_s = perf_counter()
-        found = read_files(self.reads, self.table, condition_in(where), self.position)
+        row = known_row(self.reads, self.table)
+        found = TableSnapshot(self.reads, row, self.position).read(condition_in(where))
         taken_s = perf_counter() - began_s
         assert len(found) == expected, f"{len(found)} files, not {expected}"
         return taken_s

@@ -12,7 +12,8 @@ from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
 from ledger.reads.port import FileRow, PartitionRow, Reads
-from ledger.snapshot.reading import condition_of, may_concern
+from ledger.snapshot.reading import may_concern
+from ledger.snapshot.table_snapshot import TableSnapshot
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.rows.tables.partitions import value_keys
@@ -307,7 +308,7 @@ def test_partitions_by_value(asked: str, zone: str) -> None:
     reads = StoreReads(rows_of(domain))
     row = reads.table(table)
     assert row is not None
-    where = condition_of(tree_of(asked), reads, row, place, zone=zone).to_wire()
+    where = TableSnapshot(reads, row, place, zone).condition(tree_of(asked)).to_wire()
 
     found = reads.files(table, where=where)
     assert list(found) == filtered(reads, table, where, place)

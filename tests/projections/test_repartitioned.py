@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger.snapshot.reading import read_files
+from ledger.snapshot.as_of import known_row
+from ledger.snapshot.table_snapshot import TableSnapshot
 from projections.queries import StoreReads
 from tests.conditions import tree_of
 from tests.core.parts import table_of
@@ -114,6 +115,8 @@ def test_same_files_of_a_condition(where: str, found: list[list[str]]) -> None:
 
     with serving(lambda: StoreReads(store.reader())) as served:
         for reads in (StoreReads(store), StateReads(driver.log), served.reads):
+            row = known_row(reads, table)
             assert found == [
-                read_files(reads, table, tree_of(where), place).paths for place in (before, after)
+                TableSnapshot(reads, row, place).read(tree_of(where)).paths
+                for place in (before, after)
             ]

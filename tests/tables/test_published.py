@@ -23,8 +23,8 @@ from ledger.core.partitions.file_paths import spellings
 from ledger.delta.importer import import_delta
 from ledger.files.deletion_vectors import path_of
 from ledger.reads.port import FileRow
-from ledger.snapshot.scan_planning import SchemasThen, state_of
 from ledger.snapshot.scan_rows import known_rows
+from ledger.snapshot.table_snapshot import TableSnapshot
 from tests.tables.files import bits_of
 
 SOURCES = Path(__file__).parents[3] / "shared" / "data" / "delta"
@@ -54,13 +54,12 @@ def value(type_: pa.DataType, number: int) -> Any:
 def make_data(ledger: Ledger, folder: Path) -> None:
     """Write each live file of the imported table, and its deletion vector."""
     found = ledger.read(NAME)
-    state = state_of(ledger.reads(), found.table, found.position)
-    then = SchemasThen(state, state.schema)
+    snapshot = TableSnapshot(ledger.reads(), found.table, found.position)
     sizes = {}
     for at, file in enumerate(found.files):
         vector = file.deletion_vector
         rows = (known_rows(file) or 3) + (vector.cardinality if vector else 0)
-        schema = then.of(file).stored()
+        schema = snapshot.schema_of(file).stored()
         data = {
             each.name: [value(each.type, at + place + row) for row in range(rows)]
             for place, each in enumerate(schema)

@@ -23,9 +23,9 @@ BEFORE: Final = "id = 1 AND name <> 'y'"
 CLIENT: Final = (*ROOMS, "ledger.client")
 
 APPEND_MAX: Final = 629
-SCAN_MAX: Final = 981
+SCAN_MAX: Final = 867
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 977
+UPDATE_CLIENT_MAX: Final = 972
 
 
 @pytest.fixture

@@ -346,12 +346,13 @@ def condition_at(reads: Reads, row: TableRow, at: Moment, where: str | None) -> 
     if where is None:
         return ""
     from ledger.expressions.build import condition_in  # noqa: PLC0415 - seldom needed
-    from ledger.snapshot.reading import condition_of, position_of_version  # noqa: PLC0415 - seldom needed
+    from ledger.snapshot.as_of import position_of_version  # noqa: PLC0415 - seldom needed
+    from ledger.snapshot.table_snapshot import TableSnapshot  # noqa: PLC0415 - seldom needed
 
     position = at.position or reads.position()
     if at.version is not None:
         position = position_of_version(reads, row.table, at.version)
-    return condition_of(condition_in(where), reads, row, position).to_wire()
+    return TableSnapshot(reads, row, position).condition(condition_in(where)).to_wire()
 
 
 def version_at(reads: Reads, row: TableRow, at: int, said: str) -> VersionRow:

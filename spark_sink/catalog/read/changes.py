@@ -17,10 +17,11 @@ from ledger.errors import UnreadableTableError
 from ledger.expressions.column_bounds import parsed_stats
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
+from ledger.snapshot.as_of import known_row
 from ledger.snapshot.changed_rows import UPDATE
 from ledger.snapshot.changes import ChangeFeed, CommitChanges
-from ledger.snapshot.reading import check_listed, known_row
-from ledger.snapshot.scan_planning import SchemasThen, state_of
+from ledger.snapshot.reading import check_listed
+from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.read.metadata_tables import moment
 from spark_sink.catalog.read.versions import VersionRange, range_of
@@ -87,7 +88,7 @@ def answer_of(
     reads: Reads, row: TableRow, position: int, wanted: VersionRange
 ) -> Mapping[str, Any]:
     """Return the changed files of some versions as an answer."""
-    now = state_of(reads, row, position)
+    now = TableSnapshot(reads, row, position)
     storage = storage_at(now.definition.location)
     commits = commits_in(reads, row, wanted)
     schema = traits_of(now.definition).schema
@@ -102,13 +103,12 @@ def answer_of(
             found.append(ChangedFile(each.file, not each.added, said, unit))
     kept = [each.file for each in found]
     paths = [hadoop_path(storage, each) for each in kept]
-    written = SchemasThen(now, now.schema).of
     return {
         **in_groups(
             kept,
             paths,
             now.schema,
-            written,
+            now.schema_of,
             partial(size_of, storage),
             beside=[each.said for each in found],
         ),

@@ -5,9 +5,8 @@ a matching row, by its partition or by its statistics, is left out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -24,10 +23,9 @@ from ledger.expressions.parse import PredicateSyntaxError, parse
 from ledger.files.file_columns import name_then, type_then
 from ledger.files.storage import Storage, places_of, storage_at
 from ledger.reads.rows import FileRow
-from ledger.snapshot.reading import TableFiles, known_row
-from ledger.snapshot.scan_planning import SchemasThen, TableState, state_of
-from ledger.snapshot.scanning import in_write_folders
-from ledger.statements.target import StatementTable
+from ledger.snapshot.as_of import known_row
+from ledger.snapshot.reading import TableFiles
+from ledger.snapshot.table_snapshot import TableSnapshot, in_write_folders
 from spark_sink.catalog.session.state import CatalogState, Question, StatementsTxn
 
 # Hadoop's names of the schemes that have several.
@@ -39,31 +37,25 @@ NameInFiles = tuple[str | None, str]
 UNREADABLE: Final = (PredicateSyntaxError, UnknownColumnError, ValueError, TypeError)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFiles:
-    """Files of a read; `written` returns the schema that a file was written with."""
+class ReadFiles(NamedTuple):
+    """Files of a read, with the table as the reader sees it."""
 
+    snapshot: TableSnapshot
     files: Sequence[FileRow]
     where: Node
-    schema: TableSchema
-    location: str
-    written: Callable[[FileRow], TableSchema]
 
 
 def files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     """Answer which files a scan reads."""
     txn, table = state.find(asked), int(asked["id"])
-    found = found_files(state, txn, table, asked)
-    kept = [
-        each
-        for each in found.files
-        if file_may_hold(found.where, each, found.schema, found.written)
-    ]
-    storage = storage_at(found.location)
-    paths = [hadoop_path(storage, each) for each in kept]
+    snapshot, files, where = found_files(state, txn, table, asked)
+    schema, schema_of = snapshot.schema, snapshot.schema_of
+    kept = [file for file in files if file_may_hold(where, file, schema, schema_of)]
+    storage = storage_at(snapshot.definition.location)
+    paths = [hadoop_path(storage, file) for file in kept]
     if txn is not None:
         txn.note(table, dict(zip(paths, kept, strict=True)))
-    return in_groups(kept, paths, found.schema, found.written, partial(size_of, storage))
+    return in_groups(kept, paths, schema, schema_of, partial(size_of, storage))
 
 
 def found_files(
@@ -75,8 +67,8 @@ def found_files(
     if txn is not None and position == txn.txn.opened:
         return seen_by(txn, table, where, zone)
     found = read_at(state, txn, table, where=where, zone=zone, at=position)
-    table_state = state_of(state.ledger.reads(), found.table, position)
-    return of_state(table_state, found)
+    snapshot = TableSnapshot(state.ledger.reads(), found.table, position)
+    return ReadFiles(snapshot, found.files, of_wire(found.where))
 
 
 def seen_by(txn: StatementsTxn, table: int, where: Expression | None, zone: str) -> ReadFiles:
@@ -84,19 +76,9 @@ def seen_by(txn: StatementsTxn, table: int, where: Expression | None, zone: str)
     statement = txn.txn.statement(table, "read", time_zone=zone, is_read=True)
     if in_write_folders(statement.row):
         txn.txn.depends_on(table, where, time_zone=zone)
-        found = txn.txn.scan(table, record=False).files
-    else:
-        read = statement.find(condition_in(where))
-        return ReadFiles(
-            read.files,
-            of_wire(read.where),
-            statement.schema,
-            statement.definition.location,
-            Remembered(statement).written,
-        )
-    return ReadFiles(
-        found, TRUE, statement.schema, statement.definition.location, statement.written
-    )
+        return ReadFiles(statement.snapshot, txn.txn.scan(table, record=False).files, TRUE)
+    read = statement.find(condition_in(where))
+    return ReadFiles(statement.snapshot, read.files, of_wire(read.where))
 
 
 def read_at(
@@ -119,31 +101,6 @@ def read_at(
     if txn is not None:
         return txn.txn.read(table, where, position=at, time_zone=zone)
     return ledger.read(table, where, position=at, time_zone=zone)
-
-
-def of_state(state: TableState, found: TableFiles) -> ReadFiles:
-    """Return files of a read as of a position."""
-    schema = state.schema
-    written = SchemasThen(state, schema).of
-    return ReadFiles(found.files, of_wire(found.where), schema, state.definition.location, written)
-
-
-class Remembered:
-    """The schemas of files of a statement's table; each is read once."""
-
-    def __init__(self, statement: StatementTable) -> None:
-        self._statement = statement
-        self._known: dict[int, TableSchema] = {}
-
-    def written(self, file: FileRow) -> TableSchema:
-        """Return the schema that a file was written with."""
-        statement = self._statement
-        if file.added > statement.work.opened or file.added >= statement.row.changed:
-            return statement.written(file)
-        found = self._known.get(file.added)
-        if found is None:
-            found = self._known[file.added] = statement.written(file)
-        return found
 
 
 def condition(asked: Question) -> tuple[Expression | None, str]:

@@ -24,7 +24,7 @@ from ledger.log.kafka.log import KafkaLog
 from ledger.reads.metadata import TableMetadata
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
-from ledger.snapshot.reading import known_row
+from ledger.snapshot.as_of import known_row
 from ledger.transaction.transaction import Transaction
 from projections.cache.entries.bootstrap import bootstrap
 from projections.cache.ports import CacheFold
