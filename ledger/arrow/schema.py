@@ -5,13 +5,14 @@ files otherwise than in SQL: the physical name stays when a column is renamed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.arrow.types import arrow_type
+from ledger.arrow.types import NESTED, Family, arrow_type, family_of
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import (
     COLUMN_ID,
@@ -22,17 +23,8 @@ from ledger.core.conflicts.metadata_diff import (
     properties,
 )
 from ledger.errors import UnreadableTableError
-from ledger.properties.field_ids import (
-    ELEMENT,
-    ID,
-    IN_FILES,
-    KEY,
-    VALUE,
-    WAS,
-    WITHIN,
-    Tree,
-    fields_of,
-)
+from ledger.properties.field_ids import ID, IN_FILES, WAS, WITHIN, Tree, fields_of
+from ledger.properties.type_text import ELEMENT, KEY, VALUE
 
 UNMAPPED: Final = "none"
 # Spark keeps the text of a column's default under this name.
@@ -44,7 +36,7 @@ PHYSICAL: Final = PHYSICAL_NAME.encode()
 FORMER: Final = b"lakeledger.was"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableColumn:
     """A column: `declared` is its Spark SQL type, `physical` its name in data files.
 
@@ -79,12 +71,12 @@ class TableColumn:
                 f"{self.problem}. Name the other columns: this one cannot be read as rows"
             )
 
-    @property
+    @cached_property
     def field(self) -> pa.Field:
         """The column as a field of Arrow, with its id."""
         return numbered(pa.field(self.name, self.type, self.nullable), self.id)
 
-    @property
+    @cached_property
     def stored(self) -> pa.Field:
         """The column as a field of a data file that is written now."""
         type_ = stored_type(self.type)
@@ -108,32 +100,27 @@ class TableSchema:
     def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
         """Return the schema of a definition; a column of an unknown type has a `problem`."""
         mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
-        is_mapped = mapping != UNMAPPED
-        columns = [column_of(each, is_mapped=is_mapped) for each in definition.columns]
-        known = {each.name.lower(): each.name for each in columns}
-        partitioned = [known.get(name.lower(), name) for name in definition.partition_columns]
-        columns = [replace(each, partitions=each.name in partitioned) for each in columns]
-        # A table of folders may name its partition columns only.
-        columns += [
-            TableColumn(name, pa.string(), True, 0, name, "string", partitions=True)  # noqa: FBT003
-            for name in definition.partition_columns
-            if name.lower() not in known
-        ]
-        return cls(tuple(columns), tuple(partitioned), mapping, name, table)
+        columns, partitioned = tuple(definition.columns), tuple(definition.partition_columns)
+        return schema_of(columns, partitioned, mapping, name, table)
 
     def arrow(self) -> pa.Schema:
         """Return all columns as a schema of Arrow, with their ids as metadata of the fields."""
         return pa.schema([each.field for each in self.columns])
 
     def stored(self) -> pa.Schema:
-        """Return the schema of a new data file: physical names, without partition columns."""
-        return pa.schema([each.stored for each in self.data_columns])
+        """Return the schema of a new data file, with physical names."""
+        return pa.schema([each.stored for each in self.stored_columns])
 
-    @property
+    @cached_property
     def data_columns(self) -> Sequence[TableColumn]:
         """The columns whose values are in the data files."""
         inside = set(self.partition_columns)
         return [each for each in self.columns if each.name not in inside]
+
+    @cached_property
+    def stored_columns(self) -> Sequence[TableColumn]:
+        """The columns of a new data file: a column of NULLs alone has no type there."""
+        return [each for each in self.data_columns if not pa.types.is_null(each.type)]
 
     def check_holds_rows(self) -> None:
         """Raise ValueError for a table whose files would lose rows or partition values.
@@ -157,20 +144,46 @@ class TableSchema:
 
     def find(self, name: str) -> TableColumn | None:
         """Return a column by its name in any case of letters, None if absent."""
-        return self._by_name.get(name.lower())
+        return self.by_name.get(name.lower())
 
     @cached_property
-    def _by_name(self) -> Mapping[str, TableColumn]:
+    def by_name(self) -> Mapping[str, TableColumn]:
+        """The columns by their names in lower case."""
         return {each.name.lower(): each for each in self.columns}
 
 
 def is_spelled(type_: pa.DataType) -> bool:
     """Return whether each value of a type has a text of its own."""
-    return not (pa.types.is_nested(type_) or pa.types.is_binary(type_))
+    return family_of(type_) not in (*NESTED, Family.BINARY)
 
 
-def column_of(column: Column, *, is_mapped: bool) -> TableColumn:
-    """Return a column of a definition; one of an unknown type has a `problem`."""
+@lru_cache(maxsize=128)
+def schema_of(
+    columns: Sequence[Column],
+    partition_columns: Sequence[str],
+    mapping: str,
+    name: str,
+    table: int,
+) -> TableSchema:
+    """Return the schema of what a definition says of columns, the same one for the same words."""
+    inside = {each.lower() for each in partition_columns}
+    made = [column_of(each, inside, is_mapped=mapping != UNMAPPED) for each in columns]
+    known = {each.name.lower(): each.name for each in made}
+    # A table of folders may name its partition columns only.
+    made += [
+        TableColumn(each, pa.string(), True, 0, each, "string", partitions=True)  # noqa: FBT003
+        for each in partition_columns
+        if each.lower() not in known
+    ]
+    partitioned = tuple(known.get(each.lower(), each) for each in partition_columns)
+    return TableSchema(tuple(made), partitioned, mapping, name, table)
+
+
+def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool) -> TableColumn:
+    """Return a column of a definition; one of an unknown type has a `problem`.
+
+    `partitioned` are the names of the partition columns in lower case.
+    """
     metadata = column_metadata(column)
     nested, why = metadata.get(NESTED_TYPE), ""
     try:
@@ -191,6 +204,7 @@ def column_of(column: Column, *, is_mapped: bool) -> TableColumn:
         column.type,
         why,
         str(metadata.get(DEFAULT, "")),
+        column.name.lower() in partitioned,
     )
 
 

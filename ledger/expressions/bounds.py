@@ -20,6 +20,7 @@ from ledger.core.predicates.time_zones import canonical_zone
 from ledger.core.predicates.types import (
     BITS,
     DOUBLE,
+    FLOATS,
     NUMBERS,
     STRING,
     TIMES,
@@ -32,7 +33,6 @@ from ledger.core.predicates.types import (
 from ledger.files.foreign_bounds import is_foreign, widened
 from ledger.reads.port import FileRow
 
-FLOATING: Final = frozenset({"float", "real"})
 MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
 NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 TEXT_CHARS_MAX: Final = 32
@@ -202,7 +202,7 @@ def in_type(value: Any, source: SparkType, target: SparkType) -> Any:
 
 def core_type(column: TableColumn) -> tuple[SparkType, bool] | None:
     """Return a column's type as the core knows it, and whether it is a FLOAT; None = unknown."""
-    if column.declared.strip().lower() in FLOATING:
+    if column.declared.strip().lower() in FLOATS:
         return DOUBLE, True
     found = parse_type(column.declared)
     return None if found is None else (found, False)

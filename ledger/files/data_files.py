@@ -89,9 +89,8 @@ class NewFiles:
         self._paths: list[str] = []
         partition = [schema.find(name) for name in schema.partition_columns]
         self._columns = [PartitionColumn(each.name, each.declared) for each in partition if each]
-        inside = [each for each in schema.data_columns if not pa.types.is_null(each.type)]
-        self._names = [each.name for each in inside]
-        self._stored = pa.schema([each.stored for each in inside])
+        self._names = [each.name for each in schema.stored_columns]
+        self._stored = schema.stored()
 
     def write(self, batch: Any) -> None:
         """Write the rows of a batch or table that has the columns of the schema."""

@@ -15,7 +15,7 @@ from ledger.files.footers import added_by_footers
 from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.log.wire.file_list import AddFile
-from ledger.properties.field_ids import ELEMENT, KEY, VALUE
+from ledger.properties.type_text import ELEMENT, KEY, VALUE
 from ledger.snapshot.reading import is_in_folders
 from ledger.statements.deleting import delete
 from ledger.statements.target import StatementTable
