@@ -180,7 +180,7 @@ def checked(reader: Any, schema: TableSchema) -> Any:
     if unknown := places.keys() - schema.by_name.keys():
         names = [name for name in reader.schema.names if name.lower() in unknown]
         raise unknown_columns(names, schema)
-    target = schema.arrow()
+    target = schema.arrow
 
     def batches() -> Iterator[Any]:
         for batch in reader:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.arrow.types import NESTED, Family, arrow_type, family_of
+from ledger.arrow.types import NESTED, Family, Lengths, arrow_type, column_type, family_of
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import (
     COLUMN_ID,
@@ -22,6 +22,7 @@ from ledger.core.conflicts.metadata_diff import (
     column_metadata,
     properties,
 )
+from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
 from ledger.properties.field_ids import ID, IN_FILES, WAS, WITHIN, Tree, fields_of
 from ledger.properties.type_text import ELEMENT, KEY, VALUE
@@ -72,6 +73,16 @@ class TableColumn:
             )
 
     @cached_property
+    def lengths(self) -> Lengths:
+        """The lengths of texts in the type, none for a type that is not known."""
+        return {} if self.problem else column_type(self.declared).lengths
+
+    @cached_property
+    def is_strict(self) -> bool:
+        """Whether the type has NOT NULL fields."""
+        return is_strict(self.type)
+
+    @cached_property
     def field(self) -> pa.Field:
         """The column as a field of Arrow, with its id."""
         return numbered(pa.field(self.name, self.type, self.nullable), self.id)
@@ -103,13 +114,21 @@ class TableSchema:
         columns, partitioned = tuple(definition.columns), tuple(definition.partition_columns)
         return schema_of(columns, partitioned, mapping, name, table)
 
+    @cached_property
     def arrow(self) -> pa.Schema:
-        """Return all columns as a schema of Arrow, with their ids as metadata of the fields."""
+        """All columns as a schema of Arrow, with their ids as metadata of the fields."""
         return pa.schema([each.field for each in self.columns])
 
+    @cached_property
     def stored(self) -> pa.Schema:
-        """Return the schema of a new data file, with physical names."""
+        """The schema of a new data file, with physical names."""
         return pa.schema([each.stored for each in self.stored_columns])
+
+    @cached_property
+    def divided_by(self) -> Sequence[PartitionColumn]:
+        """The partition columns, for the texts of their values."""
+        columns = [self.by_name[name.lower()] for name in self.partition_columns]
+        return [PartitionColumn(each.name, each.declared) for each in columns]
 
     @cached_property
     def data_columns(self) -> Sequence[TableColumn]:
@@ -150,6 +169,16 @@ class TableSchema:
     def by_name(self) -> Mapping[str, TableColumn]:
         """The columns by their names in lower case."""
         return {each.name.lower(): each for each in self.columns}
+
+
+def is_strict(kind: pa.DataType) -> bool:
+    """Tell whether a type has NOT NULL fields, at any depth; the keys of maps do not count."""
+    if not pa.types.is_nested(kind):
+        return False
+    if pa.types.is_map(kind):
+        return not kind.item_field.nullable or is_strict(kind.item_type) or is_strict(kind.key_type)
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    return any(not each.nullable or is_strict(each.type) for each in fields)
 
 
 def is_spelled(type_: pa.DataType) -> bool:

@@ -34,18 +34,15 @@ def added_by_footers(storage: Storage, schema: TableSchema, paths: Iterable[str]
     Paths are relative to the location. Raises ValueError for a value of a folder that its column
     cannot hold.
     """
-    stored = schema.stored()
-    columns = [schema.find(name) for name in schema.partition_columns]
-    named = [PartitionColumn(each.name, each.declared) for each in columns if each is not None]
 
     def found(path: str) -> tuple[AddFile, int]:
         with storage.open(path) as stream:
             size = stream.size()
             footer = pq.read_metadata(stream)
-        statistics = FileStatistics(stored)
+        statistics = FileStatistics(schema.stored)
         statistics.take(footer)
         now_ms = time.time_ns() // 1_000_000
-        values = partition_in(path, named)
+        values = partition_in(path, schema.divided_by)
         return AddFile(path, values, size, now_ms, stats=statistics.text), statistics.rows
 
     with ThreadPoolExecutor(AT_ONCE) as pool:

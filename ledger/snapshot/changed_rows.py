@@ -46,7 +46,7 @@ class CommitRows:
         state = state_of(reads, table, reads.position())
         self._columns = state.schema
         self._written = SchemasThen(state, state.schema)
-        rows = self._columns.arrow()
+        rows = self._columns.arrow
         taken = {each.name for each in FIELDS} & {each.name.lower() for each in rows}
         if taken:
             raise UnreadableTableError(

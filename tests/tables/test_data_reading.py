@@ -36,7 +36,7 @@ def rows_of(
 ) -> list[dict[str, Any]]:
     """Return the rows of the file `f` as dicts."""
     found = read_file(storage_at(str(folder)), file_row("f", partition), schema, written=written)
-    assert found.schema.equals(schema.arrow())
+    assert found.schema.equals(schema.arrow)
     rows: list[dict[str, Any]] = found.to_pylist()
     return rows
 

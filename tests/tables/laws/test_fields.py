@@ -89,7 +89,7 @@ class Model:
         """Write a row into a file."""
         value = self.root.value(self.numbers)
         schema = TableSchema.of(self.definition, "t", 1)
-        rows = pa.Table.from_pylist([{"s": self.root.shown(value)}], schema=schema.arrow())
+        rows = pa.Table.from_pylist([{"s": self.root.shown(value)}], schema=schema.arrow)
         (file,) = write_rows(
             self.storage, schema, rows.to_batches(), writer=FileWriter.of("ledger")
         )
@@ -168,7 +168,7 @@ def test_files_have_all_ids(tmp_path: Path) -> None:
     )
     schema = TableSchema.of(definition, "t", 1)
     rows = pa.Table.from_pylist(
-        [{"s": {"a b": [1], "m": [(1, {"x": 1})]}, "i": 2}], schema=schema.arrow()
+        [{"s": {"a b": [1], "m": [(1, {"x": 1})]}, "i": 2}], schema=schema.arrow
     )
     storage = storage_at(str(tmp_path))
     (file,) = write_rows(storage, schema, rows.to_batches(), writer=FileWriter.of("ledger"))
