@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from ledger.arrow.fields_then import field_then
 from ledger.arrow.lossless import CastRules, as_cast, as_decimal, lossless_cast
-from ledger.arrow.schema import PHYSICAL, UNMAPPED, TableColumn, TableSchema, field_number
+from ledger.arrow.schema import UNMAPPED, TableColumn, TableSchema
+from ledger.arrow.type_fields import PHYSICAL, field_number
 from ledger.arrow.types import Family
 from ledger.errors import UnreadableTableError
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.arrow.schema import field_number, physical_name
+from ledger.arrow.type_fields import field_number, physical_name
 from ledger.files.footers import added_by_footers
 from ledger.files.storage import storage_at
 from ledger.files.written_files import discard

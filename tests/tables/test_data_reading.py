@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ledger.arrow.schema import FIELD_ID, TableSchema
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.type_fields import FIELD_ID
 from ledger.errors import UnreadableTableError
 from ledger.files.data_reading import read_file
 from ledger.files.storage import storage_at

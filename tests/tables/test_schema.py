@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ledger.arrow.schema import TableSchema, field_number, physical_name
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.type_fields import field_number, physical_name
 from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.errors import UnreadableTableError

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ledger.arrow.schema import FIELD_ID, TableSchema
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.type_fields import FIELD_ID
 from ledger.core.commands import Column, TableDefinition
 from ledger.definitions.definitions import table_definition
 from ledger.files.data_files import write_rows
