@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from ledger.arrow.schema import FORMER, PHYSICAL, field_number, physical_name
+from ledger.arrow.type_fields import FORMER, PHYSICAL, field_number, physical_name
 
 ABSENT: Final = "\x01absent "
 """No field of a file has a name that begins so."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.arrow.casts import ARROW_ERRORS
+from ledger.arrow.lossless import ARROW_ERRORS
 from ledger.arrow.python_rows import array_of
 from ledger.definitions.given import shown
 

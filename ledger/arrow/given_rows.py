@@ -177,9 +177,10 @@ def of_columns(columns: Mapping[Any, Any], schema: TableSchema | None) -> Any:
 def checked(reader: Any, schema: TableSchema) -> Any:
     """Return a reader of the same rows with the columns of a schema; raises as `as_batches`."""
     places = by_name(reader.schema.names, "rows")
-    if unknown := [name for name in reader.schema.names if schema.find(name) is None]:
-        raise unknown_columns(unknown, schema)
-    target = schema.arrow()
+    if unknown := places.keys() - schema.by_name.keys():
+        names = [name for name in reader.schema.names if name.lower() in unknown]
+        raise unknown_columns(names, schema)
+    target = schema.arrow
 
     def batches() -> Iterator[Any]:
         for batch in reader:

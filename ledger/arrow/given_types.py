@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as kinds
 
-from ledger.arrow.casts import ARROW_ERRORS, is_list, unfit
+from ledger.arrow.casts import is_list, unfit
+from ledger.arrow.lossless import ARROW_ERRORS
 from ledger.arrow.nested import (
     entries_of,
     items_of,
@@ -20,7 +21,7 @@ from ledger.arrow.nested import (
     map_of,
     struct_of,
 )
-from ledger.arrow.types import is_fitting_decimal
+from ledger.arrow.types import BY_TYPE, Family, family_of, is_fitting_decimal
 from ledger.core.predicates.types import DECIMAL_DIGITS_MAX
 
 EXTENSION_NAME: Final = b"ARROW:extension:name"
@@ -57,6 +58,11 @@ class RefusedTypes(NamedTuple):
 def is_extension(*names: str) -> Callable[[Any], bool]:
     """Return a function that tells whether a type is one of these extension types."""
     return lambda kind: isinstance(kind, pa.BaseExtensionType) and kind.extension_name in names
+
+
+def is_of(family: Family) -> Callable[[Any], bool]:
+    """Return a function that tells whether a type is of a family."""
+    return lambda kind: family_of(kind) is family
 
 
 def as_is(kind: Any, _path: str) -> Any:
@@ -101,6 +107,8 @@ def plain_field(field: Any, path: str) -> Any:
 
 def plain_type(kind: Any, path: str) -> Any:
     """Return the type that values have in a table; raises TypeError for a refused type."""
+    if kind in BY_TYPE:
+        return kind
     for taken in TAKEN:
         if taken.fits(kind):
             return taken.plain(kind, path)
@@ -127,25 +135,25 @@ def plain_reader(reader: Any) -> Any:
     def batches() -> Any:
         for batch in reader:
             columns = [
-                plain_array(column, field.name)
-                for column, field in zip(batch.columns, reader.schema, strict=True)
+                plain_array(column, field.type, field.name)
+                for column, field in zip(batch.columns, target, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=target)
 
     return pa.RecordBatchReader.from_batches(target, batches())
 
 
-def plain_array(array: Any, path: str) -> Any:
+def plain_array(array: Any, target: Any, path: str) -> Any:
     """Return an array in its plain type; raises ValueError for a value that would change."""
-    kind, target = array.type, plain_type(array.type, path)
+    kind = array.type
     if kind == target and not has_times(kind):
         return array
     if kinds.is_dictionary(kind):
-        return plain_array(array.dictionary, path).take(array.indices)
+        return plain_array(array.dictionary, target, path).take(array.indices)
     if kinds.is_run_end_encoded(kind):
-        return plain_array(pc.run_end_decode(array), path)
+        return plain_array(pc.run_end_decode(array), target, path)
     if isinstance(kind, pa.BaseExtensionType):
-        stored = plain_array(array.storage, path)
+        stored = plain_array(array.storage, plain_type(array.storage.type, path), path)
         return stored if stored.type == target else pc.not_equal(stored, 0)
     if kinds.is_nested(kind):
         return plain_nested(array, target, path)
@@ -159,20 +167,27 @@ def plain_nested(array: Any, target: Any, path: str) -> Any:
     """Return lists, maps or structs in their plain type; raises as `plain_array`."""
     kind = array.type
     if is_list(kind):
-        items = plain_array(items_of(array), f"{path}.element")
+        items = plain_array(items_of(array), target.value_type, f"{path}.element")
         return list_of(items, lengths_of(array), array.is_null(), target)
     if kinds.is_map(kind):
         keys, values = entries_of(array)
-        entries = plain_array(keys, f"{path}.key"), plain_array(values, f"{path}.value")
+        entries = (
+            plain_array(keys, target.key_type, f"{path}.key"),
+            plain_array(values, target.item_type, f"{path}.value"),
+        )
         return map_of(entries, lengths_of(array), array.is_null(), target)
-    inner = [plain_array(array.field(at), f"{path}.{each.name}") for at, each in enumerate(kind)]
+    inner = [
+        plain_array(array.field(at), each.type, f"{path}.{each.name}")
+        for at, each in enumerate(target)
+    ]
     return struct_of(inner, array.is_null(), target)
 
 
 def has_times(kind: Any) -> bool:
     """Tell whether a type has days or times, at any depth."""
-    inner = range(kind.num_fields) if kinds.is_nested(kind) else ()
-    return kinds.is_temporal(kind) or any(has_times(kind.field(at).type) for at in inner)
+    if not kinds.is_nested(kind):
+        return bool(kinds.is_temporal(kind))
+    return any(has_times(kind.field(at).type) for at in range(kind.num_fields))
 
 
 def within_years(array: Any, path: str) -> Any:
@@ -211,27 +226,15 @@ TAKEN: Final = (
     ),
     TakenTypes(
         "texts: `string`, `large_string`, `string_view`",
-        lambda kind: (
-            kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
-        ),
+        is_of(Family.STRING),
         "STRING",
         always(pa.string()),
     ),
-    TakenTypes(
-        "bytes of all forms",
-        lambda kind: (
-            kinds.is_binary(kind)
-            or kinds.is_large_binary(kind)
-            or kinds.is_binary_view(kind)
-            or kinds.is_fixed_size_binary(kind)
-        ),
-        "BINARY",
-        always(pa.binary()),
-    ),
+    TakenTypes("bytes of all forms", is_of(Family.BINARY), "BINARY", always(pa.binary())),
     TakenTypes("`date32`, `date64`", kinds.is_date, "DATE", always(pa.date32())),
     TakenTypes(
         "times with a zone, in seconds to nanoseconds",
-        lambda kind: kinds.is_timestamp(kind) and bool(kind.tz),
+        is_of(Family.TIMESTAMP),
         "TIMESTAMP",
         always(pa.timestamp("us", "UTC")),
     ),

@@ -69,5 +69,5 @@ def map_of(entries: tuple[Any, Any], lengths: Any, gone: Any, target: Any) -> An
 def struct_of(children: list[Any], gone: Any, target: Any) -> Any:
     """Return structs of a type; `gone` tells which ones are NULL."""
     if not children:  # Arrow cannot tell how many there are.
-        return pa.array([None if each else {} for each in gone.to_pylist()], target)
+        return pa.Array.from_buffers(target, len(gone), [pc.invert(gone).buffers()[1]], offset=0)
     return pa.StructArray.from_arrays(children, fields=list(target), mask=gone)

@@ -8,14 +8,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import types as kinds
 
-from ledger.arrow.casts import ARROW_ERRORS, is_bytes, is_list, is_text
 from ledger.arrow.derived import derived
-from ledger.arrow.types import sql_type
+from ledger.arrow.lossless import ARROW_ERRORS
+from ledger.arrow.types import Family, family_of, sql_type
 from ledger.definitions.given import shown
 from ledger.definitions.partition_texts import plain
 
@@ -45,7 +45,8 @@ def array_of(values: Iterable[Any], target: Any, path: str) -> Any:
     try:
         if target is None:
             return pa.array(derived(values, path))
-        if not {type(each) for each in values} <= exact(target):
+        known = TAKEN.get(family_of(target))
+        if known is None or not known.exact.issuperset(map(type, values)):
             values = [taken(each, target, path) for each in values]
         return pa.array(values, target)
     except ARROW_ERRORS as error:
@@ -55,14 +56,10 @@ def array_of(values: Iterable[Any], target: Any, path: str) -> Any:
         raise ValueError(f"column {path} {wanted}: {error}") from None
 
 
-def exact(target: Any) -> frozenset[type]:
-    """Return the types of Python whose values Arrow takes as they are meant."""
-    return next((found for is_kind, found in EXACT if is_kind(target)), frozenset())
-
-
 def taken(value: Any, target: Any, path: str) -> Any:
     """Return a value in a form that Arrow takes for the type; raises as `array_of`."""
-    if is_list(target) and hasattr(value, "tolist"):
+    family = family_of(target)
+    if family is Family.ARRAY and hasattr(value, "tolist"):
         value = value.tolist()
     try:
         value = plain(value)
@@ -70,9 +67,9 @@ def taken(value: Any, target: Any, path: str) -> Any:
         raise TypeError(f"column {path} {error}, got {value!r}") from None
     if value is None:
         return None
-    if kinds.is_struct(target):
+    if family is Family.STRUCT:
         return taken_struct(value, target, path)
-    if kinds.is_map(target) and isinstance(value, Mapping | list):
+    if family is Family.MAP and isinstance(value, Mapping | list):
         pairs = value.items() if isinstance(value, Mapping) else value
         return [
             (
@@ -81,11 +78,11 @@ def taken(value: Any, target: Any, path: str) -> Any:
             )
             for key, item in pairs
         ]
-    if is_list(target) and isinstance(value, list | tuple):
+    if family is Family.ARRAY and isinstance(value, list | tuple):
         return [taken(each, target.value_type, f"{path}.element") for each in value]
-    for is_kind, take in TAKEN:
-        if is_kind(target) and (found := take(value, target)) is not None:
-            return found
+    known = TAKEN.get(family)
+    if known is not None and (found := known.take(value, target)) is not None:
+        return found
     raise TypeError(
         f"column {path} must be {sql_type(target)}, got {shown(value)}{zone_advice(value, target)}"
     )
@@ -160,22 +157,23 @@ def of_class(*classes: type) -> Callable[[Any, Any], Any]:
 
 
 NONE: Final = type(None)
-EXACT: Final[tuple[tuple[Callable[[Any], Any], frozenset[type]], ...]] = (
-    (kinds.is_boolean, frozenset({bool, NONE})),
-    (kinds.is_integer, frozenset({int, NONE})),
-    (kinds.is_floating, frozenset({float, NONE})),
-    (kinds.is_decimal, frozenset({Decimal, int, NONE})),
-    (is_text, frozenset({str, NONE})),
-    (is_bytes, frozenset({bytes, NONE})),
-    (kinds.is_date, frozenset({date, NONE})),
-)
-TAKEN: Final[tuple[tuple[Callable[[Any], Any], Callable[[Any, Any], Any]], ...]] = (
-    (kinds.is_boolean, of_class(bool)),
-    (kinds.is_integer, whole),
-    (kinds.is_floating, number),
-    (kinds.is_decimal, decimal),
-    (is_text, of_class(str)),
-    (is_bytes, of_class(bytes, bytearray, memoryview)),
-    (kinds.is_date, day),
-    (kinds.is_timestamp, moment),
-)
+
+
+class PythonValues(NamedTuple):
+    """What a type takes: the types whose values Arrow takes as they are meant, and any value."""
+
+    exact: frozenset[type]
+    take: Callable[[Any, Any], Any]
+
+
+TAKEN: Final[Mapping[Family, PythonValues]] = {
+    Family.BOOLEAN: PythonValues(frozenset({bool, NONE}), of_class(bool)),
+    Family.WHOLE: PythonValues(frozenset({int, NONE}), whole),
+    Family.FLOATING: PythonValues(frozenset({float, NONE}), number),
+    Family.DECIMAL: PythonValues(frozenset({Decimal, int, NONE}), decimal),
+    Family.STRING: PythonValues(frozenset({str, NONE}), of_class(str)),
+    Family.BINARY: PythonValues(frozenset({bytes, NONE}), of_class(bytes, bytearray, memoryview)),
+    Family.DATE: PythonValues(frozenset({date, NONE}), day),
+    Family.TIMESTAMP: PythonValues(frozenset(), moment),
+    Family.TIMESTAMP_NTZ: PythonValues(frozenset(), moment),
+}

@@ -5,46 +5,33 @@ files otherwise than in SQL: the physical name stays when a column is renamed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
 
 import pyarrow as pa
 
-from ledger.arrow.types import arrow_type
+from ledger.arrow.type_fields import delta_type, is_strict, numbered, stored_type, with_ids
+from ledger.arrow.types import NESTED, Family, Lengths, arrow_type, column_type, family_of
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import (
-    COLUMN_ID,
     MAPPING_MODE,
     NESTED_TYPE,
     PHYSICAL_NAME,
     column_metadata,
     properties,
 )
+from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
-from ledger.properties.field_ids import (
-    ELEMENT,
-    ID,
-    IN_FILES,
-    KEY,
-    VALUE,
-    WAS,
-    WITHIN,
-    Tree,
-    fields_of,
-)
+from ledger.properties.field_ids import fields_of
 
 UNMAPPED: Final = "none"
 # Spark keeps the text of a column's default under this name.
 DEFAULT: Final = "CURRENT_DEFAULT"
-# Arrow writes this metadata of a field as the field's id in Parquet, and reads it back.
-FIELD_ID: Final = b"PARQUET:field_id"
-PHYSICAL: Final = PHYSICAL_NAME.encode()
-# The name that a field has in files from before fields had ids.
-FORMER: Final = b"lakeledger.was"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableColumn:
     """A column: `declared` is its Spark SQL type, `physical` its name in data files.
 
@@ -79,12 +66,22 @@ class TableColumn:
                 f"{self.problem}. Name the other columns: this one cannot be read as rows"
             )
 
-    @property
+    @cached_property
+    def lengths(self) -> Lengths:
+        """The lengths of texts in the type, none for a type that is not known."""
+        return {} if self.problem else column_type(self.declared).lengths
+
+    @cached_property
+    def is_strict(self) -> bool:
+        """Whether the type has NOT NULL fields."""
+        return is_strict(self.type)
+
+    @cached_property
     def field(self) -> pa.Field:
         """The column as a field of Arrow, with its id."""
         return numbered(pa.field(self.name, self.type, self.nullable), self.id)
 
-    @property
+    @cached_property
     def stored(self) -> pa.Field:
         """The column as a field of a data file that is written now."""
         type_ = stored_type(self.type)
@@ -108,32 +105,35 @@ class TableSchema:
     def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
         """Return the schema of a definition; a column of an unknown type has a `problem`."""
         mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
-        is_mapped = mapping != UNMAPPED
-        columns = [column_of(each, is_mapped=is_mapped) for each in definition.columns]
-        known = {each.name.lower(): each.name for each in columns}
-        partitioned = [known.get(name.lower(), name) for name in definition.partition_columns]
-        columns = [replace(each, partitions=each.name in partitioned) for each in columns]
-        # A table of folders may name its partition columns only.
-        columns += [
-            TableColumn(name, pa.string(), True, 0, name, "string", partitions=True)  # noqa: FBT003
-            for name in definition.partition_columns
-            if name.lower() not in known
-        ]
-        return cls(tuple(columns), tuple(partitioned), mapping, name, table)
+        columns, partitioned = tuple(definition.columns), tuple(definition.partition_columns)
+        return schema_of(columns, partitioned, mapping, name, table)
 
+    @cached_property
     def arrow(self) -> pa.Schema:
-        """Return all columns as a schema of Arrow, with their ids as metadata of the fields."""
+        """All columns as a schema of Arrow, with their ids as metadata of the fields."""
         return pa.schema([each.field for each in self.columns])
 
+    @cached_property
     def stored(self) -> pa.Schema:
-        """Return the schema of a new data file: physical names, without partition columns."""
-        return pa.schema([each.stored for each in self.data_columns])
+        """The schema of a new data file, with physical names."""
+        return pa.schema([each.stored for each in self.stored_columns])
 
-    @property
+    @cached_property
+    def divided_by(self) -> Sequence[PartitionColumn]:
+        """The partition columns, for the texts of their values."""
+        columns = [self.by_name[name.lower()] for name in self.partition_columns]
+        return [PartitionColumn(each.name, each.declared) for each in columns]
+
+    @cached_property
     def data_columns(self) -> Sequence[TableColumn]:
         """The columns whose values are in the data files."""
         inside = set(self.partition_columns)
         return [each for each in self.columns if each.name not in inside]
+
+    @cached_property
+    def stored_columns(self) -> Sequence[TableColumn]:
+        """The columns of a new data file: a column of NULLs alone has no type there."""
+        return [each for each in self.data_columns if not pa.types.is_null(each.type)]
 
     def check_holds_rows(self) -> None:
         """Raise ValueError for a table whose files would lose rows or partition values.
@@ -157,20 +157,46 @@ class TableSchema:
 
     def find(self, name: str) -> TableColumn | None:
         """Return a column by its name in any case of letters, None if absent."""
-        return self._by_name.get(name.lower())
+        return self.by_name.get(name.lower())
 
     @cached_property
-    def _by_name(self) -> Mapping[str, TableColumn]:
+    def by_name(self) -> Mapping[str, TableColumn]:
+        """The columns by their names in lower case."""
         return {each.name.lower(): each for each in self.columns}
 
 
 def is_spelled(type_: pa.DataType) -> bool:
     """Return whether each value of a type has a text of its own."""
-    return not (pa.types.is_nested(type_) or pa.types.is_binary(type_))
+    return family_of(type_) not in (*NESTED, Family.BINARY)
 
 
-def column_of(column: Column, *, is_mapped: bool) -> TableColumn:
-    """Return a column of a definition; one of an unknown type has a `problem`."""
+@lru_cache(maxsize=128)
+def schema_of(
+    columns: Sequence[Column],
+    partition_columns: Sequence[str],
+    mapping: str,
+    name: str,
+    table: int,
+) -> TableSchema:
+    """Return the schema of what a definition says of columns, the same one for the same words."""
+    inside = {each.lower() for each in partition_columns}
+    made = [column_of(each, inside, is_mapped=mapping != UNMAPPED) for each in columns]
+    known = {each.name.lower(): each.name for each in made}
+    # A table of folders may name its partition columns only.
+    made += [
+        TableColumn(each, pa.string(), True, 0, each, "string", partitions=True)  # noqa: FBT003
+        for each in partition_columns
+        if each.lower() not in known
+    ]
+    partitioned = tuple(known.get(each.lower(), each) for each in partition_columns)
+    return TableSchema(tuple(made), partitioned, mapping, name, table)
+
+
+def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool) -> TableColumn:
+    """Return a column of a definition; one of an unknown type has a `problem`.
+
+    `partitioned` are the names of the partition columns in lower case.
+    """
     metadata = column_metadata(column)
     nested, why = metadata.get(NESTED_TYPE), ""
     try:
@@ -191,96 +217,5 @@ def column_of(column: Column, *, is_mapped: bool) -> TableColumn:
         column.type,
         why,
         str(metadata.get(DEFAULT, "")),
+        column.name.lower() in partitioned,
     )
-
-
-def delta_type(kind: Any, column: str, *, is_mapped: bool) -> pa.DataType:
-    """Return the Arrow type of a type as Delta's schema has it; raises ValueError."""
-    name = kind.get("type") if isinstance(kind, dict) else kind
-    if name == "array":
-        return pa.list_(
-            pa.field("element", delta_type(kind["elementType"], column, is_mapped=is_mapped))
-        )
-    if name == "map":
-        key = delta_type(kind["keyType"], column, is_mapped=is_mapped)
-        return pa.map_(key, delta_type(kind["valueType"], column, is_mapped=is_mapped))
-    if name == "struct":
-        return pa.struct(
-            [delta_field(each, column, is_mapped=is_mapped) for each in kind["fields"]]
-        )
-    return arrow_type("void" if name == "null" else str(name), column)
-
-
-def delta_field(field: Mapping[str, Any], column: str, *, is_mapped: bool) -> pa.Field:
-    """Return a field of a struct, with its id and its physical name if the table is mapped."""
-    metadata = field.get("metadata") or {}
-    made = pa.field(
-        field["name"],
-        delta_type(field["type"], column, is_mapped=is_mapped),
-        field.get("nullable", True),
-    )
-    if not is_mapped:
-        return made
-    kept = {PHYSICAL: str(metadata.get(PHYSICAL_NAME, field["name"])).encode()}
-    if COLUMN_ID in metadata:
-        kept[FIELD_ID] = str(metadata[COLUMN_ID]).encode()
-    return made.with_metadata(kept)
-
-
-def with_ids(type_: pa.DataType, fields: Tree, *, is_mapped: bool) -> pa.DataType:
-    """Return a type whose fields have their ids, and their names in files, as metadata."""
-    if not fields:
-        return type_
-
-    def field(given: pa.Field, name: str) -> pa.Field:
-        node = fields.get(name)
-        if node is None:
-            return given
-        inner = with_ids(given.type, node.get(WITHIN, {}), is_mapped=is_mapped)
-        kept = {**(given.metadata or {}), FIELD_ID: str(node[ID]).encode()}
-        if WAS in node:
-            kept[FORMER] = node[WAS].encode()
-        if is_mapped:
-            kept[PHYSICAL] = node.get(IN_FILES, name).encode()
-        return given.with_type(inner).with_metadata(kept)
-
-    if pa.types.is_struct(type_):
-        return pa.struct([field(each, each.name) for each in type_])
-    if pa.types.is_list(type_):
-        return pa.list_(field(type_.value_field, ELEMENT))
-    if pa.types.is_map(type_):
-        return pa.map_(field(type_.key_field, KEY), field(type_.item_field, VALUE))
-    return type_
-
-
-def numbered(field: pa.Field, number: int) -> pa.Field:
-    """Return a field with its id; 0 = it has no id."""
-    return field.with_metadata({FIELD_ID: str(number).encode()}) if number else field
-
-
-def field_number(field: pa.Field) -> int:
-    """Return the id of a field, 0 if it has none."""
-    text = (field.metadata or {}).get(FIELD_ID, b"0")
-    return max(int(text), 0)
-
-
-def physical_name(field: pa.Field) -> str:
-    """Return the name of a field within a data file."""
-    return bytes((field.metadata or {}).get(PHYSICAL, field.name.encode())).decode()
-
-
-def stored_type(type_: pa.DataType) -> pa.DataType:
-    """Return a type with the names that its fields have in data files."""
-    if pa.types.is_struct(type_):
-        return pa.struct([stored_field(each) for each in type_])
-    if pa.types.is_list(type_):
-        return pa.list_(stored_field(type_.value_field))
-    if pa.types.is_map(type_):
-        return pa.map_(stored_field(type_.key_field), stored_field(type_.item_field))
-    return type_
-
-
-def stored_field(field: pa.Field) -> pa.Field:
-    """Return a field within a type as it is in data files."""
-    made = pa.field(physical_name(field), stored_type(field.type), field.nullable)
-    return numbered(made, field_number(field))

@@ -4,8 +4,6 @@ A text of CHAR is padded, and an empty text in a partition column is NULL. So le
 after that, the constraints of a table look at what a reader will see.
 """
 
-from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -15,11 +13,8 @@ from pyarrow import types as kinds
 from ledger.arrow.casts import check_filled, is_list, is_text, unfit
 from ledger.arrow.nested import entries_of, items_of, lengths_of, list_of, map_of, struct_of
 from ledger.arrow.schema import TableColumn
-from ledger.arrow.types import Place, TypeText
+from ledger.arrow.types import Lengths, Place
 from ledger.core.partitions.values import NULLS
-
-Lengths = Mapping[Place, tuple[str, int]]
-"""The lengths of texts within a type by their places, such as ("element", "name")."""
 
 
 def as_stored(values: Any, column: TableColumn) -> Any:
@@ -28,34 +23,13 @@ def as_stored(values: Any, column: TableColumn) -> Any:
     Raises ValueError for a NULL in a NOT NULL column or field, and for a text that is too long.
     """
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    lengths = lengths_of_type(column.declared, column.problem)
-    if lengths or is_strict(column.type):
-        array = settled(array, column.type, lengths, (column.name,))
+    if column.lengths or column.is_strict:
+        array = settled(array, column.type, column.lengths, (column.name,))
     if column.partitions and is_text(column.type):
         array = pc.if_else(pc.is_in(array, pa.array(sorted(NULLS))), None, array)
     if not column.nullable:
         check_filled(array.is_valid(), column.name)
     return array
-
-
-@cache
-def lengths_of_type(declared: str, problem: str) -> Lengths:
-    """Return the lengths that a Spark SQL type declares, none for a type that is not known."""
-    if problem:
-        return {}
-    found = TypeText(declared, "")
-    found.type()
-    return found.lengths
-
-
-def is_strict(kind: Any) -> bool:
-    """Tell whether a type has NOT NULL fields, at any depth; the keys of maps do not count."""
-    if not kinds.is_nested(kind):
-        return False
-    if kinds.is_map(kind):
-        return not kind.item_field.nullable or is_strict(kind.item_type) or is_strict(kind.key_type)
-    fields = [kind.field(at) for at in range(kind.num_fields)]
-    return any(not each.nullable or is_strict(each.type) for each in fields)
 
 
 def settled(array: Any, kind: Any, lengths: Lengths, path: Place) -> Any:

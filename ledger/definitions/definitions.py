@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Final, TypedDict, Unpack
 
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
-from ledger.core.predicates.types import SPELLINGS
+from ledger.core.predicates.types import BY_NAME
 from ledger.core.state.traits import known_key, partitioned_by
 from ledger.definitions.given import check_list, check_name_of, check_text
 from ledger.definitions.locations import in_one_spelling
@@ -34,11 +34,10 @@ from ledger.properties.column_mapping import (
 from ledger.properties.field_ids import check_fields, numbered
 from ledger.reads.port import TableRow
 
-# The data types of Spark SQL: the types that partitions are compared in, and the others with all
-# their spellings. Only Hive has the last one.
-KNOWN: Final = SPELLINGS.keys() | {
-    *("array", "map", "struct", "variant", "binary", "float", "real", "interval", "time"),
-    *("char", "character", "geography", "geometry", "uniontype"),
+# The data types of Spark SQL: those of the table of types, and others. Only Hive has the last one.
+KNOWN: Final = BY_NAME.keys() | {
+    *("array", "map", "struct", "variant", "interval", "time", "character", "geography"),
+    *("geometry", "uniontype"),
 }
 
 

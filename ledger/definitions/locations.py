@@ -9,6 +9,7 @@ whose name is not UTF-8 is no text, so it stays a URI.
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -32,6 +33,7 @@ FAMILIES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 """Schemes that are other names of one."""
 
 
+@lru_cache(maxsize=1024)
 def in_one_spelling(location: str) -> str:
     """Return a location in the one spelling of its folder; raises ValueError for a wrong URI.
 

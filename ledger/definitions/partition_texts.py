@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from ledger.core.partitions.values import FLOATS, LENGTH_FORM, written
-from ledger.core.predicates.types import BITS, Kind, parse_type
+from ledger.core.partitions.values import LENGTH_FORM, written
+from ledger.core.predicates.types import BITS, FLOATS, Kind, parse_type
 
 EXACT_BITS: Final = 53
 """A double holds every whole number of up to this many bits."""

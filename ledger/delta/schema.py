@@ -5,7 +5,6 @@ room for, the metadata of nested fields, stays with the column as Delta wrote it
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -20,9 +19,11 @@ from ledger.core.conflicts.metadata_diff import (
     properties,
 )
 from ledger.core.partitions.names import Values
+from ledger.core.predicates.types import SQL_NAMES
 from ledger.core.state.traits import ROW_TRACKING_PROPERTY, is_level, known_key
 from ledger.delta.actions import DeltaMetadata, PartitionValues
 from ledger.delta.fields import ShapeError, is_number
+from ledger.properties.type_text import quoted
 
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 COLLATIONS: Final = "__COLLATIONS"
@@ -46,15 +47,6 @@ ADOPTED: Final = "lakeledger.publish.adopted"
 
 # Keys whose values count here, as Delta spells them.
 DEFINED: Final = frozenset({LEVEL_PROPERTY, ROW_TRACKING_PROPERTY, *RESOLVABLE})
-
-PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-SQL_NAMES: Final = {
-    "long": "bigint",
-    "integer": "int",
-    "short": "smallint",
-    "byte": "tinyint",
-    "null": "void",
-}
 
 
 def definition_of(
@@ -233,9 +225,8 @@ def struct_text(kind: Mapping[str, Any]) -> str:
 
 def field_text(field: Mapping[str, Any]) -> str:
     """Return a field of a struct as Spark SQL writes it."""
-    name = field["name"]
-    quoted = name if PLAIN_NAME.fullmatch(name) else f"`{name.replace('`', '``')}`"
-    return f"{quoted}:{type_text(field.get('type'))}{'' if field['nullable'] else ' NOT NULL'}"
+    mark = "" if field["nullable"] else " NOT NULL"
+    return f"{quoted(field['name'])}:{type_text(field.get('type'))}{mark}"
 
 
 NESTED: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {

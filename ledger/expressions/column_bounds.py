@@ -16,6 +16,7 @@ from ledger.core.partitions.values import read_float
 from ledger.core.predicates.types import (
     BITS,
     DOUBLE,
+    FLOATS,
     NUMBERS,
     Kind,
     SparkType,
@@ -25,7 +26,6 @@ from ledger.core.predicates.types import (
 from ledger.files.foreign_bounds import is_foreign, widened
 from ledger.reads.port import FileRow
 
-FLOATING: Final = frozenset({"float", "real"})
 TEXT_CHARS_MAX: Final = 32
 """Writers cut texts to this length, or to a greater one."""
 MILLISECOND: Final = timedelta(milliseconds=1)
@@ -64,7 +64,7 @@ BoundsOf = Callable[[str], ColumnBounds | None]
 
 def core_type(column: TableColumn) -> tuple[SparkType, bool] | None:
     """Return a column's type as the core knows it, and whether it is a FLOAT; None = unknown."""
-    if column.declared.strip().lower() in FLOATING:
+    if column.declared.strip().lower() in FLOATS:
         return DOUBLE, True
     found = parse_type(column.declared)
     return None if found is None else (found, False)

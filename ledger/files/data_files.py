@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.names import Values
 from ledger.core.partitions.values import HIVE_NULL
-from ledger.definitions.partition_texts import PartitionColumn, text_of
+from ledger.definitions.partition_texts import text_of
 from ledger.errors.storage import refusals_named
 from ledger.files.file_writers import FileWriter
 from ledger.files.statistics import FileStatistics
@@ -87,11 +87,9 @@ class NewFiles:
         self._open: dict[Values, NewFile] = {}
         self._done: list[AddFile] = []
         self._paths: list[str] = []
-        partition = [schema.find(name) for name in schema.partition_columns]
-        self._columns = [PartitionColumn(each.name, each.declared) for each in partition if each]
-        inside = [each for each in schema.data_columns if not pa.types.is_null(each.type)]
-        self._names = [each.name for each in inside]
-        self._stored = pa.schema([each.stored for each in inside])
+        self._columns = schema.divided_by
+        self._names = [each.name for each in schema.stored_columns]
+        self._stored = schema.stored
 
     def write(self, batch: Any) -> None:
         """Write the rows of a batch or table that has the columns of the schema."""
@@ -239,10 +237,10 @@ def stored(rows: Any, names: Sequence[str], schema: Any) -> Any:
     columns = []
     for name, field in zip(names, schema, strict=True):
         column = rows.column(name)
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        is_nested = pa.types.is_nested(field.type)
-        made = [each.view(field.type) if is_nested else each for each in chunks]
-        columns.append(pa.chunked_array(made, field.type))
+        if pa.types.is_nested(field.type):
+            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            column = pa.chunked_array([each.view(field.type) for each in chunks], field.type)
+        columns.append(column)
     return pa.Table.from_arrays(columns, schema=schema)
 
 

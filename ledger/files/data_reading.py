@@ -14,7 +14,7 @@ from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnreadableTableError
 from ledger.files.deletion_vectors import deleted_rows, kept
-from ledger.files.file_columns import Aligned, places, type_then
+from ledger.files.file_columns import as_column, places, type_then
 from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
 
@@ -143,7 +143,7 @@ class OpenedFile:
             return pa.nulls(batch.num_rows, column.type)
         what = f"column {column.name} of file {self.file.path}"
         then = type_then(column, self.schema, self.written)
-        return Aligned(what, column.type, then).of(batch.column(read.index(place)))
+        return as_column(batch.column(read.index(place)), column.type, then, what)
 
     def close(self) -> None:
         """Close the file."""

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.names import Values, unescaped
 from ledger.core.partitions.values import HIVE_NULL
+from ledger.core.predicates.types import Kind, parse_type
 from ledger.definitions.partition_texts import PartitionColumn, text_of
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
@@ -19,8 +19,6 @@ from ledger.log.wire.file_list import AddFile
 
 AT_ONCE: Final = 16
 """Footers are read by so many threads: on an object store each is a round trip."""
-
-INSTANT: Final = "timestamp"
 
 
 class FoundFiles(NamedTuple):
@@ -36,19 +34,15 @@ def added_by_footers(storage: Storage, schema: TableSchema, paths: Iterable[str]
     Paths are relative to the location. Raises ValueError for a value of a folder that its column
     cannot hold.
     """
-    inside = [each for each in schema.data_columns if not pa.types.is_null(each.type)]
-    stored = pa.schema([each.stored for each in inside])
-    columns = [schema.find(name) for name in schema.partition_columns]
-    named = [PartitionColumn(each.name, each.declared) for each in columns if each is not None]
 
     def found(path: str) -> tuple[AddFile, int]:
         with storage.open(path) as stream:
             size = stream.size()
             footer = pq.read_metadata(stream)
-        statistics = FileStatistics(stored)
+        statistics = FileStatistics(schema.stored)
         statistics.take(footer)
         now_ms = time.time_ns() // 1_000_000
-        values = partition_in(path, named)
+        values = partition_in(path, schema.divided_by)
         return AddFile(path, values, size, now_ms, stats=statistics.text), statistics.rows
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -71,5 +65,6 @@ def spelled(text: str, type_: str) -> str | None:
     """Return the value in the name of a folder, with a mark of UTC where a zone matters."""
     if text == HIVE_NULL:
         return None
-    is_instant = type_.strip().lower() in (INSTANT, f"{INSTANT}_ltz")
+    found = parse_type(type_)
+    is_instant = found is not None and found.kind is Kind.TIMESTAMP
     return f"{text}Z" if is_instant and not text.endswith("Z") else text

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as kinds
 
-from ledger.arrow.casts import is_instant
+from ledger.arrow.types import Family, family_of
 
 LEAVES_MAX: Final = 32
 TEXT_CHARS_MAX: Final = 32
@@ -43,7 +43,7 @@ class Leaf:
         self.has_nan = False
         self.kind = kind
         self._places = places
-        self._form = form_of(kind)
+        self._form = FORMS.get(family_of(kind))
 
     def add(self, table: Any) -> None:
         """Count the values of a batch or table."""
@@ -93,15 +93,16 @@ class Leaf:
             ends = group.min, group.max
         except ValueError:  # A text may be cut within a letter.
             return None, None
-        wanted: Any = next((each for fits, each in PYTHON_TYPES if fits(self.kind)), ())
-        return ends if all(isinstance(end, wanted) for end in ends) else (None, None)
+        is_known = all(isinstance(end, self._form.python) for end in ends)
+        return ends if is_known else (None, None)
 
-    def bounds(self) -> tuple[Any, Any]:
-        """Return minimum and maximum as Delta spells them, None for a bound that is not known."""
+    def texts(self) -> Sequence[str | None]:
+        """Return minimum, maximum and the number of NULLs as JSON, None for what is not known."""
+        nulls = None if self.nulls is None else str(self.nulls)
         if self._form is None or self.low is None:
-            return None, None
+            return None, None, nulls
         high = None if self.has_nan else said(self._form.high, self.high)
-        return said(self._form.low, self.low), high
+        return said(self._form.low, self.low), high, nulls
 
 
 class FileStatistics:
@@ -109,7 +110,7 @@ class FileStatistics:
 
     def __init__(self, schema: Any) -> None:
         self.rows = 0
-        self._leaves = list(leaves_of(schema))[:LEAVES_MAX]
+        self._leaves = leaves_of(schema)[:LEAVES_MAX]
 
     def add(self, table: Any) -> None:
         """Count the rows of a batch or table of the schema."""
@@ -134,36 +135,39 @@ class FileStatistics:
     @property
     def text(self) -> str:
         """The statistics as Delta's JSON."""
-        nulls: dict[str, Any] = {}
-        lows: dict[str, Any] = {}
-        highs: dict[str, Any] = {}
+        sides: tuple[dict[str, Any], ...] = ({}, {}, {})
         for each in self._leaves:
-            low, high = each.bounds()
-            put(nulls, each.path, each.nulls)
-            put(lows, each.path, low)
-            put(highs, each.path, high)
-        return as_json(
-            {"numRecords": self.rows, "minValues": lows, "maxValues": highs, "nullCount": nulls}
+            put(sides, each.path, each.texts())
+        lows, highs, nulls = sides
+        return as_object(
+            {"numRecords": str(self.rows), "minValues": lows, "maxValues": highs}
+            | {"nullCount": nulls}
         )
 
 
-class BoundForm:
-    """How bounds of a type are spelled; `number` is the type in which they are compared."""
+class BoundForm(NamedTuple):
+    """How bounds of a type are spelled.
 
-    def __init__(self, low: Spell, high: Spell | None = None, number: Any = None) -> None:
-        self.low = low
-        self.high = high or low
-        self.number = number
+    `python` is the type of a bound that a footer has as a value. Bounds of a type with a `number`
+    are compared in that type, and are whole numbers in a footer.
+    """
+
+    low: Spell
+    high: Spell
+    python: Any = ()
+    number: Any = None
 
 
-def leaves_of(fields: Any, path: Path = (), places: Sequence[int] = ()) -> Iterator[Leaf]:
-    """Yield the columns without fields, those of structs in their place."""
+def leaves_of(fields: Any, path: Path = (), places: Sequence[int] = ()) -> list[Leaf]:
+    """Return the columns without fields, those of structs in their place."""
+    leaves: list[Leaf] = []
     for at, field in enumerate(fields):
         inner, there = (*path, field.name), (*places, at)
         if kinds.is_struct(field.type):
-            yield from leaves_of(field.type, inner, there)
+            leaves += leaves_of(field.type, inner, there)
         else:
-            yield Leaf(inner, there, field.type)
+            leaves.append(Leaf(inner, there, field.type))
+    return leaves
 
 
 def paths_of(fields: Any, path: Path = ()) -> Iterator[Path]:
@@ -181,21 +185,24 @@ def kinds_of(fields: Any) -> Mapping[Path, Any]:
     return {each.path: each.kind for each in leaves_of(fields)}
 
 
-def put(tree: dict[str, Any], path: Path, value: Any) -> None:
-    """Put a value into a tree of names; None is left out."""
-    if value is None:
-        return
-    for name in path[:-1]:
-        tree = tree.setdefault(name, {})
-    tree[path[-1]] = value
+def put(trees: Sequence[dict[str, Any]], path: Path, texts: Sequence[str | None]) -> None:
+    """Put a text into each tree of names; None is left out."""
+    for tree, text in zip(trees, texts, strict=True):
+        if text is not None:
+            for name in path[:-1]:
+                tree = tree.setdefault(name, {})  # noqa: PLW2901 - down the tree
+            tree[path[-1]] = text
 
 
-def said(spell: Spell, value: Any) -> Any:
-    """Return a bound as Delta spells it, None for one that cannot be spelled."""
+def said(spell: Spell, value: Any) -> str | None:
+    """Return a bound as JSON, None for one that cannot be spelled; a decimal keeps all digits."""
     try:
-        return spell(value)
+        bound = spell(value)
     except (OverflowError, ValueError):
         return None
+    if bound is None or isinstance(bound, Decimal):
+        return None if bound is None else format(bound, "f")
+    return json.dumps(bound, ensure_ascii=False)
 
 
 def finite(number: float) -> float | None:
@@ -237,39 +244,26 @@ def high_time(micros: int) -> str:
     return time_text(-(-micros // MICROS))
 
 
-def form_of(kind: Any) -> BoundForm | None:
-    """Return how bounds of a type are spelled, None for a type without bounds."""
-    return next((form for fits, form in FORMS if fits(kind)), None)
-
-
-def as_json(value: Any) -> str:
-    """Return compact JSON; a decimal keeps all its digits."""
-    if isinstance(value, Mapping):
-        inner = (f"{as_json(name)}:{as_json(each)}" for name, each in value.items())
-        return f"{{{','.join(inner)}}}"
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    return json.dumps(value, ensure_ascii=False)
+def as_object(tree: Mapping[str, Any]) -> str:
+    """Return a tree of JSON texts as compact JSON."""
+    parts = [
+        f"{json.dumps(name, ensure_ascii=False)}:"
+        f"{part if isinstance(part, str) else as_object(part)}"
+        for name, part in tree.items()
+    ]
+    return f"{{{','.join(parts)}}}"
 
 
 # The physical types of Parquet in which days and microseconds are whole numbers.
 WHOLE_TYPES: Final = frozenset({"INT32", "INT64"})
-PYTHON_TYPES: Final = (
-    (kinds.is_integer, int),
-    (kinds.is_floating, float),
-    (kinds.is_decimal, Decimal),
-    (kinds.is_string, str),
-)
-# The first fitting row counts.
-FORMS: Final[tuple[tuple[Callable[[Any], Any], BoundForm], ...]] = (
-    (kinds.is_integer, BoundForm(int)),
-    (kinds.is_floating, BoundForm(finite)),
-    (kinds.is_decimal, BoundForm(Decimal)),
-    (kinds.is_string, BoundForm(low_text, high_text)),
-    (kinds.is_date, BoundForm(day_text, number=pa.int32())),
-    (
-        is_instant,
-        BoundForm(lambda at: f"{low_time(at)}Z", lambda at: f"{high_time(at)}Z", pa.int64()),
+FORMS: Final[Mapping[Family, BoundForm]] = {
+    Family.WHOLE: BoundForm(int, int, int),
+    Family.FLOATING: BoundForm(finite, finite, float),
+    Family.DECIMAL: BoundForm(Decimal, Decimal, Decimal),
+    Family.STRING: BoundForm(low_text, high_text, str),
+    Family.DATE: BoundForm(day_text, day_text, number=pa.int32()),
+    Family.TIMESTAMP: BoundForm(
+        lambda at: f"{low_time(at)}Z", lambda at: f"{high_time(at)}Z", number=pa.int64()
     ),
-    (kinds.is_timestamp, BoundForm(low_time, high_time, pa.int64())),
-)
+    Family.TIMESTAMP_NTZ: BoundForm(low_time, high_time, number=pa.int64()),
+}

@@ -17,6 +17,7 @@ from typing import Any, Final
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE, column_metadata
 from ledger.core.state.tables import odd_character
+from ledger.properties.type_text import TypeNode, read_type
 
 FIELDS: Final = "lakeledger.fields"
 """Under this key a column has the tree of its fields: by name their id, and the fields within."""
@@ -28,93 +29,27 @@ WAS: Final = "was"
 IN_FILES: Final = "file"
 """The name of a field in the files of a table with column mapping, if it has another one."""
 
-ELEMENT: Final = "element"
-KEY: Final = "key"
-VALUE: Final = "value"
-WORD: Final = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|\w+|[<>(),:])", re.DOTALL)
 NESTED: Final = re.compile(r"\s*(array|map|struct)\s*<", re.IGNORECASE)
-DEPTH_MAX: Final = 100
 
 Tree = Mapping[str, Any]
 """The fields of a type by name; a type without fields has none."""
 
 
-class FieldsText:
-    """The fields of a Spark SQL type without their types, read from left to right."""
-
-    def __init__(self, text: str) -> None:
-        self._words = [found[1] for found in WORD.finditer(text)]
-        self._at = 0
-        self.structs: list[list[str]] = []
-        """The names of the fields of each struct, those that are alike too."""
-
-    def tree(self, depth: int = 0) -> dict[str, Any]:
-        """Take a type, and return its fields; raises ValueError or IndexError for another text."""
-        if depth > DEPTH_MAX:
-            raise ValueError(f"a type must have at most {DEPTH_MAX} levels")
-        word = self._take().lower()
-        if word == "struct":
-            return self._struct(depth)
-        if word not in ("array", "map"):
-            self._skip()
-            return {}
-        self._take("<")
-        found = {ELEMENT if word == "array" else KEY: self.tree(depth + 1)}
-        if word == "map":
-            self._take(",")
-            found[VALUE] = self.tree(depth + 1)
-        self._take(">")
-        return found
-
-    def _struct(self, depth: int) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
-        names: list[str] = []
-        self.structs.append(names)
-        self._take("<")
-        while self._words[self._at] != ">":
-            if fields:
-                self._take(",")
-            name = self._take()
-            name = name[1:-1].replace("``", "`") if name.startswith("`") else name
-            names.append(name)
-            if self._words[self._at] == ":":
-                self._at += 1
-            fields[name] = self.tree(depth + 1)
-            self._skip()
-        self._take(">")
-        return fields
-
-    def _skip(self) -> None:
-        """Take the rest of an atomic type, or what follows the type of a field."""
-        depth = 0
-        while self._at < len(self._words) and (depth or self._words[self._at] not in (",", ">")):
-            depth += {"(": 1, ")": -1}.get(self._words[self._at], 0)
-            self._at += 1
-
-    def _take(self, wanted: str = "") -> str:
-        found = self._words[self._at]
-        if wanted and found != wanted:
-            raise ValueError(f"{wanted} must stand before {found}")
-        self._at += 1
-        return found
-
-
 def shape_of(type_: str) -> Tree:
     """Return the fields of a Spark SQL type by name, empty for an atomic or an unknown one."""
     try:
-        return FieldsText(type_).tree() if NESTED.match(type_) else {}
-    except (ValueError, IndexError):
+        return fields_within(read_type(type_)) if NESTED.match(type_) else {}
+    except ValueError:
         return {}
 
 
 def check_fields(column: str, type_: str) -> None:
     """Raise ValueError for a type with a field that has no name, an odd one, or that of another."""
-    text = FieldsText(type_)
     try:
-        text.tree()
-    except (ValueError, IndexError):
+        node = read_type(type_)
+    except ValueError:
         return  # It is another text, which is refused elsewhere.
-    for names in text.structs:
+    for names in names_within(node):
         lower = [name.lower() for name in names]
         for name in names:
             if not name:
@@ -129,6 +64,18 @@ def check_fields(column: str, type_: str) -> None:
                     f"the fields of column {column!r} must have different names in any case of "
                     f"letters, got {name} twice in {type_!r}"
                 )
+
+
+def names_within(node: TypeNode) -> Iterator[list[str]]:
+    """Yield the names of the fields of each struct in a type."""
+    yield [field.name for field in node.fields]
+    for field in node.fields:
+        yield from names_within(field.type)
+
+
+def fields_within(node: TypeNode) -> Tree:
+    """Return the fields of a type by name."""
+    return {each.name: fields_within(each.type) for each in node.fields}
 
 
 def fields_of(column: Column) -> Tree:

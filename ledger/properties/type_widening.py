@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ledger.core.commands import TableDefinition
+from ledger.core.predicates.types import BY_NAME, Kind, parse_type
 
 WIDER: Final[Mapping[str, frozenset[str]]] = {
     "byte": frozenset({"short", "integer", "long", "double"}),
@@ -16,17 +17,6 @@ WIDER: Final[Mapping[str, frozenset[str]]] = {
     "float": frozenset({"double"}),
     "date": frozenset({"timestamp_ntz"}),
 }
-NAMES: Final[Mapping[str, str]] = {
-    "tinyint": "byte",
-    "smallint": "short",
-    "int": "integer",
-    "bigint": "long",
-    "real": "float",
-    "dec": "decimal",
-    "numeric": "decimal",
-}
-DECIMAL: Final = re.compile(r"decimal\((\d+)(?:,(\d+))?\)")
-DECIMAL_DEFAULT: Final = "decimal(10,0)"
 
 
 def is_wider(old: Any, new: Any) -> bool:
@@ -35,22 +25,20 @@ def is_wider(old: Any, new: Any) -> bool:
         return False
     if new in WIDER.get(old, ()):
         return True
-    digits = [each[8:-1].split(",") for each in (old, new) if each.startswith("decimal(")]
-    if len(digits) == len((old, new)):
-        (precision, scale), (wider, longer) = ([*map(int, each)] for each in digits)
-        return longer >= scale and wider - longer >= precision - scale
-    return False
+    before, after = parse_type(old), parse_type(new)
+    if before is None or after is None or not before.kind is after.kind is Kind.DECIMAL:
+        return False
+    whole = after.precision - after.scale >= before.precision - before.scale
+    return whole and after.scale >= before.scale
 
 
 def delta_name(kind: str) -> str:
     """Return Delta's name of a Spark SQL type; a type of several parts stays as it is."""
     plain = re.sub(r"\s", "", kind.lower())
-    word = plain.partition("(")[0]
-    named = NAMES.get(word, word) + plain[len(word) :]
-    if named == "decimal":
-        return DECIMAL_DEFAULT
-    found = DECIMAL.fullmatch(named)
-    return f"decimal({found[1]},{found[2] or 0})" if found else named
+    found, word = parse_type(plain), plain.partition("(")[0]
+    if found is not None and found.kind is Kind.DECIMAL:
+        return str(found)
+    return BY_NAME[word].delta + plain[len(word) :] if word in BY_NAME else plain
 
 
 def widens(before: TableDefinition, after: TableDefinition) -> bool:

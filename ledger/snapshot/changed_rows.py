@@ -45,7 +45,7 @@ class CommitRows:
         self._storage = storage_at(table.definition.location)
         self._snapshot = TableSnapshot(reads, table, reads.position())
         self._columns = self._snapshot.schema
-        rows = self._columns.arrow()
+        rows = self._columns.arrow
         taken = {each.name for each in FIELDS} & {each.name.lower() for each in rows}
         if taken:
             raise UnreadableTableError(

@@ -38,9 +38,8 @@ class RowChecks:
 
     def __init__(self, table: str, definition: TableDefinition, zone: str) -> None:
         self._table = table
-        schema = TableSchema.of(definition, table)
         self.constraints: Sequence[Constraint] = [
-            constraint_of(table, name, text, schema, zone)
+            constraint_of(table, name, text, TableSchema.of(definition, table), zone)
             for name, text in constraints_of(definition).items()
         ]
 

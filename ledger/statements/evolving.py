@@ -15,6 +15,7 @@ from ledger.arrow.schema import TableSchema
 from ledger.arrow.types import sql_type
 from ledger.core.commands import Column
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE, column_metadata
+from ledger.properties.type_widening import delta_name, is_wider
 
 
 def evolved(
@@ -99,14 +100,4 @@ def joined(known: Any, source: Any, *, widens: bool) -> Any:
 
 def is_widening(before: Any, after: Any) -> bool:
     """Tell whether Delta may change a column of one type into the other, as it loses nothing."""
-    kinds = pa.types
-    if kinds.is_signed_integer(before):
-        if kinds.is_signed_integer(after):
-            return bool(after.bit_width > before.bit_width)
-        return bool(kinds.is_float64(after) and before.bit_width <= pa.int32().bit_width)
-    if kinds.is_float32(before):
-        return bool(kinds.is_float64(after))
-    if kinds.is_decimal(before) and kinds.is_decimal(after):
-        whole = after.precision - after.scale >= before.precision - before.scale
-        return bool(whole and after.scale >= before.scale and after != before)
-    return bool(kinds.is_date(before) and kinds.is_timestamp(after) and not after.tz)
+    return before != after and is_wider(delta_name(sql_type(before)), delta_name(sql_type(after)))

@@ -155,4 +155,4 @@ def assigned(
         else:
             column = pa.chunked_array([pa.repeat(term, len(rows))], each.type)
         columns.append(as_stored(column, each))
-    return pa.Table.from_arrays(columns, schema=schema.arrow())
+    return pa.Table.from_arrays(columns, schema=schema.arrow)

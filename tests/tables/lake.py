@@ -38,7 +38,7 @@ class Lake:
         """Write rows into files of a table's present schema, and return them."""
         row = self.ledger.table(name)
         schema = TableSchema.of(row.definition, row.name, row.table)
-        data = pa.Table.from_pylist(list(rows), schema=schema.arrow())
+        data = pa.Table.from_pylist(list(rows), schema=schema.arrow)
         version = row.version if row else 0
         storage = storage_at(row.definition.location)
         by = FileWriter.of(writer, version)

@@ -19,7 +19,7 @@ def rows_of(ledger: Ledger, table: TableLike, key: str = "id") -> list[dict[str,
     schema = TableSchema.of(found.table.definition)
     storage = storage_at(found.table.definition.location)
     tables = [read_file(storage, each, schema) for each in found]
-    rows = pa.concat_tables([schema.arrow().empty_table(), *tables]).to_pylist()
+    rows = pa.concat_tables([schema.arrow.empty_table(), *tables]).to_pylist()
     return sorted(rows, key=lambda row: int(row[key]))
 
 

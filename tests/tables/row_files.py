@@ -43,7 +43,7 @@ class RowFiles:
 
     def write(self, *rows: Row, data_change: bool = True) -> list[AddFile]:
         """Write rows into new files, not committed."""
-        arrow = self.schema.arrow()
+        arrow = self.schema.arrow
         columns = zip(*rows, strict=True) if rows else [()] * len(arrow)
         arrays = [pa.array(each, field.type) for each, field in zip(columns, arrow, strict=True)]
         batch = pa.RecordBatch.from_arrays(arrays, schema=arrow)

@@ -64,7 +64,7 @@ ROWS = pa.Table.from_pylist(
         },
         dict.fromkeys(TYPES),
     ],
-    schema=SCHEMA.arrow(),
+    schema=SCHEMA.arrow,
 )
 T, F, N = True, False, None
 

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ledger.arrow.schema import FIELD_ID, TableSchema
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.type_fields import FIELD_ID
 from ledger.errors import UnreadableTableError
 from ledger.files.data_reading import read_file
 from ledger.files.storage import storage_at
@@ -36,7 +37,7 @@ def rows_of(
 ) -> list[dict[str, Any]]:
     """Return the rows of the file `f` as dicts."""
     found = read_file(storage_at(str(folder)), file_row("f", partition), schema, written=written)
-    assert found.schema.equals(schema.arrow())
+    assert found.schema.equals(schema.arrow)
     rows: list[dict[str, Any]] = found.to_pylist()
     return rows
 

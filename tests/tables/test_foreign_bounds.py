@@ -187,7 +187,7 @@ def test_what_a_form_of_bounds_has_lost(name: str) -> None:
     lost = []
     for seed in range(6):
         values = rows(name, seed)
-        table = pa.table({name: pa.array(values, SCHEMA.arrow().field(name).type)})
+        table = pa.table({name: pa.array(values, SCHEMA.arrow.field(name).type)})
         wheres = hits(table, conditions(name))
         texts = {stats(name, values, loss, key) for loss in LOSSES[name] for key in KEYS}
         for text in texts:
@@ -242,7 +242,7 @@ def drawn(seed: int) -> pa.Table:
     random_ = random.Random(seed)  # noqa: S311 - no secret
     count = random_.randint(1, 4)
     columns = {name: random_.choices([*of, None], k=count) for name, (_, of) in VALUES.items()}
-    return pa.table(columns, schema=SCHEMA.arrow().remove_metadata())
+    return pa.table(columns, schema=SCHEMA.arrow.remove_metadata())
 
 
 @pytest.mark.parametrize("write", [by_arrow, by_old_arrow, by_polars, by_duckdb])

@@ -59,7 +59,7 @@ def make_data(ledger: Ledger, folder: Path) -> None:
     for at, file in enumerate(found.files):
         vector = file.deletion_vector
         rows = (known_rows(file) or 3) + (vector.cardinality if vector else 0)
-        schema = snapshot.schema_of(file).stored()
+        schema = snapshot.schema_of(file).stored
         data = {
             each.name: [value(each.type, at + place + row) for row in range(rows)]
             for place, each in enumerate(schema)

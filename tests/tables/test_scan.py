@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ledger.arrow.schema import field_number
+from ledger.arrow.type_fields import field_number
 from ledger.client import Ledger
 from ledger.errors import (
     ConcurrentAppendException,

@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ledger.arrow.schema import TableSchema, field_number, physical_name
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.type_fields import field_number, physical_name
 from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.errors import UnreadableTableError
@@ -46,12 +47,12 @@ def test_columns_have_types_and_ids() -> None:
             by=("P",),
         )
     )
-    assert schema.arrow().equals(
+    assert schema.arrow.equals(
         pa.schema([pa.field("Id", pa.int64(), nullable=False), ("p", pa.date32())])
     )
-    assert [field_number(each) for each in schema.arrow()] == [4, 9]
+    assert [field_number(each) for each in schema.arrow] == [4, 9]
     assert schema.partition_columns == ("p",)
-    assert schema.stored().names == ["Id"]
+    assert schema.stored.names == ["Id"]
     assert schema.find("iD") is schema.columns[0]
     assert schema.find("other") is None
 
@@ -63,25 +64,25 @@ def test_a_mapped_table_has_physical_names() -> None:
         STRUCT,
     )
     schema = TableSchema.of(definition(*columns, mode="name"))
-    assert schema.arrow().names == ["a", "s"]
-    assert schema.stored().names == ["a", "col-3"]
-    stored = schema.stored().field("col-3").type.field(0)
+    assert schema.arrow.names == ["a", "s"]
+    assert schema.stored.names == ["a", "col-3"]
+    stored = schema.stored.field("col-3").type.field(0)
     assert (stored.name, field_number(stored)) == ("col-7", 7)
-    assert physical_name(schema.arrow().field("s").type.field(0)) == "col-7"
+    assert physical_name(schema.arrow.field("s").type.field(0)) == "col-7"
 
 
 def test_names_left_from_a_mapping_do_not_count() -> None:
     """Without column mapping, files have the names of SQL."""
     schema = TableSchema.of(definition(STRUCT))
-    assert schema.stored().field(0).name == "s"
-    assert schema.stored().field(0).type.field(0).name == "x"
+    assert schema.stored.field(0).name == "s"
+    assert schema.stored.field(0).type.field(0).name == "x"
 
 
 def test_a_partition_column_may_be_no_column() -> None:
     """A table of folders may name its partition columns only: they are texts."""
     schema = TableSchema.of(definition(by=("day",)))
-    assert schema.arrow() == pa.schema([("day", pa.string())])
-    assert schema.stored().names == []
+    assert schema.arrow == pa.schema([("day", pa.string())])
+    assert schema.stored.names == []
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def holds(table: pa.Table, where: str) -> bool:
 @given(rows, conditions)
 def test_no_row_is_lost(data: list[dict[str, Any]], where: str) -> None:
     """A file, or a row group, with a row of the condition is always read."""
-    table = pa.Table.from_pylist(data, schema=SCHEMA.arrow())
-    statistics = FileStatistics(SCHEMA.stored())
+    table = pa.Table.from_pylist(data, schema=SCHEMA.arrow)
+    statistics = FileStatistics(SCHEMA.stored)
     statistics.add(table)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)

@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.arrow.types import arrow_type, sql_type
+from ledger.core.predicates.types import BY_NAME, SQL_NAMES
+from ledger.properties.field_ids import shape_of
+from ledger.properties.type_widening import delta_name
 
 PAIRS = (
     ("boolean", pa.bool_()),
@@ -108,3 +111,21 @@ def test_types_of_arrow_that_spark_lacks() -> None:
     assert sql_type(pa.timestamp("ns", "Europe/Berlin")) == "timestamp"
     with pytest.raises(ValueError, match="duration"):
         sql_type(pa.duration("s"))
+
+
+def test_fields_beside_types_that_are_not_known() -> None:
+    """A field is found whatever the types around it are; Arrow lacks the whole type."""
+    text = "struct<a:interval day NOT NULL,b:map<int,struct<`c d`:time(6)>>,e:timestamp(9)>"
+
+    assert shape_of(text) == {"a": {}, "b": {"key": {}, "value": {"c d": {}}}, "e": {}}
+    with pytest.raises(ValueError, match="'interval' is not a supported type"):
+        arrow_type(text)
+    with pytest.raises(ValueError, match=r"'\(' follows a whole type"):
+        arrow_type("timestamp(9)")
+
+
+def test_each_type_has_its_names() -> None:
+    """Every spelling in the table of types is read, and its name in Delta's schemas leads back."""
+    for word, row in BY_NAME.items():
+        assert sql_type(arrow_type(word)).partition("(")[0] == SQL_NAMES[row.delta]
+        assert delta_name(word).partition("(")[0] == row.delta

@@ -22,10 +22,10 @@ WHERE: Final = "id = 2 AND name <> 'x'"
 BEFORE: Final = "id = 1 AND name <> 'y'"
 CLIENT: Final = (*ROOMS, "ledger.client")
 
-APPEND_MAX: Final = 629
+APPEND_MAX: Final = 385
 SCAN_MAX: Final = 867
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 972
+UPDATE_CLIENT_MAX: Final = 832
 
 
 @pytest.fixture

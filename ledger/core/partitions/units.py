@@ -18,8 +18,9 @@ from typing import Final
 from ledger.core.commands import CoarseWrite
 from ledger.core.partitions.keys import FAILURES, Key, NoValue, PartitionSchema, key_of
 from ledger.core.partitions.names import READ_KEPT, Values, folder_values, partition_values
-from ledger.core.partitions.values import FLOATS, NULLS, canonical
+from ledger.core.partitions.values import NULLS, canonical
 from ledger.core.predicates.casts import BOOLEANS
+from ledger.core.predicates.types import FLOATS
 
 # "table", "unpartitioned", "partition" with typed values, or "named" with columns and values.
 Unit = tuple[object, ...]

@@ -29,13 +29,12 @@ from ledger.core.predicates.casts import (
     timestamp_text,
     whole_text,
 )
-from ledger.core.predicates.types import BITS, DOUBLE, Kind, SparkType, parse_type
+from ledger.core.predicates.types import BITS, DOUBLE, FLOATS, Kind, SparkType, parse_type
 
 # Hive and Delta write this in a folder's name for NULL.
 HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 NULLS: Final = frozenset({"", HIVE_NULL})
 LENGTH_FORM: Final = re.compile(r"(?:var)?char(?:acter)?\s*\(\s*([0-9]{1,9})\s*\)")
-FLOATS: Final = frozenset({"float", "real"})
 FLOAT_DIGITS_MAX: Final = 9
 MICRO_DIGITS: Final = 6
 MIDNIGHT_FORM: Final = re.compile(r"[ T]0?0(?::0?0(?::0?0(?:\.0{1,9})?)?)?")

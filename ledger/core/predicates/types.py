@@ -1,7 +1,8 @@
-"""Spark SQL types of partition columns and literals, and the type in which Spark compares them.
+"""The atomic types of Spark SQL, and the type in which Spark compares two of them.
 
-The rules are those of Spark's ANSI mode. Other types are not supported: a predicate over them
-counts as TRUE.
+The table of types has their names in Spark SQL and elsewhere; `ledger.arrow.types` adds what Arrow
+and DuckDB make of them. The rules are those of Spark's ANSI mode. A type without a kind is not
+compared: a predicate over it counts as TRUE.
 """
 
 import re
@@ -10,6 +11,7 @@ from functools import lru_cache, reduce
 from typing import Final, NamedTuple
 
 DECIMAL_DIGITS_MAX: Final = 38
+PRECISION_DEFAULT: Final = 10
 # A client may send any text as a type, and every reader of the log parses it. No two parts of the
 # form match the same spaces, or a long text would take quadratic time.
 TYPE_FORM: Final = re.compile(r"([a-z_]+)(?:\s*\(\s*([0-9]{1,5})\s*(?:,\s*([0-9]{1,3})\s*)?\))?")
@@ -36,18 +38,43 @@ class Kind(StrEnum):
     VOID = "void"
 
 
-# Other spellings in Spark. The length of a varchar limits writes, not comparisons.
-SPELLINGS: Final = {
-    **{kind.value: kind for kind in Kind},
-    "byte": Kind.TINYINT,
-    "short": Kind.SMALLINT,
-    "integer": Kind.INT,
-    "long": Kind.BIGINT,
-    "dec": Kind.DECIMAL,
-    "numeric": Kind.DECIMAL,
-    "varchar": Kind.STRING,
-    "timestamp_ltz": Kind.TIMESTAMP,
-}
+class AtomicType(NamedTuple):
+    """A type without parts: its name in Spark SQL, and its names in Delta's and Unity's schemas.
+
+    `spellings` are its other names in Spark SQL. `kind` is None for a type that is not compared.
+    """
+
+    name: str
+    delta: str
+    unity: str
+    kind: Kind | None
+    spellings: tuple[str, ...] = ()
+
+
+# The length of a varchar limits writes, not comparisons. A char is filled up to be compared.
+TYPES: Final = (
+    AtomicType("boolean", "boolean", "BOOLEAN", Kind.BOOLEAN),
+    AtomicType("tinyint", "byte", "BYTE", Kind.TINYINT, ("byte",)),
+    AtomicType("smallint", "short", "SHORT", Kind.SMALLINT, ("short",)),
+    AtomicType("int", "integer", "INT", Kind.INT, ("integer",)),
+    AtomicType("bigint", "long", "LONG", Kind.BIGINT, ("long",)),
+    AtomicType("float", "float", "FLOAT", None, ("real",)),
+    AtomicType("double", "double", "DOUBLE", Kind.DOUBLE),
+    AtomicType("decimal", "decimal", "DECIMAL", Kind.DECIMAL, ("dec", "numeric")),
+    AtomicType("string", "string", "STRING", Kind.STRING),
+    AtomicType("varchar", "string", "STRING", Kind.STRING),
+    AtomicType("char", "string", "STRING", None),
+    AtomicType("binary", "binary", "BINARY", None),
+    AtomicType("date", "date", "DATE", Kind.DATE),
+    AtomicType("timestamp", "timestamp", "TIMESTAMP", Kind.TIMESTAMP, ("timestamp_ltz",)),
+    AtomicType("timestamp_ntz", "timestamp_ntz", "TIMESTAMP_NTZ", Kind.TIMESTAMP_NTZ),
+    AtomicType("void", "void", "NULL", Kind.VOID),
+)
+BY_NAME: Final = {name: row for row in TYPES for name in (row.name, *row.spellings)}
+FLOATS: Final = frozenset(name for name, row in BY_NAME.items() if row.name == "float")
+WITH_LENGTH: Final = frozenset({"varchar", "char"})
+# Names in Delta's schemas, and an older one; the texts of a string come last.
+SQL_NAMES: Final = {"null": "void", **{row.delta: row.name for row in reversed(TYPES)}}
 # Bits of each integral type, narrowest first, and the decimal digits that hold all its values.
 BITS: Final = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INT: 32, Kind.BIGINT: 64}
 DIGITS: Final = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INT: 10, Kind.BIGINT: 20}
@@ -87,13 +114,13 @@ TIMESTAMP_NTZ: Final = SparkType(Kind.TIMESTAMP_NTZ)
 def parse_type(text: str) -> SparkType | None:
     """Return the type that a Spark SQL text names, None for an unsupported one."""
     found = TYPE_FORM.fullmatch(text.strip().lower())
-    kind = SPELLINGS.get(found[1]) if found else None
-    if found is None or kind is None:
+    row = BY_NAME.get(found[1]) if found else None
+    if found is None or row is None or row.kind is None:
         return None
-    if kind is Kind.DECIMAL:
-        return decimal_type(int(found[2] or 10), int(found[3] or 0))
-    has_length = found[1] == "varchar"
-    return SparkType(kind) if bool(found[2]) is has_length and not found[3] else None
+    if row.kind is Kind.DECIMAL:
+        return decimal_type(int(found[2] or PRECISION_DEFAULT), int(found[3] or 0))
+    has_length = found[1] in WITH_LENGTH
+    return SparkType(row.kind) if bool(found[2]) is has_length and not found[3] else None
 
 
 def decimal_type(precision: int, scale: int) -> SparkType | None:

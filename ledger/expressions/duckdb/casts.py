@@ -11,13 +11,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ledger.arrow.types import Family, family_of
 from ledger.core.predicates.casts import SPACES, cast_between
 from ledger.core.predicates.types import STRING as SPARK_STRING
 from ledger.core.predicates.types import Kind, UndecidableError
 from ledger.expressions.duckdb.terms import (
-    BINARY,
-    BOOLEAN,
-    DATE,
     DOUBLE,
     NULL,
     STRING,
@@ -27,7 +25,6 @@ from ledger.expressions.duckdb.terms import (
     duck_type,
     failing,
     is_floating,
-    is_integral,
     made,
     named,
     refused,
@@ -44,13 +41,14 @@ WHOLE: Final = "[+-]?[0-9]{1,40}"
 NUMBER: Final = r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?"
 DAY: Final = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 TIME: Final = rf"{DAY}([ T][0-9]{{1,2}}:[0-9]{{1,2}}:[0-9]{{1,2}}(\.[0-9]{{1,6}})?)?"
-FORMS: Final[tuple[tuple[Callable[[pa.DataType], bool], str], ...]] = (
-    (is_integral, WHOLE),
-    (pa.types.is_decimal, NUMBER),
-    (is_floating, rf"{NUMBER}|(?i:[+-]?inf(inity)?|nan)"),
-    (lambda type_: type_ == DATE, DAY),
-    (lambda type_: type_ in (TIMESTAMP, TIMESTAMP_NTZ), TIME),
-)
+FORMS: Final[dict[Family, str]] = {
+    Family.WHOLE: WHOLE,
+    Family.DECIMAL: NUMBER,
+    Family.FLOATING: rf"{NUMBER}|(?i:[+-]?inf(inity)?|nan)",
+    Family.DATE: DAY,
+    Family.TIMESTAMP: TIME,
+    Family.TIMESTAMP_NTZ: TIME,
+}
 TRUE_WORDS: Final = "('t', 'true', 'y', 'yes', '1')"
 FALSE_WORDS: Final = "('f', 'false', 'n', 'no', '0')"
 # Days that both engines write with four digits of the year.
@@ -68,7 +66,7 @@ def cast(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
         return SqlTerm(f"CAST(NULL AS {duck_type(target)})", target)
     if term.text is not None:
         return cast_literal(term.text, target, zone)
-    found = CASTS.get((kind_of(term.type), kind_of(target)))
+    found = CASTS.get((family_of(term.type), family_of(target)))
     if found is None:
         raise refused(f"CAST({named(term.type)} AS {named(target)})")
     return found(term, target, zone)
@@ -105,17 +103,6 @@ def literal(value: Any, type_: pa.DataType) -> SqlTerm:  # noqa: PLR0911 - one c
         case float():
             return SqlTerm(f"CAST('{value!r}' AS {duck_type(type_)})", type_)
     return SqlTerm(f"CAST({value} AS {duck_type(type_)})", type_)
-
-
-def kind_of(type_: pa.DataType) -> str:
-    """Return the name under which the casts of a type are listed."""
-    if is_integral(type_):
-        return "whole"
-    if is_floating(type_):
-        return "floating"
-    if pa.types.is_decimal(type_):
-        return "decimal"
-    return KINDS.get(type_, "other")
 
 
 def plainly(term: SqlTerm, target: pa.DataType, _zone: str, *, may_fail: bool = True) -> SqlTerm:
@@ -159,7 +146,7 @@ def text_of_time(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
 def from_text(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
     """Return the value of a text that has one of Spark's forms; other texts fail."""
     trimmed = f"trim({term.sql}, {spaces()})"
-    form = next((form for fits, form in FORMS if fits(target)), None)
+    form = FORMS.get(family_of(target))
     if form is None:
         raise refused(f"CAST(STRING AS {named(target)})")
     inner = duck_type(TIMESTAMP_NTZ if target == TIMESTAMP else target)
@@ -209,48 +196,40 @@ def instant(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
     return made(instant_of(f"CAST({term.sql} AS TIMESTAMP)", zone), target, term)
 
 
-KINDS: Final = {
-    BOOLEAN: "boolean",
-    STRING: "string",
-    BINARY: "binary",
-    DATE: "date",
-    TIMESTAMP: "timestamp",
-    TIMESTAMP_NTZ: "timestamp_ntz",
-}
 NEVER_FAILS: Final = partial(plainly, may_fail=False)
-CASTS: Final[dict[tuple[str, str], Callable[[SqlTerm, pa.DataType, str], SqlTerm]]] = {
-    ("whole", "whole"): whole,
-    ("whole", "floating"): NEVER_FAILS,
-    ("whole", "decimal"): plainly,
-    ("whole", "string"): NEVER_FAILS,
-    ("whole", "boolean"): truth,
-    ("decimal", "whole"): cut,
-    ("decimal", "decimal"): plainly,
-    ("decimal", "floating"): floating,
-    ("decimal", "string"): NEVER_FAILS,
-    ("decimal", "boolean"): truth,
-    ("floating", "whole"): cut,
-    ("floating", "floating"): plainly,
-    ("floating", "boolean"): truth,
-    ("boolean", "whole"): NEVER_FAILS,
-    ("boolean", "floating"): NEVER_FAILS,
-    ("boolean", "decimal"): plainly,
-    ("boolean", "string"): NEVER_FAILS,
-    ("string", "whole"): from_text,
-    ("string", "decimal"): from_text,
-    ("string", "floating"): from_text,
-    ("string", "date"): from_text,
-    ("string", "timestamp"): from_text,
-    ("string", "timestamp_ntz"): from_text,
-    ("string", "boolean"): truth_of_text,
-    ("string", "binary"): bytes_of,
-    ("date", "string"): text_of_time,
-    ("date", "timestamp"): instant,
-    ("date", "timestamp_ntz"): NEVER_FAILS,
-    ("timestamp", "string"): text_of_time,
-    ("timestamp", "date"): local_time,
-    ("timestamp", "timestamp_ntz"): local_time,
-    ("timestamp_ntz", "string"): text_of_time,
-    ("timestamp_ntz", "date"): NEVER_FAILS,
-    ("timestamp_ntz", "timestamp"): instant,
+CASTS: Final[dict[tuple[Family, Family], Callable[[SqlTerm, pa.DataType, str], SqlTerm]]] = {
+    (Family.WHOLE, Family.WHOLE): whole,
+    (Family.WHOLE, Family.FLOATING): NEVER_FAILS,
+    (Family.WHOLE, Family.DECIMAL): plainly,
+    (Family.WHOLE, Family.STRING): NEVER_FAILS,
+    (Family.WHOLE, Family.BOOLEAN): truth,
+    (Family.DECIMAL, Family.WHOLE): cut,
+    (Family.DECIMAL, Family.DECIMAL): plainly,
+    (Family.DECIMAL, Family.FLOATING): floating,
+    (Family.DECIMAL, Family.STRING): NEVER_FAILS,
+    (Family.DECIMAL, Family.BOOLEAN): truth,
+    (Family.FLOATING, Family.WHOLE): cut,
+    (Family.FLOATING, Family.FLOATING): plainly,
+    (Family.FLOATING, Family.BOOLEAN): truth,
+    (Family.BOOLEAN, Family.WHOLE): NEVER_FAILS,
+    (Family.BOOLEAN, Family.FLOATING): NEVER_FAILS,
+    (Family.BOOLEAN, Family.DECIMAL): plainly,
+    (Family.BOOLEAN, Family.STRING): NEVER_FAILS,
+    (Family.STRING, Family.WHOLE): from_text,
+    (Family.STRING, Family.DECIMAL): from_text,
+    (Family.STRING, Family.FLOATING): from_text,
+    (Family.STRING, Family.DATE): from_text,
+    (Family.STRING, Family.TIMESTAMP): from_text,
+    (Family.STRING, Family.TIMESTAMP_NTZ): from_text,
+    (Family.STRING, Family.BOOLEAN): truth_of_text,
+    (Family.STRING, Family.BINARY): bytes_of,
+    (Family.DATE, Family.STRING): text_of_time,
+    (Family.DATE, Family.TIMESTAMP): instant,
+    (Family.DATE, Family.TIMESTAMP_NTZ): NEVER_FAILS,
+    (Family.TIMESTAMP, Family.STRING): text_of_time,
+    (Family.TIMESTAMP, Family.DATE): local_time,
+    (Family.TIMESTAMP, Family.TIMESTAMP_NTZ): local_time,
+    (Family.TIMESTAMP_NTZ, Family.STRING): text_of_time,
+    (Family.TIMESTAMP_NTZ, Family.DATE): NEVER_FAILS,
+    (Family.TIMESTAMP_NTZ, Family.TIMESTAMP): instant,
 }

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ledger.arrow.types import arrow_type, sql_type
+from ledger.arrow.types import BY_TYPE, arrow_type, sql_type
 from ledger.core.predicates.types import (
     SparkType,
     UndecidableError,
@@ -25,22 +25,6 @@ DATE: Final = pa.date32()
 TIMESTAMP: Final = pa.timestamp("us", "UTC")
 TIMESTAMP_NTZ: Final = pa.timestamp("us")
 NULL: Final = pa.null()
-# The types that DuckDB names as Spark does need no entry.
-DUCK_NAMES: Final = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    INT: "INTEGER",
-    BIGINT: "BIGINT",
-    pa.float32(): "FLOAT",
-    DOUBLE: "DOUBLE",
-    STRING: "VARCHAR",
-    BINARY: "BLOB",
-    DATE: "DATE",
-    TIMESTAMP: "TIMESTAMPTZ",
-    TIMESTAMP_NTZ: "TIMESTAMP",
-    NULL: "INTEGER",
-}
 
 
 class SqlTerm(NamedTuple):
@@ -96,10 +80,10 @@ def duck_type(type_: pa.DataType) -> str:
     """Return the name of an atomic type in DuckDB."""
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision},{type_.scale})"
-    found = DUCK_NAMES.get(type_)
-    if found is None:
+    row = BY_TYPE.get(type_)
+    if row is None:
         raise refused(f"a value of type {sql_type(type_)}")
-    return found
+    return row.duck
 
 
 def named(type_: pa.DataType) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.arrow.types import arrow_type
+from ledger.arrow.types import arrow_type, sql_type
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import (
     COLUMN_ID,
@@ -20,40 +20,15 @@ from ledger.delta.schema import DECLARED_TYPE
 from ledger.errors import LedgerError
 from ledger.properties.column_mapping import is_mapped
 from ledger.properties.delta_readers import TYPE_CHANGES
-from ledger.properties.field_ids import (
-    ELEMENT,
-    FIELDS,
-    ID,
-    IN_FILES,
-    KEY,
-    VALUE,
-    WAS,
-    WITHIN,
-    Tree,
-    fields_of,
-)
-from ledger.properties.type_widening import is_wider
+from ledger.properties.field_ids import FIELDS, ID, IN_FILES, WAS, WITHIN, Tree, fields_of
+from ledger.properties.type_text import ELEMENT, KEY, VALUE
+from ledger.properties.type_widening import delta_name, is_wider
 
 OWN_ID: Final = "lakeledger.columnId"
 """Under this key a field has the id of its column, unless column mapping has it."""
 
 # A type that no Arrow type stands for, but Delta has.
 OPAQUE: Final = frozenset({"variant"})
-PRIMITIVES: Final[Mapping[Any, str]] = {
-    pa.bool_(): "boolean",
-    pa.int8(): "byte",
-    pa.int16(): "short",
-    pa.int32(): "integer",
-    pa.int64(): "long",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.date32(): "date",
-    pa.timestamp("us", "UTC"): "timestamp",
-    pa.timestamp("us"): "timestamp_ntz",
-    pa.null(): "void",
-}
 
 NESTED_IDS: Final = 1_000_000
 NESTED_FIELDS_MAX: Final = 10_000
@@ -180,16 +155,14 @@ def delta_type(column: Column) -> Any:
         return column.type.lower()
     try:
         return type_of(arrow_type(column.type, column.name))
-    except (ValueError, KeyError) as error:
+    except ValueError as error:
         raise UnpublishableError(
             f"column {column.name} must have a type that Delta has, got {column.type}"
         ) from error
 
 
 def type_of(kind: pa.DataType) -> Any:
-    """Return Delta's form of an Arrow type; raises KeyError for a type that Delta lacks."""
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
+    """Return Delta's form of a column's type in Arrow."""
     if pa.types.is_list(kind):
         return {"type": "array", "elementType": type_of(kind.value_type), "containsNull": True}
     if pa.types.is_map(kind):
@@ -206,7 +179,7 @@ def type_of(kind: pa.DataType) -> Any:
             for each in kind
         ]
         return {"type": "struct", "fields": fields}
-    return PRIMITIVES[kind]
+    return delta_name(sql_type(kind))
 
 
 def physical_names(definition: TableDefinition) -> dict[int, str]:

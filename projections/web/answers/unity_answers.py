@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.arrow.types import arrow_type, sql_type
 from ledger.core.commands import Column, TableDefinition
+from ledger.core.predicates.types import BY_NAME
 from ledger.definitions.locations import as_uri
 from ledger.reads.port import Reads, TableRow
 from projections.delta.actions.metadata_action import delta_id
@@ -31,14 +32,6 @@ from projections.web.answers.unity_forms import (
 DEFAULT_SCHEMA: Final = "default"
 # The end of the year 9999: no credentials are given out, so none expire.
 NO_END_MS: Final = 253402300799000
-
-# Names of types in a Unity Catalog where they are not the type's own name.
-TYPE_NAMES: Final[Mapping[str, str]] = {
-    "tinyint": "BYTE",
-    "smallint": "SHORT",
-    "bigint": "LONG",
-    "void": "NULL",
-}
 
 # A client that lists a schema must know every type in it: DuckDB's extension knows these ones, and
 # lists no table of a schema that has another. It knows decimals in arrays only.
@@ -226,7 +219,7 @@ def column_form(field: Form, column: Column | None, position: int) -> UnityColum
     return {
         "name": field["name"],
         "type_text": text,
-        "type_name": TYPE_NAMES.get(name, name.upper()),
+        "type_name": BY_NAME[name].unity if name in BY_NAME else name.upper(),
         "type_json": json.dumps(field, separators=(",", ":"), ensure_ascii=False),
         "type_precision": int(digits[0]),
         "type_scale": int(digits[1]),

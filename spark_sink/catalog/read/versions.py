@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from ledger.clock import NOW_MS, has_come, is_now
 from ledger.reads.port import Reads, TableRow, VersionRow
-from ledger.snapshot.changes import version_at
 from ledger.snapshot.as_of import check_known
+from ledger.snapshot.changes import version_at
 from spark_sink.catalog.session.state import unsupported
 
 STARTING: Final = "startingVersion"

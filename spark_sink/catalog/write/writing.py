@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ledger.arrow.schema import field_number, physical_name
+from ledger.arrow.type_fields import field_number, physical_name
 from ledger.files.footers import added_by_footers
 from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.log.wire.file_list import AddFile
-from ledger.properties.field_ids import ELEMENT, KEY, VALUE
+from ledger.properties.type_text import ELEMENT, KEY, VALUE
 from ledger.snapshot.reading import is_in_folders
 from ledger.statements.deleting import delete
 from ledger.statements.target import StatementTable

@@ -193,7 +193,7 @@ class FileTable:
 
     def write(self, rows: Sequence[Row], number: int | None = None) -> Sequence[AddFile]:
         """Write rows into new files."""
-        table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow())
+        table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow)
         made = FileWriter.of("lake") if number is None else Numbered(number, "")
         return write_rows(self.storage, self.schema, table.to_batches(), writer=made)
 

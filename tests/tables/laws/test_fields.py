@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ledger.arrow.schema import FIELD_ID, TableSchema
+from ledger.arrow.schema import TableSchema
+from ledger.arrow.type_fields import FIELD_ID
 from ledger.core.commands import Column, TableDefinition
 from ledger.definitions.definitions import table_definition
 from ledger.files.data_files import write_rows
@@ -89,7 +90,7 @@ class Model:
         """Write a row into a file."""
         value = self.root.value(self.numbers)
         schema = TableSchema.of(self.definition, "t", 1)
-        rows = pa.Table.from_pylist([{"s": self.root.shown(value)}], schema=schema.arrow())
+        rows = pa.Table.from_pylist([{"s": self.root.shown(value)}], schema=schema.arrow)
         (file,) = write_rows(
             self.storage, schema, rows.to_batches(), writer=FileWriter.of("ledger")
         )
@@ -168,7 +169,7 @@ def test_files_have_all_ids(tmp_path: Path) -> None:
     )
     schema = TableSchema.of(definition, "t", 1)
     rows = pa.Table.from_pylist(
-        [{"s": {"a b": [1], "m": [(1, {"x": 1})]}, "i": 2}], schema=schema.arrow()
+        [{"s": {"a b": [1], "m": [(1, {"x": 1})]}, "i": 2}], schema=schema.arrow
     )
     storage = storage_at(str(tmp_path))
     (file,) = write_rows(storage, schema, rows.to_batches(), writer=FileWriter.of("ledger"))
