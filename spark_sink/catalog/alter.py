@@ -18,6 +18,7 @@ from ledger.properties.column_mapping import highest_id
 from ledger.properties.field_ids import numbered, renamed
 from ledger.statements.evolving import is_widening
 from spark_sink.catalog import tables
+from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.session.state import CatalogState, Question, unsupported
 from spark_sink.catalog.write.constraints import changed_constraints
 
@@ -57,6 +58,7 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
     if unset:
         given["unset"] = unset
     after = changed(before, **given) if given else before
+    check_distinct(str(asked["table"]), (column.name for column in after.columns))
     if any(each["kind"] == "DeleteColumn" for each in changes):
         TableSchema.of(after, str(asked["table"])).check_holds_rows()
     return after

@@ -4,12 +4,14 @@ The ledger has no objects for schemas. One exists while a table is in it, or aft
 this process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ledger.reads.amounts import amount
 from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
 
+# Of all letters in capitals only this one has two letters in small ones, and one in Java.
+DOTTED: Final = {"\u0130": "i"}
 # Spark adds it to every schema.
 OWNER: Final = "owner"
 
@@ -81,3 +83,27 @@ ANSWERS: Final[dict[str, Any]] = {
     "drop_namespace": drop,
     "tables": tables,
 }
+
+
+def check_distinct(table: str, columns: Iterable[str]) -> None:
+    """Raise Refusal for a table with columns whose names Spark takes for one.
+
+    Spark compares names by Java's `equalsIgnoreCase`, letter by letter, and the ledger by their
+    small letters.
+    """
+    known: dict[str, str] = {}
+    for name in columns:
+        other = known.setdefault("".join(map(in_one_case, name)), name)
+        if other != name:
+            raise unsupported(
+                f"table {table} has the columns {other} and {name}, whose names Spark takes for "
+                "one: rename one of them. Ledger.scan reads the table as it is"
+            )
+
+
+def in_one_case(letter: str) -> str:
+    """Return a letter as Java compares it without regard to its case."""
+    upper = letter.upper()
+    upper = upper if len(upper) == 1 else letter
+    lower = DOTTED.get(upper, upper.lower())
+    return lower if len(lower) == 1 else upper

@@ -15,6 +15,7 @@ from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.as_of import position_at, position_of_version
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.transaction import Transaction
+from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.options import PATH, from_hadoop
 from spark_sink.catalog.read import metadata_tables
 from spark_sink.catalog.read.changes import changes_named
@@ -139,6 +140,7 @@ def said(
             f"table {row.name} does not say what its columns are: alter it with Ledger.alter_table"
         )
     schema = TableSchema.of(definition, row.name, row.table)
+    check_distinct(row.name, (column.name for column in definition.columns))
     declared = {each.name: each for each in definition.columns}
     properties = {each.key: each.value for each in definition.properties}
     return {
@@ -301,6 +303,7 @@ def properties_of(name: str, asked: Mapping[str, str | None]) -> Mapping[str, st
 
 def check_definition(name: str, columns: Sequence[Column], partition: Sequence[str]) -> None:
     """Raise an error for columns that the rows of no table can have."""
+    check_distinct(name, (column.name for column in columns))
     definition = TableDefinition("managed", "listed", "", columns, partition, ())
     schema = TableSchema.of(definition, name)
     schema.check_holds_rows()

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -64,6 +65,11 @@ def add(model: TableModel, name: str, type_: str) -> int:
     return model.highest
 
 
+def name_of(id_: int, model: TableModel) -> str:
+    """Return the name of a column; fields of nested columns have ids too, which no model knows."""
+    return next(column.name for column in model.columns if column.id == id_)
+
+
 @dataclass
 class RenameColumn(Alteration):
     """ALTER TABLE ... RENAME COLUMN."""
@@ -71,18 +77,16 @@ class RenameColumn(Alteration):
     id: int
     name: str
 
-    def change(self, before: TableDefinition) -> TableDefinition:
+    def change(self, old: str, before: TableDefinition) -> TableDefinition:
         """Return the definition with the new name, also among the partition columns."""
-        (old,) = [each.name for each in before.columns if each.id == self.id]
         by = [self.name if each == old else each for each in before.partition_columns]
         columns = [
-            each._replace(name=self.name) if each.id == self.id else each for each in before.columns
+            each._replace(name=self.name) if each.name == old else each for each in before.columns
         ]
         return before._replace(columns=columns, partition_columns=by)
 
     def arguments(self, world: World) -> dict[str, Any]:
-        del world
-        return {"change": self.change}
+        return {"change": partial(self.change, name_of(self.id, world[self.table]))}
 
     def apply(self, world: World) -> Counts | None:
         model = world[self.table]
@@ -105,13 +109,13 @@ class DropColumn(Alteration):
     id: int
     by_function: bool
 
-    def change(self, before: TableDefinition) -> TableDefinition:
+    def change(self, name: str, before: TableDefinition) -> TableDefinition:
         """Return the definition without the column."""
-        return before._replace(columns=[each for each in before.columns if each.id != self.id])
+        return before._replace(columns=[each for each in before.columns if each.name != name])
 
     def arguments(self, world: World) -> dict[str, Any]:
         if self.by_function:
-            return {"change": self.change}
+            return {"change": partial(self.change, name_of(self.id, world[self.table]))}
         kept = [each for each in world[self.table].columns if each.id != self.id]
         return {"columns": [(each.name, each.type) for each in kept]}
 

@@ -20,6 +20,10 @@ __all__ = ["spark"]
 
 TABLE = f"ledger.{NAME}"
 SEEDS = range(6)
+# Java takes them for one letter, and so for one name.
+ALIKE = {"\u0130", "\u0131"}
+# Spark puts its own values into such columns.
+OF_SPARK = {"__row_operation", "__row_from_source", "__row_from_target", "__row_id"}
 
 
 class SparkTable(NamedTable):
@@ -160,12 +164,25 @@ def test_names_in_spark(spark: SparkSession, tmp_path: Path, at: int) -> None:
     drawn = TABLES[at] if at < len(TABLES) else drawn_table(rng)
     with InMemoryLedger() as memory:
         lake = attach(spark, memory.connect(application="spark", warehouse=str(tmp_path)))
-        play(SparkTable(lake, tmp_path, drawn, rng))
+        table = SparkTable(lake, tmp_path, drawn, rng)
+        if {column.name for column in table.model.columns} >= ALIKE:
+            with pytest.raises(Exception, match="whose names Spark takes for one"):
+                table.insert()
+            return
+        play(table)
 
 
 def play(table: SparkTable) -> None:
     """Go through the statements."""
     try:
+        if OF_SPARK & {column.name.lower() for column in table.model.columns}:
+            table.insert()
+            table.check()
+            with pytest.raises(Exception, match="a name that Spark needs for itself"):
+                table.update()
+            with pytest.raises(Exception, match="a name that Spark needs for itself"):
+                table.merge()
+            return
         for step in (
             *(table.insert, table.insert, table.update, table.merge, table.delete),
             *(table.insert, table.rename, table.drop, table.insert, table.merge, table.update),

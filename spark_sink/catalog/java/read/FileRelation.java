@@ -18,8 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Rows in data files that Python names, as of one position, or as one txn sees them. */
 abstract class FileRelation implements SupportsRead {
-    /** The path of a row's file, as a metadata column. */
-    static final String FILE = "_file";
+    private static final String FILE = "_file";
     private static final Pattern CHAR = Pattern.compile("\\bCHAR\\(");
 
     final Bridge catalog;
@@ -30,12 +29,15 @@ abstract class FileRelation implements SupportsRead {
     /** The partition columns, other constants of a file's rows, and last the path of the file. */
     final StructType constants;
     final StructType schema;
+    /** The metadata column with the path of a row's file; no column of the table has its name. */
+    final String file;
 
     FileRelation(Bridge catalog, JsonNode answer) {
         this.catalog = catalog;
         this.answer = answer;
         this.schema = Columns.asked(Questions.at(answer, "columns"));
         this.partitionColumns = Questions.texts(Questions.at(answer, "partition"));
+        this.file = free(schema);
         StructType plain =
             ((StructType) CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)).asNullable();
         List beside = new ArrayList(Arrays.asList(partitionColumns));
@@ -49,7 +51,17 @@ abstract class FileRelation implements SupportsRead {
             values = values.add(plain.fields()[plain.fieldIndex((String) beside.get(i))]);
         }
         this.data = columns;
-        this.constants = values.add(FILE, DataTypes.StringType);
+        this.constants = values.add(file, DataTypes.StringType);
+    }
+
+    private static String free(StructType schema) {
+        String name = FILE;
+        for (int i = 0; i < schema.length(); i++) {
+            if (!schema.fields()[i].name().equalsIgnoreCase(name)) continue;
+            name = "_" + name;
+            i = -1;
+        }
+        return name;
     }
 
     /** The files that answer a question. */

@@ -57,7 +57,7 @@ public class GivenFiles extends FileRelation implements SupportsMetadataColumns 
     }
 
     public MetadataColumn[] metadataColumns() {
-        return new MetadataColumn[] {new LedgerTable.FileColumn()};
+        return new MetadataColumn[] {new LedgerTable.FileColumn(file)};
     }
 
     public Dataset frame() {

@@ -214,7 +214,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         if (operation != null) {
             // Spark reads the source twice to find the files, and such a source may differ then.
             if (!Statement.sources().repeat || table.fillsUp()) return new NamedReference[0];
-            return new NamedReference[] {Questions.column(FileRelation.FILE)};
+            return new NamedReference[] {Questions.column(table.file)};
         }
         // A rewrite is read whole.
         if (table instanceof LedgerChanges) return new NamedReference[0];

@@ -74,7 +74,7 @@ class LedgerTable extends FileRelation
     }
 
     public MetadataColumn[] metadataColumns() {
-        return new MetadataColumn[] {new FileColumn()};
+        return new MetadataColumn[] {new FileColumn(file)};
     }
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
@@ -104,8 +104,14 @@ class LedgerTable extends FileRelation
     }
 
     static class FileColumn implements MetadataColumn {
+        private final String name;
+
+        FileColumn(String name) {
+            this.name = name;
+        }
+
         public String name() {
-            return FILE;
+            return name;
         }
 
         public DataType dataType() {

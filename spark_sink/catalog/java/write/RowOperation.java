@@ -13,6 +13,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * these files first, and filters the scan by the metadata column of paths.
  */
 class RowOperation implements RowLevelOperation, RowLevelOperationBuilder {
+    /** Columns that Spark adds to the rows of such a statement, and finds again by their names. */
+    private static final String[] OWN_NAMES = {
+        "__row_operation", "__row_from_source", "__row_from_target", "__row_id"
+    };
+
     LedgerScan scan;
     private SourceReads sources;
     private final LedgerTable table;
@@ -21,6 +26,19 @@ class RowOperation implements RowLevelOperation, RowLevelOperationBuilder {
     RowOperation(LedgerTable table, RowLevelOperation.Command command) {
         this.table = table;
         this.command = command;
+        for (int i = 0; i < table.schema.length(); i++) checkFree(table.schema.fields()[i].name());
+    }
+
+    /** Refuses a table with a column that Spark would take for one of its own, and overwrite. */
+    private void checkFree(String column) {
+        for (int i = 0; i < OWN_NAMES.length; i++) {
+            if (!column.equalsIgnoreCase(OWN_NAMES[i])) continue;
+            throw new Refused(
+                "LEDGER_UNSUPPORTED",
+                description() + " is not possible: column " + column + " has a name that Spark needs "
+                    + "for itself in this statement. Rename the column, or use the statement of a "
+                    + "transaction in Python");
+        }
     }
 
     public RowLevelOperation build() {
@@ -36,7 +54,7 @@ class RowOperation implements RowLevelOperation, RowLevelOperationBuilder {
     }
 
     public NamedReference[] requiredMetadataAttributes() {
-        return new NamedReference[] {Questions.column(LedgerTable.FILE)};
+        return new NamedReference[] {Questions.column(table.file)};
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
