@@ -233,6 +233,13 @@ def test_what_is_read(query: str, columns: list[str] | None, where: str | None) 
     assert needs(query) == [("t", columns, condition_in(where))]
 
 
+def test_a_doubled_quote_is_one_quote(lake: Ledger) -> None:
+    """A text with a quote finds the rows that have it."""
+    with lake.transaction() as txn:
+        txn.insert("planes", [{"tail": "it's", "kind": "D"}, {"tail": "its", "kind": "E"}])
+    assert rows(lake, "SELECT kind FROM planes WHERE tail = 'it''s'") == [("D",)]
+
+
 def test_no_condition_of_a_table_named_twice() -> None:
     """What holds for one mention of a table need not hold for another."""
     assert needs("SELECT id FROM t WHERE day = 1 UNION ALL SELECT id FROM t") == [

@@ -1,9 +1,15 @@
 package lakeledger;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.ArrayList;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
+import java.util.Locale;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.CheckInvariant;
 import org.apache.spark.sql.catalyst.expressions.Contains;
@@ -24,9 +30,17 @@ import scala.runtime.AbstractPartialFunction;
 
 /**
  * Conditions for Python. Those of a scan are SQL in the session's time zone. Those of a DELETE or
- * an overwrite are trees, {column}, {type, value} or {op, args}.
+ * an overwrite are trees in the wire form; what it cannot say exactly is unknown.
  */
 final class Conditions {
+    private static final List COMPARED =
+        Arrays.asList(new String[] {"=", "<>", "<", "<=", ">", ">=", "<=>"});
+    private static final List PLAIN = Arrays.asList(
+        new String[] {"string", "boolean", "tinyint", "smallint", "int", "bigint", "decimal"});
+    private static final DateTimeFormatter WHOLE = DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss");
+    private static final DateTimeFormatter MICROS =
+        DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss.SSSSSS");
+
     private Conditions() {}
 
     /** The conjunction of some expressions, "" for none. */
@@ -111,24 +125,80 @@ final class Conditions {
 
     static ArrayNode trees(Expression[] expressions) {
         ArrayNode all = Questions.JSON.createArrayNode();
-        for (int i = 0; i < expressions.length; i++) tree(all.addObject(), expressions[i]);
+        for (int i = 0; i < expressions.length; i++) all.add(tree(expressions[i]));
         return all;
     }
 
-    private static void tree(ObjectNode node, Expression expression) {
+    private static ArrayNode tree(Expression expression) {
         if (expression instanceof NamedReference) {
-            ArrayNode names = node.putArray("column");
             String[] parts = ((NamedReference) expression).fieldNames();
-            for (int i = 0; i < parts.length; i++) names.add(parts[i]);
-        } else if (expression instanceof Literal) {
-            Literal literal = (Literal) expression;
-            node.put("type", literal.dataType().sql());
-            if (literal.value() == null) node.putNull("value");
-            else node.put("value", literal.value().toString());
-        } else {
-            boolean known = expression instanceof GeneralScalarExpression;
-            node.put("op", known ? ((GeneralScalarExpression) expression).name() : "?");
-            node.set("args", trees(expression.children()));
+            return parts.length == 1 ? word("col").add(parts[0]) : unknown(expression);
         }
+        if (expression instanceof Literal) return literal((Literal) expression);
+        if (!(expression instanceof GeneralScalarExpression)) return unknown(expression);
+        String name = ((GeneralScalarExpression) expression).name();
+        ArrayNode args = trees(expression.children());
+        if (COMPARED.contains(name)) return word(name).addAll(args);
+        if (name.equals("IS_NULL")) return word("is_null").addAll(args);
+        if (name.equals("IS_NOT_NULL")) return word("not").add(word("is_null").addAll(args));
+        if (name.equals("NOT")) return word("not").addAll(args);
+        if (name.equals("AND") || name.equals("OR")) return joined(name.toLowerCase(Locale.ROOT), args);
+        if (name.equals("ALWAYS_TRUE")) return constant("true", "boolean");
+        if (name.equals("ALWAYS_FALSE")) return constant("false", "boolean");
+        if (name.equals("IN") && args.size() > 1) {
+            ArrayNode in = word("in").add((JsonNode) args.remove(0));
+            return in.add(args);
+        }
+        return unknown(expression);
+    }
+
+    /** AND or OR; one within another of its kind is part of it. */
+    private static ArrayNode joined(String word, ArrayNode args) {
+        ArrayNode all = word(word);
+        for (int at = 0; at < args.size(); at++) {
+            JsonNode each = (JsonNode) args.get(at);
+            JsonNode first = (JsonNode) each.get(0);
+            if (first.textValue().equals(word)) {
+                for (int i = 1; i < each.size(); i++) all.add((JsonNode) each.get(i));
+            } else {
+                all.add(each);
+            }
+        }
+        return all;
+    }
+
+    /** Spark has days and microseconds since 1970. */
+    private static ArrayNode literal(Literal literal) {
+        if (literal.value() == null) return constant(null, "void");
+        String type = literal.dataType().sql().toLowerCase(Locale.ROOT), value = literal.value().toString();
+        if (PLAIN.contains(type.replaceAll("\\(.*", ""))) return constant(value, type);
+        if (type.equals("date")) {
+            LocalDate day = LocalDate.ofEpochDay(Long.parseLong(value));
+            return isWritten(day) ? constant(day.toString(), type) : unknown(literal);
+        }
+        if (!type.equals("timestamp") && !type.equals("timestamp_ntz")) return unknown(literal);
+        long micros = Long.parseLong(value), seconds = Math.floorDiv(micros, 1000000L);
+        LocalDateTime at = LocalDateTime.ofEpochSecond(
+            seconds, (int) Math.floorMod(micros, 1000000L) * 1000, ZoneOffset.UTC);
+        if (!isWritten(at.toLocalDate())) return unknown(literal);
+        String zone = type.equals("timestamp") ? "Z" : "";
+        return constant((at.getNano() == 0 ? WHOLE : MICROS).format(at) + zone, type);
+    }
+
+    /** Years that SQL writes with four digits. */
+    private static boolean isWritten(LocalDate day) {
+        return day.getYear() >= 1 && day.getYear() <= 9999;
+    }
+
+    private static ArrayNode constant(String text, String type) {
+        return word("lit").add(text).add(type);
+    }
+
+    private static ArrayNode unknown(Expression expression) {
+        return word("unknown").add(expression.toString());
+    }
+
+    private static ArrayNode word(String word) {
+        return Questions.JSON.createArrayNode().add(word);
     }
 }
