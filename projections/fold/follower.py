@@ -21,7 +21,7 @@ from ledger.machine.process import freeze_recovered
 from ledger.reads.rows import Reached
 from projections.errors import StoreError, StoreForeignError, StoreVersionError
 from projections.fold.aging import AgingCheckpoint
-from projections.fold.fold import Fold, FoldMark
+from projections.fold.fold import Fold, FoldMark, RowsOf, rows_of
 from projections.fold.lag import Backlog, Lag
 from projections.rows.keys import LOG, read_value
 from projections.store.port import RowStore
@@ -40,7 +40,8 @@ log_lines = LogLines("lakeledger.follower")
 class Follower:
     """Follows a log into a store; calls `caught_up` once, at the end that the log had at the start.
 
-    `is_caught_up` becomes true at that point.
+    `is_caught_up` becomes true at that point. `rows_of` makes the rows; `stepped` is called after
+    each batch, with the number of its records.
     """
 
     def __init__(
@@ -50,16 +51,19 @@ class Follower:
         *,
         progress: Progress = lambda _read, _end: None,
         caught_up: Callable[[], None] = lambda: None,
+        stepped: Callable[[int], None] = lambda _count: None,
+        rows_of: RowsOf = rows_of,
         checkpoint_s: float = CHECKPOINT_S,
         clock: Clock | None = None,
         checks_state: bool = False,
     ) -> None:
-        self.fold = Fold.load(store, log, checks_state=checks_state)
+        self.fold = Fold.load(store, log, rows_of=rows_of, checks_state=checks_state)
         self.is_caught_up = False
         self._log = log
         self._backlog = Backlog(log)
         self._progress = progress
         self._caught_up = caught_up
+        self._stepped = stepped
         self._clock = clock or SystemClock()
         self._checkpoint = AgingCheckpoint(self.fold, checkpoint_s, clock=self._clock)
 
@@ -111,6 +115,7 @@ class Follower:
         if records:
             self.fold.feed(records)
         self._checkpoint.replace_if_old()
+        self._stepped(len(records))
 
 
 def follow(
