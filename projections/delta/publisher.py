@@ -38,6 +38,8 @@ from projections.store.memory import MemoryStore
 from projections.store.port import RowStore
 
 MS_PER_HOUR: Final = 3_600_000
+# It ends between two batches, and a storage may take long for each version.
+RECORDS_PER_BATCH: Final = 500
 # Rows that are damaged, or come from another log.
 USELESS: Final = (
     *(LogDamagedError, IncompatibleError, StoreDamagedError),
@@ -66,6 +68,7 @@ class DeltaPublisher:
     Versions older than `retention_h` hours are deleted, with 0 none.
 
     Attributes:
+        position: the position of the last event whose versions are written.
         is_caught_up: whether it has come to the end that the log had at its start.
     """
 
@@ -91,17 +94,13 @@ class DeltaPublisher:
         self._none_waits: Callable[[], None] = lambda: None
         self._is_kept = self._is_begun = False
         self._lacking: set[int] = set()
+        self.position = self._offset = self._at_ms = 0
         self.is_caught_up = False
 
     @property
     def written(self) -> int:
         """The number of versions that were not there before."""
         return self._logs.written
-
-    @property
-    def position(self) -> int:
-        """The position of the last event whose versions are written."""
-        return 0 if self._follower is None else self._follower.fold.position
 
     @property
     def checkpointed(self) -> int:
@@ -118,9 +117,7 @@ class DeltaPublisher:
 
         Raises LogUnavailableError if the broker does not answer.
         """
-        fold = None if self._follower is None else self._follower.fold
-        offset, at = (0, 0) if fold is None else (fold.offset, fold.state.at)
-        return self._backlog.measure(self._clock, self.position, offset, at)
+        return self._backlog.measure(self._clock, self.position, self._offset, self._at_ms)
 
     def published(self) -> int:
         """Return how many tables are published now; any thread may call."""
@@ -182,7 +179,7 @@ class DeltaPublisher:
 
     def _begin(self, store: RowStore) -> None:
         """Go on from the rows of a store."""
-        self._is_kept = not isinstance(store, MemoryStore)
+        self._is_kept, self._is_begun = not isinstance(store, MemoryStore), False
         bytes_max = WAITING_BYTES_KEPT if self._is_kept else self._state.waiting_bytes
         self._publication = Publication.load(store)
         written = self._logs.written
@@ -195,6 +192,7 @@ class DeltaPublisher:
             caught_up=self._reach_end,
             stepped=self._step,
             rows_of=self._rows_of,
+            records_max=RECORDS_PER_BATCH,
             checkpoint_s=self._state.age_s if self._is_kept else inf,
             clock=self._clock,
         )
@@ -242,6 +240,7 @@ class DeltaPublisher:
         self._logs.write(self._clock.monotonic_s())
         self._write_again(self._lacking | self._logs.lacking())
         self._lacking = set()
+        self.position, self._offset, self._at_ms = fold.position, fold.offset, fold.state.at
         if not count and self.is_caught_up:
             self._none_waits()
 

@@ -72,8 +72,8 @@ class TableLogs:
     @property
     def stopped(self) -> Mapping[int, StoppedTable]:
         """The tables whose log goes no further for now, with why, by id; any thread may read."""
-        cursors = list(self.cursors.values())
-        return {each.table: each.stopped for each in cursors if each.stopped is not None}
+        found = [each.stopped for each in list(self.cursors.values())]
+        return {each.table: each for each in found if each is not None}
 
     def is_retried(self, table: int) -> bool:
         """Return whether a table stopped and is tried again; any thread may call."""

@@ -41,7 +41,7 @@ class Follower:
     """Follows a log into a store; calls `caught_up` once, at the end that the log had at the start.
 
     `is_caught_up` becomes true at that point. `rows_of` makes the rows; `stepped` is called after
-    each batch, with the number of its records.
+    each batch of at most `records_max` records, with their number.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Follower:
         caught_up: Callable[[], None] = lambda: None,
         stepped: Callable[[int], None] = lambda _count: None,
         rows_of: RowsOf = rows_of,
+        records_max: int = RECORDS_PER_BATCH,
         checkpoint_s: float = CHECKPOINT_S,
         clock: Clock | None = None,
         checks_state: bool = False,
@@ -63,7 +64,7 @@ class Follower:
         self._backlog = Backlog(log)
         self._progress = progress
         self._caught_up = caught_up
-        self._stepped = stepped
+        self._stepped, self._records_max = stepped, records_max
         self._clock = clock or SystemClock()
         self._checkpoint = AgingCheckpoint(self.fold, checkpoint_s, clock=self._clock)
 
@@ -111,7 +112,7 @@ class Follower:
         return self._backlog.measure(self._clock, mark, fold.offset, fold.state.at)
 
     def _step(self, events: LogReader) -> None:
-        records = events.read(RECORDS_PER_BATCH, READ_WAIT_S)
+        records = events.read(self._records_max, READ_WAIT_S)
         if records:
             self.fold.feed(records)
         self._checkpoint.replace_if_old()
