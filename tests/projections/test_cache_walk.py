@@ -21,7 +21,7 @@ CALLS_MAX: Final = 40
 def test_a_hit_is_a_short_walk() -> None:
     """The newest version for a reader who sees all that is committed, from loaded entries."""
     domain = Followed()
-    with closing(FollowedEntries.start(domain.log)) as entries:
+    with closing(FollowedEntries(domain.log).start()) as entries:
         cached = Cached(domain, entries, ManualClock())
         process = CacheProcess(cached.cache, ReadLists(Reopened(lambda: StoreReads(domain.reader))))
         process.wait(domain.head.position, 10_000)
