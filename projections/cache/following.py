@@ -5,7 +5,7 @@ Entries of all tables exist from the start. The tables not read for the longest 
 objects first, and answers of the store replace them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from threading import Condition, Thread
@@ -35,8 +35,8 @@ from projections.cache.entries.bootstrap import bootstrap
 from projections.cache.entries.held import HeldTables
 from projections.cache.entries.ids import ReaderIds
 from projections.cache.entries.rows import BYTES_MAX
-from projections.cache.fold import at_one_position
-from projections.cache.ports import CacheFold, Entries, EntryRead, StoreAnswer
+from projections.cache.fold import CacheState, at_one_position
+from projections.cache.ports import Entries, EntryRead, StoreAnswer
 from projections.fold.lag import Backlog, Lag
 
 READ_MAX: Final = 2_000
@@ -62,12 +62,10 @@ class FollowedEntries(Entries):
         domain: int = 0,
         *,
         bytes_max: int = BYTES_MAX,
-        fold: Callable[[DomainState], CacheFold] = bootstrap,
     ) -> None:
         self.tables = HeldTables(bytes_max)
         self._log = log
         self._domain = domain
-        self._make_fold = fold
         self._backlog = Backlog(log)
         self._changed = Condition()
         self._stop = Signal()
@@ -81,24 +79,15 @@ class FollowedEntries(Entries):
         self._is_begun = False
         self._set(Checkpoint(DomainState(), LogHead(), 0), 0, "loading")
 
-    @classmethod
-    def start(
-        cls,
-        log: Log,
-        domain: int = 0,
-        *,
-        bytes_max: int = BYTES_MAX,
-        fold: Callable[[DomainState], CacheFold] = bootstrap,
-    ) -> Self:
-        """Return entries that follow the log from its newest checkpoint on.
+    def start(self) -> Self:
+        """Read the newest checkpoint, and follow the log from there.
 
         Raises IncompatibleError for a checkpoint of a later version, LogUnavailableError if the
         broker does not answer.
         """
-        entries = cls(log, domain, bytes_max=bytes_max, fold=fold)
-        entries._load("ahead_of_cache")
-        entries._thread.start()
-        return entries
+        self._load("ahead_of_cache")
+        self._thread.start()
+        return self
 
     def start_loading(self) -> Self:
         """Read the newest checkpoint in the background, and follow the log from there."""
@@ -207,12 +196,6 @@ class FollowedEntries(Entries):
         with self._changed:
             return self._cache.newest_reads(self.tables.tables())
 
-    def apply(self, event: Event) -> None:
-        """Apply the event of this process's own command, before the log brings it again."""
-        with self._changed:
-            self._take(event)
-            self._changed.notify_all()
-
     def lengths(self) -> Mapping[int, int]:
         with self._changed:
             return {table: self._cache.length(table) for table in self.tables.tables()}
@@ -246,9 +229,13 @@ class FollowedEntries(Entries):
         self._created = state.genesis
         self._gaps: Sequence[Gap] = gaps_of(state)
         self._at_ms = state.at
-        self._cache = self._make_fold(state)
+        self._cache = self._fold(state)
         self._batches = BatchAcceptor(self._log, Acceptor(head), offset)
         self._hold(self._cache.entries)
+
+    def _fold(self, state: DomainState) -> CacheState:
+        """Return the entries of a state of the domain."""
+        return bootstrap(state)
 
     def _load(self, reason: Reason) -> None:
         resumed = read_newest(self._log, self._domain) or Checkpoint(DomainState(), LogHead(), 0)

@@ -5,10 +5,9 @@ process (`rows`). Both have a bound on their bytes, and evict the tables that we
 longest time.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from ledger.core.events.events import Event
 from ledger.reads.lineage import Gap
 from ledger.reads.metadata import (
     TABLE,
@@ -147,48 +146,6 @@ class Entries(Protocol):
     def close(self) -> None:
         """Release the source of the entries."""
         ...
-
-
-class CacheFold(Protocol):
-    """A cache as a fold of the log, for one thread at a time."""
-
-    @property
-    def position(self) -> int:
-        """The position up to which every event is applied."""
-
-    @property
-    def entries(self) -> Mapping[int, Any]:
-        """The entries by table id."""
-
-    def apply(self, event: Event) -> Iterable[int]:
-        """Apply an accepted event, once; return the tables whose entries it may have changed."""
-
-    def resolve(self, wanted: EntryRead) -> Any:
-        """Return the entry of a read, None if there is none."""
-
-    def seen_in(self, entry: Any, wanted: EntryRead) -> MetadataAnswer:
-        """Return what the reader sees in its entry; without a value the store must answer."""
-
-    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
-        """Keep the store's answer; return whether it was kept."""
-
-    def evict(self, table: int) -> None:
-        """Forget the objects of a table."""
-
-    def size(self, table: int) -> int:
-        """Return about how many bytes the objects of a table take, 0 if none are held."""
-
-    def length(self, table: int) -> int:
-        """Return how many versions of a table are held."""
-
-    def aged(self) -> Sequence[int]:
-        """Return the tables with history that a cut may drop."""
-
-    def cut(self, table: int, floor: ReaderIds) -> int:
-        """Drop history that only readers need that do not see all of `floor`; return its size."""
-
-    def newest_reads(self, tables: Iterable[int]) -> Sequence[EntryRead]:
-        """Return a read of each of the tables for the newest reader that its entry serves."""
 
 
 class Lists(Protocol):

@@ -115,7 +115,7 @@ class MetadataCache(MetadataReads):
         """
         with ExitStack() as opened:
             behind = opened.enter_context(RocksReader.open(store))
-            entries = FollowedEntries.start(log, domain, bytes_max=bytes_max)
+            entries = FollowedEntries(log, domain, bytes_max=bytes_max).start()
             opened.pop_all()
         return cls(entries, RowMetadataStore(behind), catalog)
 

@@ -33,7 +33,7 @@ from projections.delta.log.log_folder import local_folder
 from projections.delta.log.log_marks import Mark, owner_of
 from projections.delta.log.log_writer import Folders
 from projections.delta.log.object_log import log_at
-from projections.delta.publication import Publication
+from projections.delta.publication import Publication, outcomes_of
 from projections.delta.table_log import WrittenLog, write_table_log
 from projections.delta.table_state import folder_of, reason_against
 
@@ -152,8 +152,8 @@ class LogOwner(NamedTuple):
                 "Delta table is written, and adopt it then"
             )
         publication = Publication()
-        for event in Replay(self.log, self.progress):
-            publication.take(event)
+        for _ in outcomes_of(Replay(self.log, self.progress), publication):
+            pass
         if reason := publication.reason_against(row.table, definition):
             raise NotAdoptableError(f"table {row.name} cannot be published as Delta: {reason}")
 

@@ -4,11 +4,14 @@ Version n of a table is version n of its log. The bytes are a function of the ev
 publisher writes the same ones at any time. Nothing here reads or writes files.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Final, Self
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts import operations
 from ledger.core.events.events import (
+    Body,
     Control,
     Event,
     LogCut,
@@ -25,32 +28,56 @@ from projections.delta.actions.file_actions import FileKey
 from projections.delta.actions.metadata_action import metadata_action
 from projections.delta.actions.protocol_action import protocol_action
 from projections.delta.actions.schema_json import UnpublishableError
+from projections.delta.kept_rows import (
+    FILE,
+    LOG_OF_TABLE,
+    TABLE,
+    file_row_key,
+    live_file,
+    row_key,
+    rows_below,
+    table_in,
+)
 from projections.delta.log.log_marks import LostVersions
 from projections.delta.published_log import DeltaVersion, Outcome, PublishedLog
 from projections.delta.table_state import CommittedVersion, PublishedState, reason_against
 from projections.rows.applied import Applied
 from projections.rows.applying import apply
+from projections.rows.keys import reader_of, value_as_given
+from projections.store.batch import LateChange
 from projections.store.memory import MemoryStore
+from projections.store.port import RowReader
 
 
 class Publication:
-    """All tables of a ledger, event by event from the first on, or from a kept state on.
+    """All tables of a ledger, event by event from the first on, or from their rows on.
 
     Attributes:
-        state: the domain after the last event.
         tables: the state of each table, by id.
         logs: the log of each table that is or was published, by id.
-        changed: the live files by table that changed since the state was kept, dropped tables too;
-            None if it is not kept.
     """
 
     def __init__(self) -> None:
-        self.state = DomainState()
         self.logs: dict[int, PublishedLog] = {}
         self.tables: dict[int, PublishedState] = {}
-        self.changed: dict[int, set[FileKey]] | None = None
-        # Nothing looks up a row: the state here is of events alone.
-        self._rows = MemoryStore()
+
+    @classmethod
+    def load(cls, rows: RowReader) -> Self:
+        """Return the tables as their rows have them.
+
+        Raises KeyError, TypeError or ValueError for rows that are damaged.
+        """
+        publication = cls()
+        for _, row in rows_below(rows, TABLE):
+            state = read_state(row)
+            publication.tables[state.table] = state
+        for key, row in rows_below(rows, LOG_OF_TABLE):
+            table = table_in(key)
+            publication.logs[table] = read_log(row).of(publication.tables[table])
+        for key, row in rows_below(rows, FILE):
+            file, live = live_file(key, row)
+            publication.tables[table_in(key)].live[file] = live
+        return publication
 
     def reason_against(self, table: int, definition: TableDefinition) -> str:
         """Return why a table cannot be published from now on with a definition, "" if it can."""
@@ -66,47 +93,76 @@ class Publication:
             return str(error)
         return ""
 
-    def take(self, event: Event) -> list[Outcome]:
-        """Apply the next event, and return the versions that it makes in published logs."""
-        applied = apply(self.state, event, self._rows)
-        found: list[Outcome] = []
-        for version in versions_of(applied, event):
+    def take(self, applied: Applied, body: Body) -> tuple[list[Outcome], list[LateChange]]:
+        """Return the versions that an event makes in published logs, and the rows of its tables."""
+        outcomes: list[Outcome] = []
+        rows: list[LateChange] = []
+        for version in versions_of(applied, body):
             outcome = self._version(applied, version)
             if isinstance(outcome, DeltaVersion) and outcome.begins:
-                found += self._lost_before(outcome)
-            found += [outcome] if outcome is not None else []
-        if isinstance(event.body, LogCut):
-            found += self.lost()
-        if isinstance(event.body, TableDropped | TxnCommitted):
+                outcomes += self._lost_before(applied.state, outcome)
+            outcomes += [outcome] if outcome is not None else []
+            rows += self._rows(version)
+        if isinstance(body, LogCut):
+            outcomes += self.lost(applied.state)
+        if isinstance(body, TableDropped | TxnCommitted):
             for table in applied.named:
-                if table not in self.state.tables.by_id:
-                    self.tables.pop(table, None)
-                    self.logs.pop(table, None)
-                    if self.changed is not None:
-                        self.changed[table] = set()
-        return found
+                if table not in applied.state.tables.by_id and table in self.tables:
+                    rows += self._dropped(table)
+        return outcomes, rows
 
-    def _lost_before(self, begun: DeltaVersion) -> list[LostVersions]:
-        """Return what cuts take from a folder in which a log begins."""
-        lost = self.logs[begun.table].lost(begun.name, self.state.cuts)
-        return [lost._replace(version=begun.version - 1)] if lost is not None else []
-
-    def lost(self) -> list[LostVersions]:
+    def lost(self, domain: DomainState) -> list[LostVersions]:
         """Return what cuts of the ledger's log take from each published log."""
-        tables, cuts = self.state.tables.by_id, self.state.cuts
+        tables, cuts = domain.tables.by_id, domain.cuts
         found = (log.lost(tables[each].name, cuts) for each, log in self.logs.items())
         return [each for each in found if each is not None]
 
+    def _lost_before(self, domain: DomainState, begun: DeltaVersion) -> list[LostVersions]:
+        """Return what cuts take from a folder in which a log begins."""
+        lost = self.logs[begun.table].lost(begun.name, domain.cuts)
+        return [lost._replace(version=begun.version - 1)] if lost is not None else []
+
     def _version(self, applied: Applied, version: CommittedVersion) -> Outcome | None:
         table = version.table
-        state = self.tables.setdefault(table, PublishedState(table))
-        if self.changed is not None:
-            self.changed.setdefault(table, set()).update(keys_of(version.files))
+        if table not in self.tables:
+            self.tables[table] = PublishedState(table, {}, {}, {}, set(), [])
+        state = self.tables[table]
         actions = state.take(version)
-        genesis = self.state.genesis
+        genesis = applied.state.genesis
         assert genesis is not None, f"table {table} comes before its ledger"
-        log = self.logs.setdefault(table, PublishedLog(genesis.ledger, state))
-        return log.next(applied.tables[table].table.name, version, actions)
+        if table not in self.logs:
+            log = PublishedLog(genesis.ledger, {}, {}, first=(state.version, 0))
+            self.logs[table] = log.of(state)
+        return self.logs[table].next(applied.tables[table].table.name, version, actions)
+
+    def _rows(self, version: CommittedVersion) -> Iterator[LateChange]:
+        """Yield the rows of a table that a version changes."""
+        table = version.table
+        state, log = self.tables[table], self.logs[table]
+        yield row_key(TABLE, table), partial(value_as_given, state)
+        yield row_key(LOG_OF_TABLE, table), partial(value_as_given, log)
+        for key in keys_of(version.files):
+            live = state.live.get(key)
+            yield file_row_key(table, key), None if live is None else partial(value_as_given, live)
+
+    def _dropped(self, table: int) -> Iterator[LateChange]:
+        """Forget a table, and yield its rows."""
+        del self.logs[table]
+        yield row_key(TABLE, table), None
+        yield row_key(LOG_OF_TABLE, table), None
+        for file in self.tables.pop(table).live:
+            yield file_row_key(table, file), None
+
+
+read_state: Final = reader_of(PublishedState)
+read_log: Final = reader_of(PublishedLog)
+
+
+def outcomes_of(events: Iterable[Event], publication: Publication) -> Iterator[Outcome]:
+    """Yield what a publication makes of all events of a ledger, from the first on."""
+    state, nothing = DomainState(), MemoryStore()
+    for event in events:
+        yield from publication.take(apply(state, event, nothing), event.body)[0]
 
 
 def keys_of(files: FileList | None) -> Iterator[FileKey]:
@@ -116,9 +172,9 @@ def keys_of(files: FileList | None) -> Iterator[FileKey]:
         yield from ((each.path, each.vector) for each in files.removes)
 
 
-def versions_of(applied: Applied, event: Event) -> Iterator[CommittedVersion]:
+def versions_of(applied: Applied, body: Body) -> Iterator[CommittedVersion]:
     """Yield the versions of tables that an event makes."""
-    control, body = event
+    control = applied.control
     match body:
         case TxnCommitted():
             for part in body.parts:

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
-from ledger.core.commands import TableDefinition
 from ledger.core.state.domain import Cut
-from ledger.definitions.locations import as_stored
 from ledger.properties.column_mapping import is_published
 from projections.delta.actions.commit_info import commit_info
 from projections.delta.actions.log_state import LogState, checkpoint_interval
@@ -19,7 +17,6 @@ from projections.delta.actions.metadata_action import (
 )
 from projections.delta.actions.protocol_action import COMMIT_TIMES, protocol_action
 from projections.delta.actions.schema_json import UnpublishableError, compact
-from projections.delta.kept_forms import KeptLog
 from projections.delta.log.log_marks import LostVersions
 from projections.delta.table_state import (
     Action,
@@ -27,6 +24,7 @@ from projections.delta.table_state import (
     PublishedState,
     reason_against,
 )
+from projections.rows.keys import Fields
 
 
 class DeltaVersion(NamedTuple):
@@ -62,47 +60,23 @@ class StoppedTable(NamedTuple):
 Outcome = DeltaVersion | StoppedTable | LostVersions
 
 
-class PublishedLog:
-    """The log of one table while its property publishes it."""
+class PublishedLog(Fields, dict=True):
+    """The log of one table while its property publishes it; `of` gives it the table's state."""
 
-    def __init__(self, ledger: str, state: PublishedState) -> None:
-        self._ledger = ledger
-        self._state = state
-        self._adopted: Adopted | None = None
-        self._first = (state.version, 0)
-        self._protocol: Action = {}
-        self._metadata: Action = {}
-        self._definition: TableDefinition | None = None
-        self._folder = ""
-        self.is_on = False
-        self.is_stopped = False
-        self._is_waiting = False
+    ledger: str
+    protocol: Action
+    metadata: Action
+    first: tuple[int, int] = (0, 0)
+    adopted: Adopted | None = None
+    folder: str = ""
+    is_on: bool = False
+    is_stopped: bool = False
+    is_waiting: bool = False
 
-    def kept(self) -> KeptLog:
-        """Return the form in which it is kept."""
-        return KeptLog(
-            ledger=self._ledger,
-            adopted=None if self._adopted is None else (self._adopted.id, self._adopted.first),
-            first=self._first,
-            protocol=dict(self._protocol),
-            metadata=dict(self._metadata),
-            folder=self._folder,
-            is_on=self.is_on,
-            is_stopped=self.is_stopped,
-            is_waiting=self._is_waiting,
-        )
-
-    @classmethod
-    def of(cls, state: PublishedState, kept: KeptLog) -> Self:
-        """Return the log of a table as it was kept."""
-        log = cls(kept.ledger, state)
-        log._adopted = None if kept.adopted is None else Adopted(*kept.adopted)
-        log._first, log._folder = kept.first, as_stored(kept.folder)
-        log._protocol, log._metadata = kept.protocol, kept.metadata
-        log._definition = state.definition
-        log.is_on, log.is_stopped = kept.is_on, kept.is_stopped
-        log._is_waiting = kept.is_waiting
-        return log
+    def of(self, state: PublishedState) -> Self:
+        """Return the log of a table."""
+        self.state, self.definition = state, state.definition
+        return self
 
     def next(
         self, name: str, version: CommittedVersion, actions: Sequence[Action]
@@ -113,11 +87,11 @@ class PublishedLog:
         folder begins a log there.
         """
         is_on, was_on = is_published(version.definition), self.is_on
-        if self.is_stopped and self._is_waiting and is_on and self._is_readable(version):
+        if self.is_stopped and self.is_waiting and is_on and self._is_readable(version):
             # It never began, so a log that begins here has no gap.
             self.is_stopped, was_on = False, False
-        is_moved = is_on and self._state.folder != self._folder
-        self.is_on, self._folder = is_on, self._state.folder
+        is_moved = is_on and self.state.folder != self.folder
+        self.is_on, self.folder = is_on, self.state.folder
         if not is_on and not was_on:
             self.is_stopped = False
             return None
@@ -126,7 +100,7 @@ class PublishedLog:
             return None
         self.is_stopped = False
         reason = reason_against(version.definition) if is_on else ""
-        reason = reason or self._state.reason or self._state.reason_against_files()
+        reason = reason or self.state.reason or self.state.reason_against_files()
         if not reason:
             try:
                 is_again = was_on and is_moved
@@ -134,7 +108,7 @@ class PublishedLog:
             except UnpublishableError as error:
                 reason = str(error)
         self.is_stopped = True
-        self._is_waiting = not was_on
+        self.is_waiting = not was_on
         return StoppedTable(version.table, name, self._number(version), reason)
 
     def lost(self, name: str, cuts: Sequence[Cut]) -> LostVersions | None:
@@ -142,13 +116,13 @@ class PublishedLog:
         if not self.is_on or not cuts:
             return None
         return LostVersions(
-            self._state.table, name, self._folder, self.newest, self._ledger, tuple(cuts)
+            self.state.table, name, self.folder, self.newest, self.ledger, tuple(cuts)
         )
 
     def _is_readable(self, version: CommittedVersion) -> bool:
         """Return whether a table is written anew, so that a log may begin."""
         has_removes = version.files is not None and bool(version.files.removes)
-        state = self._state
+        state = self.state
         return has_removes and not (
             reason_against(version.definition) or state.reason or state.reason_against_files()
         )
@@ -156,12 +130,12 @@ class PublishedLog:
     @property
     def newest(self) -> int:
         """The Delta version of the newest version of the table, written or not."""
-        first = self._adopted.first if self._adopted is not None else 0
-        return self._state.version + first
+        first = self.adopted.first if self.adopted is not None else 0
+        return self.state.version + first
 
     def _number(self, version: CommittedVersion) -> int:
         """Return the Delta version of a version: the same, unless an adopted log began later."""
-        return version.version + (self._adopted.first if self._adopted is not None else 0)
+        return version.version + (self.adopted.first if self.adopted is not None else 0)
 
     def _written(
         self,
@@ -174,27 +148,27 @@ class PublishedLog:
     ) -> DeltaVersion:
         is_new = is_new or is_moved
         if is_new:
-            self._adopted = adopted_as(version.definition)
-            self._first = self._number(version), version.at
+            self.adopted = adopted_as(version.definition)
+            self.first = self._number(version), version.at
         protocol, metadata, is_taken_back = self._described(version, is_new=is_new)
-        lines: list[Action] = [{"commitInfo": commit_info(self._ledger, version)}]
-        if is_new or protocol != self._protocol:
+        lines: list[Action] = [{"commitInfo": commit_info(self.ledger, version)}]
+        if is_new or protocol != self.protocol:
             lines.append({"protocol": protocol})
-        if is_new or is_taken_back or metadata != self._metadata:
+        if is_new or is_taken_back or metadata != self.metadata:
             lines.append({"metaData": metadata})
-        self._protocol, self._metadata = protocol, metadata
+        self.protocol, self.metadata = protocol, metadata
         lines += actions
         data = "".join(f"{compact(each)}\n" for each in lines).encode()
         # The versions below are in the folder of an adopted table, but in no other folder.
-        has_past = is_new and version.version > 0 and (self._adopted is None or is_moved)
+        has_past = is_new and version.version > 0 and (self.adopted is None or is_moved)
         number = self._number(version)
-        passes_lost = self._state.passes_lost and not is_new
+        passes_lost = self.state.passes_lost and not is_new
         is_due = passes_lost or number % checkpoint_interval(metadata) == 0
         has_checkpoint = has_past if is_new else is_due
         return DeltaVersion(
             version.table,
             name,
-            self._folder,
+            self.folder,
             number,
             version.at,
             version.position,
@@ -209,25 +183,25 @@ class PublishedLog:
 
         A log of an earlier release may have promised what is unset now.
         """
-        state = self._state
-        adopted = self._adopted
+        state = self.state
+        adopted = self.adopted
         extra = set(state.features)
         features = protocol_action(
             state.protocol, version.definition, extra=extra, is_released=not self.is_on
         )["writerFeatures"]
-        metadata, before = self._metadata, self._definition
+        metadata, before = self.metadata, self.definition
         is_altered = version.definition is not before
-        if is_new or is_altered or not set(self._protocol["writerFeatures"]) >= set(features):
+        if is_new or is_altered or not set(self.protocol["writerFeatures"]) >= set(features):
             metadata = metadata_action(
                 version.definition,
                 state.widened,
-                id=adopted.id if adopted is not None else delta_id(self._ledger, state.table),
+                id=adopted.id if adopted is not None else delta_id(self.ledger, state.table),
                 created_at=state.created_at,
-                first=self._first if self.is_on else None,
+                first=self.first if self.is_on else None,
                 is_adopted=adopted is not None,
                 features=features,
             )
-            self._definition = version.definition
+            self.definition = version.definition
         if TIMESTAMPS in metadata["configuration"]:
             extra.add(COMMIT_TIMES)
         protocol = protocol_action(
@@ -239,10 +213,10 @@ class PublishedLog:
         return protocol, metadata, is_taken_back
 
     def _whole(self) -> LogState:
-        state = self._state
+        state = self.state
         return LogState(
-            self._protocol,
-            self._metadata,
+            self.protocol,
+            self.metadata,
             sorted(state.apps.items()),
             sorted(state.domains.items()),
             list(state.live.items()),

@@ -1,51 +1,60 @@
-"""The publisher: follows the events of a ledger, and writes the published logs.
+"""The publisher: a projection that follows the events of a ledger, and writes the published logs.
 
-What it keeps on disk saves a restart from reading all events again, and decides nothing. A version
-that is made again is found written. So a publisher may end at any point, lose its state, and run
-beside others.
+Its rows save a restart from reading all events again, and decide nothing. A version that is made
+again is found written. So a publisher may end at any point, lose its rows, and run beside others.
 """
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from itertools import takewhile
+from math import inf
 from pathlib import Path
 from threading import Event as Signal
 from typing import Final, NamedTuple
 
 from ledger.clock import Clock, SystemClock
 from ledger.config.settings import PublisherSettings
-from ledger.core.acceptance import LogHead
-from ledger.core.events.events import Event
-from ledger.errors import LogDamagedError
-from ledger.log.acceptor import Acceptor
-from ledger.log.batches import BatchAcceptor, check_beginning
+from ledger.core.events.events import Body
+from ledger.core.state.domain import DomainState
+from ledger.errors import IncompatibleError, LogDamagedError
+from ledger.log.batches import check_beginning
 from ledger.log.beginning import check_not_lost
-from ledger.log.port import Log, LogReader, Topic
+from ledger.log.port import Log, Topic
 from ledger.log.replay import Progress, Replay
 from ledger.log_lines import LogLines
 from ledger.reads.remote.publisher import StoppedStatus
-from projections.delta.kept_state import KeptState, ResumedState
+from projections.delta.kept_rows import open_rows, rows_anew
 from projections.delta.log.log_writer import Folders
 from projections.delta.log.object_log import log_at
-from projections.delta.log.refused_log import WAITING_BYTES_MAX
 from projections.delta.publication import Publication
 from projections.delta.published_log import StoppedTable
-from projections.delta.table_log import TableLogs, written_logs
-from projections.errors import StoreError
-from projections.fold.aging import AgingCheckpoint
+from projections.delta.table_log import WAITING_BYTES_MAX, TableLogs
+from projections.errors import StoreDamagedError, StoreError
+from projections.fold.follower import Follower
 from projections.fold.lag import Backlog, Lag
+from projections.rows.applied import Applied
+from projections.store.batch import LateChange
+from projections.store.memory import MemoryStore
+from projections.store.port import RowStore
 
-RECORDS_PER_BATCH: Final = 500
-READ_WAIT_S: Final = 0.2
 MS_PER_HOUR: Final = 3_600_000
+# It ends between two batches, and a storage may take long for each version.
+RECORDS_PER_BATCH: Final = 500
+# Rows that are damaged, or come from another log.
+USELESS: Final = (
+    *(LogDamagedError, IncompatibleError, StoreDamagedError),
+    *(KeyError, TypeError, ValueError),
+)
+# Rows on a disk may wait for a storage that is away for days.
+WAITING_BYTES_KEPT: Final = 1 << 30
 
 log_lines = LogLines("lakeledger.publisher")
 
 
 class PublisherState(NamedTuple):
-    """Where a publisher keeps its state, None = nowhere, and how old that may become.
+    """Where a publisher keeps its rows, None = nowhere, and how old their checkpoint may become.
 
-    At most about `waiting_bytes` of each log that its storage refuses wait in memory.
+    Without a folder at most about `waiting_bytes` of each log wait that takes no version.
     """
 
     folder: Path | None = None
@@ -59,8 +68,8 @@ class DeltaPublisher:
     Versions older than `retention_h` hours are deleted, with 0 none.
 
     Attributes:
+        position: the position of the last event whose versions are written.
         is_caught_up: whether it has come to the end that the log had at its start.
-        checkpointed: the position of the state that is kept.
     """
 
     def __init__(
@@ -75,17 +84,18 @@ class DeltaPublisher:
     ) -> None:
         self._log, self._folders = log, folders
         self._kept_ms = round(retention_h * MS_PER_HOUR)
-        self._publication = Publication()
         self._state = state
-        self._logs = self._new_logs()
-        self._kept: KeptState | None = None
-        self._batches = BatchAcceptor(log, Acceptor(LogHead()), 0)
         self._clock = clock or SystemClock()
         self._backlog = Backlog(log)
         self._progress = progress
-        self._offset = 0
+        self._publication, self._logs = Publication(), TableLogs(MemoryStore())
+        self._follower: Follower | None = None
+        self._stop = Signal()
+        self._none_waits: Callable[[], None] = lambda: None
+        self._is_kept = self._is_begun = False
+        self._lacking: set[int] = set()
+        self.position = self._offset = self._at_ms = 0
         self.is_caught_up = False
-        self.checkpointed = 0
 
     @property
     def written(self) -> int:
@@ -93,9 +103,9 @@ class DeltaPublisher:
         return self._logs.written
 
     @property
-    def position(self) -> int:
-        """The position of the last event whose versions are written."""
-        return self._publication.state.position
+    def checkpointed(self) -> int:
+        """The position of the rows with which a restart begins."""
+        return 0 if self._follower is None else self._follower.fold.checkpointed
 
     @property
     def stopped(self) -> Mapping[int, StoppedTable]:
@@ -107,8 +117,7 @@ class DeltaPublisher:
 
         Raises LogUnavailableError if the broker does not answer.
         """
-        at = self._publication.state.at
-        return self._backlog.measure(self._clock, self.position, self._offset, at)
+        return self._backlog.measure(self._clock, self.position, self._offset, self._at_ms)
 
     def published(self) -> int:
         """Return how many tables are published now; any thread may call."""
@@ -117,15 +126,12 @@ class DeltaPublisher:
     def stopped_now(self) -> list[StoppedStatus]:
         """Return the tables that should go on and do not; any thread may call."""
         found = []
-        for each in list(self._logs.stopped.values()):
-            log = self._publication.logs.get(each.table)
+        for table, each in self._logs.stopped.items():
+            log = self._publication.logs.get(table)
             if log is not None and log.is_on:
-                behind = log.newest - each.version + 1
-                is_retried = self._logs.is_retried(each.table)
+                behind, is_retried = log.newest - each.version + 1, self._logs.is_retried(table)
                 found.append(
-                    StoppedStatus(
-                        each.table, each.name, each.version, behind, each.reason, is_retried
-                    )
+                    StoppedStatus(table, each.name, each.version, behind, each.reason, is_retried)
                 )
         return found
 
@@ -139,115 +145,113 @@ class DeltaPublisher:
         check_beginning(first)
         if end == 0:
             check_not_lost(self._log)
-        with ExitStack() as held:
-            reader = self._begin(held)
-            held.callback(reader.close)
-            for lost in self._publication.lost():
-                self._logs.take(lost)
-            self._publish_again(self._lacking(), stop)
-            aging = AgingCheckpoint(self, self._state.age_s, clock=self._clock)
-            while not stop.is_set():
-                records = reader.read(RECORDS_PER_BATCH, READ_WAIT_S)
-                for _, event in self._batches.events(records):
-                    if event is not None:
-                        self.take(event)
-                self._offset = reader.next_offset()
-                if not self.is_caught_up:
-                    self._progress(self._offset, end)
-                    self.is_caught_up = self._offset >= end
-                self._retry(stop)
-                aging.replace_if_old()
-                if not records:
-                    caught_up()
-            self.store_checkpoint()
-
-    def take(self, event: Event) -> None:
-        """Write the versions that an event makes; a table that cannot go on stops alone."""
-        for outcome in self._publication.take(event):
-            stopped = self._logs.take(outcome, self._clock.monotonic_s())
-            if stopped is not None:
-                log_lines.error(
-                    "a table is not published any further",
-                    table=stopped.name,
-                    version=stopped.version,
-                    reason=stopped.reason,
-                    is_retried=self._logs.is_retried(stopped.table),
-                )
-
-    def store_checkpoint(self) -> int:
-        """Keep the state, so that a restart reads on from here; return its size, 0 if not kept."""
-        head = self._batches.acceptor.head
-        if self._kept is None or head.position in {self.checkpointed, 0}:
-            return 0
+        self._stop, self._none_waits, self._is_begun = stop, caught_up, False
+        folder = self._state.folder
         try:
-            size = self._kept.save(self._publication, self._logs, head, self._batches.offset)
-        except StoreError as problem:
-            log_lines.warning("the state is not kept any further", problem=str(problem))
-            self._kept = self._publication.changed = None
-            return 0
-        self.checkpointed = head.position
-        return size
-
-    def _new_logs(self) -> TableLogs:
-        return TableLogs(self._folders, self._kept_ms, self._state.waiting_bytes)
-
-    def _begin(self, held: ExitStack) -> LogReader:
-        """Go on from the state that was kept, or begin; return the reader of the events."""
-        if self._state.folder is not None:
-            self._kept = KeptState.open(self._state.folder, self._log.topic_id(Topic.EVENTS))
-        reader = None
-        if self._kept is not None:
-            held.callback(self._kept.close)
-            reader = self._resume(self._kept)
-            self._publication.changed = self._publication.changed or {}
-        self._offset = self._batches.offset
-        return reader or self._batches.open()
-
-    def _resume(self, kept: KeptState) -> LogReader | None:
-        logs = self._new_logs()
-        try:
-            found: ResumedState | None = kept.load(logs)
+            if folder is not None:
+                self._follow_kept(folder)
+                return
         except StoreError as problem:
             log_lines.warning("no state is kept", problem=str(problem))
-            self._kept = None
-            return None
-        if found is None:
-            return None
-        batches = BatchAcceptor(self._log, Acceptor(found.head), found.offset)
-        try:
-            reader = batches.open()
-        except LogDamagedError as problem:
-            log_lines.warning("the state that was kept is of another log", problem=str(problem))
-            kept.forget()
-            return None
-        self._publication, self._logs, self._batches = found.publication, logs, batches
-        self.checkpointed = found.head.position
-        log_lines.info("going on", position=self.checkpointed, from_record=found.offset)
-        return reader
+            self._follower = None
+        if self._follower is None:
+            self._begin(MemoryStore())
+        self._follow()
 
-    def _lacking(self) -> set[int]:
-        """Return the tables whose logs must be written from the events again."""
-        self._logs.look_again()
-        on = [table for table, log in self._publication.logs.items() if log.is_on]
-        stopped = self._logs.stopped
-        return self._logs.lacking() | {
-            table for table in on if table not in stopped and self._logs.lacks(table)
+    def store_checkpoint(self) -> int:
+        """Let a restart read on from here; return the size of the checkpoint, 0 if not stored."""
+        return 0 if self._follower is None else self._follower.fold.store_checkpoint()
+
+    def _follow_kept(self, folder: Path) -> None:
+        """Follow with the rows in a folder, made anew if they are of no use."""
+        topic = self._log.topic_id(Topic.EVENTS)
+        with ExitStack() as held:
+            try:
+                self._begin(held.enter_context(open_rows(folder, topic)))
+                return self._follow()
+            except USELESS as problem:
+                if self._is_begun:
+                    raise
+                log_lines.warning("the state is made anew", problem=str(problem))
+        with rows_anew(folder) as store:
+            self._begin(store)
+            return self._follow()
+
+    def _begin(self, store: RowStore) -> None:
+        """Go on from the rows of a store."""
+        self._is_kept, self._is_begun = not isinstance(store, MemoryStore), False
+        bytes_max = WAITING_BYTES_KEPT if self._is_kept else self._state.waiting_bytes
+        self._publication = Publication.load(store)
+        written = self._logs.written
+        self._logs = TableLogs(store, self._folders, self._kept_ms, bytes_max)
+        self._logs.written = written
+        self._follower = Follower(
+            self._log,
+            store,
+            progress=self._progress,
+            caught_up=self._reach_end,
+            stepped=self._step,
+            rows_of=self._rows_of,
+            records_max=RECORDS_PER_BATCH,
+            checkpoint_s=self._state.age_s if self._is_kept else inf,
+            clock=self._clock,
+        )
+        fold = self._follower.fold
+        if fold.mark.position:
+            log_lines.info("going on", position=fold.mark.position, from_record=fold.mark.offset)
+
+    def _follow(self) -> None:
+        assert self._follower is not None, "it has begun"
+        try:
+            self._follower.run(self._stop)
+        finally:
+            if self._is_begun:
+                self._logs.write(self._clock.monotonic_s())
+        if self._is_kept:
+            self.store_checkpoint()
+
+    def _rows_of(self, applied: Applied, body: Body) -> list[LateChange]:
+        """Return the rows of an event: its tables, unless nothing is kept, and what waits."""
+        self._begin_logs(applied.state)
+        outcomes, rows = self._publication.take(applied, body)
+        waiting = (row for outcome in outcomes for row in self._logs.take(outcome))
+        return [*rows, *waiting] if self._is_kept else [*waiting]
+
+    def _begin_logs(self, domain: DomainState) -> None:
+        """Look once what the logs lack, and what they have that the ledger lost."""
+        if self._is_begun:
+            return
+        self._is_begun = True
+        for lost in self._publication.lost(domain):
+            self._logs.take(lost)
+        logs = self._publication.logs.items()
+        self._lacking = {
+            table for table, log in logs if log.is_on and self._logs.lacks(table, log.newest)
         }
 
-    def _retry(self, stop: Signal) -> None:
-        """Try again what the storage of tables refused."""
-        for name in self._logs.retry(self._clock.monotonic_s()):
-            log_lines.info("a table is published again", table=name)
-        self._publish_again(self._logs.lacking(), stop)
+    def _step(self, count: int) -> None:
+        """Write what waits, unless events are only read again."""
+        assert self._follower is not None, "it has begun"
+        fold = self._follower.fold
+        if fold.position < fold.mark.position:
+            return
+        self._begin_logs(fold.state)
+        self._logs.keep(self._publication.tables)
+        self._logs.write(self._clock.monotonic_s())
+        self._write_again(self._lacking | self._logs.lacking())
+        self._lacking = set()
+        self.position, self._offset, self._at_ms = fold.position, fold.offset, fold.state.at
+        if not count and self.is_caught_up:
+            self._none_waits()
 
-    def _publish_again(self, tables: Collection[int], stop: Signal) -> None:
+    def _reach_end(self) -> None:
+        self.is_caught_up = True
+        self._step(0)
+
+    def _write_again(self, tables: Collection[int]) -> None:
         """Write the logs of tables from the events from the first on."""
         if not tables:
             return
         log_lines.info("publishing from the first event on", tables=len(tables))
-        events = takewhile(lambda _: not stop.is_set(), Replay(self._log))
-        again = written_logs(events, tables, self._folders)
-        if stop.is_set():
-            return
-        for name in self._logs.adopt(again, tables):
-            log_lines.info("a table is published again", table=name)
+        events = takewhile(lambda _: not self._stop.is_set(), Replay(self._log))
+        self._logs.write_again(events, tables, self._clock.monotonic_s())

@@ -1,7 +1,7 @@
 """The state of one table that its next published version depends on; a fold of its versions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import AppVersion, Domain, Protocol, TableDefinition
 from ledger.core.conflicts.footprints import IMPORT_APPS
@@ -26,7 +26,7 @@ from projections.delta.actions.schema_json import (
     partition_names,
     type_changes,
 )
-from projections.delta.kept_forms import KeptTable, SchemaEra
+from projections.rows.keys import Fields
 
 Action = Mapping[str, Any]
 EMPTY_LIST: Final = FileList()
@@ -57,61 +57,44 @@ class CommittedVersion(NamedTuple):
     apps: Sequence[AppVersion] = ()
 
 
-class PublishedState:
-    """A table up to its newest version, published or not.
+class SchemaEra(Fields):
+    """The versions of a table from `first` to `until` - 1, which had one layout of files.
+
+    `is_readable` says whether readers of the present definition read files of that time rightly.
+    """
+
+    first: int
+    until: int
+    definition: TableDefinition
+    is_readable: bool = True
+
+
+class PublishedState(Fields, dict=True):
+    """A table up to its newest version, published or not; its row is kept without `live`.
 
     `reason` says why its versions cannot be published from now on, "" if they can. `folder` is the
     one in which it was last published, "" for none. `passes_lost` says that the newest version
     stands above versions that a cut of the ledger's log left out.
     """
 
-    def __init__(self, table: int) -> None:
-        self.table = table
-        self.created_at = 0
-        self.version = -1
-        self.passes_lost = False
-        self.definition: TableDefinition | None = None
-        self.protocol = DEFAULT_PROTOCOL
+    table: int
+    apps: dict[str, tuple[int, int]]
+    domains: dict[str, str]
+    widened: dict[int, list[dict[str, str]]]
+    features: set[str]
+    eras: list[SchemaEra]
+    created_at: int = 0
+    version: int = -1
+    passes_lost: bool = False
+    definition: TableDefinition | None = None
+    protocol: Protocol = DEFAULT_PROTOCOL
+    reason: str = ""
+    folder: str = ""
+    began: int = 0
+    is_imported: bool = False
+
+    def __post_init__(self) -> None:
         self.live: dict[FileKey, LiveFile] = {}
-        self.apps: dict[str, tuple[int, int]] = {}
-        self.domains: dict[str, str] = {}
-        self.widened: dict[int, list[dict[str, str]]] = {}
-        self.features: set[str] = set()
-        self.reason = ""
-        self.folder = ""
-        self._began = 0
-        self.eras: list[SchemaEra] = []
-        self._is_imported = False
-
-    def kept(self) -> KeptTable:
-        """Return the form in which it is kept, without its live files."""
-        return KeptTable(
-            created_at=self.created_at,
-            version=self.version,
-            definition=self.definition,
-            protocol=self.protocol,
-            apps=self.apps,
-            domains=self.domains,
-            widened=self.widened,
-            features=sorted(self.features),
-            reason=self.reason,
-            began=self._began,
-            folder=self.folder,
-            eras=self.eras,
-            is_imported=self._is_imported,
-        )
-
-    @classmethod
-    def of(cls, table: int, kept: KeptTable) -> Self:
-        """Return the state of a table as it was kept; the caller adds its live files."""
-        state = cls(table)
-        state.created_at, state.version = kept.created_at, kept.version
-        state.definition, state.protocol = kept.definition, kept.protocol
-        state.apps, state.domains, state.widened = kept.apps, kept.domains, kept.widened
-        state.features = set(kept.features)
-        state.reason, state.folder, state._began = kept.reason, as_stored(kept.folder), kept.began
-        state.eras, state._is_imported = kept.eras, kept.is_imported
-        return state
 
     def take(self, version: CommittedVersion) -> list[Action]:
         """Apply the next version, and return its actions for files, domains and applications.
@@ -159,7 +142,7 @@ class PublishedState:
         if version.protocol is not None:
             self.protocol = version.protocol
         if before is None:
-            self._began = version.version
+            self.began = version.version
         if before is None or before is after:
             return
         for number, change in type_changes(before, after).items():
@@ -168,8 +151,8 @@ class PublishedState:
         if any(TYPE_CHANGES in column_metadata(each) for each in after.columns):
             self.features.add(WIDENING)
         if layout_of(before) != layout_of(after):
-            self.eras.append(SchemaEra(self._began, version.version, before))
-            self._began = version.version
+            self.eras.append(SchemaEra(self.began, version.version, before))
+            self.began = version.version
             for era in self.eras:
                 era.is_readable = keeps_files_readable(era.definition, after)
 
@@ -177,7 +160,7 @@ class PublishedState:
         for app, number in version.apps:
             if app.startswith(IMPORT_APPS):
                 # The progress of an import is of the ledger alone; Delta's own paths are URIs.
-                self._is_imported = True
+                self.is_imported = True
                 continue
             self.apps[app] = number, version.at
             yield {"txn": app_fields(app, number, version.at)}
@@ -224,7 +207,7 @@ class PublishedState:
         """Return how the log of the newest version names files."""
         assert self.definition is not None
         location = as_stored(self.definition.location)
-        return FilePlaces.of(location, self.folder or location, are_uris=self._is_imported)
+        return FilePlaces.of(location, self.folder or location, are_uris=self.is_imported)
 
 
 def folder_of(definition: TableDefinition) -> str:

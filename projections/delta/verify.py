@@ -8,7 +8,7 @@ from projections.delta.log.log_folder import LAST_CHECKPOINT, LogFiles, version_
 from projections.delta.log.log_marks import NAMED, LostVersions, hinted, is_version
 from projections.delta.log.log_writer import Folders, is_published, of_one_table, oldest_kept
 from projections.delta.log.object_log import log_at
-from projections.delta.publication import Publication
+from projections.delta.publication import Publication, outcomes_of
 from projections.delta.published_log import DeltaVersion, StoppedTable
 
 Finding = Literal["missing", "differs", "foreign", "lost"]
@@ -48,27 +48,26 @@ def verify_log(events: Iterable[Event], table: int, folders: Folders = log_at) -
     findings: list[LogFinding] = []
     newest: DeltaVersion | None = None
     lost: LostVersions | None = None
-    for event in events:
-        for outcome in publication.take(event):
-            if outcome.table != table:
-                continue
-            if isinstance(outcome, LostVersions):
-                lost = outcome
-                continue
-            if isinstance(outcome, StoppedTable):
-                stopped = f"version {outcome.version}: {outcome.reason}"
-                continue
-            if outcome.begins:
-                stopped = ""
-            compared += 1
-            newest = outcome
-            folder, name = folders(outcome.folder), version_file(outcome.version)
-            found = folder.read(name)
-            if found is None and outcome.version < oldest_kept(folder, outcome):
-                cleaned += 1
-            elif not is_published(found, outcome.data):
-                kind: Finding = "missing" if found is None else "differs"
-                findings.append(LogFinding(outcome.version, kind, folder.place(name)))
+    for outcome in outcomes_of(events, publication):
+        if outcome.table != table:
+            continue
+        if isinstance(outcome, LostVersions):
+            lost = outcome
+            continue
+        if isinstance(outcome, StoppedTable):
+            stopped = f"version {outcome.version}: {outcome.reason}"
+            continue
+        if outcome.begins:
+            stopped = ""
+        compared += 1
+        newest = outcome
+        folder, name = folders(outcome.folder), version_file(outcome.version)
+        found = folder.read(name)
+        if found is None and outcome.version < oldest_kept(folder, outcome):
+            cleaned += 1
+        elif not is_published(found, outcome.data):
+            kind: Finding = "missing" if found is None else "differs"
+            findings.append(LogFinding(outcome.version, kind, folder.place(name)))
     log = publication.logs.get(table)
     if newest is not None and log is not None and log.is_on:
         findings += above(newest, folders(newest.folder), lost)

@@ -10,7 +10,7 @@ Up to the end of the rows, events change the state and no row. The chain at that
 the stored one; otherwise the log was rewritten, and the fold stops.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Final, NamedTuple, Self
 
@@ -80,6 +80,10 @@ class FoldMark(NamedTuple):
     topic: str
 
 
+RowsOf = Callable[[Applied, Body], list[LateChange]]
+"""Returns the rows of an applied event."""
+
+
 def rows_of(applied: Applied, body: Body) -> list[LateChange]:
     """Return the rows that all projections make of an applied event."""
     return [row for rows in ROWS[type(body)] for row in rows(applied, body)]
@@ -100,6 +104,7 @@ class Fold:
         resumed: checkpoints.Checkpoint,
         mark: FoldMark,
         *,
+        rows_of: RowsOf,
         checkpoint_every: int,
         rows_per_write: int,
         checks_state: bool,
@@ -116,6 +121,7 @@ class Fold:
         self._acceptor = Acceptor(head)
         self._batches = BatchAcceptor(log, self._acceptor, offset)
         self._store = store
+        self._rows_of = rows_of
         self._checkpoint_every = checkpoint_every
         self._checkpoint_after = checkpoint_every
         self._rows_per_write = rows_per_write
@@ -128,14 +134,15 @@ class Fold:
         store: RowStore,
         log: Log,
         *,
+        rows_of: RowsOf = rows_of,
         checkpoint_every: int = CHECKPOINT_EVERY,
         rows_per_write: int = ROWS_PER_WRITE,
         checks_state: bool = False,
     ) -> Self:
         """Resume where the rows of a store end; the records to feed must come from `log`.
 
-        A write ends with the first event that brings it to `rows_per_write` rows. With
-        `checks_state` no state is stored that breaks an invariant.
+        `rows_of` makes the rows. A write ends with the first event that brings it to
+        `rows_per_write` rows. With `checks_state` no state is stored that breaks an invariant.
         Raises EventsLostError for rows of a ledger whose events are gone, StoreForeignError for
         rows of another topic, IncompatibleError for a checkpoint of a later version,
         LogUnavailableError if the broker does not return the id of the topic.
@@ -154,6 +161,7 @@ class Fold:
             log,
             resumed,
             mark,
+            rows_of=rows_of,
             checkpoint_every=checkpoint_every,
             rows_per_write=rows_per_write,
             checks_state=checks_state,
@@ -254,7 +262,7 @@ class Fold:
             self._repeat(event)
         elif event is not None:
             applied = apply(self.state, event, batch)
-            rows = rows_of(applied, event.body)
+            rows = self._rows_of(applied, event.body)
             self.tally.note(applied, event.body, rows)
             head = self._acceptor.head
             if head.position - self.checkpointed >= self._checkpoint_after:

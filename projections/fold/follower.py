@@ -21,7 +21,7 @@ from ledger.machine.process import freeze_recovered
 from ledger.reads.rows import Reached
 from projections.errors import StoreError, StoreForeignError, StoreVersionError
 from projections.fold.aging import AgingCheckpoint
-from projections.fold.fold import Fold, FoldMark
+from projections.fold.fold import Fold, FoldMark, RowsOf, rows_of
 from projections.fold.lag import Backlog, Lag
 from projections.rows.keys import LOG, read_value
 from projections.store.port import RowStore
@@ -40,7 +40,8 @@ log_lines = LogLines("lakeledger.follower")
 class Follower:
     """Follows a log into a store; calls `caught_up` once, at the end that the log had at the start.
 
-    `is_caught_up` becomes true at that point.
+    `is_caught_up` becomes true at that point. `rows_of` makes the rows; `stepped` is called after
+    each batch of at most `records_max` records, with their number.
     """
 
     def __init__(
@@ -50,16 +51,20 @@ class Follower:
         *,
         progress: Progress = lambda _read, _end: None,
         caught_up: Callable[[], None] = lambda: None,
+        stepped: Callable[[int], None] = lambda _count: None,
+        rows_of: RowsOf = rows_of,
+        records_max: int = RECORDS_PER_BATCH,
         checkpoint_s: float = CHECKPOINT_S,
         clock: Clock | None = None,
         checks_state: bool = False,
     ) -> None:
-        self.fold = Fold.load(store, log, checks_state=checks_state)
+        self.fold = Fold.load(store, log, rows_of=rows_of, checks_state=checks_state)
         self.is_caught_up = False
         self._log = log
         self._backlog = Backlog(log)
         self._progress = progress
         self._caught_up = caught_up
+        self._stepped, self._records_max = stepped, records_max
         self._clock = clock or SystemClock()
         self._checkpoint = AgingCheckpoint(self.fold, checkpoint_s, clock=self._clock)
 
@@ -107,10 +112,11 @@ class Follower:
         return self._backlog.measure(self._clock, mark, fold.offset, fold.state.at)
 
     def _step(self, events: LogReader) -> None:
-        records = events.read(RECORDS_PER_BATCH, READ_WAIT_S)
+        records = events.read(self._records_max, READ_WAIT_S)
         if records:
             self.fold.feed(records)
         self._checkpoint.replace_if_old()
+        self._stepped(len(records))
 
 
 def follow(

@@ -113,6 +113,7 @@ _ONE = struct.Struct(">cQ")
 _TWO = struct.Struct(">cQQ")
 _THREE = struct.Struct(">cQQQ")
 _encode = json.Encoder(order="sorted").encode
+_encode_as_given = json.Encoder().encode
 _decode = json.Decoder().decode
 
 Row = TypeVar("Row", bound=Struct)
@@ -172,6 +173,11 @@ def id_value(number: int) -> bytes:
 def value(content: Any) -> bytes:
     """Return the bytes of a value that is a number or a list."""
     return _encode(content)
+
+
+def value_as_given(content: Any) -> bytes:
+    """Return the bytes of a value whose mappings keep the order of their keys."""
+    return _encode_as_given(content)
 
 
 class Fields(Struct, omit_defaults=True):

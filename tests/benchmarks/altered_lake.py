@@ -28,14 +28,13 @@ from ledger.machine.kafka.broker import Broker
 from ledger.machine.up import running
 from ledger.machine.up_settings import UpSettings
 from ledger.transaction.transaction import Transaction
-from projections.cache.following import FollowedEntries
-from projections.cache.ports import CacheFold
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
 from projections.queries import open_reads
 from projections.store.rocks_reader import RocksReader
 from tests.benchmarks.stores import READY_S, opened
 from tests.benchmarks.waiting import within
+from tests.demo.metastores.tagged_entries import CacheFold, TaggedEntries
 
 SESSIONS: Final = 10
 OPEN_S: Final = 0.1
@@ -177,7 +176,7 @@ def following(lake: Lake, fold: MakeFold) -> Iterator[MetadataCache]:
     """Yield a cache that follows the log in this process, as soon as it answers."""
     with ExitStack() as held:
         log = held.enter_context(closing(KafkaLog(lake.bootstrap, lake.ledger)))
-        entries = FollowedEntries.start(log, fold=fold)
+        entries = TaggedEntries(log, fold=fold).start()
         rows = RowMetadataStore(RocksReader.open(lake.store))
         cache = MetadataCache(entries, rows, lake.client.catalog)
         held.enter_context(closing(cache))

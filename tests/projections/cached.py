@@ -80,7 +80,7 @@ def location(answer: MetadataAnswer) -> str | None:
 def entries_of(kind: str, domain: Followed, bytes_max: int = BYTES_MAX) -> Bounded:
     """Return entries of one kind."""
     if kind == "log":
-        return FollowedEntries.start(domain.log, bytes_max=bytes_max)
+        return FollowedEntries(domain.log, bytes_max=bytes_max).start()
     if kind == "topic":
         domain.publish()
         published = PublishedRows(domain.log)

@@ -24,7 +24,7 @@ from ledger.log.wire.file_list import Listed, pack, unpack
 from ledger.properties.column_mapping import PUBLISH
 from projections.delta.log.log_folder import LogFolder
 from projections.delta.log.log_writer import DeltaLogWriter
-from projections.delta.publication import Publication
+from projections.delta.publication import Publication, outcomes_of
 from projections.delta.published_log import DeltaVersion, Outcome, StoppedTable
 from tests.core.histories import Step
 from tests.projections.filing import Filers
@@ -97,8 +97,7 @@ def played(history: Iterable[Step]) -> Publishing:
 
 def outcomes(events: Iterable[Event]) -> list[Outcome]:
     """Return what a publication makes of events."""
-    publication = Publication()
-    return [outcome for event in events for outcome in publication.take(event)]
+    return list(outcomes_of(events, Publication()))
 
 
 def versions(events: Iterable[Event]) -> list[DeltaVersion]:

@@ -14,12 +14,12 @@ from ledger.reads.metadata import Bounds, MetadataAnswer, Read
 from projections.cache.entries.bootstrap import bootstrap
 from projections.cache.entries.ids import ReaderIds
 from projections.cache.entries.rows_as_entries import store_answer
-from projections.cache.following import FollowedEntries
-from projections.cache.ports import CacheFold, EntryRead
+from projections.cache.ports import EntryRead
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
 from tests.demo.metastores import one_version
 from tests.demo.metastores.one_version import OneVersion, OneVersionCache
+from tests.demo.metastores.tagged_entries import CacheFold, TaggedEntries
 from tests.driver import CATALOG
 from tests.projections.cached import listed, location, made
 from tests.projections.followed import Followed
@@ -81,7 +81,7 @@ def test_several_tables_are_not_read_at_several_positions(fold: Begin) -> None:
     session = domain.open_session()
     first = domain.create_table(session, "x", kind="external", made=made("x0", "external"))
     log = Behind(domain)
-    entries = FollowedEntries.start(log, fold=fold)
+    entries = TaggedEntries(log, fold=fold).start()
     domain.alter_table(session, first, made("x1", "external"), "ALTER")
     second = domain.create_table(session, "y", kind="external", made=made("y0", "external"))
     reads = [Read(first, None), Read(second, None)]

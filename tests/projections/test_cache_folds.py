@@ -9,7 +9,8 @@ from ledger.log.checkpoints import Checkpoint
 from projections.cache.entries.ids import ReaderIds
 from projections.cache.ports import Entries
 from tests.conformance.case_ledger import ManualClock
-from tests.demo.metastores.one_version import OneVersion, TaggedEntries
+from tests.demo.metastores.one_version import OneVersion
+from tests.demo.metastores.tagged_entries import TaggedEntries
 from tests.projections.cached import Cached, listed, location, made
 from tests.projections.followed import Followed
 
@@ -20,7 +21,7 @@ SMALL = 2_000
 def one_version(bytes_max: int) -> Cached:
     """Return a domain under entries with one version a table."""
     domain = Followed()
-    entries = TaggedEntries.start(domain.log, bytes_max=bytes_max, fold=OneVersion)
+    entries = TaggedEntries(domain.log, bytes_max=bytes_max, fold=OneVersion).start()
     return Cached(domain, entries, ManualClock())
 
 

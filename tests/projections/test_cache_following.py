@@ -24,6 +24,7 @@ from projections.cache.following import FollowedEntries
 from projections.cache.ports import EntryRead
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
+from tests.demo.metastores.tagged_entries import TaggedEntries
 from tests.driver import CATALOG
 from tests.projections.followed import Followed
 from tests.projections.publishing import SharedLog
@@ -53,7 +54,7 @@ class Begun:
         offset = len(self.domain.records)
         writer.write(Checkpoint(self.domain.state, self.domain.head, offset))
         others = set(threads())
-        self.entries = FollowedEntries.start(self.domain.log)
+        self.entries = FollowedEntries(self.domain.log).start()
         self.threads = set(threads()) - others
         store = RowMetadataStore(self.domain.rows)
         self.cache = MetadataCache(self.entries, store, CATALOG)
@@ -134,7 +135,7 @@ def test_who_waits_hears_of_an_event_told_beforehand() -> None:
     session = domain.open_session()
     end = len(domain.records)
     resumed = deepcopy(Checkpoint(domain.state, domain.head, end))
-    entries = FollowedEntries(domain.log)
+    entries = TaggedEntries(domain.log)
     entries.begin(resumed, end)
     began_s = monotonic()
     with ThreadPoolExecutor(1) as pool:
@@ -275,7 +276,7 @@ def test_damage_behind_records_read_again(begun: Begun) -> None:
 
 def test_a_log_before_its_ledger() -> None:
     """Nobody can say whose entries they are before the ledger is created."""
-    with closing(FollowedEntries.start(MemoryLog())) as entries:
+    with closing(FollowedEntries(MemoryLog()).start()) as entries:
         assert entries.identity() is None
 
 
@@ -296,10 +297,10 @@ def test_whoever_was_not_read_goes_first() -> None:
     session = domain.open_session()
     first, second = (domain.create_table(session, name) for name in "ab")
     reader = [EntryRead(None, ReaderIds(0, ()), table) for table in (first, second)]
-    with closing(FollowedEntries.start(domain.log)) as entries:
+    with closing(FollowedEntries(domain.log).start()) as entries:
         come(entries, domain)
         room = entries.tables.bytes_used
-    with closing(FollowedEntries.start(domain.log, bytes_max=room)) as entries:
+    with closing(FollowedEntries(domain.log, bytes_max=room).start()) as entries:
         come(entries, domain)
         entries.read_many(reader[:1])
         third = domain.create_table(session, "c")

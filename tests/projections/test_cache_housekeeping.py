@@ -28,7 +28,7 @@ from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore, protected
 from tests.conformance.case_ledger import ManualClock
 from tests.core.histories import QUICK, Step
-from tests.demo.metastores.one_version import TaggedEntries
+from tests.demo.metastores.tagged_entries import TaggedEntries
 from tests.driver import CATALOG
 from tests.projections.cache_history import (
     HISTORIES,
@@ -288,7 +288,7 @@ def aborted(cached: Cached) -> int:
 
 def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
     """Aborted ids behind the watermark go with the history; older readers are still answered."""
-    cached = Cached(in_memory, TaggedEntries.start(in_memory.log), ManualClock())
+    cached = Cached(in_memory, TaggedEntries(in_memory.log).start(), ManualClock())
     reader = in_memory.open_txn(cached.session, "read_only")
     for n in range(1, 6):
         txn = in_memory.open_txn(cached.session)
@@ -310,7 +310,7 @@ def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
 
 def test_forgotten_aborts_of_a_table_without_history(in_memory: Followed) -> None:
     """Aborted ids go also where no version does."""
-    cached = Cached(in_memory, TaggedEntries.start(in_memory.log), ManualClock())
+    cached = Cached(in_memory, TaggedEntries(in_memory.log).start(), ManualClock())
     for _ in range(5):
         txn = in_memory.open_txn(cached.session)
         in_memory.allocate(cached.session, [txn], [cached.table])

@@ -178,7 +178,7 @@ def test_a_cache_of_the_log_that_was_ahead(grown: Grown, *, starting: bool) -> N
     """Entries from the log end by what they had seen; a cache made anew shows what is there."""
     seen = Seen()
     log = seen.domain.log
-    entries = FollowedEntries(log).start_loading() if starting else FollowedEntries.start(log)
+    entries = FollowedEntries(log).start_loading() if starting else FollowedEntries(log).start()
     cache = MetadataCache(entries, RowMetadataStore(seen.domain.reader), CATALOG)
     with closing(cache):
         while entries.position() < seen.position:
@@ -193,7 +193,7 @@ def test_a_cache_of_the_log_that_was_ahead(grown: Grown, *, starting: bool) -> N
         assert f"position {seen.position} was seen" in entries.problem()
         with pytest.raises(LogRewrittenError):
             entries.check()
-    anew = FollowedEntries.start(log)
+    anew = FollowedEntries(log).start()
     with closing(MetadataCache(anew, RowMetadataStore(rows_of(short)), CATALOG)) as cache:
         while anew.position() < short.head.position:
             anew.advance(1.0)
@@ -288,7 +288,7 @@ def test_rows_of_before_behind_a_new_cache() -> None:
     """A miss is not answered from rows of before the cut, which lie there until made anew."""
     seen = Seen()
     short = seen.lost(by_cut)
-    entries = FollowedEntries.start(short.log)
+    entries = FollowedEntries(short.log).start()
     with closing(MetadataCache(entries, RowMetadataStore(seen.domain.reader), CATALOG)) as cache:
         while entries.position() < short.head.position:
             entries.advance(1.0)

@@ -45,7 +45,7 @@ def other() -> Followed:
 @pytest.fixture
 def cache(domain: Followed, other: Followed) -> Iterator[MetadataCache]:
     """Return a cache that follows the one log beside rows of the other."""
-    entries = FollowedEntries.start(domain.log)
+    entries = FollowedEntries(domain.log).start()
     with closing(MetadataCache(entries, RowMetadataStore(other.rows), CATALOG)) as found:
         while entries.is_loading():
             entries.advance(1.0)

@@ -23,7 +23,7 @@ from tests.projections.followed import Followed
 def cached() -> Iterator[Cached]:
     """Return a cache that follows the log of a domain, beside rows that are written on demand."""
     domain = Followed()
-    with closing(FollowedEntries.start(domain.log)) as entries:
+    with closing(FollowedEntries(domain.log).start()) as entries:
         yield Cached(domain, entries, ManualClock())
 
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final
 
 from ledger.reads.metadata import Read
+from projections.cache.entries.rows import RowEntries
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
@@ -16,12 +17,13 @@ from tests.projections.followed import Followed
 from tests.walk import calls_of
 
 CALLS_MAX: Final = 40
+CALLS_OF_ROWS_MAX: Final = 52
 
 
 def test_a_hit_is_a_short_walk() -> None:
     """The newest version for a reader who sees all that is committed, from loaded entries."""
     domain = Followed()
-    with closing(FollowedEntries.start(domain.log)) as entries:
+    with closing(FollowedEntries(domain.log).start()) as entries:
         cached = Cached(domain, entries, ManualClock())
         process = CacheProcess(cached.cache, ReadLists(Reopened(lambda: StoreReads(domain.reader))))
         process.wait(domain.head.position, 10_000)
@@ -32,3 +34,17 @@ def test_a_hit_is_a_short_walk() -> None:
 
     assert answers[0].source == "cache"
     assert sum(calls.values()) <= CALLS_MAX, calls.most_common(200)
+
+
+def test_a_hit_of_an_entry_made_from_rows() -> None:
+    """Whether an entry is up to date is asked of its rows once for each position."""
+    domain = Followed()
+    cached = Cached(domain, RowEntries(domain.reader, refresh_s=60.0), ManualClock())
+    cached.cache.entries.advance(0.0)
+    read = Read(cached.table, listed("0"))
+    cached.cache.metadata([read])
+
+    answers, calls = calls_of(partial(cached.cache.metadata, [read]))
+
+    assert answers[0].source == "cache"
+    assert sum(calls.values()) <= CALLS_OF_ROWS_MAX, calls.most_common(200)

@@ -21,8 +21,8 @@ from ledger.testing import InMemoryLedger
 from projections.delta.actions.log_state import INTERVAL
 from projections.delta.log.log_folder import LogFolder, version_file
 from projections.delta.log.log_marks import mark_of
-from projections.delta.log.refused_log import PAUSE_MAX_S
 from projections.delta.publisher import DeltaPublisher, PublisherState
+from projections.delta.table_cursor import PAUSE_MAX_S
 from projections.delta.verify import verify_log
 from tests.conformance.case_ledger import ManualClock
 from tests.tables.delta_readers import READERS

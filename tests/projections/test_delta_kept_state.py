@@ -1,10 +1,7 @@
 """The kept state of a publisher: a restart costs what is new, and no byte depends on the state."""
 
 import shutil
-from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event as Signal
 from typing import Any
 
@@ -12,22 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.core.acceptance import LogHead
-from ledger.core.events.events import Event
-from ledger.log.acceptor import Acceptor
+from ledger.core.events.events import Body
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Topic
 from projections.delta.actions.log_state import INTERVAL
-from projections.delta.kept_state import KeptState
+from projections.delta.kept_rows import FORMAT
 from projections.delta.log.log_folder import LAST_CHECKPOINT, version_file
 from projections.delta.publication import Publication
 from projections.delta.published_log import DeltaVersion, Outcome
 from projections.delta.publisher import DeltaPublisher, PublisherState
-from projections.delta.table_log import TableLogs
+from projections.fold.fold import Fold
+from projections.rows.applied import Applied
+from projections.store.batch import LateChange
+from projections.store.memory import MemoryStore
+from projections.store.rocks_store import RocksStore
 from tests.core.histories import Step
 from tests.projections.filing import commit, filings
 from tests.projections.followed import PATIENT
-from tests.projections.published import played, published
+from tests.projections.published import outcomes, played, published
 from tests.projections.test_delta_log_writer import content
 from tests.projections.test_delta_publication import BY_DAY, Lake
 from tests.projections.test_delta_publisher import two_tables
@@ -104,10 +103,13 @@ def test_state_that_is_lost(lake: Lake, tmp_path: Path) -> None:
     assert run(lake, state)[1] == 0
     assert run(lake, state)[1] > 0
 
-    kept = KeptState.open(state, "events")
-    assert kept is not None
+    with RocksStore.open(state, version=FORMAT):
+        assert run(lake, state)[1] == 0
+    assert run(lake, state)[1] > 0
+
+    with RocksStore.rebuild(state, version=FORMAT - 1) as former:
+        former.publish()
     assert run(lake, state)[1] == 0
-    kept.close()
     assert run(lake, state)[1] > 0
 
     shutil.rmtree(state)
@@ -172,9 +174,46 @@ def test_foreign_file(lake: Lake, tmp_path: Path) -> None:
     assert undisturbed(lake, tmp_path)
 
 
-def taken(publication: Publication, events: Iterable[Event]) -> list[Any]:
-    """Return what a publication makes of events, with what its checkpoints hold."""
-    return [plain(outcome) for event in events for outcome in publication.take(event)]
+def test_refused_versions_wait_in_the_rows(lake: Lake, tmp_path: Path) -> None:
+    """What a storage refused is written after a restart, which reads only new events."""
+    in_the_way = tmp_path / "a"
+    in_the_way.write_text("no folder")
+    run(lake, tmp_path / "state")
+    commit(lake, lake.session, lake.table, ["d"])
+    again, began = run(lake, tmp_path / "state")
+    assert (len(again.stopped), again.written, began > 0) == (1, 0, True)
+
+    in_the_way.unlink()
+    last, began = run(lake, tmp_path / "state")
+    assert (last.stopped, last.written, began > 0) == ({}, 7, True)
+    assert undisturbed(lake, tmp_path)
+
+
+@given(filings(), st.sets(st.integers(0, 200), max_size=6))
+@PATIENT
+def test_kept_anywhere(history: list[Step], cuts: set[int]) -> None:
+    """A publication that is loaded from its rows at any places makes the same versions."""
+    writers = played(history)
+    store, found = MemoryStore(), list[Any]()
+
+    def loaded() -> Fold:
+        publication = Publication.load(store)
+
+        def rows_of(applied: Applied, body: Body) -> list[LateChange]:
+            outcomes, rows = publication.take(applied, body)
+            found.extend(map(plain, outcomes))
+            return rows
+
+        return Fold.load(store, writers.log, rows_of=rows_of)
+
+    fold = loaded()
+    for number, record in enumerate(writers.records):
+        fold.feed([record])
+        if number in cuts:
+            fold.store_checkpoint()
+            fold = loaded()
+            fold.feed(writers.records[fold.offset : number + 1])
+    assert found == [plain(outcome) for outcome in outcomes(writers.events)]
 
 
 def plain(outcome: Outcome) -> Any:
@@ -182,28 +221,3 @@ def plain(outcome: Outcome) -> Any:
     if not isinstance(outcome, DeltaVersion) or outcome.state is None:
         return outcome
     return outcome._replace(state=None), list(outcome.state.actions())
-
-
-@given(filings(), st.sets(st.integers(0, 200), max_size=6))
-@PATIENT
-def test_kept_anywhere(history: list[Step], cuts: set[int]) -> None:
-    """A publication that is kept and loaded at any places makes the same versions as another."""
-    writers = played(history)
-    publication, found, logs = Publication(), [], TableLogs()
-    publication.changed, acceptor = {}, Acceptor(LogHead())
-    with (
-        TemporaryDirectory() as folder,
-        closing(KeptState(Path(folder), "events")) as kept,
-    ):
-        for number, record in enumerate(writers.records):
-            event = acceptor.take(record.value)
-            found += taken(publication, [] if event is None else [event])
-            if number not in cuts:
-                continue
-            kept.save(publication, logs, acceptor.head, number)
-            resumed = kept.load(logs)
-            assert resumed is not None
-            assert (resumed.head, resumed.offset) == (acceptor.head, number)
-            publication = resumed.publication
-            publication.changed = {}
-    assert found == taken(Publication(), writers.events)

@@ -6,11 +6,12 @@ from threading import Event as Signal
 
 import pytest
 
+from ledger.errors import StorageError
 from ledger.reads.remote.publisher import StoppedStatus
 from projections.delta.actions.metadata_action import FOLDER
 from projections.delta.log.log_folder import version_file
-from projections.delta.log.refused_log import PAUSE_MAX_S, PAUSE_S, RefusedLog
 from projections.delta.publisher import DeltaPublisher, PublisherState
+from projections.delta.table_cursor import PAUSE_MAX_S, PAUSE_S, TableCursor
 from tests.conformance.case_ledger import ManualClock
 from tests.projections.filing import commit
 from tests.projections.published import published, versions
@@ -91,21 +92,12 @@ def test_goes_on_without_a_restart(refused: Refused) -> None:
 def test_pauses_grow(refused: Refused) -> None:
     """A storage that goes on refusing is tried more and more rarely, up to a bound."""
     (first, *_) = versions(refused.lake.events)
-    publisher = refused.publisher()
-    step_by_step(publisher)
-    held = RefusedLog(
-        first, publisher.stopped[first.table], is_refused=True, is_whole=True, now_s=0.0
-    )
-    pauses: list[float] = []
-    now_s = 0.0
-    while len(pauses) < 10:
-        before_s = now_s
-        while not held.is_due(now_s):
-            now_s += PAUSE_S
-        pauses.append(now_s - before_s)
-        held.wait(first, held.stopped, now_s)
-    assert pauses == [*sorted(pauses[:6]), *[PAUSE_MAX_S] * 4]
-    assert (pauses[0], pauses[1], pauses[2]) == (1, 2, 4)
+    cursor, now_s, pauses = TableCursor(first.table), 0.0, list[float]()
+    for _ in range(10):
+        assert cursor.hold(first, StorageError("full"), now_s) == []
+        pauses.append(cursor.due_s - now_s)
+        now_s = cursor.due_s
+    assert pauses == [1, 2, 4, 8, 16, 32, *[PAUSE_MAX_S] * 4]
 
 
 def test_too_many_to_wait(refused: Refused) -> None:

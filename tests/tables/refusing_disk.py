@@ -18,8 +18,8 @@ from typing import Any, Final
 from ledger.errors import LedgerError
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
-from projections.delta.log.refused_log import PAUSE_MAX_S
 from projections.delta.publisher import DeltaPublisher
+from projections.delta.table_cursor import PAUSE_MAX_S
 from tests.conformance.case_ledger import ManualClock
 from tests.tables.published_lake import PUBLISHED
 

@@ -3,8 +3,8 @@
 The follower, or the feeder in Spark, writes what a cache needs in the same batch as its position,
 so one refresh shows entries and position of one moment. An entry is made at its first read. Two
 rows change with every event that lets the entry answer more, so equal rows mean that it is up to
-date. An abort changes neither row, and makes an entry only too careful: before a read goes to the
-store, the entry is brought up to date.
+date; they are read once for each table and position. An abort changes neither row, and makes an
+entry only too careful: before a read goes to the store, the entry is brought up to date.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +67,7 @@ class RowEntries(Entries):
         self._rows = rows
         self._origin = rows.origin()
         self._cache = CacheState()
-        self._stamps: dict[int, Stamp] = {}
+        self._stamps: dict[int, tuple[int, Stamp]] = {}
         self._refresh_s = refresh_s
         self._refreshed_s = 0.0
         self._turn = turn or RLock()
@@ -200,7 +200,7 @@ class RowEntries(Entries):
         if table is None or not lookups.is_row_number(table):
             return self._cache.read(wanted)
         by_id = wanted._replace(table=table)
-        is_fresh = self._stamp(table) != self._stamps.get(table)
+        is_fresh = self._is_outdated(table)
         if is_fresh:
             self._renew(table)
         else:
@@ -221,7 +221,7 @@ class RowEntries(Entries):
         if entry is None:
             return
         self._cache.entries[table] = entry
-        self._stamps[table] = self._stamp(table)
+        self._stamps[table] = self._cache.position, self._stamp(table)
         self.tables.touch(table)
         for gone in self.tables.hold(table, entry_bytes(entry)):
             del self._cache.entries[gone], self._stamps[gone]
@@ -232,6 +232,16 @@ class RowEntries(Entries):
         if entry is not None:
             entry.waiting = rows_as_entries.waiting(self._rows, entry.table, wanted.own_txn)
         return self._cache.read(wanted)
+
+    def _is_outdated(self, table: int) -> bool:
+        """Return whether the entry of a table must be renewed; one look at a position is enough."""
+        position, stamp = self._stamps.get(table, (-1, ()))
+        if position == self._cache.position:
+            return False
+        if (present := self._stamp(table)) != stamp:
+            return True
+        self._stamps[table] = self._cache.position, present
+        return False
 
     def _stamp(self, table: int) -> Stamp:
         keys = (number_key(kind, table) for kind in (WRITE_IDS, TABLE))

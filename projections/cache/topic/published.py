@@ -11,6 +11,7 @@ topic was created anew.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from threading import RLock
 from typing import Final, Self
@@ -178,14 +179,16 @@ class PublishedRows(RowReader):
         """Return why rows do not come, or must not be shown, None if all is well."""
         return self.missing() or self.lost or self.trouble
 
-    def fresh(self) -> RowReader:
-        """Return the newest rows, to a caller that holds `turn`; raises the reason if absent."""
-        missing = self.missing()
-        if missing is not None:
-            raise copy(missing) from missing
-        self.refresh()
-        self.check_lineage()
-        return self
+    @contextmanager
+    def fresh(self) -> Iterator[RowReader]:
+        """Yield the newest rows, to one thread at a time; raises the reason if absent."""
+        with self.turn:
+            missing = self.missing()
+            if missing is not None:
+                raise copy(missing) from missing
+            self.refresh()
+            self.check_lineage()
+            yield self
 
     def check_lineage(self, *_seen: object) -> None:
         """Raise LogRewrittenError if earlier rows were made from events that the log has lost."""

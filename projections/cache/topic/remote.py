@@ -83,8 +83,8 @@ class PublishedStore(RowMetadataStore):
 
     @contextmanager
     def _fresh(self) -> Iterator[RowReader]:
-        with self._turn:
-            yield self._published.fresh()
+        with self._published.fresh() as rows:
+            yield rows
 
 
 class PublishedLists(Lists):
@@ -97,12 +97,12 @@ class PublishedLists(Lists):
         self._published = rows
 
     def identity(self) -> Identity:
-        with self._published.turn:
-            return lookups.identity(self._published.fresh())
+        with self._published.fresh() as rows:
+            return lookups.identity(rows)
 
     def position(self) -> int:
-        with self._published.turn:
-            return lookups.position(self._published.fresh())
+        with self._published.fresh() as rows:
+            return lookups.position(rows)
 
     def read_at(self, read: ReadAt) -> Read:
         """Return a read with the list of now; raises LimitExceededError for a position."""
@@ -112,14 +112,12 @@ class PublishedLists(Lists):
                 "which hold the newest list only. Give the list itself, or ask a follower, or a "
                 "cache with cache.source=events"
             )
-        with self._published.turn:
-            rows = self._published.fresh()
+        with self._published.fresh() as rows:
             row = table_read(rows, read)
             return newest_read(rows, row, read)
 
     def newest(self, tables: int) -> Sequence[Read]:
-        with self._published.turn:
-            rows = self._published.fresh()
+        with self._published.fresh() as rows:
             every = [row for row in lookups.every_table(rows) if not (row.dropped or row.creator)]
             chosen = sample(every, min(tables, len(every)))
             return [newest_read(rows, row, ReadAt(None, table_id=row.table)) for row in chosen]

@@ -55,10 +55,15 @@ class DeltaLogWriter:
     newest checkpoint, is deleted once readers need it no longer.
     """
 
-    def __init__(self, folder: LogFiles, kept_ms: int = 0) -> None:
+    def __init__(
+        self,
+        folder: LogFiles,
+        kept_ms: int = 0,
+        checkpoints: list[tuple[int, int]] | None = None,
+    ) -> None:
         self._folder = folder
         self._kept_ms = kept_ms
-        self.checkpoints: list[tuple[int, int]] = []
+        self.checkpoints = [] if checkpoints is None else checkpoints
         self._oldest: int | None = None
         self.written = 0
 
@@ -118,10 +123,6 @@ class DeltaLogWriter:
         behind = (after for before, after in pairwise(numbers) if after > before + 1)
         return any(not passes_lost(self._folder.read(version_file(each)) or b"") for each in behind)
 
-    def forget_above(self, version: int) -> None:
-        """Forget checkpoints above a version: they are not in the log any more."""
-        self.checkpoints = [each for each in self.checkpoints if each[0] <= version]
-
     def _write_checkpoint(self, version: DeltaVersion) -> None:
         """Write the checkpoint of a version unless it is there, and then name it to readers."""
         if version.state is None:
@@ -141,7 +142,7 @@ class DeltaLogWriter:
     def _clean(self, horizon: int) -> None:
         """Delete what is below the newest checkpoint of a time or before."""
         oldest = max((number for number, at in self.checkpoints if at <= horizon), default=0)
-        self.checkpoints = [each for each in self.checkpoints if each[0] >= oldest]
+        self.checkpoints[:] = [each for each in self.checkpoints if each[0] >= oldest]
         if not oldest:
             return
         for name in self._folder.names():

@@ -27,13 +27,13 @@ from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
 from ledger.transaction.transaction import Transaction
 from projections.cache.entries.bootstrap import bootstrap
-from projections.cache.ports import CacheFold
 from projections.cache.reads import MetadataCache
 from projections.cache.store import RowMetadataStore
 from projections.queries import open_reads
 from projections.store.rocks_reader import RocksReader
 from tests.demo.metastores.held_log import HeldLog
-from tests.demo.metastores.one_version import OneVersion, TaggedEntries
+from tests.demo.metastores.one_version import OneVersion
+from tests.demo.metastores.tagged_entries import CacheFold, TaggedEntries
 from tests.demo.report import CheckFailedError
 
 WORD: Final = "word"
@@ -77,7 +77,7 @@ class Metastore:
         self._log = log
         self._mode = mode
         self._txns: dict[int, Transaction] = {}
-        self._entries = TaggedEntries.start(log, fold=FOLDS[mode])
+        self._entries = TaggedEntries(log, fold=FOLDS[mode]).start()
         rows = RowMetadataStore(RocksReader.open(store))
         self._cache = MetadataCache(self._entries, rows, ledger.catalog)
         self._requests: Mapping[str, Callable[..., Answers]] = {

@@ -31,7 +31,6 @@ from projections.cache.entries.steps import (
     steps_of,
 )
 from projections.cache.fold import AppliedPositions
-from projections.cache.following import FollowedEntries
 from projections.cache.ports import EntryRead, StoreAnswer
 
 
@@ -377,17 +376,3 @@ class OneVersion(OneVersionCache):
     def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
         """Keep what the store answered, if nothing is held."""
         return self.held(stored.table) is None and super().fill(wanted, stored)
-
-
-class TaggedEntries(FollowedEntries):
-    """Entries of either form that follow the log, and the readers that each entry is for."""
-
-    def tag(self, table: int) -> Tag | None:
-        """Return the ids that the entry of a table is for, None if it holds no objects."""
-        with self._changed:
-            entry = self._cache.entries.get(table)
-            if isinstance(entry, TaggedEntry):
-                return None if entry.objects is None else entry.tag()
-            if entry is None or entry.states is None:
-                return None
-            return Tag(entry.ids.listed(), not entry.waiting)

@@ -133,7 +133,7 @@ class OldReaders:
         self.on_rows = self._own.enter_context(where.connect("rows", self._rows))
         self.over_http = self._own.enter_context(where.connect("http", self._http))
         self._cache_log = self._own.enter_context(closing(where.log()))
-        self.cache = self._own.enter_context(closing(FollowedEntries.start(self._cache_log)))
+        self.cache = self._own.enter_context(closing(FollowedEntries(self._cache_log).start()))
         self.host = FollowerThread(where, where.folder / "elsewhere")
         self._own.callback(self.host.close)
 

@@ -1,0 +1,92 @@
+"""The rows of a publisher: one for each table, log, live file and version that waits.
+
+All of them can be made from the log. So rows that are of another log, of another format or damaged
+cost a restart time, and nothing else. The order of fields within a file is part of published
+bytes, so no row sorts them.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from projections.delta.actions.file_actions import FileKey, LiveFile
+from projections.errors import StoreDamagedError, StoreVersionError
+from projections.fold.fold import FoldMark
+from projections.rows.keys import LOG, read_value
+from projections.store.port import Row, RowReader, prefix_end
+from projections.store.rocks_store import RocksStore
+
+FORMAT: Final = 4
+"""Increased whenever a form of the rows, or what is published of the same events, changes."""
+
+TABLE: Final = b"t"
+"""The state of a table."""
+LOG_OF_TABLE: Final = b"l"
+"""The log of a table that is or was published."""
+FILE: Final = b"f"
+"""A live file of a table."""
+CURSOR: Final = b"w"
+"""How far the log of a table is written."""
+CHECKPOINTS: Final = b"c"
+"""The checkpoints in the log of a table, with their times."""
+WAITING: Final = b"o"
+"""A version that is not written yet."""
+
+_NUMBER: Final = struct.Struct(">Q")
+_TABLE_END: Final = 1 + _NUMBER.size
+
+
+def row_key(kind: bytes, *numbers: int) -> bytes:
+    """Return the key of the row of a table, or of one of its versions that wait."""
+    return kind + b"".join(map(_NUMBER.pack, numbers))
+
+
+def table_in(key: bytes) -> int:
+    """Return the table that a key names."""
+    return int.from_bytes(key[1:_TABLE_END], "big")
+
+
+def number_in(key: bytes) -> int:
+    """Return the number of a version that waits."""
+    return int.from_bytes(key[_TABLE_END:], "big")
+
+
+def file_row_key(table: int, file: FileKey) -> bytes:
+    """Return the key of a live file; no path has the character between path and vector."""
+    return row_key(FILE, table) + "\0".join(file).encode()
+
+
+def live_file(key: bytes, row: bytes) -> tuple[FileKey, LiveFile]:
+    """Return a live file from its row."""
+    path, _, vector = key[_TABLE_END:].decode().partition("\0")
+    return (path, vector), LiveFile(*read_value(row))
+
+
+def rows_below(rows: RowReader, kind: bytes, *numbers: int) -> Iterator[Row]:
+    """Return the rows of a kind, or those of one table."""
+    prefix = row_key(kind, *numbers)
+    return rows.scan(prefix, prefix_end(prefix))
+
+
+def open_rows(root: Path, topic: str) -> RocksStore:
+    """Return the rows in a folder, none if they are of no use for the events in a topic.
+
+    Raises StoreError if the folder cannot be used.
+    """
+    try:
+        store = RocksStore.open(root, version=FORMAT)
+    except (StoreVersionError, StoreDamagedError):
+        return rows_anew(root)
+    mark = store.get(LOG)
+    if mark is None or FoldMark(*read_value(mark)).topic == topic:
+        return store
+    store.close()
+    return rows_anew(root)
+
+
+def rows_anew(root: Path) -> RocksStore:
+    """Return an empty store in the place of the one in a folder; raises as `open_rows`."""
+    store = RocksStore.rebuild(root, version=FORMAT)
+    store.publish()
+    return store
