@@ -27,7 +27,7 @@ FUNCTION_LINES_MAX: Final = 60
 BANNED_NAMES: Final = {"manager", "helper", "util", "handler", "service", "base", "common"}
 
 DOUBLES: Final = {"mock", "unittest.mock", "pytest_mock"}
-# A broker goes on after its answer and says not when it is done; the demo waits for other processes.
+# A broker works on after its answer and does not say when it is done; the demo waits for processes.
 POLLS: Final = {"tests.demo.report", "tests.log.kafka_bench"}
 BARE_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?!\[)")
 
