@@ -36,7 +36,7 @@ from projections.web.answers.questions import QUESTIONS
 from projections.web.roles.follower import read_pages
 from projections.web.server.bodies import OBJECTS_MAX, VALUES_MAX
 from projections.web.server.limits import LIMITS
-from projections.web.server.readers import AGAIN_S, THREADS, Readers
+from projections.web.server.readers import AGAIN_S, THREADS
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit
@@ -340,7 +340,7 @@ def test_a_fault_is_told_and_survived(domain: Followed) -> None:
 
 def test_client_that_goes_away(domain: Followed, log_lines: Sequence[EventDict]) -> None:
     """A request whose body does not come to its end is no fault of the program."""
-    pages = read_pages(Readers(rows_in(domain)), lambda: None, lag_max_s=LAG_MAX_S)
+    pages = read_pages(rows_in(domain), lambda: None, lag_max_s=LAG_MAX_S)
     began: Message = {"type": "http.request", "body": b"{", "more_body": True}
     heard = iter([began, {"type": "http.disconnect"}])
     said: list[Message] = []

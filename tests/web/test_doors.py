@@ -21,7 +21,6 @@ from ledger.reads.remote.http import HttpReads
 from ledger.reads.remote.web_login import WebLogin
 from projections.store.memory import MemoryStore
 from projections.web.roles.follower import read_pages
-from projections.web.server.readers import Readers
 from projections.web.server.server import WebServer
 from tests.projections.followed import Followed
 from tests.web.served import LAG_MAX_S, Served, rows_in, serving
@@ -227,7 +226,7 @@ def test_renewed_certificate(served: Served, locked: Locked) -> None:
 
 def start(domain: Followed, doors: WebSettings, host: str = EVERYWHERE) -> WebServer:
     """Start a server at a host."""
-    pages = read_pages(Readers(rows_in(domain)), lambda: None, lag_max_s=LAG_MAX_S)
+    pages = read_pages(rows_in(domain), lambda: None, lag_max_s=LAG_MAX_S)
     return WebServer.start(pages, Endpoint(host, 0), doors=doors)
 
 
