@@ -116,7 +116,7 @@ def plain(form: Any) -> Any:
 
 
 def row_key(kind: bytes, table: int) -> bytes:
-    """Return the key of the row of a table."""
+    """Return the key of the row that a publisher keeps of a table."""
     return _NUMBERED.pack(kind, table)
 
 

@@ -113,7 +113,6 @@ def test_hostile_names(domain: Followed, served: Served) -> None:
 
 @pytest.mark.parametrize("ids", [None, ValidWriteIdList("t", 0, (), (), None)])
 def test_names_of_no_table(served: Served, ids: ValidWriteIdList | None) -> None:
-    """Names that a body asks for are not there, also those that no table can have."""
     reads = [Read("none", ids), Read("a\0b", ids), Read("a", ids, catalog="\0")]
 
     assert {(each.value, each.reason) for each in served.reads.metadata(reads)} == {
@@ -128,7 +127,6 @@ def test_names_of_no_table(served: Served, ids: ValidWriteIdList | None) -> None
 )
 @pytest.mark.parametrize("given", ["", "&write_ids={}:0:1"])
 def test_metadata_by_name(catalog: str, name: str, status: int, given: str) -> None:
-    """A name without a catalog is one of `main`, whether or not a list comes with it."""
     driver = Driver(catalogs=["main"])
     asks = driver.asks(driver.open_session())
     driver.ask(CreateTable(*asks, 0, 0, "main", "db.sales", BY_HOUR))
@@ -146,7 +144,6 @@ def test_a_list_of_another_table(served: Served) -> None:
 
 
 def test_valid_write_ids_of_now(served: Served) -> None:
-    """Without a list in the body, the write ids are those that are valid now."""
     now = served.ask("/v1/tables/1/valid-write-ids")
     assert now.data == to_json(served.reads.valid_write_ids(1, served.reads.valid_txns()))
 
@@ -222,7 +219,6 @@ def test_as_much_as_may_be_asked(served: Served, more: int, status: int) -> None
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
 def test_nothing_is_written(served: Served, method: str) -> None:
-    """There is no method that changes anything."""
     assert served.ask("/v1/tables", method).error == (405, "UnknownMethod")
 
 
@@ -281,7 +277,7 @@ def test_errors_arrive(
 
 
 def raised(kind: type[LedgerError], reads: Reads) -> LedgerError:
-    """Return the error of a kind that reads raise."""
+    """Return what reads raise for a question that has this error."""
     asks: dict[type[LedgerError], Callable[[], object]] = {
         UnknownTableError: lambda: reads.mappings(99),
         UnknownVersionError: lambda: reads.files(1, version=99),

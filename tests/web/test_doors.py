@@ -130,7 +130,6 @@ def test_refused(served: Served, header: str) -> None:
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
 def test_probes_stay_open(served: Served, path: str) -> None:
-    """Probes need no token."""
     assert served.ask(path).form["status"] in {"UP", "DOWN"}
 
 
@@ -204,7 +203,6 @@ def test_tls_where_there_is_none(domain: Followed, locked: Locked) -> None:
 
 
 def test_no_token_over_an_open_line(locked: Locked) -> None:
-    """A token leaves this machine by TLS only."""
     assert locked.login.headers("http://127.0.0.1:1") == locked.login.headers("https://far:1") != {}
     assert locked.login.headers("http://far:1") == {}
     assert locked.login.is_withheld("http://far:1")
@@ -225,7 +223,7 @@ def test_renewed_certificate(served: Served, locked: Locked) -> None:
 
 
 def start(domain: Followed, doors: WebSettings, host: str = EVERYWHERE) -> WebServer:
-    """Start a server at a host."""
+    """Return a running server that listens at a host, on any free port."""
     pages = read_pages(rows_in(domain), lambda: None, lag_max_s=LAG_MAX_S)
     return WebServer.start(pages, Endpoint(host, 0), doors=doors)
 

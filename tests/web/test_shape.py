@@ -62,7 +62,6 @@ def test_the_first_fault_counts(form: Any, says: str) -> None:
     ids=["deep", "blank", "NaN", "no text", "a long number"],
 )
 def test_what_is_no_json(body: bytes, says: str) -> None:
-    """No kind of body takes a text that is not JSON."""
     with pytest.raises(ValueError, match=says):
         read_json(MetadataQuestion, body)
     with pytest.raises(ValueError, match=says):
@@ -78,13 +77,11 @@ def test_too_many_reads() -> None:
 
 @pytest.mark.parametrize("number", [0, 1, READS_MAX])
 def test_long_questions_are_read_whole(number: int) -> None:
-    """No read is lost, and each is in its place."""
     reads = [Read(f"db.{n}", LISTED, n, "stats:" + "x" * 90, n, "main") for n in range(number)]
     question = MetadataQuestion(reads, Bounds(7, 8, 9, "latest"))
     assert read_json(MetadataQuestion, to_json(question)) == question
 
 
 def test_long_lists_of_numbers() -> None:
-    """A list of txns may have any number of them."""
     txns = ValidTxnList(MANY, tuple(range(1, MANY)), (), 1)
     assert read_json(ValidTxnList, to_json(txns)) == txns

@@ -50,14 +50,14 @@ class Asked:
         return bool(self._body)
 
     def number(self, name: str) -> int:
-        """Return a number that must be given."""
+        """Return a number; raises BadRequestError if it is missing."""
         found = self.number_or_none(name)
         if found is None:
             raise BadRequestError(f"{name} is missing; it must be a number")
         return found
 
     def number_or_none(self, name: str) -> int | None:
-        """Return a number, None if it is not given."""
+        """Return a number of at most 63 bits, None if it is missing."""
         text = self.text_or_none(name)
         if text is None:
             return None
@@ -83,14 +83,14 @@ class Asked:
         return found
 
     def text(self, name: str) -> str:
-        """Return a text that must be given."""
+        """Return a text; raises BadRequestError if it is missing."""
         found = self.text_or_none(name)
         if found is None:
             raise BadRequestError(f"{name} is missing")
         return found
 
     def text_or_none(self, name: str) -> str | None:
-        """Return a text, None if it is not given."""
+        """Return a text, None if it is missing; it counts as read."""
         self._read.add(name)
         return self._given.get(name)
 

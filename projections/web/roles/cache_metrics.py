@@ -15,7 +15,7 @@ VERSIONS: Final = (0, 1, 2, 4, 8, 16, 32, 64)
 
 
 def measures(cache: MetadataCache, lag: Lag | None) -> Iterator[Metric]:
-    """Yield the metrics of a cache."""
+    """Yield answers by source, contents, position, and the lag if it is known."""
     yield from answers(cache)
     yield from contents(cache)
     yield gauge("cache_position", "Position the cache has applied", cache.position())
