@@ -7,187 +7,54 @@ package can be imported without the rest.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from ledger.errors import (
-    AccessDeniedError,
-    AppVersionsDisagreeError,
-    BrokerError,
-    CommandFailedError,
-    CommandInvalidError,
-    CommandTooLateError,
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    ConcurrentTransactionException,
-    ConflictError,
-    ConstraintViolatedError,
-    DeltaLogError,
-    DiskFullError,
-    FencedError,
-    FileListError,
-    FilesUnknownError,
-    IncompatibleError,
-    JarsError,
-    LedgerDownError,
-    LedgerError,
-    LimitExceededError,
-    LogDamagedError,
-    LogError,
-    LoginRefusedError,
-    LogRefusedError,
-    LogRewrittenError,
-    LogUnavailableError,
-    LostByCutError,
-    MetadataChangedException,
-    NotOwnerError,
-    OffsetGoneError,
-    OutcomeUnknownError,
-    ProtocolChangedException,
-    ReaderBehindError,
-    ReadsRefusedError,
-    ReadsUnavailableError,
-    RefusedError,
-    RestoreUnfinishedError,
-    RoleEndedError,
-    SessionExpiredError,
-    SettingsError,
-    SnapshotTooOldError,
-    StagedWritesDifferError,
-    StateBrokenError,
-    StorageError,
-    TableExistsError,
-    TopicMissingError,
-    TxnNotOpenError,
-    UnknownColumnError,
-    UnknownTableError,
-    UnknownVersionError,
-    UnreadableTableError,
-    UnsupportedTableFeatureException,
-)
+from ledger import errors
+from ledger.errors import *
 
 if TYPE_CHECKING:
-    from ledger.client import Ledger
-    from ledger.core.commands import AppVersion, CoarseWrite, Column, TableDefinition, TableWrite
-    from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-    from ledger.errors import EventsLostError
-    from ledger.expressions.build import Expression, col, lit
-    from ledger.log.wire.file_extras import DeletionVector
-    from ledger.log.wire.file_list import AddFile, RemoveFile
-    from ledger.reads.metadata import TableMetadata
-    from ledger.session.receipt import Outcome, Receipt, TableVersion, Token
-    from ledger.snapshot.reading import TableFiles
-    from ledger.transaction.transaction import Transaction
-    from ledger.work.app_notes import AppProgress
-    from ledger.work.merge_clauses import MergeClause
+    from ledger.client import Ledger as Ledger
+    from ledger.core.commands import AppVersion as AppVersion
+    from ledger.core.commands import CoarseWrite as CoarseWrite
+    from ledger.core.commands import Column as Column
+    from ledger.core.commands import TableDefinition as TableDefinition
+    from ledger.core.commands import TableWrite as TableWrite
+    from ledger.core.lists.valid_lists import ValidTxnList as ValidTxnList
+    from ledger.core.lists.valid_lists import ValidWriteIdList as ValidWriteIdList
+    from ledger.expressions.build import Expression as Expression
+    from ledger.expressions.build import col as col
+    from ledger.expressions.build import lit as lit
+    from ledger.log.wire.file_extras import DeletionVector as DeletionVector
+    from ledger.log.wire.file_list import AddFile as AddFile
+    from ledger.log.wire.file_list import RemoveFile as RemoveFile
+    from ledger.reads.metadata import TableMetadata as TableMetadata
+    from ledger.session.receipt import Outcome as Outcome
+    from ledger.session.receipt import Receipt as Receipt
+    from ledger.session.receipt import TableVersion as TableVersion
+    from ledger.session.receipt import Token as Token
+    from ledger.snapshot.reading import TableFiles as TableFiles
+    from ledger.transaction.transaction import Transaction as Transaction
+    from ledger.work.app_notes import AppProgress as AppProgress
+    from ledger.work.merge_clauses import MergeClause as MergeClause
 
-__all__ = [
-    "AccessDeniedError",
-    "AddFile",
-    "AppProgress",
-    "AppVersion",
-    "AppVersionsDisagreeError",
-    "BrokerError",
-    "CoarseWrite",
-    "Column",
-    "CommandFailedError",
-    "CommandInvalidError",
-    "CommandTooLateError",
-    "ConcurrentAppendException",
-    "ConcurrentDeleteDeleteException",
-    "ConcurrentDeleteReadException",
-    "ConcurrentTransactionException",
-    "ConflictError",
-    "ConstraintViolatedError",
-    "DeletionVector",
-    "DeltaLogError",
-    "DiskFullError",
-    "EventsLostError",
-    "Expression",
-    "FencedError",
-    "FileListError",
-    "FilesUnknownError",
-    "IncompatibleError",
-    "JarsError",
-    "Ledger",
-    "LedgerDownError",
-    "LedgerError",
-    "LimitExceededError",
-    "LogDamagedError",
-    "LogError",
-    "LogRefusedError",
-    "LogRewrittenError",
-    "LogUnavailableError",
-    "LoginRefusedError",
-    "LostByCutError",
-    "MergeClause",
-    "MetadataChangedException",
-    "NotOwnerError",
-    "OffsetGoneError",
-    "Outcome",
-    "OutcomeUnknownError",
-    "ProtocolChangedException",
-    "ReaderBehindError",
-    "ReadsRefusedError",
-    "ReadsUnavailableError",
-    "Receipt",
-    "RefusedError",
-    "RemoveFile",
-    "RestoreUnfinishedError",
-    "RoleEndedError",
-    "SessionExpiredError",
-    "SettingsError",
-    "SnapshotTooOldError",
-    "StagedWritesDifferError",
-    "StateBrokenError",
-    "StorageError",
-    "TableDefinition",
-    "TableExistsError",
-    "TableFiles",
-    "TableMetadata",
-    "TableVersion",
-    "TableWrite",
-    "Token",
-    "TopicMissingError",
-    "Transaction",
-    "TxnNotOpenError",
-    "UnknownColumnError",
-    "UnknownTableError",
-    "UnknownVersionError",
-    "UnreadableTableError",
-    "UnsupportedTableFeatureException",
-    "ValidTxnList",
-    "ValidWriteIdList",
-    "col",
-    "lit",
-]
-
-_HOME = {
-    "AddFile": "ledger.log.wire.file_list",
-    "AppProgress": "ledger.work.app_notes",
-    "AppVersion": "ledger.core.commands",
-    "CoarseWrite": "ledger.core.commands",
-    "Column": "ledger.core.commands",
-    "DeletionVector": "ledger.log.wire.file_extras",
-    "EventsLostError": "ledger.errors.log",
-    "Expression": "ledger.expressions.build",
-    "Ledger": "ledger.client",
-    "MergeClause": "ledger.work.merge_clauses",
-    "Outcome": "ledger.session.receipt",
-    "Receipt": "ledger.session.receipt",
-    "RemoveFile": "ledger.log.wire.file_list",
-    "TableDefinition": "ledger.core.commands",
-    "TableFiles": "ledger.snapshot.reading",
-    "TableMetadata": "ledger.reads.metadata",
-    "TableVersion": "ledger.session.receipt",
-    "TableWrite": "ledger.core.commands",
-    "Token": "ledger.session.receipt",
-    "Transaction": "ledger.transaction.transaction",
-    "ValidTxnList": "ledger.core.lists.valid_lists",
-    "ValidWriteIdList": "ledger.core.lists.valid_lists",
-    "col": "ledger.expressions.build",
-    "lit": "ledger.expressions.build",
+_NAMES: Final = {
+    "ledger.client": "Ledger",
+    "ledger.core.commands": "AppVersion CoarseWrite Column TableDefinition TableWrite",
+    "ledger.core.lists.valid_lists": "ValidTxnList ValidWriteIdList",
+    "ledger.expressions.build": "Expression col lit",
+    "ledger.log.wire.file_extras": "DeletionVector",
+    "ledger.log.wire.file_list": "AddFile RemoveFile",
+    "ledger.reads.metadata": "TableMetadata",
+    "ledger.session.receipt": "Outcome Receipt TableVersion Token",
+    "ledger.snapshot.reading": "TableFiles",
+    "ledger.transaction.transaction": "Transaction",
+    "ledger.work.app_notes": "AppProgress",
+    "ledger.work.merge_clauses": "MergeClause",
 }
+_HOME: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+if not TYPE_CHECKING:  # A type checker reads the imports.
+    __all__ = sorted([*errors.__all__, *_HOME])
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,11 @@ import re
 from collections import Counter
 from typing import Final
 
+import pytest
+
+from tests.docstrings import is_sentence, repeating
 from tests.sources import (
+    Module,
     functions,
     inheriting,
     lies_in,
@@ -25,8 +29,15 @@ LOOSE_MAX: Final = {"ledger": 9, "ledger/core": 6, "projections": 3, "spark_sink
 FUNCTION_LINES_MAX: Final = 60
 BANNED_NAMES: Final = {"manager", "helper", "util", "handler", "service", "base", "common"}
 
+# The packages whose docstrings add to the names.
+TELLING: Final = (
+    *("ledger.core", "ledger.log", "ledger.reads", "ledger.machine", "projections"),
+    *("ledger.recovery", "ledger.session", "ledger.delta", "ledger.definitions"),
+    *("tests.core", "tests.log", "tests.web"),
+)
+
 DOUBLES: Final = {"mock", "unittest.mock", "pytest_mock"}
-# A broker goes on after its answer, and does not say when it is done; the demo waits for processes.
+# A broker works on after its answer and does not say when it is done; the demo waits for processes.
 POLLS: Final = {"tests.demo.report", "tests.log.kafka_bench"}
 BARE_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?!\[)")
 
@@ -93,14 +104,43 @@ def test_names_say_something() -> None:
 
 
 def test_what_is_public_says_what_it_is() -> None:
-    """Every module and everything public has a docstring, tests included; overrides inherit it."""
+    """Every module and everything public has a docstring; overrides inherit it.
+
+    A test whose name is a sentence needs none.
+    """
     wrong = [
         f"{module.name}:{getattr(node, 'lineno', 1)}"
         for module in modules()
         for node in {module.tree, *public_nodes(module.tree)} - inheriting(module)
-        if not ast.get_docstring(node)
+        if not ast.get_docstring(node) and not is_sentence(node)
     ]
     assert wrong == []
+
+
+def test_a_docstring_adds_to_the_name() -> None:
+    """In these packages each has a word that name, arguments and types do not show."""
+    wrong = [
+        place
+        for module in modules()
+        if lies_in(module.name, *TELLING)
+        for place in repeating(module)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("source", "repeats"),
+    [
+        ('def name_of(error: Exception) -> str:\n    """Return the name of an error."""', True),
+        ('def name_of(error: Exception) -> str:\n    """Return its class, as text."""', False),
+        ('def test_probes_stay_open() -> None:\n    """The probes stay open."""', True),
+        ('class Lag:\n    """The lag of a reader."""', False),
+    ],
+)
+def test_a_docstring_that_adds_nothing_is_seen(source: str, *, repeats: bool) -> None:
+    tree = ast.parse(source)
+    module = Module("made", source, tree, tuple(ast.walk(tree)), (), is_package=False)
+    assert bool([*repeating(module)]) is repeats
 
 
 def test_types_are_ignored_by_name() -> None:

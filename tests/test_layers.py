@@ -69,7 +69,7 @@ LIBRARIES: Final = {
     "obstore": ("projections.delta.log.object_log",),
     "polars": ("ledger.snapshot",),
     "pyroaring": ("ledger.core.state.id_set", "ledger.files.deletion_vectors"),
-    "msgspec": ("ledger.log.checkpoints", "projections.rows.keys"),
+    "msgspec": ("ledger.log.checkpoints", "ledger.reads.remote.http_form", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
     "sortedcontainers": ("projections.store.memory",),
     "pyspark": ("spark_sink",),
@@ -87,7 +87,6 @@ LIBRARIES: Final = {
     "urllib3": ("ledger.reads.remote.http_questions",),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
-    "pydantic": ("ledger.reads.remote.http_form",),
     "rich": ("ledger", "projections", "spark_sink"),
     "sqlglot": (
         "ledger.expressions.parse",

@@ -53,7 +53,7 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def code_of(error: Exception) -> ExitCode:
-    """Return the exit code for an error."""
+    """Return the exit code for an error, `FAILED` for one that is not of the ledger."""
     if isinstance(error, typer.TyperException):
         return ExitCode(error.exit_code)
     return exit_code(error) if isinstance(error, LedgerError) else ExitCode.FAILED
@@ -98,12 +98,12 @@ def fields_of(error: Exception) -> dict[str, Any]:
 
 
 def name_of(error: Exception) -> str:
-    """Return the name of an error."""
+    """Return the class name of an error, or the one that the command gave it."""
     return error.name if isinstance(error, Stopped) else type(error).__name__
 
 
 def message_of(error: Exception) -> str:
-    """Return the message of an error."""
+    """Return the message of an error, for a wrong option with the option."""
     return error.format_message() if isinstance(error, typer.TyperException) else str(error)
 
 

@@ -112,7 +112,7 @@ def brief(fields: dict[str, Any], columns: Sequence[str], output: Output) -> dic
 
 
 def anomaly_fields(reads: Reads, row: AnomalyRow) -> dict[str, Any]:
-    """Return an anomaly as fields."""
+    """Return an anomaly as JSON shows it, with the name of its table."""
     return {**row._asdict(), "name": name_of(reads, row.table)}
 
 

@@ -146,11 +146,11 @@ def placed(head: LogHead, control: Control) -> Control:
 
 
 def head_form(head: LogHead) -> list[int | str]:
-    """Return the form of a log head."""
+    """Return a log head as plain values; its chains become hex digits."""
     return [head.epoch, head.position, head.chain.hex(), head.last_cmd, head.before.hex()]
 
 
 def head_from(form: Sequence[Any]) -> LogHead:
-    """Return the log head of a form."""
+    """Return the log head that `head_form` wrote."""
     epoch, position, chain, last_cmd, before = form
     return LogHead(epoch, position, bytes.fromhex(chain), last_cmd, bytes.fromhex(before))

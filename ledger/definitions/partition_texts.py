@@ -138,7 +138,7 @@ def in_double(number: int) -> str:
 
 
 def whole_of(number: float) -> str:
-    """Return a float that is a whole number."""
+    """Return the digits of a float; raises ValueError unless it is a whole number."""
     if number != number:  # noqa: PLR0124 - NaN only
         raise ValueError("must be a whole number, or None for NULL")
     if not number.is_integer() or abs(number) > 2**EXACT_BITS:
@@ -147,7 +147,7 @@ def whole_of(number: float) -> str:
 
 
 def whole_decimal(number: Decimal) -> str:
-    """Return a decimal that is a whole number."""
+    """Return the digits of a decimal; raises ValueError unless it is a whole number."""
     if not number.is_finite() or number != number.to_integral_value():
         raise ValueError("must be a whole number")
     return str(int(number))

@@ -37,7 +37,7 @@ class ActionFields:
         return self._fields.get(key)
 
     def text(self, key: str, *, default: str | None = None) -> str:
-        """Return a text."""
+        """Return a text; raises ShapeError for any other value."""
         found = self._fields.get(key)
         if found is None and default is not None:
             return default

@@ -52,7 +52,7 @@ def instants_of(schema: Any) -> list[list[str]]:
 
 
 def plain_rows(batch: Any) -> list[dict[str, Any]]:
-    """Return the rows of a batch."""
+    """Return the rows of a batch as plain values, also of times that Python cannot hold."""
     try:
         found: list[dict[str, Any]] = batch.to_pylist(maps_as_pydicts="strict")
     except UNREADABLE:

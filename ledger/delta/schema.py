@@ -173,7 +173,7 @@ def checked_field(field: Any) -> dict[str, Any]:
 
 
 def column_of(field: Mapping[str, Any], number: int) -> Column:
-    """Return the column of a field."""
+    """Return the column of a field in a Delta schema; its metadata stay as JSON."""
     metadata = dict(field["metadata"])
     kind = field.get("type")
     if has_nested_metadata(kind):

@@ -62,129 +62,20 @@ An error that only one part of the product raises is defined there: `projections
 caches) and PredicateSyntaxError (`ledger.expressions.parse`).
 """
 
-from ledger.errors.conflicts import (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    ConcurrentTransactionException,
-    ConflictError,
-    MetadataChangedException,
-    ProtocolChangedException,
-    UnsupportedTableFeatureException,
-)
-from ledger.errors.log import (
-    AccessDeniedError,
-    EventsLostError,
-    FencedError,
-    LogDamagedError,
-    LogError,
-    LoginRefusedError,
-    LogRefusedError,
-    LogUnavailableError,
-    OffsetGoneError,
-    RestoreUnfinishedError,
-    StateBrokenError,
-    TopicMissingError,
-)
-from ledger.errors.machine import (
-    BrokerError,
-    JarsError,
-    LedgerDownError,
-    RoleEndedError,
-    SettingsError,
-)
-from ledger.errors.reading import (
-    FileListError,
-    IncompatibleError,
-    LogRewrittenError,
-    ReaderBehindError,
-    ReadsRefusedError,
-    ReadsUnavailableError,
-    UnreadableTableError,
-)
-from ledger.errors.refused import (
-    AppVersionsDisagreeError,
-    CommandFailedError,
-    CommandInvalidError,
-    CommandTooLateError,
-    LimitExceededError,
-    LostByCutError,
-    NotOwnerError,
-    OutcomeUnknownError,
-    RefusedError,
-    SessionExpiredError,
-    SnapshotTooOldError,
-    StagedWritesDifferError,
-    TxnNotOpenError,
-)
-from ledger.errors.root import (
-    LedgerError,
-)
-from ledger.errors.storage import DiskFullError, StorageError
-from ledger.errors.tables import (
-    ConstraintViolatedError,
-    DeltaLogError,
-    FilesUnknownError,
-    TableExistsError,
-    UnknownColumnError,
-    UnknownTableError,
-    UnknownVersionError,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AccessDeniedError",
-    "AppVersionsDisagreeError",
-    "BrokerError",
-    "CommandFailedError",
-    "CommandInvalidError",
-    "CommandTooLateError",
-    "ConcurrentAppendException",
-    "ConcurrentDeleteDeleteException",
-    "ConcurrentDeleteReadException",
-    "ConcurrentTransactionException",
-    "ConflictError",
-    "ConstraintViolatedError",
-    "DeltaLogError",
-    "DiskFullError",
-    "EventsLostError",
-    "FencedError",
-    "FileListError",
-    "FilesUnknownError",
-    "IncompatibleError",
-    "JarsError",
-    "LedgerDownError",
-    "LedgerError",
-    "LimitExceededError",
-    "LogDamagedError",
-    "LogError",
-    "LogRefusedError",
-    "LogRewrittenError",
-    "LogUnavailableError",
-    "LoginRefusedError",
-    "LostByCutError",
-    "MetadataChangedException",
-    "NotOwnerError",
-    "OffsetGoneError",
-    "OutcomeUnknownError",
-    "ProtocolChangedException",
-    "ReaderBehindError",
-    "ReadsRefusedError",
-    "ReadsUnavailableError",
-    "RefusedError",
-    "RestoreUnfinishedError",
-    "RoleEndedError",
-    "SessionExpiredError",
-    "SettingsError",
-    "SnapshotTooOldError",
-    "StagedWritesDifferError",
-    "StateBrokenError",
-    "StorageError",
-    "TableExistsError",
-    "TopicMissingError",
-    "TxnNotOpenError",
-    "UnknownColumnError",
-    "UnknownTableError",
-    "UnknownVersionError",
-    "UnreadableTableError",
-    "UnsupportedTableFeatureException",
-]
+from ledger.errors.conflicts import *
+from ledger.errors.log import *
+from ledger.errors.machine import *
+from ledger.errors.reading import *
+from ledger.errors.refused import *
+from ledger.errors.root import LedgerError as LedgerError
+from ledger.errors.storage import *
+from ledger.errors.tables import *
+
+if not TYPE_CHECKING:  # A type checker reads the imports.
+    __all__ = sorted(
+        name
+        for name, kind in globals().items()
+        if isinstance(kind, type) and issubclass(kind, LedgerError)
+    )

@@ -174,12 +174,12 @@ class CheckpointWriter:
 
 
 def chunk_key(domain: int, position: int, number: int) -> bytes:
-    """Return the key of one chunk."""
+    """Return the key of one chunk of the checkpoint at a position."""
     return f"{domain}/{position}/{number}".encode()
 
 
 def manifest_key(domain: int, position: int) -> bytes:
-    """Return the key of a manifest."""
+    """Return the key of the manifest, which ends the checkpoint at a position."""
     return f"{domain}/{position}/manifest".encode()
 
 

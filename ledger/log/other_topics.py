@@ -67,7 +67,7 @@ class OtherTopics:
         self._epoch = 0
 
     def hear(self, beat: Record) -> None:
-        """Note a beat."""
+        """Keep the largest epoch of the beats in this domain."""
         if beat.key == self._key:
             self._epoch = max(self._epoch, beat_epoch(beat.value))
 
@@ -112,7 +112,7 @@ def of_restore(log: Log, domain: int) -> Iterator[TopicWitness]:
 
 
 def beat_epoch(value: bytes) -> int:
-    """Return the epoch of a beat, -1 for other bytes."""
+    """Return the epoch of a beat, -1 for bytes that no sequencer wrote."""
     try:
         return int(json.loads(value)["epoch"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):

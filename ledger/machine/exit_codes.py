@@ -53,7 +53,7 @@ _CODES: tuple[tuple[type[LedgerError], ExitCode], ...] = (
 
 
 def exit_code(error: LedgerError) -> ExitCode:
-    """Return the exit code of an error."""
+    """Return the code of the first class in the table that fits, `FAILED` if none does."""
     if isinstance(error, RoleEndedError):
         return ExitCode(error.code)
     return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)

@@ -197,7 +197,10 @@ def unknown_object(table: str | int, what: str, position: int) -> UnknownTableEr
 
 
 def unknown_version(table: int, version: int, newest: int, name: str = "") -> UnknownVersionError:
-    """Return the error for a version that a table does not have; `newest` -1 = it has none."""
+    """Return the error for a missing version, with the range of those there are.
+
+    `newest` is -1 for a table whose creation is not committed.
+    """
     has = f"its versions are 0 to {newest}" if newest >= 0 else "its creation is not committed"
     if 0 <= version <= newest:
         has = "the log lost it, and was cut. See lakeledger table history for the versions it has"

@@ -135,7 +135,7 @@ class MetadataReads(Protocol):
 
 
 def objects_of(definition: TableDefinition) -> Objects:
-    """Return the objects of a definition."""
+    """Return the objects of a definition by name; the table itself is the one named `table`."""
     own = [each for each in definition.properties if not is_object(each.key)]
     objects: dict[str, Value] = {TABLE: plain(definition, own)}
     for key, value in definition.properties:

@@ -13,7 +13,7 @@ def touched_tables(txn: TxnInFlight) -> list[int]:
 
 
 def open_part(txn: TxnInFlight, table: int) -> TxnPart:
-    """Return one table of an open txn."""
+    """Return one table of an open txn, which has no version yet."""
     counts = txn.write_ids.get(table, 0), txn.metadata.get(table, 0)
     return TxnPart(table, *counts, None, 0, table in txn.staged)
 

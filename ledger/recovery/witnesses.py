@@ -126,7 +126,7 @@ def rows_kept(store: Path | None) -> Iterator[tuple[str, Reads]]:
 
 
 def rows_witness(name: str, rows: Reads) -> Witness:
-    """Return rows as a witness."""
+    """Return rows as a witness of the largest numbers that the log gave."""
     tables = rows.tables(include_dropped=True)
     reached = rows.reach(0, Reached(), 0)
     seen = SeenBeforeCut(

@@ -98,5 +98,5 @@ def longest(sizes: dict[str, int], kind: str) -> str:
 
 
 def bytes_of(texts: Iterable[str]) -> int:
-    """Return the bytes of texts."""
+    """Return the number of bytes of texts in UTF-8."""
     return sum(len(each.encode()) for each in texts)

@@ -206,7 +206,7 @@ def sum_files(reads: Reads, found: TableDiff) -> None:
 
 
 def count(into: FileSum, files: Mapping[File, FileRow]) -> None:
-    """Count files."""
+    """Add files to a sum of rows and bytes."""
     for each in files.values():
         into.add(each)
 

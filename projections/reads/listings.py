@@ -272,7 +272,7 @@ def partitions_at(
 
 
 def summed(fields: PartitionFields, sums: Sums) -> PartitionFields:
-    """Return a partition with other sums."""
+    """Return the same partition with other sums."""
     made = PartitionFields(values=fields.values, partitioned=fields.partitioned)
     made.change(sums)
     return made

@@ -110,7 +110,7 @@ def identity(rows: RowReader) -> Identity:
 
 
 def session(rows: RowReader, number: int) -> SessionRow | None:
-    """Return a session."""
+    """Return a session from its row, None for an unknown one."""
     opened: Fields | None = read_numbered(rows, SESSION, number)
     if opened is None:
         return None
@@ -139,7 +139,7 @@ def outcome(rows: RowReader, number: int, n: int) -> OutcomeRow | None:
 
 
 def txn(rows: RowReader, number: int) -> TxnRow | None:
-    """Return a txn."""
+    """Return a txn from its row and the row of its session, None for an unknown number."""
     found: Fields | None = read_numbered(rows, TXN, number)
     if found is None:
         return None

@@ -83,7 +83,7 @@ def every(rows: RowReader, table: int, first: int) -> Iterator[tuple[int, Partit
 def numbered(
     rows: RowReader, table: int, numbers: Sequence[int]
 ) -> Iterator[tuple[int, PartitionFields]]:
-    """Return partitions by their numbers."""
+    """Yield partitions in the order of these numbers, each with its own."""
     keys = [pair_key(PARTITION, table, number) for number in numbers]
     for number, data in zip(numbers, rows.get_many(keys), strict=True):
         assert data is not None, f"partition {number} of table {table} has no row"

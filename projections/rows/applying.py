@@ -79,12 +79,12 @@ def ids_given(_control: Control, body: TxnOpened | WriteIdsAllocated) -> Sequenc
 
 
 def ids_of_parts(control: Control, body: TxnCommitted) -> Sequence[WriteId]:
-    """Return the write ids of a commit."""
+    """Return the write ids of a commit, each with its table and its txn."""
     return [(part.table, part.write_id, control.txn) for part in body.parts]
 
 
 def own_id(control: Control, body: MetadataChange) -> Sequence[WriteId]:
-    """Return the write id of a change of metadata."""
+    """Return the write id of a change of metadata, with its table and its txn."""
     return ((body.table, body.write_id, control.txn),)
 
 

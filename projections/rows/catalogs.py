@@ -20,13 +20,13 @@ class GenesisFields(Fields):
 
 
 def ledger_created(_applied: Applied, body: LedgerCreated) -> list[RowChange]:
-    """Return the row of the ledger."""
+    """Return the row with the id, name and domain of the ledger."""
     identity = GenesisFields(ledger=body.ledger, name=body.name, domain=body.domain)
     return [(GENESIS, identity.value())]
 
 
 def catalog_created(applied: Applied, body: CatalogCreated) -> list[RowChange]:
-    """Return the row of a catalog."""
+    """Return the row of a catalog, which holds the position of its creation."""
     return [(pack(CATALOG, body.catalog), value(applied.control.position))]
 
 

@@ -155,7 +155,7 @@ def name_row_key(name: tuple[str, str]) -> bytes:
 
 
 def last_number(key: bytes) -> int:
-    """Return the last number of a key."""
+    """Return the number with which a key ends."""
     return int.from_bytes(key[-INT_BYTES:], "big")
 
 

@@ -79,7 +79,7 @@ class Streamed(StreamingResponse):
         self._own = own
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the chunks, and release the room of the answer with the last one."""
         async with self._own:
             await super().__call__(scope, receive, send)
 
@@ -264,7 +264,7 @@ def nothing(request: Request) -> Response:
 
 
 def status_of(error: LedgerError) -> int:
-    """Return the status of an error."""
+    """Return the HTTP status of an error, by the first class in the table that fits."""
     return next(each for kind, each in STATUS.items() if isinstance(error, kind))
 
 

@@ -104,7 +104,7 @@ class Arena(Driver):
         return self.won(self.commit(self.bob, self.theirs, *parts))
 
     def part(self, operation: str = "WRITE", **others: Any) -> TableWrite:
-        """Return a part of the table."""
+        """Return what a commit has to say of the table, as planned at its read."""
         return part(self.table, operation, **others)
 
     def does(self, name: str, value: str = "1", path: str = "a") -> TableWrite:

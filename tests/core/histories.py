@@ -101,7 +101,7 @@ class Draw:
         return self.below(100) < percent
 
     def of(self, options: Sequence[Any]) -> Any:
-        """Return one of the options."""
+        """Draw one of the options."""
         return options[self.below(len(options))]
 
 
@@ -116,7 +116,7 @@ class Player:
             self.ask(command)
 
     def play(self, step: Step) -> Event | None:
-        """Do one step and return its event; None if there was nothing to do."""
+        """Return the event of one step; None if no command fits the state."""
         draw = Draw(step.draw)
         unasked = UNASKED.get(step.move)
         if unasked is not None:
@@ -189,7 +189,7 @@ def open_session(player: Player, draw: Draw) -> Command:
 
 
 def close_session(player: Player, draw: Draw) -> Command:
-    """Close a session."""
+    """Draw an open session and close it."""
     return CloseSession(*player.asks(draw, player.session(draw)))
 
 

@@ -110,7 +110,7 @@ class Oracle:
         return len(self.txns) + 1
 
     def open(self) -> list[KnownTxn]:
-        """Return the open txns."""
+        """Return the txns that have neither committed nor aborted."""
         return [txn for txn in self.txns.values() if txn.state == "open"]
 
     def exceptions(self, state: str) -> list[int]:

@@ -74,7 +74,6 @@ def test_what_depends_on_a_base_names_it(planned: dict[str, Any], rule: str) -> 
     [(BY_DAY, ["[]"]), (BY_DAY, ['["1","5"]']), (UNPARTITIONED, ['["1"]'])],
 )
 def test_unknown_partition_is_anywhere(made: Any, texts: list[str]) -> None:
-    """Files removed from what is no partition of the table may have been in any of them."""
     arena = Arena(made)
     arena.wins(arena.coarse(day("1")))
     body = arena.follows(arena.part("DELETE", remove=["a"], removes_in=texts))
@@ -158,7 +157,6 @@ def test_rows_of_what_enables_tracking() -> None:
 
 
 def test_scans_of_all_chunks_count() -> None:
-    """As many scans as one chunk may bring, all may bring together."""
     arena = Arena()
     scans = [equals("day", str(number), "int") for number in range(FOOTPRINT_READS_MAX + 1)]
     chunk = footprint(adds=[partition("1")], reads=scans[:-1])
@@ -173,7 +171,6 @@ def test_scans_of_all_chunks_count() -> None:
 
 
 def test_winner_keeps_nothing_it_read() -> None:
-    """Nobody asks what a winner had read, so it is not remembered."""
     arena = Arena()
     arena.wins(arena.part("MERGE", remove=["a"], read=["a", "b"], reads=[DAY_1], read_apps=["x"]))
     kept = arena.state.winners.parts[-1].footprint
@@ -208,7 +205,6 @@ def test_aborted_creation_is_no_drop() -> None:
 
 
 def test_domain_of_another_name() -> None:
-    """Two domains do not meet."""
     arena = Arena()
     arena.wins(arena.part(domains=[CLUSTERING]))
     body = arena.follows(arena.part(domains=[Domain("delta.other", "{}", removed=False)]))

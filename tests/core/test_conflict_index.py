@@ -154,7 +154,6 @@ def test_as_if_entered_anew(history: Iterable[WinningPart]) -> None:
 
 @pytest.mark.parametrize("text", ["1", "01", "+1"])
 def test_partitions_by_value(text: str) -> None:
-    """A partition is found by its value, however that is written."""
     index = index_of(winner(3, text))
 
     assert list(index.tables[1].partitions_with({0: frozenset({1})})) == [partition(text)]
@@ -261,7 +260,6 @@ def test_partitions_by_the_columns_of_now() -> None:
 
 
 def test_read_before_the_partition_columns_changed() -> None:
-    """A scan is asked under the columns as they were read, not as they are."""
     arena = Arena()
     arena.wins(arena.part("MERGE", adds=[partition("01")], not_blind=True))
     arena.alters(AS_TEXT)

@@ -265,7 +265,6 @@ def test_coarse_and_files(
 )
 @pytest.mark.parametrize("said", [DAY_1, above("day", "-5")], ids=["equality", "range"])
 def test_partitions_are_typed(said: str, added: str, meet: bool) -> None:  # noqa: FBT001
-    """Partition values are compared as values; what is no value of its type may be anything."""
     arena = Arena()
     arena.wins(arena.part("MERGE", adds=[partition(added)], not_blind=True))
     lost = arena.follows(arena.part(reads=[said]))

@@ -52,7 +52,7 @@ FILES_APART = [
 
 
 def at_level(made: TableDefinition, level: str) -> TableDefinition:
-    """Return a table of this level."""
+    """Return a definition with the isolation of this level."""
     return serializable(made) if level == "Serializable" else made
 
 

@@ -99,7 +99,6 @@ def test_rename_before_rows_decides() -> None:
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_earlier_winner_of_two_tables(reverse: bool) -> None:  # noqa: FBT001
-    """Across tables, too, the earlier winner decides."""
     arena = Arena()
     tables = [arena.table, arena.other]
     tables.sort(reverse=reverse)
@@ -154,7 +153,6 @@ def test_both_rearrange_then_both_removed() -> None:
 
 @pytest.mark.parametrize(("winner", "loser"), [("OPTIMIZE", "UPDATE"), ("UPDATE", "OPTIMIZE")])
 def test_one_rearranges_then_the_other_read(winner: str, loser: str) -> None:
-    """If only one of the two rearranges, the loser has read what the winner removed."""
     arena = Arena()
     arena.wins(TableWrite(arena.table, 0, [], statement(winner)._replace(adds=[])))
     lost = arena.follows(TableWrite(arena.table, 0, [], statement(loser)))

@@ -389,5 +389,4 @@ def test_lost(row: Lost) -> None:
 
 
 def test_every_rule_has_a_row() -> None:
-    """The rows above hit every rule that exists."""
     assert {row.rule for row in LOST} == set(RULES)

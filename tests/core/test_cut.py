@@ -218,7 +218,7 @@ def test_a_cut_of_another_log(*, is_overtaken: bool) -> None:
 
 
 def rival_cut(rival: Driver, whole: Driver) -> bytes:
-    """Return the bytes of a cut."""
+    """Return the record of another cut at the same place."""
     event = cut(rival, seen_in(whole.state, whole.head.epoch))
     assert isinstance(event.body, LogCut)
     return rival.records[-1].value

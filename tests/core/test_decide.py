@@ -200,7 +200,6 @@ def test_session_opens_with_the_lease_it_asks_for(asked_ms: int, given_ms: int |
 
 @pytest.mark.parametrize(("late_by", "is_late"), [(0, False), (1, True)])
 def test_not_after_is_the_last_moment(late_by: int, *, is_late: bool) -> None:
-    """A command is executed up to and at its last moment, not after."""
     driver = Driver()
     session = driver.open_session()
     at = max(driver.now, driver.state.at)
@@ -215,7 +214,6 @@ def test_not_after_is_the_last_moment(late_by: int, *, is_late: bool) -> None:
 
 @pytest.mark.parametrize("behind_ms", [0, 1_000])
 def test_deadlines_count_from_the_time_of_the_log(behind_ms: int) -> None:
-    """A clock behind the log takes nothing from the time that a txn has."""
     driver = Driver()
     command = OpenTxn(*driver.asks(driver.open_session()), "default", 1, 5)
     opened: Any = decide(driver.state, command, driver.state.at - behind_ms)

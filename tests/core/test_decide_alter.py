@@ -330,7 +330,6 @@ def test_one_shot_is_a_committed_txn() -> None:
     ids=["pending", "commit", "abort", "expiry"],
 )
 def test_pending_until_the_commit(end: Any, expected: TableDefinition) -> None:
-    """An alter in a txn is nothing to anyone until the commit, and nothing at all without one."""
     scene = Scene()
     scene.ask(alter(scene, scene.flights, txn=scene.mine))
     end(scene)

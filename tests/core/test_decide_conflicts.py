@@ -28,7 +28,7 @@ class Race:
         self.read_at = self.driver.state.position
 
     def part(self, *writes: CoarseWrite, read_at: int = 0) -> TableWrite:
-        """Return a part of these writes."""
+        """Return one table of a commit, with these writes."""
         return TableWrite(self.table, read_at, writes)
 
     def win(self, *writes: CoarseWrite) -> int:

@@ -95,7 +95,6 @@ def test_row_ids_follow_each_other() -> None:
 
 
 def test_rows_are_not_tracked_unless_asked() -> None:
-    """A table that does not track rows gives them no ids."""
     arena = Arena()
     body: Any = arena.wins(part(arena.table, adds=[partition("1")], rows_added=3)).body
 

@@ -281,7 +281,6 @@ def test_accepted(row: Accepted) -> None:
 
 
 def test_as_many_bytes_as_may_wait() -> None:
-    """The bound on waiting bytes can be reached."""
     scene = Scene()
     chunk = footprint(files=bytes(STAGED_BYTES_MAX - CHUNK_BYTES))
 

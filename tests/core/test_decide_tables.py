@@ -75,7 +75,7 @@ def alter(scene: Scene, table: int) -> AlterTable:
 
 
 def after(scene: Scene, *commands: CreateTable | AlterTable | RenameTable | DropTable) -> Scene:
-    """Return the scene after these commands."""
+    """Ask for these changes in turn, and return the scene."""
     for command in commands:
         scene.ask(command)
     return scene

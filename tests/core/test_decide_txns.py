@@ -287,7 +287,6 @@ def test_snapshot_is_inline_while_it_is_small(open_txns: int) -> None:
     "tables", [[1, 2], [2, 1], [2, 2, 1]], ids=["ascending", "descending", "twice"]
 )
 def test_repeated_allocation_names_the_same_ids(tables: list[int]) -> None:
-    """A repeat of an allocation is answered with the very list of its first answer."""
     driver = Driver()
     session = driver.open_session()
     driver.create_table(session, "a")
@@ -317,7 +316,6 @@ def test_repeated_allocation_cannot_grow() -> None:
 
 
 def test_repeated_opening_names_the_ids_of_txns_still_open() -> None:
-    """A repeat of an opening is answered with its txns, and the write ids of those still open."""
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "a")
@@ -333,7 +331,6 @@ def test_repeated_opening_names_the_ids_of_txns_still_open() -> None:
 
 
 def test_opening_allocates_as_allocation_does() -> None:
-    """Opening with tables leaves the state that opening and then allocating leaves."""
     states = []
     for tables in ([1, 2], []):
         driver = Driver()

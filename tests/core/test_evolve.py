@@ -54,7 +54,7 @@ class Log(Driver):
         return Event(Control(NO_CHAIN, 1, position, cmd, self.session, 0, self.now, txn), body)
 
     def commits(self, *, write_id: int, version: int, table: int = 0, txn: int = 0) -> Event:
-        """Return a commit of one table."""
+        """Return a `TxnCommitted` of one part without writes."""
         part = CommittedPart(table or self.table, 0, write_id, version, 0, ())
         return self.says(TxnCommitted("default", one_shot=False, parts=[part]), txn=txn or self.txn)
 
@@ -66,14 +66,14 @@ def created(log: Log, *, table: int, name: str, write_id: int = 0, txn: int = 0)
 
 
 def opened(log: Log, *, txn: int) -> Event:
-    """Return the open of a txn."""
+    """Return a `TxnOpened` of the default type, in session 1."""
     return log.says(
         TxnOpened("default", 1, 1, 0, inline=False, open=(), aborted=(), digest=0), txn=txn
     )
 
 
 def allocated(log: Log, *, txn: int, write_id: int) -> Event:
-    """Return one write id."""
+    """Return the event that gives one write id."""
     return log.says(WriteIdsAllocated([AllocatedId(log.table, txn, write_id)]))
 
 

@@ -110,7 +110,6 @@ def test_tables_of_a_txn(
 
 @pytest.mark.parametrize(("more", "answer"), [(0, TxnAborted), (1, CommandRefused)])
 def test_tables_of_an_abort(more: int, answer: type) -> None:
-    """Nor may an abort say that it wrote in more."""
     arena = Arena()
     wrote = [arena.table] * (TABLES_PER_TXN_MAX + more)
 
@@ -220,7 +219,6 @@ MEETS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("meets", MEETS)
 def test_files_removed_by_a_commit(meets: str, more: int, operation: str) -> None:
-    """A commit that removed more files than are told apart counts as one that removed any."""
     arena = Arena()
     hashes = [number.to_bytes(HASH_BYTES) for number in range(WINNER_REMOVES_MAX + more)]
     said = footprint(operation, removes_in=[partition("2")], files=b"x")

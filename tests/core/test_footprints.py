@@ -123,7 +123,7 @@ LEVELS = [
 def judged_at(
     table: IsolationLevel, asked: str, said: Footprint, *, does_more: bool = False
 ) -> IsolationLevel:
-    """Return the level at which a footprint is judged."""
+    """Return what `effective_level` makes of a table, a request and a footprint."""
     return effective_level(table, asked, said, rearranging=rearranges(said, does_more=does_more))
 
 
@@ -188,7 +188,6 @@ def test_features(protocol: Protocol, has: set[str], lacks: set[str]) -> None:
 
 
 def test_paths_are_compared_by_file() -> None:
-    """Spellings of one path are one file, and a path named twice is one."""
     spellings = ["day=1/a", "day%3D1/a", "./day=1/a", "day=1//a"]
 
     assert len({path_hash(path) for path in spellings}) == 1
@@ -267,7 +266,6 @@ def test_names_of_several_operations(names: tuple[str, ...], joined_name: str) -
     ("operation", "level"), [("OPTIMIZE", SI), ("UPDATE, OPTIMIZE", WS), ("DELETE", WS)]
 )
 def test_level_of_several_operations(operation: str, level: IsolationLevel) -> None:
-    """What changes data in one of its operations changes data."""
     made = footprint(operation=operation, remove=["a"], data_change=False)
     assert (
         effective_level(

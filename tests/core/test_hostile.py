@@ -104,14 +104,12 @@ def test_any_command_is_answered(kind: type, data: st.DataObject) -> None:
 @MANY
 @given(st.lists(st.binary(max_size=60), min_size=1, max_size=8), SCHEMAS)
 def test_any_bytes_are_answered(bodies: list[bytes], schema_id: int) -> None:
-    """Bytes that are no command are answered, framed or not."""
     answer(bodies + [HEADER.pack(MAGIC, schema_id) + body for body in bodies])
 
 
 @MANY
 @given(fields(CommitTxn), st.integers(0, 200), st.integers(0, 255))
 def test_damaged_commands_are_answered(command: Command, at: int, byte: int) -> None:
-    """A command cut short, or with a byte changed, is answered."""
     framed = encode_command(command)
     cut = at % len(framed)
 

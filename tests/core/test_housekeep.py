@@ -195,7 +195,6 @@ def test_ends_come_in_batches() -> None:
 
 
 def test_a_full_batch_ends_its_session() -> None:
-    """A session whose txns just fit a batch ends with them."""
     driver = Driver()
     session, _ = crowd(driver, ENDS_PER_EVENT_MAX)
     body = housekeep(driver.state, Lapsed([session]))
@@ -215,7 +214,6 @@ def test_deadlines_come_in_batches() -> None:
 
 
 def test_sessions_share_a_batch() -> None:
-    """A batch goes on with the next session while it has room."""
     driver = Driver()
     one, first = crowd(driver, ENDS_PER_EVENT_MAX - 1)
     two, second = crowd(driver, 2)

@@ -20,7 +20,6 @@ KEPT_MAX_BYTES = 20 * ROUNDS
     ids=["list", "below", "min"],
 )
 def test_asking_keeps_nothing(ask: Callable[[IdSet], object], ids: tuple[int, ...]) -> None:
-    """However often a set is asked, the process does not grow."""
     members = IdSet(ids)
     for _ in range(ROUNDS):
         ask(members)

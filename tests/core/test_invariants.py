@@ -49,7 +49,6 @@ BREAKS: list[tuple[str, Break]] = [
 
 
 def test_every_invariant_is_broken_here() -> None:
-    """Each rule has its row below."""
     assert [name for name, _ in BREAKS] == [rule.__name__ for rule in RULES]
 
 

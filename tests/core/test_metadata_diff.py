@@ -32,7 +32,7 @@ def saying(column: Column, **metadata: Any) -> Column:
 
 
 def columns(*several: Column, **properties: str) -> TableDefinition:
-    """Return a table with these columns."""
+    """Return the sample table with these instead of its own columns."""
     return having(TABLE._replace(columns=list(several)), **properties)
 
 

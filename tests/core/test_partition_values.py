@@ -79,14 +79,12 @@ SPELLINGS = st.one_of(
 
 @pytest.mark.parametrize(("type_", "wanted", "texts"), ALIKE)
 def test_spellings_of_one_value_have_one_text(type_: str, wanted: str, texts: list[str]) -> None:
-    """That text is written, and is its own canonical text."""
     assert {canonical(text, type_) for text in texts} == {wanted}
     assert {written(text, type_) for text in [*texts, wanted]} == {wanted}
 
 
 @pytest.mark.parametrize(("type_", "text", "words"), REFUSED)
 def test_no_value_of_the_type(type_: str, text: str, words: str) -> None:
-    """The error says what must be and what was there."""
     with pytest.raises(ValueError, match="must be") as raised:
         canonical(text, type_)
     assert words in str(raised.value)
@@ -103,7 +101,6 @@ def test_nothing_is_written_that_its_type_does_not_keep(type_: str, text: str, r
 @pytest.mark.parametrize("type_", ["INT", "STRING", "DATE", "BINARY", "array<int>", "VARCHAR(1)"])
 @pytest.mark.parametrize("text", [None, "", "__HIVE_DEFAULT_PARTITION__"])
 def test_null_of_every_type(type_: str, text: str | None) -> None:
-    """Delta and Hive write NULL in their own ways."""
     assert canonical(text, type_) is None
     assert written(text, type_) is None
 
@@ -121,7 +118,6 @@ def test_instants_are_compared_in_utc_and_written_with_their_zone() -> None:
 @settings(deadline=None)
 @given(st.sampled_from(JUDGED + JUDGED_TIMES), SPELLINGS, SPELLINGS)
 def test_law_equal_texts_have_equal_keys(type_: str, one: str, other: str) -> None:
-    """What SQL holds for equal has one canonical text, and what has one text is equal."""
     keys, texts = [key_of(text, type_) for text in (one, other)], [one, other]
     if UNCASTABLE not in keys:
         assert (keys[0] == keys[1]) == (canonical(one, type_) == canonical(other, type_))

@@ -336,7 +336,6 @@ def test_hostile_pattern_takes_no_time() -> None:
     ],
 )
 def test_equal_values_have_equal_keys(type_: str, texts: list[str | None], key: Any) -> None:
-    """Texts of one value have one key, NULL its own, and what is no value another."""
     assert {key_of(text, type_) for text in texts} == {key}
 
 

@@ -57,7 +57,6 @@ def test_window(numbers: list[int], kept: list[int]) -> None:
 
 
 def test_first_answer_stays() -> None:
-    """What a command was answered first is what its repeats are told."""
     made = session()
     grown = [made.remember(1, answer(10)), made.remember(1, answer(11))]
 
@@ -88,7 +87,6 @@ def ended(sizes: list[int]) -> Sessions:
 
 
 def test_oldest_ended_sessions_are_crowded_out_by_number() -> None:
-    """Only so many ended sessions are remembered, the latest to end."""
     sessions = ended([0] * (REMEMBERED_SESSIONS_MAX + 3))
 
     assert min(sessions.by_number) == 4
@@ -117,7 +115,6 @@ def test_open_sessions_are_never_crowded_out() -> None:
 
 
 def test_an_answer_after_the_end_is_counted() -> None:
-    """What an ended session is still asked counts with what it was asked before."""
     sessions = ended([2])
     sessions.remember(sessions.by_number[1], 3, answer(9))
     sessions.remember(sessions.by_number[1], 3, answer(10))

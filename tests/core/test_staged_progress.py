@@ -59,7 +59,6 @@ def test_one_application_twice() -> None:
 
 
 def test_pieces_are_one_domain() -> None:
-    """The configuration of a domain is that of its pieces in their order."""
     found = whole_footprint([FIRST, SECOND], LAST)
 
     assert found.domains == [domain('{"x":1}'), domain("", "e")]
@@ -103,7 +102,6 @@ def test_pieces(letters: int) -> None:
 
 
 def test_nothing_to_stage() -> None:
-    """What is small rides with the commit."""
     assert not list(chunks_beside_files(LAST))
     small: Footprint = without_staged(LAST)
     assert small == LAST

@@ -230,5 +230,4 @@ def test_mark_is_what_snapshots_allow_for_long(seed: int) -> None:
 @DEEP
 @given(steps(min_size=20, max_size=150))
 def test_mark_is_what_snapshots_allow_whatever(history: list[Step]) -> None:
-    """The same, other histories in every run."""
     assert list(faults(played(history).driver)) == []

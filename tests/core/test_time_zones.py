@@ -40,7 +40,6 @@ BERLIN, APIA, TORONTO = "Europe/Berlin", "Pacific/Apia", "America/Toronto"
     ],
 )
 def test_instants_of_times_of_day(zone: str, local: str, instant: str) -> None:
-    """A time of day is one instant, also where the zone has it twice or never."""
     assert to_utc(datetime.fromisoformat(local), zone) == datetime.fromisoformat(instant)
 
 
@@ -99,13 +98,11 @@ def test_no_zone(name: str) -> None:
 
 
 def test_every_zone_has_rules() -> None:
-    """The rules of every zone can be read."""
     moment = datetime(2024, 7, 1)  # noqa: DTZ001 - as values are
     assert {to_local(moment, each).year for each in zone_names()} == {2024}
 
 
 def test_rules_of_the_machine_are_not_asked(tmp_path: Path) -> None:
-    """A machine that has other rules gets the same answer."""
     (tmp_path / "Europe").mkdir()
     other = files("tzdata") / "zoneinfo" / "Asia" / "Tokyo"
     (tmp_path / "Europe" / "Berlin").write_bytes(other.read_bytes())

@@ -148,7 +148,6 @@ def test_write_id_list_is_read_liberally(text: str, expected: ValidWriteIdList) 
     ],
 )
 def test_malformed_text_is_refused(parse: Callable[[str], object], text: str, named: str) -> None:
-    """What is no list is refused, and the field at fault is named."""
     with pytest.raises(ValueError, match="^.*" + named.replace("$", r"\$")):
         parse(text)
 
@@ -180,7 +179,6 @@ def test_membership_is_the_definition(ids: ValidTxnList | ValidWriteIdList) -> N
 @given(txn_lists() | write_id_lists(), ranges())
 @laws
 def test_ranges_are_counted(ids: ValidTxnList | ValidWriteIdList, bounds: tuple[int, int]) -> None:
-    """A range query says what counting its ids one by one says."""
     assert how_many(visible(ids), bounds) is ids.range_valid(*bounds)
     assert how_many(set(ids.aborted), bounds) is ids.range_aborted(*bounds)
 
@@ -285,7 +283,6 @@ def test_compare_is_zero_iff_readers_see_the_same(a: ValidTxnList, b: ValidTxnLi
 @given(txn_lists(), txn_lists())
 @laws
 def test_the_newer_list_sees_the_least_id_only_one_sees(a: ValidTxnList, b: ValidTxnList) -> None:
-    """Lists that differ are ordered by the least id that only one of them makes valid."""
     a_ids = ValidWriteIdList("db.t", a.hwm, a.open, a.aborted, a.min_open)
     b_ids = ValidWriteIdList("db.t", b.hwm, b.open, b.aborted, b.min_open)
     least = min(visible(a) ^ visible(b), default=0)

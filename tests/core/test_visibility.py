@@ -79,7 +79,6 @@ def test_held_by_the_last_of_several(kind: TxnType, expected: str) -> None:
 @given(histories())
 @laws
 def test_a_write_id_is_valid_iff_its_txn_is(history: TableHistory) -> None:
-    """With every row there, a write id is valid exactly if the txn that owns it is."""
     expected = [write_id for write_id, txn in history.rows if history.txns.is_valid(txn)]
     answer = history.write_ids()
 

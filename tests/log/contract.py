@@ -57,7 +57,7 @@ def collect(reader: LogReader, wanted: int, limit: int = 1000) -> list[Record]:
 
 
 def values(records: list[Record]) -> list[bytes]:
-    """Return the values of records."""
+    """Return the values of records, in the order of their offsets."""
     return [record.value for record in records]
 
 

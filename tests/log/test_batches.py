@@ -179,7 +179,6 @@ def test_open_after_a_lost_beginning() -> None:
 
 
 def test_open_after_a_lost_end() -> None:
-    """A log that lost its end is not opened."""
     driver = domain()
     batches = reader_of(driver.log)
     lose_end(driver, by_fence)

@@ -189,7 +189,6 @@ def records_in(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_schemas_are_explained(name: str) -> None:
-    """Every record in a schema says what it is, and so does every field."""
     schema = schema_of(name)
     records = records_in(schema)
     fields = [(record["name"], each) for record in records for each in record["fields"]]
@@ -212,7 +211,6 @@ def test_times_are_marked(name: str) -> None:
 @PATIENT
 @given(data=st.data())
 def test_any_command_comes_back(name: str, data: st.DataObject) -> None:
-    """decode(encode(command)) == command."""
     command = data.draw(records_of(COMMAND_TYPES[name]))
     decoded = decode_command(encode_command(command))
     assert (type(decoded), decoded) == (type(command), command)
@@ -235,7 +233,6 @@ def test_any_event_comes_back(
 @PATIENT
 @given(control=records_of(Control), body=records_of(Fenced))
 def test_any_fence_comes_back(control: Control, body: Fenced) -> None:
-    """decode(encode(fence)) == fence, with no chain."""
     assert decode_event(frame_fence(control, body)) == Event(control._replace(chain=bytes(8)), body)
 
 

@@ -71,8 +71,6 @@ def test_full_queue(broker: Broker, bench: Bench, log: KafkaLog) -> None:
 
 
 def test_close_at_an_offset_that_is_gone(log: KafkaLog) -> None:
-    """A reader that was told so can be closed, however often."""
-
     def read_and_close() -> None:
         for _ in range(500):
             with closing(log.reader(Topic.EVENTS, 1000)) as reader, suppress(OffsetGoneError):
@@ -149,7 +147,6 @@ def written(log: KafkaLog) -> LogWriter:
 
 @pytest.mark.parametrize("use", PARTS_WITHOUT_TOPIC, ids=["read", "write", "ends", "topic_id"])
 def test_no_such_topic(broker: Broker, ledger_name: str, use: Callable[[KafkaLog], object]) -> None:
-    """Whoever uses a ledger that does not exist is told its name and what to do."""
     log = KafkaLog(broker.bootstrap, ledger_name)
     with pytest.raises(LogUnavailableError, match=rf"{ledger_name}.events: no such topic; check"):
         use(log)

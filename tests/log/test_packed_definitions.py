@@ -21,7 +21,7 @@ PROPERTIES = st.lists(st.builds(Property, KEYS, TEXTS | st.just("é" * PACK_FROM
 
 
 def defined(columns: list[Column], properties: list[Property]) -> TableDefinition:
-    """Return a definition of these columns and properties."""
+    """Return a managed table of these columns and properties."""
     return TableDefinition("managed", "listed", "file:///t", columns, [], properties)
 
 
@@ -57,7 +57,6 @@ def test_wide() -> None:
 
 
 def test_small_ones_travel_as_they_are() -> None:
-    """What is small is there for every reader, and so is what is beyond the bound."""
     small = defined([Column("a", "int", nullable=True, id=1)], [Property("k", "v")])
     huge = defined([], [Property("k", "x" * (DEFINITION_BYTES_MAX + 1))])
 
@@ -87,7 +86,6 @@ def packed_json(text: str) -> str:
     ],
 )
 def test_no_packed_definition(text: str) -> None:
-    """A command with an odd one is no command, and nothing more."""
     odd = defined([], [Property(PACKED_KEY, text)])
     almost = encode_command(created(defined([], [Property(PACKED_KEY.upper(), text)])))
 

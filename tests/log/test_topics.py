@@ -74,7 +74,6 @@ def kept_settings(bootstrap: str, name: str) -> dict[str, str]:
 @pytest.mark.kafka
 @pytest.mark.parametrize("topic", REQUIRED)
 def test_created_as_they_must_be(broker: Broker, created: str, topic: Topic) -> None:
-    """Each topic has the settings of the table, and nothing is wrong with it."""
     kept = kept_settings(broker.bootstrap, topic_name(created, topic))
     assert SETTINGS[topic].items() <= kept.items()
 
@@ -104,7 +103,6 @@ def test_topic_of_caches(broker: Broker, created: str) -> None:
 
 @pytest.mark.kafka
 def test_no_topic_of_caches_without_a_ledger(broker: Broker, ledger_name: str) -> None:
-    """Where there are no events there is nothing to cache, and no topic is made."""
     with pytest.raises(SettingsError, match="events does not exist"):
         add_topic(broker.bootstrap, ledger_name, Topic.CACHE)
     assert topic_ids(broker.bootstrap, ledger_name) == {}
@@ -196,7 +194,6 @@ def create_as_told(bootstrap: str, ledger: str, *options: str) -> None:
 
 @pytest.mark.kafka
 def test_remedy_of_a_missing_topic(broker: Broker, ledger_name: str) -> None:
-    """The command that a missing ledger is to be created with does so as it is printed."""
     create_as_told(broker.bootstrap, ledger_name, "--replication", "1")
     assert list(verify_topics(broker.bootstrap, ledger_name))
 
@@ -300,14 +297,12 @@ def test_mended(broker: Broker, created: str) -> None:
 
 @pytest.mark.kafka
 def test_too_many_replicas(broker: Broker, ledger_name: str) -> None:
-    """More replicas than brokers is a setting to correct."""
     with pytest.raises(SettingsError, match=r"cannot have so many replicas.*or request fewer"):
         create_topics(broker.bootstrap, ledger_name, replication=3)
 
 
 @pytest.mark.kafka
 def test_id_of_no_topic(broker: Broker, created: str) -> None:
-    """Of a topic that is gone no id is told."""
     assert Topic.CATALOGS in topic_ids(broker.bootstrap, created)
     delete_topic(broker.bootstrap, f"{created}.catalogs")
     assert Topic.CATALOGS not in topic_ids(broker.bootstrap, created)

@@ -129,7 +129,7 @@ def board() -> str:
 
 
 def panel(metric: Metric, place: Mapping[str, int], number: int) -> dict[str, Any]:
-    """Return the panel of a metric."""
+    """Return the panel of the dashboard that shows a metric."""
     unit = "s" if metric.name.endswith("seconds") else "short"
     return {
         "id": number,

@@ -10,7 +10,7 @@ from tests.web.served import Served, rows_in, serving
 
 @pytest.fixture(scope="module")
 def lake() -> Lake:
-    """Return a lake."""
+    """Return the played ledger that a module shares."""
     return Lake()
 
 

@@ -17,7 +17,7 @@ STATS: Final = '{"numRecords":7}'
 
 
 def file_of(path: str, day: str = "1", size: int = 1000) -> AddFile:
-    """Return an added file of a day."""
+    """Return a file in the partition of a day."""
     return AddFile(path, (day,), size, 7, stats=STATS)
 
 

@@ -20,7 +20,6 @@ from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.roles.follower import read_pages
 from projections.web.server.limits import LIMITS, WebLimits
-from projections.web.server.readers import Readers
 from projections.web.server.server import WebServer
 from tests.projections.followed import Followed
 
@@ -92,7 +91,7 @@ def serving(
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
     pages = read_pages(
-        Readers(open_reads),
+        open_reads,
         lambda: follower,
         lag_max_s=lag_max_s,
         limits=limits,

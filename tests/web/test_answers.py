@@ -36,7 +36,7 @@ from projections.web.answers.questions import QUESTIONS
 from projections.web.roles.follower import read_pages
 from projections.web.server.bodies import OBJECTS_MAX, VALUES_MAX
 from projections.web.server.limits import LIMITS
-from projections.web.server.readers import AGAIN_S, THREADS, Readers
+from projections.web.server.readers import AGAIN_S, THREADS
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, Driver
 from tests.projections.filing import commit
@@ -113,7 +113,6 @@ def test_hostile_names(domain: Followed, served: Served) -> None:
 
 @pytest.mark.parametrize("ids", [None, ValidWriteIdList("t", 0, (), (), None)])
 def test_names_of_no_table(served: Served, ids: ValidWriteIdList | None) -> None:
-    """Names that a body asks for are not there, also those that no table can have."""
     reads = [Read("none", ids), Read("a\0b", ids), Read("a", ids, catalog="\0")]
 
     assert {(each.value, each.reason) for each in served.reads.metadata(reads)} == {
@@ -128,7 +127,6 @@ def test_names_of_no_table(served: Served, ids: ValidWriteIdList | None) -> None
 )
 @pytest.mark.parametrize("given", ["", "&write_ids={}:0:1"])
 def test_metadata_by_name(catalog: str, name: str, status: int, given: str) -> None:
-    """A name without a catalog is one of `main`, whether or not a list comes with it."""
     driver = Driver(catalogs=["main"])
     asks = driver.asks(driver.open_session())
     driver.ask(CreateTable(*asks, 0, 0, "main", "db.sales", BY_HOUR))
@@ -146,7 +144,6 @@ def test_a_list_of_another_table(served: Served) -> None:
 
 
 def test_valid_write_ids_of_now(served: Served) -> None:
-    """Without a list in the body, the write ids are those that are valid now."""
     now = served.ask("/v1/tables/1/valid-write-ids")
     assert now.data == to_json(served.reads.valid_write_ids(1, served.reads.valid_txns()))
 
@@ -222,14 +219,17 @@ def test_as_much_as_may_be_asked(served: Served, more: int, status: int) -> None
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
 def test_nothing_is_written(served: Served, method: str) -> None:
-    """There is no method that changes anything."""
     assert served.ask("/v1/tables", method).error == (405, "UnknownMethod")
 
 
 @pytest.mark.parametrize(
     ("body", "error", "says"),
     [
-        (b"{}", (400, "BadRequest"), "must be a valid txn list: hwm Field required"),
+        (
+            b"{}",
+            (400, "BadRequest"),
+            "must be a valid txn list: Object missing required field `hwm`",
+        ),
         (b"not json", (400, "BadRequest"), "must be a valid txn list: Invalid JSON"),
         (
             b'{"hwm":1,"open":[2],"aborted":[],"min_open":null}',
@@ -240,8 +240,8 @@ def test_nothing_is_written(served: Served, method: str) -> None:
         (b" " * (LIMITS.body_bytes_max + 1), (413, "LimitExceededError"), "bytes"),
         (b"[" + b"0," * VALUES_MAX + b"0]", (413, "LimitExceededError"), "values"),
         (b"[" + b"{}," * OBJECTS_MAX + b"0]", (413, "LimitExceededError"), "objects"),
-        (b'{"open":[' + b'"",' * 99_000 + b"0]}", (400, "BadRequest"), "whole numbers only"),
-        (b"[" * 1_000_000, (400, "BadRequest"), "Invalid JSON: it is nested too deeply"),
+        (b'{"open":[' + b'"",' * 99_000 + b"0]}", (400, "BadRequest"), "Expected `int`, got `str`"),
+        (b'{"x":' + b"[" * 900_000, (400, "BadRequest"), "Invalid JSON: it is nested too deeply"),
     ],
     ids=[
         *("empty", "no JSON", "no list", "as long as may be", "too long"),
@@ -277,7 +277,7 @@ def test_errors_arrive(
 
 
 def raised(kind: type[LedgerError], reads: Reads) -> LedgerError:
-    """Return the error of a kind that reads raise."""
+    """Return what reads raise for a question that has this error."""
     asks: dict[type[LedgerError], Callable[[], object]] = {
         UnknownTableError: lambda: reads.mappings(99),
         UnknownVersionError: lambda: reads.files(1, version=99),
@@ -336,7 +336,7 @@ def test_a_fault_is_told_and_survived(domain: Followed) -> None:
 
 def test_client_that_goes_away(domain: Followed, log_lines: Sequence[EventDict]) -> None:
     """A request whose body does not come to its end is no fault of the program."""
-    pages = read_pages(Readers(rows_in(domain)), lambda: None, lag_max_s=LAG_MAX_S)
+    pages = read_pages(rows_in(domain), lambda: None, lag_max_s=LAG_MAX_S)
     began: Message = {"type": "http.request", "body": b"{", "more_body": True}
     heard = iter([began, {"type": "http.disconnect"}])
     said: list[Message] = []

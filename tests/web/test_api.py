@@ -98,7 +98,6 @@ def test_every_refusal_is_there(locked: Served, document: Any) -> None:
 
 
 def test_schemas_are_valid(document: Any) -> None:
-    """Each schema of the document is one of JSON Schema, and each reference leads to one."""
     schemas = document["components"]["schemas"]
     for each in schemas.values():
         Draft202012Validator.check_schema(each)
@@ -169,7 +168,6 @@ def asked(operation: Any, cases: int) -> int:
 
 
 def test_server_keeps_to_it(served: Served, document: Any) -> None:
-    """No answer is a fault, or other than the document says."""
     assert play(served, document, FEW) >= 90
 
 

@@ -21,7 +21,6 @@ from ledger.reads.remote.http import HttpReads
 from ledger.reads.remote.web_login import WebLogin
 from projections.store.memory import MemoryStore
 from projections.web.roles.follower import read_pages
-from projections.web.server.readers import Readers
 from projections.web.server.server import WebServer
 from tests.projections.followed import Followed
 from tests.web.served import LAG_MAX_S, Served, rows_in, serving
@@ -131,7 +130,6 @@ def test_refused(served: Served, header: str) -> None:
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
 def test_probes_stay_open(served: Served, path: str) -> None:
-    """Probes need no token."""
     assert served.ask(path).form["status"] in {"UP", "DOWN"}
 
 
@@ -205,7 +203,6 @@ def test_tls_where_there_is_none(domain: Followed, locked: Locked) -> None:
 
 
 def test_no_token_over_an_open_line(locked: Locked) -> None:
-    """A token leaves this machine by TLS only."""
     assert locked.login.headers("http://127.0.0.1:1") == locked.login.headers("https://far:1") != {}
     assert locked.login.headers("http://far:1") == {}
     assert locked.login.is_withheld("http://far:1")
@@ -226,8 +223,8 @@ def test_renewed_certificate(served: Served, locked: Locked) -> None:
 
 
 def start(domain: Followed, doors: WebSettings, host: str = EVERYWHERE) -> WebServer:
-    """Start a server at a host."""
-    pages = read_pages(Readers(rows_in(domain)), lambda: None, lag_max_s=LAG_MAX_S)
+    """Return a running server that listens at a host, on any free port."""
+    pages = read_pages(rows_in(domain), lambda: None, lag_max_s=LAG_MAX_S)
     return WebServer.start(pages, Endpoint(host, 0), doors=doors)
 
 

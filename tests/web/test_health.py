@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
@@ -25,7 +26,7 @@ from projections.fold.lag import Lag
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
 from projections.web.roles.cache import serve_cache
-from projections.web.roles.health import Check, Health
+from projections.web.roles.health import Health
 from projections.web.server.readers import Readers
 from projections.web.server.waiting import PositionWaiting
 from tests.conformance.case_ledger import ManualClock
@@ -145,29 +146,14 @@ def test_broker_away() -> None:
         assert samples(served)["lakeledger_position"] == 0
 
 
-class Looking(Health):
-    """The health of nothing, which counts how often somebody looked."""
-
-    role = "nothing"
-
-    def __init__(self) -> None:
-        super().__init__(PositionWaiting(Readers(lambda: StoreReads(MemoryStore().reader()))))
-        self.looks = 0
-
-    async def checks(self) -> Mapping[str, Check]:
-        """Return no check."""
-        return {}
-
-    def _measure(self) -> Lag:
-        self.looks += 1
-        return Lag(self.looks, 0, 0)
-
-
 def test_one_look_for_all() -> None:
     """All who ask during a look, and shortly after it, are told what that found."""
 
     async def ask() -> list[Lag | LedgerError | None]:
-        with closing(Looking()) as health:
+        waiting = PositionWaiting(Readers(lambda: StoreReads(MemoryStore().reader())))
+        looks = count(1)
+        health = Health("nothing", waiting, {}, lambda: Lag(next(looks), 0, 0))
+        with closing(health):
             together = await asyncio.gather(*(health.lag() for _ in range(3)))
             return [*together, await health.lag()]
 

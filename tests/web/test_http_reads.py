@@ -300,7 +300,6 @@ class Leafing(HttpReads):
     ids=["now", "position", "version"],
 )
 def test_pages_of_one_position(ask: Callable[[HttpReads, int, int], list[FileRow]]) -> None:
-    """However the files change from page to page, the listing is that of one position."""
     domain = Followed(MemoryStore())
     session = domain.open_session()
     table = domain.create_table(session, "t", made=BY_HOUR)
@@ -330,7 +329,6 @@ def test_stop_while_somebody_waits() -> None:
 
 
 def test_rows_of_another_ledger() -> None:
-    """A client of one ledger does not read the rows of another."""
     with InMemoryLedger() as mine, InMemoryLedger() as other:
         other.connect()
 

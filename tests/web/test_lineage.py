@@ -117,7 +117,6 @@ def read(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("act", [written, read])
 def test_a_client_that_was_ahead(act: Callable[[Ledger], None]) -> None:
-    """A client notices by what it wrote, and by what it only read."""
     with InMemoryLedger() as memory:
         memory.connect().create_table("planes")
         reads = Moved(memory.log)

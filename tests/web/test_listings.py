@@ -175,7 +175,6 @@ def test_little_memory() -> None:
 
 @pytest.mark.parametrize("found", [[], [1], ["a", None], {}, "x" * 3 * CHUNK_BYTES])
 def test_chunks_make_up_the_answer(found: object) -> None:
-    """Chunk behind chunk is the JSON of an answer."""
     answered = JsonAnswer[None](found)
     parts = [answered.chunk(None)]
     while not answered.is_done:

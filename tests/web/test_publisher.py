@@ -98,7 +98,6 @@ def test_health_and_metrics(lake: Lake) -> None:
 
 
 def test_not_ready_while_behind(lake: Lake) -> None:
-    """A publisher that has not caught up, or is behind for too long, is not ready."""
     clock = ManualClock()
     publisher = DeltaPublisher(lake.log, clock=clock)
     with closing(Served(serve_publisher(publisher, ANYWHERE))) as served:

@@ -97,7 +97,6 @@ def test_every_error_is_json(served: Served, sent: bytes, status: int, name: str
 
 
 def test_methods_are_told(served: Served) -> None:
-    """A method that a path does not have is answered with those it has."""
     with closing(Wire(served.url)) as wire:
         _, headers = wire.send(request("/v1/metadata", "DELETE")).answer()
     assert {each.strip() for each in headers["allow"].split(",")} == {"GET", "HEAD", "POST"}

@@ -59,12 +59,11 @@ def log() -> MemoryLog:
 
 
 def values_of(log: MemoryLog, topic: Topic) -> list[bytes]:
-    """Return the values in a topic."""
+    """Return the bytes of all records in a topic."""
     return [each.value for each in log.topics[topic].records]
 
 
 def test_events_are_decoded(log: MemoryLog, registry: SchemaRegistryClient) -> None:
-    """Each event is decoded with the schema that its id names."""
     read = AvroDeserializer(registry)
     context = SerializationContext("lake.events", MessageField.VALUE)
     values = values_of(log, Topic.EVENTS)
@@ -92,7 +91,6 @@ def test_commands_are_decoded(log: MemoryLog, registry: SchemaRegistryClient) ->
 
 
 def test_every_schema_is_found(registry: SchemaRegistryClient) -> None:
-    """A client finds each schema by its id, by its subject, and each by the other."""
     subjects = registry.get_subjects()
     assert subjects == sorted(f"io.lakeledger.{name}" for name in schema_ids())
     for name, number in schema_ids().items():
@@ -159,7 +157,6 @@ def test_errors(served: Served, method: str, path: str, status: int, code: int) 
 
 
 def test_client_gets_the_code(registry: SchemaRegistryClient) -> None:
-    """A client raises its own error, with the code."""
     with pytest.raises(SchemaRegistryError) as caught:
         registry.get_latest_version("lake.events-value")
     assert caught.value.error_code == 40401

@@ -14,7 +14,7 @@ from ledger.log.wire.codec import encode_command
 from ledger.machine.endpoints import ANY_PORT
 from ledger.sequencer.sequencer import Sequencer
 from ledger.testing import FixedClock
-from projections.web.roles.sequencer import Sequencing, sequencer_pages
+from projections.web.roles.sequencer import Sequencing, sequencer_role
 from projections.web.server.server import WebServer
 from tests.integration.raw_client import UNNUMBERED, RawClient
 from tests.web.served import Served, samples
@@ -37,7 +37,7 @@ def probing(
     sequencing: Sequencing, log: Log, clock: FixedClock, faults: Sequence[str] = ()
 ) -> Iterator[Served]:
     """Serve the probes of a sequencer while the block runs."""
-    pages = sequencer_pages(sequencing, lambda: log, clock, lambda: faults)
+    pages = sequencer_role(sequencing, lambda: log, clock, lambda: faults).pages()
     with closing(Served(WebServer.start(pages, ANY_PORT))) as served:
         yield served
 

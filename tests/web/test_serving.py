@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 def reads(root: Path) -> Iterator[HttpReads]:
     """Return a client of a server over the store at the root, whether or not there is one."""
     with (
-        closing(serve_store(root, [], ANYWHERE)) as server,
+        closing(serve_store(root, lambda: None, ANYWHERE)) as server,
         closing(HttpReads(server.url)) as reads,
     ):
         yield reads

@@ -72,7 +72,6 @@ def test_what_never_comes_to_its_end(served: Served, sent: bytes, part: str) -> 
 
 @pytest.mark.parametrize("sent", [HALF_HEAD, POST], ids=["head", "body"])
 def test_a_byte_now_and_then(served: Served, sent: bytes) -> None:
-    """A byte now and then puts no deadline off."""
     with closing(Wire(served.url)) as wire:
         assert wire.send(sent).drip().startswith(b"HTTP/1.1 408 ")
 

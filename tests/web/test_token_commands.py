@@ -44,7 +44,7 @@ def made(folder: Path, name: str, *more: str) -> Done:
 
 
 def rights(file: Path) -> int:
-    """Return the rights of a file."""
+    """Return the mode of a file, without its kind."""
     return stat.S_IMODE(file.stat().st_mode)
 
 

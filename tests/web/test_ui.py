@@ -47,7 +47,7 @@ class Seen(HTMLParser):
 
 
 def page(served: Served, path: str, status: int = 200) -> Seen:
-    """Return a page."""
+    """Return the text at a path, which must be answered with `status`."""
     found = served.ask(path)
     assert found.status == status, (path, found.data.decode()[:3000])
     return Seen(found.data.decode())
@@ -178,7 +178,6 @@ def test_three_clicks(lake: Lake, served: Served) -> None:
 
 
 def test_a_txn_leads_to_its_conflict(lake: Lake, served: Served) -> None:
-    """The page of a txn that lost says so, and leads to the conflict."""
     row = lake.reads.conflicts(lake.lost[0] - 1, 1)[0]
     seen = page(served, f"/ui/txn?txn={row.txn}")
     assert f"/ui/conflict?txn={row.txn}" in seen.links

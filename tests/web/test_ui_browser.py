@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium o
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Return a browser."""
+    """Yield a Chromium without a window, closed at the end of the module."""
     with (
         sync_playwright() as playwright,
         closing(playwright.chromium.launch(executable_path=CHROMIUM)) as browser,

@@ -182,7 +182,6 @@ def test_status(lake: Lake, path: str, status: int) -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("path", ["/tables", "/tables/main.db.flights", "/schemas", "/catalogs"])
 def test_nothing_is_written(lake: Lake, path: str, method: str) -> None:
-    """No route takes a change."""
     assert lake.served.ask(f"{UNITY_PATH}{path}", method, b"{}").status == 405
 
 
@@ -218,7 +217,6 @@ def test_name_that_two_tables_would_have(tmp_path: Path) -> None:
 
 
 def test_page_names_every_route() -> None:
-    """The page about publishing has every route."""
     text = (DOCS / "publishing.md").read_text(encoding="utf-8")
     paths = [each.path.partition("/{")[0] for each in UNITY_QUESTIONS]
     assert [each for each in paths if f"`{each}`" not in text] == []

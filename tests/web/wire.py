@@ -27,7 +27,7 @@ class Wire:
         self._file = self._socket.makefile("rb")
 
     def send(self, data: bytes) -> Self:
-        """Send bytes."""
+        """Write bytes to the connection, however they are cut."""
         self._socket.sendall(data)
         return self
 
@@ -66,7 +66,7 @@ class Wire:
             self._socket.settimeout(PATIENCE_S)
 
     def close(self) -> None:
-        """Close it."""
+        """End the connection from this side."""
         self._file.close()
         self._socket.close()
 
@@ -78,7 +78,7 @@ class Wire:
 
 
 def request(path: str, method: str = "GET", *headers: str) -> bytes:
-    """Return a request as bytes."""
+    """Return the head of a request as its bytes on the line."""
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *headers]
     return "".join(f"{line}\r\n" for line in [*lines, ""]).encode()
 

@@ -175,7 +175,7 @@ class RecoverChange:
 
 
 def fields_of(found: "Survey") -> dict[str, Any]:
-    """Return a survey as fields."""
+    """Return a survey as JSON shows it: what each witness saw, and the ways to go."""
     from ledger.recovery.ways import ways  # noqa: PLC0415 - a command loads only what it uses
 
     seen, created = found.seen, found.created

@@ -4,9 +4,7 @@ Meanwhile a thread answers reads over HTTP, also before the rows have caught up:
 how far they are.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import closing
 from threading import Event as Signal
 from typing import Annotated
 
@@ -14,18 +12,15 @@ import typer
 
 from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import run_role
-from ledger.config.config import Settings, load
+from ledger.cli.roles.role import Server, answering, first_of, run_role, wait_for_broker
+from ledger.config.config import load
 from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
-from ledger.log.port import Topic
-from ledger.log_lines import LogLines, is_debugged
-from ledger.machine.process import final, interruptible
+from ledger.log_lines import is_debugged
+from ledger.machine.process import final
 from projections.errors import StoreDamagedError
 from projections.fold.follower import Follower, follow
-
-log_lines = LogLines("lakeledger.follower")
 
 
 def serve_follower(
@@ -55,12 +50,18 @@ def serve_follower(
     client = found.client()
 
     def run(stop: Signal) -> None:
+        followers: list[Follower] = []
+
+        def serve() -> Server:
+            from projections.web.roles.follower import serve_store  # noqa: PLC0415 - HTTP server
+
+            return serve_store(rows, first_of(followers), found.follower, found.web)
+
         with (
             closing(KafkaLog(kafka, found.ledger, client=client)) as log,
-            answering(rows, found) as started,
+            answering(found.follower.http, serve),
         ):
-            with interruptible():
-                log.topic_id(Topic.EVENTS)  # Before the broker answers there is no role to stop.
+            wait_for_broker(log)
             with progress_bar("catching up") as progress, final(StoreDamagedError, OffsetGoneError):
                 follow(
                     log,
@@ -69,22 +70,8 @@ def serve_follower(
                     rebuild=rebuild,
                     checkpoint_s=found.follower.checkpoint_s,
                     progress=progress,
-                    started=started,
+                    started=followers.append,
                     checks_state=is_debugged(),
                 )
 
     run_role("follower", run, with_parent=with_parent, output=output)
-
-
-@contextmanager
-def answering(store: Path, settings: Settings) -> Iterator[Callable[[Follower], None]]:
-    """Answer HTTP, if that is configured; yields a call that takes the started follower."""
-    followers: list[Follower] = []
-    if settings.follower.http == OFF:
-        yield followers.append
-        return
-    from projections.web.roles.follower import serve_store  # noqa: PLC0415 - loads the HTTP server
-
-    with closing(serve_store(store, followers, settings.follower, settings.web)) as server:
-        log_lines.info("answering HTTP", url=server.url)
-        yield followers.append

@@ -3,8 +3,8 @@
 Meanwhile a thread answers its status over HTTP, also before it has caught up.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from threading import Event as Signal
 from typing import Annotated
 
@@ -12,14 +12,13 @@ import typer
 
 from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
-from ledger.cli.roles.role import run_role
-from ledger.config.config import Settings, load
+from ledger.cli.roles.role import Server, answering, run_role, wait_for_broker
+from ledger.config.config import load
 from ledger.config.settings import OFF, PublisherSettings
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
-from ledger.log.port import Topic
 from ledger.log_lines import LogLines
-from ledger.machine.process import final, interruptible
+from ledger.machine.process import final
 from projections.delta.publisher import DeltaPublisher, PublisherState
 
 log_lines = LogLines("lakeledger.publisher")
@@ -50,8 +49,7 @@ def serve_publisher(
 
     def run(stop: Signal) -> None:
         with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as held:
-            with interruptible():
-                log.topic_id(Topic.EVENTS)  # Before the broker answers there is no role to stop.
+            wait_for_broker(log)
             progress = held.enter_context(progress_bar("publishing"))
             publisher = DeltaPublisher(
                 log,
@@ -59,7 +57,15 @@ def serve_publisher(
                 retention_h=found.publisher.retention_h,
                 progress=progress,
             )
-            held.enter_context(answering(publisher, found))
+
+            def serve() -> Server:
+                from projections.web.roles.publisher import (  # noqa: PLC0415 - HTTP server
+                    serve_publisher,
+                )
+
+                return serve_publisher(publisher, found.publisher, found.web)
+
+            held.enter_context(answering(found.publisher.http, serve))
             with final(OffsetGoneError):
                 publisher.run(stop, telling(publisher))
 
@@ -70,19 +76,6 @@ def state_of(settings: PublisherSettings) -> PublisherState:
     """Return where a publisher keeps its state."""
     folder = settings.store
     return PublisherState(None if folder is None else folder.expanduser(), settings.checkpoint_s)
-
-
-@contextmanager
-def answering(publisher: DeltaPublisher, settings: Settings) -> Iterator[None]:
-    """Answer HTTP while the block runs, if that is configured."""
-    if settings.publisher.http == OFF:
-        yield
-        return
-    from projections.web.roles.publisher import serve_publisher as serve  # noqa: PLC0415 - HTTP
-
-    with closing(serve(publisher, settings.publisher, settings.web)) as server:
-        log_lines.info("answering HTTP", url=server.url)
-        yield
 
 
 def telling(publisher: DeltaPublisher) -> Callable[[], None]:

@@ -1,14 +1,30 @@
-"""Roles as commands: they run until they are stopped, and end with an exit code."""
+"""The frame of a role as a command: it runs until it is stopped, and ends with an exit code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from threading import Event as Signal
-from typing import NoReturn
+from typing import NoReturn, Protocol, TypeVar
 
 import typer
 
 from ledger.cli.answers import Output
 from ledger.cli.failures import tell
-from ledger.machine.process import role_process
+from ledger.config.settings import OFF
+from ledger.log.port import Log, Topic
+from ledger.log_lines import LogLines
+from ledger.machine.process import interruptible, role_process
+
+log_lines = LogLines("lakeledger.cli")
+Part = TypeVar("Part")
+
+
+class Server(Protocol):
+    """Answers HTTP at `url` until it is closed."""
+
+    url: str
+
+    def close(self) -> None:
+        """End, after the questions under way."""
 
 
 def run_role(
@@ -20,3 +36,25 @@ def run_role(
     """
     report = (lambda error: tell(error, as_json=True)) if output is Output.JSON else None
     raise typer.Exit(role_process(role, run, with_parent=with_parent, report=report))
+
+
+@contextmanager
+def answering(http: str, serve: Callable[[], Server]) -> Iterator[None]:
+    """Answer HTTP while the block runs, if an address is configured; `serve` loads the server."""
+    if http == OFF:
+        yield
+        return
+    with closing(serve()) as server:
+        log_lines.info("answering HTTP", url=server.url)
+        yield
+
+
+def first_of(parts: Sequence[Part]) -> Callable[[], Part | None]:
+    """Return a call that returns what a role runs, None until it is started."""
+    return lambda: parts[0] if parts else None
+
+
+def wait_for_broker(log: Log) -> None:
+    """Return when the broker answers; before that there is no role to stop, so a signal ends it."""
+    with interruptible():
+        log.topic_id(Topic.EVENTS)

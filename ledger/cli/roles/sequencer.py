@@ -5,8 +5,6 @@ With an address it answers probes and metrics over HTTP, also while the state is
 
 import os
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from functools import partial
 from threading import Event as Signal
 from typing import Annotated
@@ -21,10 +19,10 @@ from ledger.cli.options import (
     SetOption,
     WithParentOption,
 )
-from ledger.cli.roles.role import run_role
+from ledger.cli.roles.role import Server, answering, first_of, run_role
 from ledger.clock import SystemClock
 from ledger.config.config import Settings, load
-from ledger.config.settings import OFF, Genesis
+from ledger.config.settings import Genesis
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_watch import TopicWatch, repeating
@@ -65,19 +63,26 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
     def run(stop: Signal) -> None:
         log = KafkaLog(kafka, found.ledger, client=client, gather_s=found.sequencer.gather_s)
         watch = TopicWatch(partial(look_at_topics, kafka, found.ledger, client=client))
-        with answering(found, connect, watch) as started:
+        sequencers: list[Sequencer] = []
+
+        def serve() -> Server:
+            from projections.web.roles.sequencer import serve_probes  # noqa: PLC0415 - HTTP server
+
+            return serve_probes(
+                first_of(sequencers),
+                connect,
+                found.sequencer,
+                SystemClock(),
+                found.web,
+                faults=lambda: watch.faults,
+            )
+
+        with answering(found.sequencer.http, serve):
             with interruptible():
                 verify_topics(kafka, found.ledger, client=client)
                 check_rows_left(log, found.ledger, filter(None, [found.store]))
-            limits = DEFAULT_LIMITS._replace(lease_ms=round(found.sequencer.lease_s * 1000))
-            sequencer = Sequencer(
-                log,
-                Genesis(found.ledger, found.catalog, limits=limits),
-                name=f"{name}/{os.getpid()}",
-                settings=found.sequencer,
-                checks_state=is_debugged(),
-            )
-            started(sequencer)
+            sequencer = sequencer_of(log, found, name)
+            sequencers.append(sequencer)
             freeze_recovered()
             position = sequencer.acceptor.head.position
             log_lines.info("standing by", name=name, position=position)
@@ -87,25 +92,13 @@ def serve_sequencer(  # noqa: PLR0917 - options of a command are named
     run_role("sequencer", run, with_parent=with_parent, output=output)
 
 
-@contextmanager
-def answering(
-    settings: Settings, connect: Callable[[], Log], watch: TopicWatch
-) -> Iterator[Callable[[Sequencer], None]]:
-    """Answer probes, if that is configured; yields a call that takes the started sequencer."""
-    sequencers: list[Sequencer] = []
-    if settings.sequencer.http == OFF:
-        yield sequencers.append
-        return
-    from projections.web.roles.sequencer import serve_probes  # noqa: PLC0415 - the HTTP server
-
-    server = serve_probes(
-        sequencers,
-        connect,
-        settings.sequencer,
-        SystemClock(),
-        settings.web,
-        faults=lambda: watch.faults,
+def sequencer_of(log: Log, settings: Settings, name: str) -> Sequencer:
+    """Return a sequencer with its state loaded; `name` and the process stand in its fences."""
+    limits = DEFAULT_LIMITS._replace(lease_ms=round(settings.sequencer.lease_s * 1000))
+    return Sequencer(
+        log,
+        Genesis(settings.ledger, settings.catalog, limits=limits),
+        name=f"{name}/{os.getpid()}",
+        settings=settings.sequencer,
+        checks_state=is_debugged(),
     )
-    with closing(server):
-        log_lines.info("answering HTTP", url=server.url)
-        yield sequencers.append

@@ -225,7 +225,7 @@ def status_fields(status: CacheStatus, output: Output) -> dict[str, Any]:
 
 
 def answer_fields(seen: MetadataAnswer) -> dict[str, Any]:
-    """Return an answer as fields."""
+    """Return an answer as JSON shows it, with its source and the reason for that."""
     why = {"source": seen.source, "reason": seen.reason, "position": seen.position}
     if not isinstance(seen.value, TableMetadata):
         return {"value": seen.value, **why}

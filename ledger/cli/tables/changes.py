@@ -127,7 +127,7 @@ def json_row_lines(commit: CommitChanges) -> Iterator[str]:
 
 
 def file_fields(change: FileChange) -> dict[str, Any]:
-    """Return a changed file as fields."""
+    """Return a changed file as JSON shows it, without statistics."""
     return {
         "added": change.added,
         "data_change": change.data_change,

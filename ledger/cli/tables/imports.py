@@ -71,7 +71,7 @@ def import_delta_table(
 
 
 def fields_of(report: ImportReport) -> dict[str, Any]:
-    """Return a report as fields."""
+    """Return a report as JSON shows it, its versions as texts."""
     disagreed = {str(each.delta_version): each.reason for each in report.disagreed}
     unmatched: dict[str, list[str]] = {}
     for version, path in report.unmatched:

@@ -274,7 +274,7 @@ def readable(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def table_fields(row: TableRow) -> dict[str, Any]:
-    """Return a table as fields."""
+    """Return a table as JSON shows it, without its columns."""
     return {
         "table": row.table,
         "catalog": row.catalog,

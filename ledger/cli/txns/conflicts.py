@@ -87,7 +87,7 @@ def attempt_fields(write: TableWrite) -> dict[str, Any]:
 
 
 def conflict_fields(reads: Reads, row: ConflictRow) -> dict[str, Any]:
-    """Return a conflict as fields."""
+    """Return a conflict as JSON shows it, with its explanation in words."""
     evidence, winner = row.evidence, row.evidence.winner
     explained = explanation(reads, row.evidence, row.txn, row.position)
     return {

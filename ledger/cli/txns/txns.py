@@ -97,7 +97,7 @@ def lost_by(reads: Reads, row: TxnRow, output: Output) -> Mapping[str, Any] | st
 
 
 def txn_fields(row: TxnRow) -> dict[str, Any]:
-    """Return a txn as fields."""
+    """Return a txn as JSON shows it; its times are in UTC."""
     return {
         "txn": row.txn,
         "status": row.status,

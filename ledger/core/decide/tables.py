@@ -106,7 +106,7 @@ def rename(state: DomainState, command: RenameTable) -> TableRenamed:
 
 
 def drop(state: DomainState, command: DropTable) -> TableDropped:
-    """Drop a table."""
+    """Return the drop of a table that the command may change."""
     table = changeable(state, command)
     return TableDropped(
         table.table,

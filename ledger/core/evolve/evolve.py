@@ -126,7 +126,7 @@ def refused_answer(control: Control, body: CommandRefused) -> Answered:
 
 
 def opened_answer(control: Control, body: TxnOpened) -> Answered:
-    """Return the txns that were opened."""
+    """Return the first of the opened txns, and how many there are."""
     return Answered(control.position, "TxnOpened", control.txn, body.size)
 
 
@@ -138,7 +138,7 @@ def aborted_answer(control: Control, body: TxnAborted) -> Answered:
 
 
 def created_answer(control: Control, body: TableCreated) -> Answered:
-    """Return the table that was created."""
+    """Return the id of the table that was created."""
     return Answered(control.position, "TableCreated", body.table, 1)
 
 

@@ -34,7 +34,7 @@ Plain = Any
 
 
 def definition_from(form: Plain) -> TableDefinition:
-    """Return the table definition of a form."""
+    """Return the table definition in plain values; columns and properties become records."""
     kind, layout, location, columns, partition_columns, properties = form
     return TableDefinition(
         kind,
@@ -65,7 +65,7 @@ def footprint_form(footprint: Footprint) -> Plain:
 
 
 def footprint_from(form: Plain) -> Footprint:
-    """Return the footprint of a form."""
+    """Return the footprint in plain values; hex digits become bytes."""
     found = Footprint(*form)
     return found._replace(
         read_files=bytes.fromhex(form[3]),
@@ -132,13 +132,13 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
 
 
 def cut_form(cut: Cut) -> list[Plain]:
-    """Return the form of a cut."""
+    """Return a cut as plain values, its floors by ascending table."""
     floors = [[table, *floor] for table, floor in sorted(cut.floors.items())]
     return [cut.position, cut.base, cut.next_txn, floors]
 
 
 def cut_from(form: Plain) -> Cut:
-    """Return the cut of a form."""
+    """Return the cut that `cut_form` wrote."""
     position, base, next_txn, floors = form
     return Cut(position, base, next_txn, {table: (ids, last) for table, ids, last in floors})
 
@@ -164,7 +164,7 @@ def session_form(session: Session) -> list[Plain]:
 
 
 def txns_form(txns: Txns) -> dict[str, Plain]:
-    """Return the form of the txns."""
+    """Return open, aborted and cleaned txns as plain values."""
     return {
         "next": txns.next_txn,
         "watermark": txns.watermark,
@@ -191,7 +191,7 @@ def txns_form(txns: Txns) -> dict[str, Plain]:
 
 
 def table_form(table: Table) -> list[Plain]:
-    """Return the form of a table."""
+    """Return a table as plain values, its applications by ascending name."""
     return [
         *(table.table, table.catalog, table.name, list(table.definition), table.creator),
         *(list(table.change), list(table.named), table.version, table.last_write_id),

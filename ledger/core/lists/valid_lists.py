@@ -271,5 +271,5 @@ def table_key(ids: ValidWriteIdList) -> str:
 
 
 def sign(number: int) -> int:
-    """Return -1, 0 or 1."""
+    """Return -1 for a negative number, 0 for zero, else 1."""
     return (number > 0) - (number < 0)

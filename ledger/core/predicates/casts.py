@@ -41,7 +41,7 @@ DECIMALS: Final = Context(prec=100, rounding=ROUND_HALF_UP)
 
 
 def read_boolean(text: str, _: SparkType) -> bool:
-    """Return the boolean of a text."""
+    """Return the boolean that Spark reads in a text, in any case and with spaces around it."""
     return BOOLEANS[text.strip(SPACES).lower()]
 
 

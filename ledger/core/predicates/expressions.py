@@ -182,7 +182,7 @@ def contains(inner: Typed, items: Sequence[Typed]) -> Typed:
 
 
 def is_null(inner: Typed) -> Typed:
-    """Return IS NULL."""
+    """Return IS NULL, which is never NULL itself."""
     evaluate = inner.value
     points = {} if inner.column is None else {inner.column: frozenset({NoValue.NULL})}
     return made(BOOLEAN, lambda row: evaluate(row) is None, (inner,), points)

@@ -323,7 +323,7 @@ class Predicates:
     chars: int = 0
 
     def of(self, text: str, schema: PartitionSchema, *, derive: bool) -> CompiledPredicate:
-        """Return a predicate, compiled for a schema."""
+        """Return a predicate, compiled for a schema; the newest ones are kept."""
         key = text, schema, derive
         found = self.compiled.get(key)
         if found is None:

@@ -65,7 +65,7 @@ class Closed:
     words: str
 
     def name(self) -> str:
-        """Return its name."""
+        """Return the word for a connection that was closed at once."""
         return CLOSED
 
     def str(self) -> str:

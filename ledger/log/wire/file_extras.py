@@ -3,7 +3,7 @@
 Few files have any of it. The values are opaque to the ledger, and are returned as they came.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from ledger.core.limits import NUMBER_MAX
@@ -38,15 +38,6 @@ class Tags(dict[str, str | None]):
     def __hash__(self) -> int:  # type: ignore[override]
         """Return a hash that is the same for equal tags."""
         return hash(frozenset(self.items()))
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _source: object, schema_of: Callable[[Any], Any]) -> Any:
-        """Return the schema by which an answer over HTTP is read."""
-        return {
-            "type": "function-after",
-            "function": {"type": "no-info", "function": cls},
-            "schema": schema_of(dict[str, str | None]),
-        }
 
 
 class FileExtras(NamedTuple):

@@ -98,7 +98,7 @@ class CacheReads(MetadataReads, Protocol):
         ...
 
     def status(self) -> CacheStatus:
-        """Return the status."""
+        """Return the entries, the lag, and the answers by source, as of now."""
         ...
 
     def verify(self, tables: int) -> VerifiedCache:

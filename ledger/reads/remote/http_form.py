@@ -6,12 +6,16 @@ module and the paths in `ledger.reads.remote.http`.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
-from typing import Any, Final, TypeVar
+from functools import cache, partial, reduce
+from operator import or_
+from types import UnionType
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from msgspec import DecodeError, Struct, ValidationError, defstruct, field
+from msgspec.json import Decoder
+from msgspec.structs import astuple
 
 from ledger.errors import (
     IncompatibleError,
@@ -25,6 +29,7 @@ from ledger.errors import (
 )
 
 Answer = TypeVar("Answer")
+FromForm = Callable[[Any], Any]
 
 NOTHING: Final = "NothingFound"
 """The name in an answer that stands for None: nothing has that number or name."""
@@ -49,12 +54,10 @@ def form_of(answer: Any) -> Any:
         return answer
     if isinstance(answer, bytes):
         return answer.hex()
-    if is_dataclass(answer):
-        return {each.name: form_of(getattr(answer, each.name)) for each in fields(answer)}
     if isinstance(answer, Mapping):
         return {name: form_of(each) for name, each in answer.items()}
-    if hasattr(answer, "_fields"):
-        return {name: form_of(each) for name, each in zip(answer._fields, answer, strict=True)}
+    if names := names_of(answer):
+        return {name: form_of(getattr(answer, name)) for name in names}
     return [form_of(each) for each in answer]
 
 
@@ -80,23 +83,77 @@ def from_json(kind: type[Answer], data: bytes) -> Answer:
 
 
 def read_json(kind: type[Answer], data: bytes) -> Answer:
-    """Return a value of this kind from JSON; raises ValueError with the place that is wrong."""
-    form: Any = kind
+    """Return a value of this kind from JSON; raises ValueError with the first fault and its place.
+
+    Other programs may send numbers and flags as texts.
+    """
+    record: Any = kind
+    form, value_of = form_of_kind(record)
     try:
-        found: Answer = reader_of(form).validate_json(data)
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{where} {first['msg']}".strip()) from problem
+        found: Answer = value_of(Decoder(form, strict=False).decode(data))
+    except ValidationError:
+        raise
+    except DecodeError as problem:
+        raise ValueError(f"Invalid JSON: {problem}") from problem
+    except RecursionError:
+        raise ValueError("Invalid JSON: it is nested too deeply") from None
     return found
 
 
 @cache
-def reader_of(kind: Any) -> TypeAdapter[Any]:
-    """Return the reader of a kind of answer; a dataclass takes no settings, and holds no bytes."""
-    return TypeAdapter(
-        kind, config=None if is_dataclass(kind) else ConfigDict(val_json_bytes="hex")
-    )
+def form_of_kind(kind: Any) -> tuple[Any, FromForm]:
+    """Return the type that JSON of this kind is read as, and the function from that to the kind."""
+    if kind is bytes:
+        return str, bytes.fromhex
+    if names := names_of(kind):
+        return form_of_record(kind, names)
+    if isinstance(kind, type) and hasattr(kind, "__orig_bases__"):
+        return kind.__orig_bases__[0], kind
+    origin, inner = get_origin(kind), () if get_origin(kind) is Literal else get_args(kind)
+    items = [form_of_kind(each) for each in inner if each is not Ellipsis]
+    read = next((read for _, read in items if read is not itself), itself)
+    if read is itself:
+        return kind, itself
+    forms = tuple(form for form, _ in items)
+    if origin is UnionType:
+        # A union has one kind of object at most: anything else in it is its own value.
+        return reduce(or_, forms), lambda form: read(form) if isinstance(form, Struct) else form
+    items_in = tuple if origin is tuple else list
+    return list.__class_getitem__(forms), lambda form: items_in(map(read, form))
+
+
+def form_of_record(kind: Any, names: Sequence[str]) -> tuple[type[Struct], FromForm]:
+    """Return an object with the fields of a row or dataclass, and the function from it to one."""
+    hints, defaults = get_type_hints(kind), getattr(kind, "_field_defaults", {})
+    inner = [form_of_kind(hints[name]) for name in names]
+    reads = [(n, read) for n, (_, read) in enumerate(inner) if read is not itself]
+
+    def value_of(form: Struct) -> Any:
+        row = list(astuple(form))
+        for n, read in reads:
+            row[n] = read(row[n])
+        return kind(*row)
+
+    own = [
+        (name, form, field(default_factory=partial(itself, defaults[name])))
+        if name in defaults
+        else (name, form)
+        for name, (form, _) in zip(names, inner, strict=True)
+    ]
+    return defstruct(kind.__name__, own, forbid_unknown_fields=not is_dataclass(kind)), value_of
+
+
+def names_of(kind: Any) -> Sequence[str]:
+    """Return the fields of a row or dataclass, none for any other type."""
+    if is_dataclass(kind):
+        return [own.name for own in fields(kind)]
+    fields_of_row: Sequence[str] = getattr(kind, "_fields", ())
+    return fields_of_row
+
+
+def itself(found: Any) -> Any:
+    """Return a value that is in JSON as it is."""
+    return found
 
 
 def error_form(error: LedgerError) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def takers(
 
 
 def is_named_at(rows: RowReader, table: int, name: Name, position: int) -> bool:
-    """Return whether a table had a name as of a position."""
+    """Return whether a table had a name as of a position, whatever it is called since."""
     ends = pair_key(NAMED, table, 0), pair_key(NAMED, table, position + 1)
     last = next(rows.scan(*ends, limit=1, reverse=True), None)
     return last is not None and is_called(read_value(last[1]).get("name"), name)
@@ -148,7 +148,7 @@ def definition(rows: RowReader, table: int, position: int) -> TableDefinition:
 
 
 def waiting(rows: RowReader, table: int, txn: int) -> dict[int, WaitingChanges]:
-    """Return the changes of a table that wait with a txn, by the txn."""
+    """Return the changes of a table that wait for the commit of a txn, by the txn."""
     prefix = number_key(WAITING, txn)
     waiting_changes = WaitingChanges(0)
     for key, data in rows.scan(prefix, prefix_end(prefix)) if txn else ():

@@ -69,7 +69,7 @@ class FilePlaces(NamedTuple):
 
 
 def vector_fields(vector: DeletionVector) -> dict[str, Any]:
-    """Return the fields of a deletion vector."""
+    """Return the fields of a deletion vector by their names in Delta."""
     found: dict[str, Any] = {
         "storageType": vector.storage,
         "pathOrInlineDv": vector.place,

@@ -57,7 +57,7 @@ def schema_of(definition: TableDefinition, widened: TypeChanges) -> dict[str, An
 
 
 def field(column: Column, widened: Sequence[Mapping[str, str]], *, mapped: bool) -> dict[str, Any]:
-    """Return the field of a column."""
+    """Return a column as a field of a Delta schema."""
     found = dict(column_metadata(column))
     nested = found.pop(NESTED_TYPE, None)
     found.pop(FIELDS, None)

@@ -46,7 +46,7 @@ def version_file(version: int) -> str:
 
 
 def checkpoint_name(version: int) -> str:
-    """Return the name of the checkpoint of a version."""
+    """Return the name of the checkpoint of a version, with twenty digits as Delta has it."""
     return f"{version:020}.checkpoint.parquet"
 
 

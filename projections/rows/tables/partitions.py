@@ -108,7 +108,7 @@ _read_statistics: Final = reader_of(Statistics)
 
 
 def stored_sum(number: int) -> int | str:
-    """Return a sum as it is stored."""
+    """Return a sum as it is stored: one beyond 64 bits as its digits."""
     return number if number < NUMBER_END else str(number)
 
 
@@ -159,7 +159,7 @@ class ChangedPartitions:
         return found
 
     def numbered(self, number: int) -> ChangedPartition:
-        """Return a partition by its number."""
+        """Return a partition by its number; it is read when it is first needed."""
         found = self._by_number.get(number)
         if found is None:
             found = self._by_number[number] = ChangedPartition(self._table, number)

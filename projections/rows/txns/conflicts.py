@@ -48,7 +48,7 @@ def evidence_form(evidence: Evidence) -> Mapping[str, Any]:
 
 
 def evidence_from(form: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of a form."""
+    """Return the evidence in a stored form, with its winner as a record."""
     return Evidence(**{**form, "winner": Side(**form["winner"])})
 
 

@@ -5,15 +5,15 @@ question does not read is an error: otherwise a misspelled one would be ignored.
 twice is an error too, also if one of them is in the path.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
 from ledger.reads.errors import check_condition
+from ledger.reads.remote.http_form import read_json
 from ledger.reads.whole_numbers import ROWS_MAX, number_of
-from projections.web.answers.shape import read_shaped
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = ROWS_MAX
@@ -50,14 +50,14 @@ class Asked:
         return bool(self._body)
 
     def number(self, name: str) -> int:
-        """Return a number that must be given."""
+        """Return a number; raises BadRequestError if it is missing."""
         found = self.number_or_none(name)
         if found is None:
             raise BadRequestError(f"{name} is missing; it must be a number")
         return found
 
     def number_or_none(self, name: str) -> int | None:
-        """Return a number, None if it is not given."""
+        """Return a number of at most 63 bits, None if it is missing."""
         text = self.text_or_none(name)
         if text is None:
             return None
@@ -83,14 +83,14 @@ class Asked:
         return found
 
     def text(self, name: str) -> str:
-        """Return a text that must be given."""
+        """Return a text; raises BadRequestError if it is missing."""
         found = self.text_or_none(name)
         if found is None:
             raise BadRequestError(f"{name} is missing")
         return found
 
     def text_or_none(self, name: str) -> str | None:
-        """Return a text, None if it is not given."""
+        """Return a text, None if it is missing; it counts as read."""
         self._read.add(name)
         return self._given.get(name)
 
@@ -133,17 +133,12 @@ class Asked:
         """Return the valid txn list in the body, None if there is no body."""
         return self.body(ValidTxnList, "valid txn list")
 
-    def body(
-        self,
-        kind: type[Kind],
-        name: str,
-        read: Callable[[type[Kind], bytes], Kind] = read_shaped,
-    ) -> Kind | None:
+    def body(self, kind: type[Kind], name: str) -> Kind | None:
         """Return the content of the body, None if there is no body."""
         if not self._body:
             return None
         try:
-            return read(kind, self._body)
+            return read_json(kind, self._body)
         except ValueError as problem:
             raise BadRequestError(f"the body must be a {name}: {problem}") from None
 

@@ -4,9 +4,8 @@ A `POST` brings any number of reads with their lists, for programs. A `GET` brin
 parameters, for people: without list and position it uses the newest list.
 """
 
-import json
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.lists.valid_lists import ValidWriteIdList
@@ -30,13 +29,11 @@ from ledger.reads.metadata import (
     ReadAt,
 )
 from ledger.reads.port import Identity, Reads
-from ledger.reads.remote.http_form import read_json
 from ledger.reads.remote.http_questions import WAIT_MAX_MS
 from ledger.session.receipt import Token
 from projections.cache.lists import read_at
 from projections.cache.process import CacheProcess
 from projections.web.answers.asked import Asked, BadRequestError
-from projections.web.answers.shape import FEW_BYTES, check_shape, form_in, read_parts
 
 READS_MAX: Final = 10_000
 
@@ -111,7 +108,7 @@ def answered(
 
 def question_in(asked: Asked) -> MetadataQuestion | None:
     """Return the reads in the body, None if there is no body; raises LimitExceededError."""
-    question = asked.body(MetadataQuestion, "question about metadata", read_question)
+    question = asked.body(MetadataQuestion, "question about metadata")
     if question is not None:
         check_wait(question.bounds.max_wait_ms)
         check_numbers(question)
@@ -119,25 +116,7 @@ def question_in(asked: Asked) -> MetadataQuestion | None:
     return question
 
 
-def read_question(kind: type[MetadataQuestion], data: bytes) -> MetadataQuestion:
-    """Return the question in a body; many reads are parsed some at a time.
-
-    Raises ValueError for any other body, LimitExceededError for too many reads.
-    """
-    if len(data) <= FEW_BYTES:
-        return read_json(kind, data)
-    form = form_in(data)
-    if not isinstance(form, dict) or not isinstance(reads := form.get("reads"), list):
-        check_shape([form])
-        return read_json(kind, data)
-    check_number_of(reads)
-    form["reads"] = []
-    check_shape([form])
-    found = read_parts(Read, reads, "reads")
-    return read_json(kind, json.dumps(form).encode())._replace(reads=found)
-
-
-def check_number_of(reads: Sequence[Any]) -> None:
+def check_number_of(reads: Sequence[Read]) -> None:
     """Raise LimitExceededError for more reads than one question may hold."""
     if len(reads) > READS_MAX:
         raise too_much(f"{len(reads)} reads were asked for, {READS_MAX} go at once")

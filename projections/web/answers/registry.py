@@ -34,7 +34,7 @@ class RegistryAnswer(JSONResponse):
 
 
 class SchemaText(TypedDict):
-    """A schema, as its text."""
+    """A schema, as the text of its Avro JSON."""
 
     schema: str
 
@@ -92,7 +92,7 @@ class RegistryError(Exception):
         self.code = code
 
     def answer(self, headers: Mapping[str, str] | None = None) -> Response:
-        """Return the answer to it."""
+        """Return the response; the first three digits of the code are its status."""
         form: RegistryProblem = {"error_code": self.code, "message": str(self)}
         return RegistryAnswer(form, int(str(self.code)[:3]), headers)
 

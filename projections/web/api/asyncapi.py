@@ -55,7 +55,7 @@ def asyncapi() -> Schema:
 
 
 def channel(topic: Topic) -> Schema:
-    """Return a topic as a channel."""
+    """Return a topic as a channel of AsyncAPI, with the messages it may hold."""
     return {
         "address": f"{{ledger}}.{topic}",
         "description": CHANNELS[topic][2],

@@ -5,7 +5,6 @@ digits.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from inspect import getdoc
 from types import NoneType, UnionType
 from typing import (
@@ -20,6 +19,7 @@ from typing import (
 )
 
 from ledger.core.limits import NUMBER_MAX
+from ledger.reads.remote.http_form import names_of
 
 Schema = dict[str, Any]
 COMPONENTS: Final = "#/components/schemas/"
@@ -51,8 +51,8 @@ class FormSchemas:
             return {"enum": list(inner)}
         if origin in {Union, UnionType}:
             return {"anyOf": [self.of(each) for each in inner]}
-        if isinstance(kind, type) and is_record(kind):
-            return self._of_class(kind)
+        if isinstance(kind, type) and (names := names_of(kind) or typed_names(kind)):
+            return self._of_class(kind, names)
         return self._of_container(kind, origin, inner)
 
     def _of_container(self, kind: Any, origin: Any, inner: Sequence[Any]) -> Schema:
@@ -68,12 +68,11 @@ class FormSchemas:
             return {"type": "array", "items": self.of(inner[0]) if inner else {}}
         raise TypeError(f"no schema is known for {kind!r}")
 
-    def _of_class(self, kind: type) -> Schema:
+    def _of_class(self, kind: type, names: Sequence[str]) -> Schema:
         name = kind.__name__
         if name not in self.found:
             self.found[name] = {}  # Met while it is made, it is a reference.
             hints = get_type_hints(kind)
-            names = names_of(kind, hints)
             required = sorted(getattr(kind, "__required_keys__", names))
             self.found[name] = {
                 "type": "object",
@@ -85,15 +84,6 @@ class FormSchemas:
         return {"$ref": f"{COMPONENTS}{name}"}
 
 
-def is_record(kind: type) -> bool:
-    """Return whether a type has named fields."""
-    return hasattr(kind, "_fields") or is_dataclass(kind) or is_typeddict(kind)
-
-
-def names_of(kind: Any, hints: Mapping[str, Any]) -> Sequence[str]:
-    """Return the names of the fields of a type."""
-    if is_typeddict(kind):
-        return list(hints)
-    if is_dataclass(kind):
-        return [each.name for each in fields(kind)]
-    return list(kind._fields)
+def typed_names(kind: type) -> Sequence[str]:
+    """Return the fields of a TypedDict, none for any other type."""
+    return list(get_type_hints(kind)) if is_typeddict(kind) else ()

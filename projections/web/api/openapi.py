@@ -86,7 +86,7 @@ def path_item(routes: Sequence[Route], schemas: FormSchemas) -> Schema:
 
 
 def read_operation(route: Route, schemas: FormSchemas, *, body: bool = False) -> Schema:
-    """Return a read as an operation."""
+    """Return a read as an operation of its path; with `body` its last parameter is in the body."""
     text = " ".join((getdoc(route.read) or "").partition("\n\n")[0].split())
     parameters = [
         parameter_of(route, name, schemas)
@@ -139,7 +139,7 @@ def responses(form: Schema) -> Schema:
 
 
 def own_paths(schemas: FormSchemas) -> Iterator[tuple[str, Schema]]:
-    """Yield the paths that have forms of their own."""
+    """Yield the paths that the table of routes does not have: position, reached, metadata."""
     position = [query("at_least", NUMBER), query("timeout_ms", WAIT)]
     yield "/position", {"get": own("position", {"type": "integer"}, position)}
     texts: Schema = {"type": "string"}

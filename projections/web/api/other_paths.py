@@ -71,7 +71,7 @@ def unity_item(route: UnityRoute, schemas: FormSchemas) -> Schema:
 
 
 def registry_operation(path: str, read: RegistryRead, schemas: FormSchemas) -> Schema:
-    """Return the operation of a path of a schema registry."""
+    """Return the operation of a path of a schema registry, with its own form of errors."""
     problem = schemas.of(RegistryProblem)
     own = errors_of(map(str, read.errors), problem, REGISTRY_JSON)
     if read.kind is not None:

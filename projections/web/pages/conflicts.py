@@ -30,7 +30,7 @@ class DidItem(NamedTuple):
 
 
 def lines_of(view: PageView, rows: Sequence[ConflictRow]) -> list[LostLine]:
-    """Return conflicts in one line each."""
+    """Return a line for each conflict, with its explanation and a link."""
     return [
         LostLine(row, explained_in(view, row), view.link("conflict", position=row.position))
         for row in rows

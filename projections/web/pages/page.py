@@ -75,7 +75,7 @@ class PageView:
         return found
 
     def event_at(self, position: int) -> HistoryRow | None:
-        """Return the event at a position."""
+        """Return the event at a position, None for position 0 and beyond the end."""
         found = self.reads.history(position - 1, 1) if position else ()
         return found[0] if found else None
 

@@ -57,7 +57,7 @@ def page_routes(pages: WebPages[Reads], processes: Sequence[str]) -> Sequence[Ro
 
 
 def path_of(page: UiPage) -> str:
-    """Return the path of a page."""
+    """Return the path of a page below the root of all pages."""
     return f"{ROOT}/{page.path}" if page.path else ROOT
 
 
@@ -71,7 +71,7 @@ def document_endpoint(made: Callable[[], Schema]) -> Endpoint:
 
 
 def file_endpoint(name: str) -> Endpoint:
-    """Return the endpoint of a file."""
+    """Return the endpoint of a style sheet or script of the pages."""
 
     async def endpoint(_request: Request) -> Response:
         return file_named(name)
@@ -110,7 +110,7 @@ async def unknown_page(request: Request) -> Response:
 
 
 def page_instead(request: Request, error: Exception) -> Response:
-    """Return the page of an error."""
+    """Return the page that says why there is no other, with the status of the error."""
     if isinstance(error, ReaderBehindError):
         text = f"Position {error.wanted} is not there yet: the newest one is {error.applied}."
         return refused(409, text)

@@ -1,33 +1,28 @@
 """Metrics of a cache, collected at each request; all labels are bounded."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from projections.cache.reads import MetadataCache
-from projections.web.roles.metrics import LagCollector, gauge
+from projections.fold.lag import Lag
+from projections.web.roles.metrics import count, count_by, gauge
 
 VERSIONS: Final = (0, 1, 2, 4, 8, 16, 32, 64)
 
 
-class CacheCollector(LagCollector):
-    """Collects the metrics of a cache."""
-
-    def __init__(self, cache: MetadataCache) -> None:
-        self._cache = cache
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics as of now."""
-        yield from answers(self._cache)
-        yield from contents(self._cache)
-        yield gauge("cache_position", "Position the cache has applied", self._cache.position())
-        if self.lag is not None:
-            yield gauge("cache_lag_positions", "Records of the log not applied", self.lag.records)
-            behind_s = self.lag.behind_ms / 1000
-            yield gauge("cache_lag_seconds", "For how long records have been unread", behind_s)
+def measures(cache: MetadataCache, lag: Lag | None) -> Iterator[Metric]:
+    """Yield answers by source, contents, position, and the lag if it is known."""
+    yield from answers(cache)
+    yield from contents(cache)
+    yield gauge("cache_position", "Position the cache has applied", cache.position())
+    if lag is not None:
+        yield gauge("cache_lag_positions", "Records of the log not applied", lag.records)
+        behind_s = lag.behind_ms / 1000
+        yield gauge("cache_lag_seconds", "For how long records have been unread", behind_s)
 
 
 def answers(cache: MetadataCache) -> Iterator[Metric]:
@@ -38,21 +33,19 @@ def answers(cache: MetadataCache) -> Iterator[Metric]:
     for labels, number in sorted(dict(cache.counts).items()):
         reads.add_metric(labels, number)
     yield reads
-    fills = CounterMetricFamily(
-        "lakeledger_cache_fills", "Answers of the store to misses", labels=("kept",)
-    )
-    for kept in (True, False):
-        fills.add_metric((str(kept).lower(),), cache.fills[kept])
-    yield fills
+    fills = {str(kept).lower(): cache.fills[kept] for kept in (True, False)}
+    yield count_by("cache_fills", "Answers of the store to misses", "kept", fills)
     yield HistogramMetricFamily(
         "lakeledger_cache_wait_seconds",
         "How long readers waited for the log",
         buckets=cache.waits.buckets(),
         sum_value=cache.waits.seconds,
     )
-    yield count("wait_timeouts", "Waits for the log that were in vain", cache.waits.timeouts)
-    yield count("tables_compared", "Tables that the sampler compared", cache.sampler.compared)
-    yield count("verify_mismatches", "Compared tables that differed", cache.sampler.mismatched)
+    yield count("cache_wait_timeouts", "Waits for the log that were in vain", cache.waits.timeouts)
+    yield count("cache_tables_compared", "Tables that the sampler compared", cache.sampler.compared)
+    yield count(
+        "cache_verify_mismatches", "Compared tables that differed", cache.sampler.mismatched
+    )
 
 
 def contents(cache: MetadataCache) -> Iterator[Metric]:
@@ -61,8 +54,10 @@ def contents(cache: MetadataCache) -> Iterator[Metric]:
     yield gauge("cache_entries", "Tables whose objects are held", len(tables.tables()))
     yield gauge("cache_bytes", "About how many bytes held objects take", tables.bytes_used)
     yield gauge("cache_bytes_max", "How many bytes held objects may take", tables.bytes_max)
-    yield count("evictions", "Tables evicted for lack of room", tables.evictions)
-    yield count("cut_versions", "Versions dropped behind the watermark", cache.sampler.cut_versions)
+    yield count("cache_evictions", "Tables evicted for lack of room", tables.evictions)
+    yield count(
+        "cache_cut_versions", "Versions dropped behind the watermark", cache.sampler.cut_versions
+    )
     yield HistogramMetricFamily(
         "lakeledger_cache_versions_per_table",
         "Versions held of each table",
@@ -76,8 +71,3 @@ def buckets(lengths: Sequence[int]) -> list[tuple[str, float]]:
     ascending = sorted(lengths)
     bounded = [(str(bound), float(bisect_right(ascending, bound))) for bound in VERSIONS]
     return [*bounded, ("+Inf", float(len(ascending)))]
-
-
-def count(name: str, about: str, value: float) -> Metric:
-    """Return a number that only grows."""
-    return CounterMetricFamily(f"lakeledger_cache_{name}", about, value)

@@ -1,14 +1,17 @@
-"""Serving: the pages over the store of a follower, as its process runs them."""
+"""A follower over HTTP: the reads of its rows, the pages, its health and its metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from prometheus_client.core import SummaryMetricFamily
+from prometheus_client.metrics_core import Metric
+
 from ledger.config.settings import UNLOCKED, FollowerSettings, WebSettings, hosts_of
-from ledger.machine.endpoints import Endpoint
 from ledger.reads.port import Reads
 from projections.fold.follower import Follower
+from projections.fold.lag import Lag
 from projections.queries import StoreReads
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_reader import RocksReader
@@ -17,20 +20,22 @@ from projections.web.answers.registry import registry_routes
 from projections.web.answers.unity import UNITY_QUESTIONS
 from projections.web.app import WebPages
 from projections.web.pages.serving import page_routes
-from projections.web.roles.health import Followed, FollowerHealth
-from projections.web.roles.metrics import FollowerCollector, Metrics
+from projections.web.roles.health import Check, Look, lag_check
+from projections.web.roles.metrics import count, count_by, gauge
+from projections.web.roles.role import Role, serve_pages
 from projections.web.server.limits import LIMITS, WebLimits
-from projections.web.server.readers import Readers
 from projections.web.server.server import WebServer
-from projections.web.server.waiting import PositionWaiting
 
 # There are several readers in one process; the operating system caches files for all of them.
 ROCKS_LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
 
+Followed = Callable[[], Follower | None]
+"""The follower of this process, None until its state is loaded."""
+
 
 def serve_store(
     store: Path,
-    followers: Sequence[Follower],
+    followed: Followed,
     settings: FollowerSettings,
     doors: WebSettings = UNLOCKED,
 ) -> WebServer:
@@ -40,19 +45,17 @@ def serve_store(
     answer shows whole batches, and costs the fold only its share of this process.
     Raises SettingsError if the server cannot listen at the configured address.
     """
-    endpoint = Endpoint.parse(settings.http)
-    readers: Readers[Reads] = Readers(partial(open_rows, store))
     pages = read_pages(
-        readers,
-        lambda: followers[0] if followers else None,
+        partial(open_rows, store),
+        followed,
         lag_max_s=settings.lag_max_s,
         processes=hosts_of(settings.processes),
     )
-    return WebServer.start(pages, endpoint, hosts=hosts_of(settings.hosts), doors=doors)
+    return serve_pages("follower", pages, settings, doors)
 
 
 def read_pages(
-    readers: Readers[Reads],
+    source: Callable[[], Reads],
     followed: Followed,
     *,
     lag_max_s: float,
@@ -63,10 +66,28 @@ def read_pages(
 
     `processes` are the URLs of other processes whose health a page shows.
     """
-    health = FollowerHealth(PositionWaiting(readers), followed, lag_max_s=lag_max_s)
-    questions = (*QUESTIONS, *UNITY_QUESTIONS)
-    metrics = Metrics(FollowerCollector(followed))
-    pages = WebPages(readers, questions, health, metrics, limits, beside=registry_routes())
+
+    def lag() -> Lag | None:
+        follower = followed()
+        return None if follower is None else follower.lag()
+
+    def measures(behind: Lag | None) -> Iterable[Metric]:
+        follower = followed()
+        return () if follower is None else (*counters(follower), *gauges(follower, behind))
+
+    pages = Role(
+        "follower",
+        source,
+        {
+            "store": store_check,
+            "position": lambda _: position_check(followed()),
+            "lag": lambda look: lag_check(look.lag, lag_max_s),
+        },
+        lag,
+        measures,
+        (*QUESTIONS, *UNITY_QUESTIONS),
+        beside=registry_routes(),
+    ).pages(limits)
     pages.add_routes(page_routes(pages, processes))
     return pages
 
@@ -74,3 +95,48 @@ def read_pages(
 def open_rows(store: Path) -> StoreReads:
     """Return one reader of the store; raises StoreMissingError before it exists."""
     return StoreReads(RocksReader.open(store, limits=ROCKS_LIMITS))
+
+
+def store_check(look: Look) -> Check:
+    """Return whether the rows can be read."""
+    if isinstance(look.position, int):
+        return Check(is_up=True, detail=f"open, at position {look.position}")
+    return Check(is_up=False, detail=str(look.position))
+
+
+def position_check(follower: Follower | None) -> Check:
+    """Return whether the rows have come to the end of the log that the follower found."""
+    if follower is None:
+        return Check(is_up=False, detail="the state is being loaded")
+    position = follower.fold.mark.position
+    if not follower.is_caught_up:
+        return Check(is_up=False, detail=f"catching up, at position {position}")
+    return Check(position > 0, f"events up to position {position} are applied")
+
+
+def counters(follower: Follower) -> Iterator[Metric]:
+    """Yield the counters since the follower started."""
+    tally = follower.fold.tally
+    yield count_by("events_applied", "Events that became rows", "type", tally.events)
+    lost = "Commits that lost against an earlier one"
+    yield count_by("conflicts", lost, "exception", tally.conflicts)
+    yield count("anomalies", "Impossible file changes in commits", tally.anomalies)
+    yield SummaryMetricFamily(
+        "lakeledger_apply_seconds",
+        "Time to make the rows of a batch of events and write them",
+        count_value=tally.batches,
+        sum_value=tally.seconds,
+    )
+
+
+def gauges(follower: Follower, lag: Lag | None) -> Iterator[Metric]:
+    """Yield the position, the open work, and the lag if it is known."""
+    fold = follower.fold
+    txns = fold.state.txns
+    yield gauge("position", "Position up to which rows are stored", fold.mark.position)
+    yield gauge("open_txns", "Txns that are open, read-only ones too", len(txns.open))
+    yield gauge("aborted_txns", "Aborted txns that are not forgotten", len(txns.aborted))
+    yield gauge("cleanup_watermark", "Txn id below which mappings may go", txns.watermark)
+    if lag is not None:
+        yield gauge("lag_positions", "Records of the log that are not rows yet", lag.records)
+        yield gauge("lag_seconds", "For how long records have been unread", lag.behind_ms / 1000)

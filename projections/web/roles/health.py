@@ -1,23 +1,17 @@
 """Health: whether this process lives, and whether its answers are of use; by named checks."""
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from ledger.errors import LedgerError
 from ledger.reads.amounts import amount
-from projections.fold.follower import Follower
 from projections.fold.lag import Lag
 from projections.web.server.waiting import PositionWaiting
 
 # More frequent requests get the same answer again: each look asks the broker.
 LOOK_S: Final = 0.5
-
-Followed = Callable[[], Follower | None]
-"""The follower of this process, None until its state is loaded."""
-
 
 UpDown = Literal["UP", "DOWN"]
 
@@ -48,7 +42,21 @@ class Check(NamedTuple):
         return {"status": "UP" if self.is_up else "DOWN", "detail": self.detail}
 
 
-class Health(ABC):
+LagSeen = Lag | LedgerError | None
+"""The lag, the error that hides it, or None before anything was read."""
+
+
+class Look(NamedTuple):
+    """What a check goes by: the position of the answers or the error that hides it, and the lag."""
+
+    position: int | LedgerError
+    lag: LagSeen
+
+
+Checks = Mapping[str, Callable[[Look], Check]]
+
+
+class Health:
     """Named checks of a process, in a thread of its own, so that no request delays them.
 
     Attributes:
@@ -56,21 +64,29 @@ class Health(ABC):
         waiting: the position of the answers.
     """
 
-    role: ClassVar[str]
-
-    def __init__(self, waiting: PositionWaiting[Any]) -> None:
+    def __init__(
+        self,
+        role: str,
+        waiting: PositionWaiting[Any],
+        checks: Checks,
+        measure: Callable[[], Lag | None],
+    ) -> None:
+        self.role = role
         self.waiting = waiting
+        self._checks = checks
+        self._measure = measure
         self._thread = ThreadPoolExecutor(1, "lakeledger-web-health")
         self._looking: asyncio.Task[None] | None = None
         self._looked_s = float("-inf")
-        self._lag: Lag | LedgerError | None = None
+        self._lag: LagSeen = None
 
-    @abstractmethod
     async def checks(self) -> Mapping[str, Check]:
         """Return every check by its name."""
+        look = Look(*await asyncio.gather(self._position(), self.lag()))
+        return {name: check(look) for name, check in self._checks.items()}
 
-    async def lag(self) -> Lag | LedgerError | None:
-        """Return the lag, the error that hides it, or None before anything was read.
+    async def lag(self) -> LagSeen:
+        """Return the lag as of now, or as of a look that ended less than `LOOK_S` ago.
 
         A request during a look gets the result of that look: if the broker hangs, one look after
         another would take longer than a probe waits.
@@ -87,64 +103,25 @@ class Health(ABC):
         """End the thread, without waiting for a look at a broker that is away."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    @abstractmethod
-    def _measure(self) -> Lag | None:
-        """Return the lag as of now; raises LedgerError if it cannot be measured."""
+    async def _position(self) -> int | LedgerError:
+        try:
+            return await self.waiting.position()
+        except LedgerError as problem:
+            return problem
 
     async def _look_again(self) -> None:
         loop = asyncio.get_running_loop()
         self._lag = await loop.run_in_executor(self._thread, self._look)
         self._looked_s = loop.time()
 
-    def _look(self) -> Lag | LedgerError | None:
+    def _look(self) -> LagSeen:
         try:
             return self._measure()
         except LedgerError as problem:
             return problem
 
 
-class FollowerHealth(Health):
-    """Checks the rows and their follower; `lag_max_s` is how far behind the log they may be."""
-
-    role = "follower"
-
-    def __init__(
-        self, waiting: PositionWaiting[Any], followed: Followed, *, lag_max_s: float
-    ) -> None:
-        super().__init__(waiting)
-        self._followed = followed
-        self._lag_max_s = lag_max_s
-
-    async def checks(self) -> Mapping[str, Check]:
-        """Return whether the rows can be read, are complete, and how far behind they are."""
-        store, lag = await asyncio.gather(self._store(), self.lag())
-        return {
-            "store": store,
-            "position": self._position(),
-            "lag": lag_check(lag, self._lag_max_s),
-        }
-
-    def _measure(self) -> Lag | None:
-        follower = self._followed()
-        return None if follower is None else follower.lag()
-
-    async def _store(self) -> Check:
-        try:
-            return Check(is_up=True, detail=f"open, at position {await self.waiting.position()}")
-        except LedgerError as problem:
-            return Check(is_up=False, detail=str(problem))
-
-    def _position(self) -> Check:
-        follower = self._followed()
-        if follower is None:
-            return Check(is_up=False, detail="the state is being loaded")
-        position = follower.fold.mark.position
-        if not follower.is_caught_up:
-            return Check(is_up=False, detail=f"catching up, at position {position}")
-        return Check(position > 0, f"events up to position {position} are applied")
-
-
-def lag_check(lag: Lag | LedgerError | None, lag_max_s: float) -> Check:
+def lag_check(lag: LagSeen, lag_max_s: float) -> Check:
     """Return whether a lag is within a bound."""
     if not isinstance(lag, Lag):
         return Check(is_up=False, detail=f"unknown: {lag or 'no event was read yet'}")

@@ -1,10 +1,10 @@
-"""Metrics, in the names and units of Prometheus: of requests, and of a follower.
+"""Metrics, in the names and units of Prometheus: of requests, of a role, and of its process.
 
 Counters of the process are collected at each request for metrics; only requests are counted here.
 Labels are bounded: types of events, exceptions, paths of questions, status codes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Final
 
@@ -17,29 +17,37 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from projections.fold.follower import Follower
 from projections.fold.lag import Lag
-from projections.web.roles.health import Followed
 
 BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 FAULT: Final = 500
 
 
-class LagCollector(Collector):
-    """Collects the metrics of a process; `lag` is None if it cannot be measured."""
+Measures = Callable[[Lag | None], Iterable[Metric]]
+"""Returns the metrics of a role as of now; the lag is None if it cannot be measured."""
 
-    lag: Lag | None = None
+
+class LagCollector(Collector):
+    """Collects the measures of a role with the `lag` of the last look."""
+
+    def __init__(self, measures: Measures) -> None:
+        self.lag: Lag | None = None
+        self._measures = measures
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics as of now."""
+        return self._measures(self.lag)
 
 
 class Metrics:
-    """The metrics at `/metrics`."""
+    """The metrics at `/metrics`: of the role, of requests, and of the process."""
 
-    def __init__(self, process: LagCollector) -> None:
+    def __init__(self, measures: Measures) -> None:
         self._registry = CollectorRegistry()
         self.requests = Counter(
             "lakeledger_http_requests",
@@ -54,73 +62,33 @@ class Metrics:
             buckets=BUCKETS_S,
             registry=self._registry,
         )
-        self._process = process
-        self._registry.register(process)
+        self._role = LagCollector(measures)
+        self._registry.register(self._role)
         for collect in (ProcessCollector, PlatformCollector, GCCollector):
             collect(registry=self._registry)
 
     def text(self, lag: Lag | None) -> bytes:
         """Return all metrics as Prometheus text; `lag` is None if it cannot be measured."""
-        self._process.lag = lag
+        self._role.lag = lag
         return generate_latest(self._registry)
-
-
-class FollowerCollector(LagCollector):
-    """Collects the metrics of a follower, none before it exists."""
-
-    def __init__(self, followed: Followed) -> None:
-        self._followed = followed
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics as of now."""
-        follower = self._followed()
-        if follower is not None:
-            yield from counters(follower)
-            yield from gauges(follower, self.lag)
-
-
-def counters(follower: Follower) -> Iterator[Metric]:
-    """Yield the counters since the follower started."""
-    tally = follower.fold.tally
-    events = CounterMetricFamily(
-        "lakeledger_events_applied", "Events that became rows", labels=("type",)
-    )
-    for name, count in sorted(dict(tally.events).items()):
-        events.add_metric((name,), count)
-    conflicts = CounterMetricFamily(
-        "lakeledger_conflicts", "Commits that lost against an earlier one", labels=("exception",)
-    )
-    for name, count in sorted(dict(tally.conflicts).items()):
-        conflicts.add_metric((name,), count)
-    yield events
-    yield conflicts
-    yield CounterMetricFamily(
-        "lakeledger_anomalies", "Impossible file changes in commits", tally.anomalies
-    )
-    yield SummaryMetricFamily(
-        "lakeledger_apply_seconds",
-        "Time to make the rows of a batch of events and write them",
-        count_value=tally.batches,
-        sum_value=tally.seconds,
-    )
-
-
-def gauges(follower: Follower, lag: Lag | None) -> Iterator[Metric]:
-    """Yield the gauges."""
-    fold = follower.fold
-    txns = fold.state.txns
-    yield gauge("position", "Position up to which rows are stored", fold.mark.position)
-    yield gauge("open_txns", "Txns that are open, read-only ones too", len(txns.open))
-    yield gauge("aborted_txns", "Aborted txns that are not forgotten", len(txns.aborted))
-    yield gauge("cleanup_watermark", "Txn id below which mappings may go", txns.watermark)
-    if lag is not None:
-        yield gauge("lag_positions", "Records of the log that are not rows yet", lag.records)
-        yield gauge("lag_seconds", "For how long records have been unread", lag.behind_ms / 1000)
 
 
 def gauge(name: str, about: str, value: float) -> Metric:
     """Return a number that goes up and down."""
     return GaugeMetricFamily(f"lakeledger_{name}", about, value)
+
+
+def count(name: str, about: str, value: float) -> Metric:
+    """Return a number that only grows."""
+    return CounterMetricFamily(f"lakeledger_{name}", about, value)
+
+
+def count_by(name: str, about: str, label: str, numbers: Mapping[str, float]) -> Metric:
+    """Return numbers that only grow, by the value of a label."""
+    family = CounterMetricFamily(f"lakeledger_{name}", about, labels=(label,))
+    for value, number in sorted(dict(numbers).items()):
+        family.add_metric((value,), number)
+    return family
 
 
 class CountedPath:

@@ -229,5 +229,5 @@ def stamp_of(file: Path) -> tuple[int, ...]:
 
 
 def stamps_of(files: Iterable[Path]) -> list[tuple[int, ...]]:
-    """Return the stamps of files."""
+    """Return what changes when one of the files is replaced."""
     return [stamp_of(each) for each in files]

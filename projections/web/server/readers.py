@@ -130,5 +130,5 @@ class Readers(Generic[Source]):
 
 
 def position_of(source: Answering) -> int:
-    """Return the position of a source."""
+    """Return the position that a source has applied."""
     return source.position()

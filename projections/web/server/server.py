@@ -26,7 +26,7 @@ class BoundedHandshakes(asyncio.SelectorEventLoop):
     """An event loop whose servers close a connection that does not begin TLS in time."""
 
     async def create_server(self, *given: Any, **more: Any) -> asyncio.Server:
-        """Return a server, as asyncio does."""
+        """Return a server whose handshakes of TLS have a deadline."""
         if more.get("ssl") is not None:
             more = {"ssl_handshake_timeout": LIMITS.head_s, **more}
         return await super().create_server(*given, **more)

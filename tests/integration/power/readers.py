@@ -22,7 +22,6 @@ from projections.fold.follower import Follower
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore
 from projections.web.roles.follower import read_pages
-from projections.web.server.readers import Readers
 from projections.web.server.server import WebServer
 
 PATIENCE_S: Final = 40.0
@@ -110,9 +109,7 @@ class RowsServer:
 
     def start(self) -> None:
         """Answer from the rows that are there."""
-        pages = read_pages(
-            Readers(lambda: open_reads(self._store)), lambda: None, lag_max_s=LAG_MAX_S
-        )
+        pages = read_pages(lambda: open_reads(self._store), lambda: None, lag_max_s=LAG_MAX_S)
         self._server = WebServer.start(pages, self._endpoint)
         self._endpoint = Endpoint.parse(self._server.url.removeprefix("http://"))
 

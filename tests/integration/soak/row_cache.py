@@ -5,7 +5,7 @@ That one follows the log; a job that reads the rows of its host has a cache like
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from threading import Event as Signal
@@ -13,40 +13,21 @@ from typing import NoReturn
 
 import structlog
 
-from ledger.machine.endpoints import Endpoint
+from ledger.config.settings import CacheSettings
 from ledger.machine.process import role_process, set_up_logging
 from ledger.reads.port import Reads
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
-from projections.fold.lag import Lag
 from projections.queries import open_reads
-from projections.web.app import WebPages
 from projections.web.roles.cache import CACHE_QUESTIONS
-from projections.web.roles.cache_metrics import CacheCollector
-from projections.web.roles.health import Check, Health
-from projections.web.roles.metrics import Metrics
-from projections.web.server.readers import Readers
-from projections.web.server.server import WebServer
-from projections.web.server.waiting import PositionWaiting
+from projections.web.roles.cache_metrics import measures
+from projections.web.roles.role import Role
 
 THREADS = 8
 
 log_lines = structlog.get_logger("lakeledger.soak")
-
-
-class RowCacheHealth(Health):
-    """Checks nothing: whoever asks this cache judges it by its answers."""
-
-    role = "cache"
-
-    async def checks(self) -> Mapping[str, Check]:
-        """Return no checks."""
-        return {}
-
-    def _measure(self) -> Lag | None:
-        return None
 
 
 def keep(rows: Path, http: str, sample_every_s: float, bytes_max: int, stop: Signal) -> None:
@@ -56,10 +37,17 @@ def keep(rows: Path, http: str, sample_every_s: float, bytes_max: int, stop: Sig
         closing(Reopened[Reads](lambda: open_reads(rows))) as reads,
     ):
         process = CacheProcess(cache, ReadLists(reads))
-        readers = Readers(lambda: process, THREADS)
-        health = RowCacheHealth(PositionWaiting(readers))
-        pages = WebPages(readers, CACHE_QUESTIONS, health, Metrics(CacheCollector(cache)))
-        with closing(WebServer.start(pages, Endpoint.parse(http))) as server:
+        # No checks: this cache is judged by its answers.
+        role = Role(
+            "cache",
+            lambda: process,
+            {},
+            lambda: None,
+            lambda lag: measures(cache, lag),
+            CACHE_QUESTIONS,
+            THREADS,
+        )
+        with closing(role.serve(CacheSettings(http=http))) as server:
             log_lines.info("answering HTTP", url=server.url)
             cache.sampler.watch(stop, sample_every_s)
 

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from spark_sink import Lake
-from spark_sink.catalog.conditions import NotUnderstoodError, condition_of
+from spark_sink.catalog.read.conditions import NotUnderstoodError, condition_of
 from tests.spark_sink.catalog.sql import done, rows
 
 TYPES: Final = {
