@@ -58,7 +58,7 @@ def file_row_key(table: int, file: FileKey) -> bytes:
 
 
 def live_file(key: bytes, row: bytes) -> tuple[FileKey, LiveFile]:
-    """Return a live file from its row."""
+    """Return path, vector and the rest of a live file, which its row holds in two places."""
     path, _, vector = key[_TABLE_END:].decode().partition("\0")
     return (path, vector), LiveFile(*read_value(row))
 

@@ -122,7 +122,7 @@ class Not(Single):
 
 
 class IsNull(Single):
-    """IS NULL."""
+    """Whether there is no value; it is never NULL itself."""
 
     __slots__ = ()
 
