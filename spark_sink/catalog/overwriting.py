@@ -70,7 +70,7 @@ def zone_of(asked: Question) -> str | None:
 
 
 def check_meant(table: StatementTable, asked: Question) -> None:
-    """Raise an error before any row is written, if the rows to replace cannot be told."""
+    """Raise an error before any row is written, if it is not known which rows to replace."""
     meant = rows_meant(asked)
     if meant.mode != OVERWRITE:
         return
@@ -135,7 +135,7 @@ def key_reader(column: TableColumn) -> Callable[[str | None], Any]:
 
 
 def partitions_sql(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> str | None:
-    """Return the condition of some partitions, None for so many that the whole table is meant."""
+    """Return the condition of some partitions; None stands for the whole table if they are many."""
     if len(partitions) > PARTITIONS_MAX:
         return None
     columns = [table.schema.find(name) for name in table.schema.partition_columns]
