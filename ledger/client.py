@@ -122,7 +122,7 @@ class Ledger(LedgerTables, LedgerFiles, LedgerRows):
         `client` holds librdkafka settings, such as the login (else LAKELEDGER_CLIENT_CONFIG names a
         file of them). `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else `main`).
         `reads` answers reads; by default the rows of this host, or `HttpReads` if
-        LAKELEDGER_READS_URL is set. `log` replaces Kafka in tests. The caller closes both. New
+        LAKELEDGER_READS_URL is set. `log` replaces Kafka in tests. The caller closes them. New
         tables without a location lie below `warehouse` (LAKELEDGER_WAREHOUSE, else a folder beside
         the rows of a local ledger); LAKELEDGER_PUBLISH=delta publishes them. Conditions are read in
         `time_zone`. Calls wait `timeout_s`. Open txns end after `lease_s` of silence, from 0.5 s

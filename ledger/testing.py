@@ -4,7 +4,7 @@
         ledger = memory.connect()
 
 The rules, the sequencer, the rows and the client are the real ones; memory takes the place of Kafka
-and of the follower's files. A `LossyLog` loses records, or their answers, when it is told to:
+and of the follower's files. A `LossyLog` loses records, or their answers, on request:
 
     log = LossyLog()
     with InMemoryLedger(log=log) as memory:

@@ -1,7 +1,7 @@
 """Restoring: makes an events topic from a backup, compares both, and marks the topic as whole.
 
 Every file of the backup is read and checked before anything is written. The records keep their
-order and their bytes, so positions, chain and state are the same. An interrupted restore goes on
+order and their bytes, so positions, chain and state are the same. An interrupted restore continues
 after the last record that it wrote. Commands, heartbeats and checkpoints are not restored: the next
 sequencer records that the commands topic is new, and readers make the rest from the events.
 """
@@ -92,8 +92,8 @@ class Restore:
         """Write the missing records, compare all records, mark the topic as whole.
 
         A topic that already holds the whole backup, copied by other means, is compared and marked.
-        A `stop` ends the run early; the next run goes on from there. Raises RestoreRefusedError if
-        the topic holds anything else, RestoreDifferError if another program wrote to it.
+        A `stop` ends the run early; the next run continues from there. Raises RestoreRefusedError
+        if the topic holds anything else, RestoreDifferError if another program wrote to it.
         """
         begin = self._begin()
         is_marked = self._is_marked_whole and begin == self._manifest.reached.records

@@ -1,8 +1,8 @@
 """Taking a backup: the records of the events topic that came since the last one, as new files.
 
-The ledger goes on meanwhile. Records are judged as every reader judges them, so a log that lost its
-end, or another log, is found before anything is written. A killed run leaves the files of its last
-manifest; the next run goes on from there.
+The ledger continues meanwhile. Records are judged as every reader judges them, so a log that lost
+its end, or another log, is found before anything is written. A killed run leaves the files of its
+last manifest; the next run continues from there.
 """
 
 from collections.abc import Callable, Mapping, Sequence

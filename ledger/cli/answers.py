@@ -66,7 +66,7 @@ def write(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> None:
 
 
 def write_folded(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
-    """Write a table for a screen; a text too long for its column goes on in the next line."""
+    """Write a table for a screen; a text too long for its column continues in the next line."""
     from rich.console import Console  # noqa: PLC0415 - slow to load, and of no use to a pipe
     from rich.table import Column, Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415

@@ -31,7 +31,7 @@ COMMANDS: Final = (
     (
         "recover",
         "ledger.cli.log.recover:recover",
-        "Say what a log has lost, and let the ledger go on above all that was given.",
+        "Report what the log lost; with --cut, continue with ids above every id ever given.",
     ),
     ("config", "ledger.cli.machine.config:config", "Look at the settings."),
     ("import", "ledger.cli.tables.imports:imports", "Bring tables of other formats in."),

@@ -31,7 +31,7 @@ SIZES = ("size", "bytes")
 CALENDAR_END_MS = 253_402_300_799_999
 
 # Over HTTP an answer has no more rows, and answers from a store must be the same.
-LimitOption = Annotated[int, typer.Option(min=1, max=ROWS_MAX, help="At most so many rows.")]
+LimitOption = Annotated[int, typer.Option(min=1, max=ROWS_MAX, help="Show at most this many rows.")]
 
 
 @contextmanager

@@ -197,7 +197,7 @@ class FeederSettings:
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """What every HTTP server of this process demands of its clients, and how it shows who it is.
+    """What every HTTP server of this process demands of its clients, and its certificate.
 
     `tokens` is a file of `lakeledger token`; a request must show one of them. With `certificate`
     and `key`, PEM files, the server speaks TLS. Beyond loopback it starts without these only if it

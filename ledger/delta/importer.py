@@ -7,8 +7,8 @@ says what Delta's own rules forbid, is committed as made from the version before
 
 The progress of an import is that of an application in the table, whose version is the newest Delta
 version and whose id is `lakeledger.import:<Delta table id>@<first Delta version>`. So an import
-goes on where one was ended, however it was, and a repeated one changes nothing. The first Delta
-version became version 0 of the table. Versions of both are dense, and nobody else may write to the
+continues where one was ended, however it was, and a repeated one changes nothing. The first Delta
+version became version 0 of the table. Versions of both are dense, and no other writer may touch the
 table while it is imported: so they always differ by that first version (`delta_versions`). A Delta
 table that is replaced gets another id, which is kept as a property.
 
@@ -84,7 +84,7 @@ def import_delta(
     """Import the Delta table at `path` as `table` of the ledger's catalog, or continue an import.
 
     With `follow` the import looks for new versions every `poll_s` seconds. `stop` ends it after the
-    current version; the next import goes on from there.
+    current version; the next import continues from there.
 
     Raises DeltaLogError if the log is damaged, IncompatibleError if reading it needs an unknown
     feature or version of Delta's protocol, TableExistsError if `table` is another table,

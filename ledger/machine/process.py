@@ -150,9 +150,10 @@ def interruptible() -> Iterator[None]:
 def heed_signals(stop: Signal) -> None:
     """Set `stop` at SIGTERM and at Ctrl-C, write all stacks at SIGUSR1, in whichever thread.
 
-    Python runs a signal's handler in the main thread, once that goes on: never, if the main thread
-    waits without end and another thread got the signal. A handler might also wait for a lock that
-    the interrupted code holds. So a thread reads the signal numbers that Python writes at once.
+    Python runs a signal's handler in the main thread, once that continues: never, if the main
+    thread waits without end and another thread got the signal. A handler might also wait for a lock
+    that the interrupted code holds. So a thread reads the signal numbers that Python writes at
+    once.
     """
     numbers_end, written_end = os.pipe()
     os.set_blocking(written_end, False)

@@ -1,4 +1,4 @@
-"""Cutting: the event from which a ledger goes on after its log lost its end."""
+"""Cutting: the event from which a ledger continues after its log lost its end."""
 
 import getpass
 from collections.abc import Sequence

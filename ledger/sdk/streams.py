@@ -1,7 +1,7 @@
 """Streams: applications that record their batches in the ledger, and the offsets of their sources.
 
 A stream notes its query, its batch and the offsets beside its progress: see `Transaction.app`. So
-the place at which it goes on is in the record that holds the rows.
+the place at which it continues is in the record that holds the rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,7 +3,8 @@
 The follower waits in the broker's fetch, so an idle ledger costs nothing. It also waits for a
 broker that is away. Any other error ends the follower with the store at a whole batch, also a
 broker that does not answer whether the records read before are still there. The next start compares
-store and log before it goes on. A line for each event is logged only where the process is debugged.
+store and log before it continues. A line for each event is logged only where the process is
+debugged.
 """
 
 from collections.abc import Callable

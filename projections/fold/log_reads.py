@@ -48,7 +48,7 @@ class LogRows(RowReader):
     def refresh(self) -> None:
         """Make the rows of all events in the log. Raises the errors of reading the log.
 
-        So does the next call, which goes on at the failed record.
+        So does the next call, which continues at the failed record.
         """
         try:
             if self._events is None:

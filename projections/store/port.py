@@ -76,7 +76,7 @@ class RowReader(Protocol):
     def close(self) -> None:
         """Release files and memory; closing again does nothing.
 
-        A scan that is still read afterwards goes on to its end or raises StoreClosedError.
+        A scan that is still read afterwards continues to its end or raises StoreClosedError.
         """
         ...
 

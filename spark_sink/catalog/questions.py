@@ -18,7 +18,7 @@ once.
 | drop, rename | `table`, `to` | truth |
 | partitions | `id`, `position` | lists of values |
 | begin | | the key of a new txn, or of the joined one |
-| commit, abort, close | | nothing; a joined txn goes on |
+| commit, abort, close | | nothing; a joined txn continues |
 | files | `id`, `position`, `where`, `zone` | files, see below |
 | changed | `id`, `position`, `options` | files with `unit_of` and `removed_of` |
 | stream_begin | `id`, `position`, `changes`, `options` | an offset |

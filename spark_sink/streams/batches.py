@@ -53,7 +53,7 @@ def foreach_batch(
     was applied before is left out, with a logged warning; `receipt` is then the first receipt. A
     batch that writes nothing is recorded in the tables of the batches before, or else in the table
     `system.streams`. An `application` chosen by hand names the query of its first batch, and no
-    other query may use it. A query whose batches below `from_batch` went elsewhere goes on there.
+    other query may use it. A query whose batches below `from_batch` went elsewhere continues there.
 
     The function raises ValueError for a query without a checkpoint, for batches of another query,
     and for a batch number that was applied with other offsets or does not follow the last one that

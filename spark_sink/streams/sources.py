@@ -213,13 +213,13 @@ def snapshot_files(source: Source, start: StreamPlace) -> Iterator[FileRow]:
 
 
 def refusal(source: Source, commit: CommitChanges) -> Refusal | None:
-    """Return why a stream ends before a commit, None if it goes on."""
+    """Return why a stream ends before a commit, None if it continues."""
     name, version = source.row.name, commit.version
     if commit.schema_changed and commit.position > source.position:
         return Refusal(
             SCHEMA,
             f"version {version} of table {name} changed its columns while a stream read it: start "
-            "the stream again, and it goes on with the columns of now",
+            "the stream again, and it continues with the columns of now",
         )
     if source.is_changes or source.is_set(SKIP) or source.is_set(IGNORE_CHANGES):
         return None

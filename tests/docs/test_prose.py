@@ -1,11 +1,14 @@
 """How the README and the pages are written, as far as a program can tell: see docs/style.md."""
 
+import ast
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from tests.docs.pages import FENCE, ROOT, Page, page, pages, prose
+from tests.sources import Module, lies_in, product
 
 COLUMNS_MAX: Final = 160
 README_BYTES_MAX: Final = 15 * 1024
@@ -17,6 +20,18 @@ BANNED: Final = (
 )
 BANNED_WORDS: Final = re.compile(rf"\b({'|'.join(BANNED)})\b", re.IGNORECASE)
 BEGINS_WITH_OF: Final = re.compile(r"(?:^|[.:;|] |^[-*] |\*\*)Of\b")
+
+
+# Short: these hide the subject of a docstring or a help text.
+HIDING: Final = re.compile(
+    r"\b(who|whoever|nobody|told|so many|others than|goes on)\b", re.IGNORECASE
+)
+NOT_CODE: Final = re.compile(r"`[^`]*`")
+# Packages whose docstrings still have such words.
+UNREAD: Final = (
+    *("ledger.files", "ledger.snapshot", "ledger.transaction", "ledger.work"),
+    *("projections.cache", "projections.delta"),
+)
 
 
 def odd_words(page: Page) -> list[str]:
@@ -32,6 +47,42 @@ def odd_words(page: Page) -> list[str]:
 def test_words(path: str) -> None:
     """A page names the parts of the program, and begins no sentence with "Of"."""
     assert odd_words(page(path)) == []
+
+
+def texts_of(module: Module) -> Iterator[tuple[str, str]]:
+    """Yield the place and the text of each docstring, and of each help of an option."""
+    for node in module.nodes:
+        match node:
+            case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                place = getattr(node, "name", "")
+                yield f"{module.name}.{place}", ast.get_docstring(node) or ""
+            case ast.keyword(arg="help", value=ast.Constant(value=str(text))):
+                yield f"{module.name}:{node.lineno}", text
+            case _:
+                pass
+
+
+def hiding_words(text: str) -> list[str]:
+    """Return the words of a text that hide its subject."""
+    return HIDING.findall(NOT_CODE.sub("", text))
+
+
+def test_words_of_docstrings_and_help() -> None:
+    """A docstring and a help text of a command name the part of the program."""
+    wrong = [
+        (place, word)
+        for module in product()
+        if not lies_in(module.name, *UNREAD)
+        for place, text in texts_of(module)
+        for word in hiding_words(text)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("text", ["Whoever asks waits.", "At most so many rows.", "It goes on."])
+def test_hiding_words_are_seen(text: str) -> None:
+    assert hiding_words(text)
+    assert not hiding_words(f"`{text}`")
 
 
 def test_words_of_changes() -> None:

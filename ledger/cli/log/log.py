@@ -77,7 +77,7 @@ def log_tail(
     follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = True,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show events as they come, a line each."""
+    """Print events as they arrive, one per line."""
     is_wanted = condition(where or ())
     if after is not None and last is not None:
         raise Stopped("give only one of --after and --last", ExitCode.USAGE)

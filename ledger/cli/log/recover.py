@@ -89,7 +89,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
     cut: CutOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what a log has lost, and let the ledger go on above all that was given.
+    """Report what the log lost; with --cut, continue with ids above every id ever given.
 
     Stop the ledger first. Without --cut and --adopt nothing is changed. The answer says what was
     compared, what is lost, where ids would go on, and the next command.

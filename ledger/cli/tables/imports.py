@@ -55,7 +55,7 @@ def import_delta_table(
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Replay the log of a Delta table, one txn per version; a second run goes on from there."""
+    """Replay the log of a Delta table, one txn per version; a second run continues from there."""
     stop = Signal()
     with (
         Ledger.connect(ledger=ledger, catalog=catalog, application=APPLICATION) as connection,
@@ -65,7 +65,7 @@ def import_delta_table(
         report = import_delta(connection, path, table, follow=follow, stop=stop, progress=progress)
     answer(fields_of(report), output)
     if stop.is_set():
-        say("stopped; started again, the import goes on with the next version")
+        say("stopped; started again, the import continues with the next version")
     if stop.is_set() and not follow:
         raise typer.Exit(ExitCode.INTERRUPTED)
 

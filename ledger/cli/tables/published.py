@@ -106,7 +106,7 @@ def table_adopt(
 ) -> None:
     """Take over the Delta table that a table was imported from: from now on the ledger commits.
 
-    The log goes on in its folder, with the next version. Other programs read on, and are refused
+    The log continues in its folder, with the next version. Other programs read on, and are refused
     to write.
     """
     with owning(ledger, catalog) as owner:

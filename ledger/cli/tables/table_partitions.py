@@ -37,7 +37,7 @@ def table_partitions(
     position: PositionOption = None,
     as_of: AsOfOption = None,
     where: WhereOption = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = FILES_MAX,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many rows.")] = FILES_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the partitions that have files in a table, or had some, with files, bytes and rows.

@@ -140,7 +140,9 @@ AsOfOption = Annotated[
 WhereOption = Annotated[
     str | None,
     typer.Option(
-        "--where", metavar="CONDITION", help="Only what a condition of Spark SQL may concern."
+        "--where",
+        metavar="CONDITION",
+        help="Only files that may hold matching rows (Spark SQL condition).",
     ),
 ]
 
@@ -174,10 +176,10 @@ def table_files(
     partition: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only of this partition.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = FILES_MAX,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many rows.")] = FILES_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the files that are live in a table, or were."""
+    """List the live files of a table, now or at a version."""
     asked = asked_moment(version, position, as_of)
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)

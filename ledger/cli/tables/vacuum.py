@@ -41,7 +41,7 @@ def table_vacuum(
     ] = False,
     older_than: Annotated[
         float,
-        typer.Option(metavar="H", min=0, help="Keep files of the last so many hours."),
+        typer.Option(metavar="H", min=0, help="Keep files younger than this many hours."),
     ] = GRACE_H,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,

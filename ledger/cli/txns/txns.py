@@ -32,7 +32,9 @@ app = typer.Typer(no_args_is_help=True)
 def txn_list(
     ledger: NameOption = None,
     *,
-    aborted: Annotated[bool, typer.Option("--aborted", help="Aborted ones not forgotten.")] = False,
+    aborted: Annotated[
+        bool, typer.Option("--aborted", help="Include aborted txns still kept.")
+    ] = False,
     limit: LimitOption = LIST_MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -62,7 +64,7 @@ def txn_show(
 def txn_abort(
     number: TxnArgument,
     ledger: NameOption = None,
-    reason: Annotated[str, typer.Option(help="Stands in the log.")] = "aborted by an operator",
+    reason: Annotated[str, typer.Option(help="Recorded in the log.")] = "aborted by an operator",
     *,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,

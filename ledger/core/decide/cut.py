@@ -1,11 +1,12 @@
 """Decide the events after a cut, which account for everything that was lost.
 
-The cut is one event: it names the numbers above which everything goes on. A leader ends the earlier
-sessions before it reads a command, because the number of their answered commands is lost, and lets
-txns take up the lost txn ids. A table takes up what it lost when it is written next. Txns that
-abort take up its lost write ids, so readers do not see their data and cleaning finds it. Then one
-version without changes stands above all lost versions. So a cut costs what it cuts, however many
-tables there are. Each step is bounded, and a new leader continues where an earlier one stopped.
+The cut is one event: it names the numbers above which all others begin. A leader ends the
+earlier sessions before it reads a command, because the number of their answered commands is lost,
+and lets txns take up the lost txn ids. A table takes up what it lost when it is written next. Txns
+that abort take up its lost write ids, so readers do not see their data and cleaning finds it. Then
+one version without changes stands above all lost versions. So a cut costs what it cuts, however
+many tables there are. Each step is bounded, and a new leader continues where an earlier one
+stopped.
 """
 
 from collections.abc import Collection, Iterable, Mapping

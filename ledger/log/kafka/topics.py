@@ -51,8 +51,8 @@ def create_topics(
 
     With fewer than three copies an event is flushed before it is acknowledged, unless `flush` is
     false. Existing topics stay as they are, see `verify_topics`. Raises SettingsError if the
-    cluster cannot keep so many replicas, LogUnavailableError if it does not answer or refuses,
-    EventsLostError if the ledger existed before and its events are gone.
+    cluster cannot keep that number of replicas, LogUnavailableError if it does not answer or
+    refuses, EventsLostError if the ledger existed before and its events are gone.
     """
     admin = KafkaAdmin(bootstrap, client, timeout_s)
     check_new(admin, ledger)

@@ -1,7 +1,7 @@
 """The reads over HTTP as one table: client, server and the page about HTTP follow from it.
 
 `Reads` declares each read: its parameters, its answer and its text. This table adds the path, names
-that differ over HTTP, and what a page of a listing goes on from. Three paths have forms of their
+that differ over HTTP, and what a page of a listing continues from. Three paths have forms of their
 own: `/position`, `/reached` and `/metadata`.
 """
 

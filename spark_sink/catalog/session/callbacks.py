@@ -27,8 +27,8 @@ def guard_callbacks(context: SparkContext) -> None:
 def serve_callbacks(gateway: Any) -> None:
     """Start the server of a gateway if it does not run, and let it demand the token.
 
-    A server that another library started goes on: its open connections end, and new ones must show
-    the token. Raises SettingsError for a gateway without a token.
+    A server that another library started continues: its open connections end, and new ones must
+    show the token. Raises SettingsError for a gateway without a token.
     """
     token = gateway.gateway_parameters.auth_token
     if not token:

@@ -91,7 +91,7 @@ def zone_of(asked: Question) -> str | None:
 
 
 def check_meant(table: StatementTable, asked: Question) -> None:
-    """Raise an error before any row is written, if the rows to replace cannot be told."""
+    """Raise an error before any row is written, if it is not known which rows to replace."""
     meant = rows_meant(asked)
     if meant.mode == OVERWRITE:
         table.condition(meant.where)
