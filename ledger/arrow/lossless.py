@@ -1,7 +1,7 @@
 """Casts of Arrow arrays that lose nothing, at every depth.
 
-Rows that come in and files that are read are cast by the same recursion. Who casts says which types
-may become which, how the fields of structs are found, and what is raised.
+Rows that come in and files that are read are cast by the same recursion. The caller says
+which types may become which, how the fields of structs are found, and what is raised.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -179,7 +179,7 @@ def of_node(node: TypeNode, place: Place, lengths: dict[Place, tuple[str, int]])
 
 
 def decimal_of(digits: tuple[int, ...]) -> pa.DataType:
-    """Return the decimal of some digits; raises ValueError for others than Spark has."""
+    """Return the decimal of some digits; raises ValueError for digits that Spark lacks."""
     precision, scale = (*digits, 0)[:2]
     if len(digits) > len(("precision", "scale")) or decimal_type(precision, scale) is None:
         raise ValueError(

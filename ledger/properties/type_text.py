@@ -1,7 +1,7 @@
 """The text of a Spark SQL type as a tree of its parts, and names as such a text writes them.
 
 Any word may name an atomic type, and what follows it otherwise than a known type has it is passed
-over. So the fields around it are found; who needs a known type looks at the tree.
+over. So the fields around it are found. The tree shows whether a type is known.
 """
 
 import re

@@ -153,7 +153,7 @@ def key_reader(column: TableColumn) -> Callable[[str | None], Any]:
 
 
 def of_partitions(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> Node | None:
-    """Return the condition of some partitions, None for so many that the whole table is meant."""
+    """Return the condition of some partitions; None stands for the whole table if they are many."""
     if len(partitions) > PARTITIONS_MAX:
         return None
     columns = [table.schema.find(name) for name in table.schema.partition_columns]
