@@ -36,8 +36,9 @@ types: setup
 	$(BIN)/mypy
 
 # Two modules at a time: for half of its time a test with Java waits for processes to start and end.
+# tests/conftest.py orders the modules.
 pytest: setup
-	$(RUN) pytest -m 'not slow' -n 2 --dist loadfile
+	$(RUN) pytest -m 'not slow' -n 2 --dist loadfile --no-loadscope-reorder
 
 # The cases lie outside the repository and may be absent.
 conformance: setup

@@ -1,5 +1,6 @@
 """What many tests share: one real broker, and names that no two tests have in common."""
 
+import os
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from structlog.typing import EventDict
 
 from ledger.machine.kafka.broker import Broker
 from tests.container_broker import ContainerBroker, is_chosen, running_container
+from tests.quick_java import quick_java
 
 # Whoever starts the tests in the background has them ignore Ctrl-C, and with nohup the end of the
 # terminal, and all that they start too. A signal that is caught, though nothing is done about it,
@@ -57,6 +59,8 @@ INTEGRATION: Final = frozenset(
 )
 
 
+# Where one test has such a mark its module takes long.
+LONG: Final = frozenset({"integration", "kafka", "spark"})
 HEEDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
@@ -75,11 +79,25 @@ def signals_as_they_were() -> Iterator[None]:
             signal.set_wakeup_fd(-1)
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Give the tests of those modules their mark."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let every Java of the tests start sooner; the workers of xdist get the variables of this."""
+    starts_java = "not kafka" not in config.option.markexpr
+    if starts_java and not hasattr(config, "workerinput"):
+        os.environ.update(quick_java())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests of those modules their mark, and put the modules that take long first.
+
+    Two workers take one module after the other: with the short ones last, both end at one time.
+    """
     for item in items:
         if item.path.relative_to(HERE).as_posix() in INTEGRATION:
             item.add_marker("integration")
+    long = {
+        item.path for item in items if LONG.intersection(mark.name for mark in item.iter_markers())
+    }
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from typing import Final
 from ledger.config.address import Address
 from ledger.machine.kafka.java import find_java
 from tests.docs.pages import ROOT, all_blocks
+from tests.quick_java import QUICK_SPARK
 
 README: Final = "README.md"
 SPARK: Final = "Quick start: Spark"
@@ -18,7 +19,7 @@ SCHEMAS: Final = ROOT / "ledger" / "log" / "schemas"
 
 
 class Desk:
-    """Where a reader of a page works: a folder, a ledger that is up, and nothing else set."""
+    """Where a reader of a page works: a folder, a ledger that is up, and a Java that starts soon."""
 
     def __init__(self, address: Address, folder: Path) -> None:
         assert address.store is not None
@@ -40,6 +41,7 @@ class Desk:
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(ROOT),
             "SPARK_LOCAL_IP": "127.0.0.1",
+            **QUICK_SPARK,
         }
 
     def run(self, *command: str) -> str:

@@ -6,24 +6,23 @@ itself. Hosts and folders that stand for others are given: those of the ledger t
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from ledger.client import Ledger
 from ledger.config.client_config import client_settings
 from ledger.machine.up import Running, running
 from ledger.machine.up_settings import UpSettings
+from projections.queries import open_reads
 from tests.docs.desk import OPERATOR, PYTHON, README, Desk, block_of
 from tests.docs.pages import ROOT, Block, all_blocks
 
+# A test of its own runs this page.
+LAYOUTS: Final = "docs/layouts.md"
 NEEDS_SPARK: Final = ("pyspark", "spark_sink")
-CLEAN: Final = """
-from ledger import Ledger
-with Ledger.connect() as ledger:
-    for table in ledger.tables():
-        ledger.drop_table(table)
-"""
 
 
 def programs() -> Iterator[Any]:
@@ -32,6 +31,7 @@ def programs() -> Iterator[Any]:
     for block in all_blocks("python"):
         name = f"{block.page}: {block.heading}" if block.page == README else block.page
         found.setdefault(name, []).append(block)
+    del found[LAYOUTS]
     for name, blocks in found.items():
         text = "\n".join(block.text for block in blocks)
         is_for_spark = any(word in text for word in NEEDS_SPARK)
@@ -49,9 +49,14 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture
 def desk(up: Running, tmp_path: Path) -> Iterator[Desk]:
     """Give a desk, and leave no table behind: pages use the same names."""
-    desk = Desk(up.address, tmp_path)
-    yield desk
-    desk.python(CLEAN)
+    yield Desk(up.address, tmp_path)
+    assert up.address.store is not None
+    with (
+        closing(open_reads(up.address.store)) as reads,
+        Ledger.connect(up.address.bootstrap, up.address.ledger, reads=reads) as ledger,
+    ):
+        for table in ledger.tables():
+            ledger.drop_table(table)
 
 
 @pytest.mark.parametrize("program", list(programs()))
@@ -71,12 +76,11 @@ def test_operators_quick_start(desk: Desk) -> None:
 
 @pytest.mark.kafka
 def test_layouts_say_what_is_printed(desk: Desk) -> None:
-    """The list of write ids that a page quotes is the one that its program prints."""
-    page = "docs/layouts.md"
-    program = "\n".join(each.text for each in all_blocks("python") if each.page == page)
+    """The Python of this page runs, and prints the list of write ids that the page quotes."""
+    program = "\n".join(each.text for each in all_blocks("python") if each.page == LAYOUTS)
     quoted = "main.db.flights:1:9223372036854775807::"
 
-    assert quoted in (ROOT / page).read_text(encoding="utf-8")
+    assert quoted in (ROOT / LAYOUTS).read_text(encoding="utf-8")
     assert quoted in desk.python(program)
 
 

@@ -97,19 +97,18 @@ def store_of(home: Path) -> Path:
     return home / LEDGER / "store"
 
 
-def test_answers(running: Command, home: Path) -> None:
+def test_answers(shared: Path) -> None:
     """While it is up every command answers, to people and to programs."""
-    assert running.process.poll() is None
-    status = answer_of(home, "status")
+    status = answer_of(shared, "status")
     assert (status["tables"], status["aborted_txns"], status["open_txns"]) == (1, 1, 0)
     assert status["leader"]["sequencer"].startswith("sequencer-")
-    verified = answer_of(home, "log", "verify")
+    verified = answer_of(shared, "log", "verify")
     assert verified["epoch"] == status["leader"]["epoch"] > 1
-    assert [row["txn"] for row in answer_of(home, "txn", "list", "--aborted")] == [2]
-    assert answer_of(home, "txn", "show", "1")["status"] == "committed"
-    assert answer_of(home, "table", "list")[0]["name"] == "db.t"
-    assert answer_of(home, "table", "show", "db.t")["valid_write_ids"].startswith("main.db.t:2:")
-    people = lakeledger(home, "txn", "show", "2")
+    assert [row["txn"] for row in answer_of(shared, "txn", "list", "--aborted")] == [2]
+    assert answer_of(shared, "txn", "show", "1")["status"] == "committed"
+    assert answer_of(shared, "table", "list")[0]["name"] == "db.t"
+    assert answer_of(shared, "table", "show", "db.t")["valid_write_ids"].startswith("main.db.t:2:")
+    people = lakeledger(shared, "txn", "show", "2")
     assert "no longer wanted [1]" in people.stdout
     assert "as of position" in people.stderr
 
@@ -211,18 +210,31 @@ def test_up_twice(shared: Path, options: tuple[str, ...]) -> None:
     assert answer_of(shared, "status")["ledger"] == LEDGER
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "terminal"])
-def test_interrupted(running: Command, home: Path, number: signal.Signals) -> None:
-    """Ctrl-C, and the end of its terminal, end every process of it, and take its address away."""
-    children = running.children()
+def assert_ends_whole(command: Command, home: Path, number: signal.Signals) -> None:
+    """A signal ends every process of it, and takes its address away."""
+    children = command.children()
     assert len(children) == len(["broker", "watch", "sequencer", "sequencer", "follower"])
-    assert running.end(number) == ExitCode.DONE
+    assert command.end(number) == ExitCode.DONE
     assert left_of(children) == []
     assert lakeledger(home, "status").returncode == ExitCode.UNHEALTHY
 
 
+def test_interrupted(running: Command, home: Path) -> None:
+    """Ctrl-C ends it whole; started again, it has the same HTTP port, as that of its Kafka."""
+    before = Address.read(home / LEDGER)
+    assert_ends_whole(running, home, signal.SIGINT)
+    with up(home):
+        after = Address.read(home / LEDGER)
+    assert before is not None
+    assert after is not None
+    assert after.reads_url == before.reads_url
+
+
 def test_killed(running: Command, home: Path) -> None:
-    """Killed, it takes every process along and loses nothing; started again, it goes on."""
+    """Killed, it takes every process along and loses nothing; started again, it goes on.
+
+    The end of its terminal then ends it whole.
+    """
     before = answer_of(home, "log", "verify")
     children = running.children()
     running.end(signal.SIGKILL)
@@ -230,11 +242,12 @@ def test_killed(running: Command, home: Path) -> None:
     asked = lakeledger(home, "status")
     assert asked.returncode == ExitCode.UNHEALTHY
     assert "its `lakeledger up` was killed" in asked.stderr
-    with up(home):
+    with up(home) as again:
         after = answer_of(home, "log", "verify")
         assert after["epoch"] == before["epoch"] + 1
         assert after["position"] == before["position"] + 1
         assert answer_of(home, "txn", "show", "1")["status"] == "committed"
+        assert_ends_whole(again, home, signal.SIGHUP)
 
 
 def laid_out(store: Path, version: int) -> None:
@@ -328,17 +341,6 @@ def test_broker_hangs(running: Command, home: Path) -> None:
     assert asked.returncode == ExitCode.UNHEALTHY
     assert "no answer in time" in json.loads(asked.stdout)["reason"]
     assert json.loads(asked.stderr)["exit_code"] == ExitCode.UNHEALTHY
-
-
-def test_answers_where_it_did(running: Command, home: Path) -> None:
-    """Its HTTP port is the same at every start, as that of its Kafka."""
-    before = Address.read(home / LEDGER)
-    assert running.end(signal.SIGTERM) == ExitCode.DONE
-    with up(home):
-        after = Address.read(home / LEDGER)
-    assert before is not None
-    assert after is not None
-    assert after.reads_url == before.reads_url
 
 
 def test_log_tail(shared: Path) -> None:

@@ -72,7 +72,6 @@ class Job:
             **os.environ,
             "LAKELEDGER_HOME": str(self._home),
             "JAVA_HOME": str(find_java().home),
-            "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",
             "PYTHONPATH": str(ROOT),
         }
         seed = f"{SEED}/{self.name}/{self.starts}"
