@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+from warnings import warn
 
 from ledger.errors import JarsError, SettingsError
 from ledger.machine.kafka.jars import BROKER, jar_paths
@@ -54,7 +55,7 @@ broker.wait_for_end()
 
 
 def quick_java(environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
-    """Return the variables that make Java quick: fewer if the host chose its Java, none without one."""
+    """Return the variables that make Java quick; few if the host chose its Java, none without."""
     if JAVA in environ:
         return QUICK_SPARK
     try:
@@ -69,9 +70,7 @@ def quick_java(environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
         try:
             make_archive(java, folder)
         except (OSError, subprocess.SubprocessError) as problem:
-            print(
-                f"no archive of the broker's classes, it starts later: {problem}", file=sys.stderr
-            )
+            warn(f"no archive of the broker's classes, it starts later: {problem}", stacklevel=2)
             return QUICK_SPARK
     return {**QUICK_SPARK, JAVA: str(folder / LAUNCHER)}
 

@@ -19,7 +19,7 @@ SCHEMAS: Final = ROOT / "ledger" / "log" / "schemas"
 
 
 class Desk:
-    """Where a reader of a page works: a folder, a ledger that is up, and a Java that starts soon."""
+    """Where a reader of a page works: a folder, a ledger that is up, and a quick Java."""
 
     def __init__(self, address: Address, folder: Path) -> None:
         assert address.store is not None
