@@ -64,8 +64,7 @@ OTHERS: Final = {
     },
     "it writes the same rows anew": {"Transaction.optimize"},
     "it gives ids": {
-        *("Transaction.write_id", "Transaction.write_ids", "Transaction.take_write_id"),
-        *("Transaction.note_write_id", "Ledger.allocate", "allocate"),
+        *("Transaction.write_id", "Transaction.write_ids", "Ledger.allocate", "allocate"),
     },
     "it tells what may be seen": {"Transaction.valid_write_ids", "Transaction.check_shown"},
     "it tells of definitions": {
@@ -78,7 +77,6 @@ OTHERS: Final = {
     },
     "it reads by the verbs on rows, or plans a statement that does": {"Transaction.statement"},
     "it compares the progress of streams": {"is_new_batch"},
-    "it notes how the txn ended": {"Transaction.note_end"},
     "it imports": {"committed", "defined", "stages_in"},
 }
 TXNS: Final = {"ledger.transaction.transaction.Transaction", "spark_sink.host_tables.HostSnapshot"}
