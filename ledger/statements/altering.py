@@ -1,10 +1,13 @@
-"""ALTER TABLE within a txn: the new definition is checked before it is sent."""
+"""CREATE and ALTER TABLE: a new definition is checked before it is sent."""
 
+from ledger.core.commands import TableDefinition
+from ledger.definitions.client_reads import View
 from ledger.definitions.definitions import Change, TableChanges, changed
 from ledger.definitions.names import TableLike
 from ledger.properties.delta_readers import warn_of_readers
 from ledger.properties.known_properties import adds_constraints, check_properties
 from ledger.properties.names_in_files import mapped_as_written
+from ledger.reads.port import TableRow
 from ledger.session.receipt import Receipt
 from ledger.snapshot.as_of import known_row
 from ledger.statements.new_constraints import check_constraints, check_rows
@@ -32,9 +35,19 @@ def alter(
     # A table that was changed since the txn opened is refused as a conflict.
     if row.changed <= work.opened or row.creator == work.id:
         work.files.check_alter(row.name, row.definition, definition)
-        check_properties(row.name, row.definition, definition)
-        check_constraints(row.name, row.definition, definition, work.view.zone)
-        warn_of_readers(row.name, row, definition, work.view.reads)
+        check_definition(row.name, row, definition, work.view)
         if adds_constraints(row.definition, definition):
             check_rows(work, number, row.definition, definition)
     return work.alter(row, definition, operation, read_at)
+
+
+def check_definition(name: str, row: TableRow | None, after: TableDefinition, view: View) -> None:
+    """Raise what forbids a table a definition, and warn of readers of Delta that it locks out.
+
+    `row` is the table as it is, None for a new one. Raises ValueError for a property or a
+    constraint, and SettingsError for a constraint without the extra `arrow`.
+    """
+    before = None if row is None else row.definition
+    check_properties(name, before, after)
+    check_constraints(name, before, after, view.zone)
+    warn_of_readers(name, row, after, view.reads)

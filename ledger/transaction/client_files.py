@@ -19,7 +19,7 @@ from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import AsOf, known_row
 from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.table_snapshot import TableSnapshot
-from ledger.transaction.parts import PartOfLedger
+from ledger.transaction.client_txns import LedgerTxns
 from ledger.work.app_notes import AppProgress, progress_in
 from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.work.repeated_batches import told
@@ -37,7 +37,7 @@ class Appended(NamedTuple):
     operation: str
 
 
-class LedgerFiles(PartOfLedger):
+class LedgerFiles(LedgerTxns):
     """The part of a client that deals with files."""
 
     def read(

@@ -12,7 +12,7 @@ from ledger.expressions.build import Expression, condition_in
 from ledger.session.receipt import Token
 from ledger.snapshot.as_of import AsOf, known_row
 from ledger.snapshot.table_snapshot import TableSnapshot
-from ledger.transaction.parts import PartOfLedger
+from ledger.transaction.client_txns import LedgerTxns
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ledger.tables.vacuum_report import VacuumReport
 
 
-class LedgerRows(PartOfLedger):
+class LedgerRows(LedgerTxns):
     """The part of a client that deals with rows."""
 
     def scan(

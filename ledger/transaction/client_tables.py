@@ -28,8 +28,7 @@ from ledger.errors import (
     ConcurrentDeleteReadException,
     MetadataChangedException,
 )
-from ledger.properties.delta_readers import warn_of_readers
-from ledger.properties.known_properties import adds_constraints, check_properties
+from ledger.properties.known_properties import adds_constraints
 from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.errors import check_list_is_of
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
@@ -38,8 +37,8 @@ from ledger.session.receipt import Receipt, Token
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
-from ledger.statements.new_constraints import check_constraints
-from ledger.transaction.parts import PartOfLedger
+from ledger.statements.altering import alter, check_definition
+from ledger.transaction.client_txns import LedgerTxns
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
 ALTER_ATTEMPTS: Final = 10
@@ -53,7 +52,7 @@ Place = Token | str | int
 """A token, its text, or a position; 0 = any position."""
 
 
-class LedgerTables(PartOfLedger):
+class LedgerTables(LedgerTxns):
     """The part of a client that deals with tables."""
 
     def create_table(
@@ -75,9 +74,7 @@ class LedgerTables(PartOfLedger):
         check_rows_or("columns, as pairs of name and Spark SQL type", columns)
         definition = table_definition(columns, **options)
         definition = self._names.new_tables.completed(definition, self.catalog, name)
-        check_properties(name, None, definition)
-        check_constraints(name, None, definition, self._view.zone)
-        warn_of_readers(name, None, definition, self._view.reads)
+        check_definition(name, None, definition, self._view)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
         self._names.remember(row, answer.control.position)
@@ -198,9 +195,7 @@ class LedgerTables(PartOfLedger):
         definition = mapped_as_written(reads, row, definition)
         if adds_constraints(row.definition, definition):
             return self._alter_checked(table, change, operation, read_at, changes)
-        check_properties(row.name, row.definition, definition)
-        check_constraints(row.name, row.definition, definition, self._view.zone)
-        warn_of_readers(row.name, row, definition, self._view.reads)
+        check_definition(row.name, row, definition, self._view)
         place = read_at or (0 if isinstance(change, TableDefinition) else position)
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)
@@ -219,7 +214,8 @@ class LedgerTables(PartOfLedger):
     ) -> Receipt:
         """Alter a table in a txn that reads its rows: they must fulfil its new constraints."""
         with self.begin(level="serializable") as txn:
-            txn._alter_from(read_at, table, change, operation, changes)  # noqa: SLF001 - its own part
+            work = txn._work  # noqa: SLF001 - of this package
+            alter(work, table, change, operation, changes=changes, read_at=read_at)
             return txn.commit()
 
     def _metadata(

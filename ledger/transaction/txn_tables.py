@@ -19,16 +19,13 @@ from ledger.definitions.definitions import (
 )
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike, check_new_name, created_row
-from ledger.properties.delta_readers import warn_of_readers
-from ledger.properties.known_properties import check_properties
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
 from ledger.session.receipt import Receipt
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
-from ledger.statements import altering
-from ledger.statements.new_constraints import check_constraints
+from ledger.statements.altering import alter, check_definition
 from ledger.transaction.txn_verbs import TxnVerbs, inserted
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
@@ -76,9 +73,7 @@ class TxnTables(TxnVerbs):
             if "location" not in options:
                 options["location"] = new_tables.location(catalog, name)
         definition = new_tables.completed(table_definition(named, **options), catalog, name)
-        check_properties(name, None, definition)
-        check_constraints(name, None, definition, self._work.view.zone)
-        warn_of_readers(name, None, definition, self._work.view.reads)
+        check_definition(name, None, definition, self._work.view)
         answer = self._work.ask(
             CreateTable(*UNNUMBERED, self._work.id, 0, catalog, name, definition)
         )
@@ -109,20 +104,7 @@ class TxnTables(TxnVerbs):
         that the txn sees, and the txn has then read the whole table. Raises ValueError for a
         constraint that is no condition on the columns, and ConstraintViolatedError.
         """
-        return self._alter_from(0, table, change, operation, changes)
-
-    def _alter_from(
-        self,
-        read_at: int,
-        table: TableLike,
-        change: Change | None,
-        operation: str,
-        changes: TableChanges,
-    ) -> Receipt:
-        """Alter a table by a change that was planned at a position, 0 = the txn's snapshot."""
-        return altering.alter(
-            self._work, table, change, operation, changes=changes, read_at=read_at
-        )
+        return alter(self._work, table, change, operation, changes=changes)
 
     def rename_table(self, table: TableLike, name: str) -> Receipt:
         """Rename a table; other readers see it after this txn's commit."""

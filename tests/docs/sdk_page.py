@@ -146,9 +146,14 @@ def node_of(function: Any) -> ast.FunctionDef:
 
 
 def members(kind: type) -> list[Member]:
-    """Return the public methods and properties of a class, its own first, as they are written."""
+    """Return the public methods and properties of a class, as they are written.
+
+    Its own come first, then those of the class on which all of its other bases stand.
+    """
     found: dict[str, Member] = {}
-    for owner in kind.__mro__:
+    own, *bases = kind.__mro__
+    ground = [each for each in bases if all(each in base.__mro__ for base in own.__bases__)]
+    for owner in [own, *sorted(bases, key=ground.__contains__, reverse=True)]:
         if not owner.__module__.startswith(("ledger", "projections", "spark_sink")):
             continue
         for name, each in vars(owner).items():
