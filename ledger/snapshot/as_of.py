@@ -33,7 +33,7 @@ class AsOf(NamedTuple):
         return 0 if self.position is None else self.position
 
     def position_in(self, view: View, reads: Reads, table: TableRow) -> int:
-        """Return the position of the state; `reads` have reached `place`.
+        """Return the position of an earlier state; `reads` have reached `place`.
 
         Raises UnknownVersionError, ValueError for several places and for position 0, and as
         `position_at`.
@@ -46,9 +46,7 @@ class AsOf(NamedTuple):
             return position_of_version(reads, table.table, whole("version", self.version))
         if self.time is not None:
             return position_at(reads, table, self.time)
-        if self.position is None:
-            return reads.position()
-        position = view.position_of(self.position)
+        position = view.position_of(self.place)
         if not position:
             raise ValueError("position must be 1 or more, got 0: the log begins with 1")
         return position

@@ -72,9 +72,12 @@ class TableSnapshot:
     @classmethod
     def of(cls, view: View, table: int, as_of: AsOf = NOW, zone: str = "") -> "TableSnapshot":
         """Return a table at a place, by default at the newest position; raises as `AsOf`."""
-        reads = view.reads(as_of.place)
+        # The position comes before the row: a row that is newer has its earlier definition read.
+        position, reads = view.look(as_of.place)
         row = known_row(reads, table)
-        return cls(reads, row, as_of.position_in(view, reads, row), zone)
+        if not as_of.is_now:
+            position = as_of.position_in(view, reads, row)
+        return cls(reads, row, position, zone)
 
     @cached_property
     def definition(self) -> TableDefinition:

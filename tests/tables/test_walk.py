@@ -23,9 +23,9 @@ BEFORE: Final = "id = 1 AND name <> 'y'"
 CLIENT: Final = (*ROOMS, "ledger.client")
 
 APPEND_MAX: Final = 385
-SCAN_MAX: Final = 867
+SCAN_MAX: Final = 740
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 832
+UPDATE_CLIENT_MAX: Final = 745
 
 
 @pytest.fixture
