@@ -41,10 +41,10 @@ def derived(values: Iterable[Any], path: str) -> list[Any]:
     Raises TypeError for values of several kinds, and for a value that has no kind in a table.
     """
     values = list(values)
-    types = {type(each) for each in values} - {NONE}
+    types = {type(value) for value in values} - {NONE}
     if len(types) == 1 and types <= SIMPLE:
         return values
-    found = [settled(each, path) for each in values]
+    found = [settled(value, path) for value in values]
     kinds = {kind_of(each): each for each in found if each is not None}
     if len(kinds) > 1 and frozenset(kinds) not in MIXED:
         (one, first), (other, second), *_ = kinds.items()
@@ -63,12 +63,12 @@ def derived(values: Iterable[Any], path: str) -> list[Any]:
 
 def derived_structs(values: Sequence[Any], path: str) -> list[Any]:
     """Return dicts whose values have one kind for each key; raises as `derived`."""
-    names = dict.fromkeys(chain.from_iterable(each for each in values if each is not None))
+    names = dict.fromkeys(chain.from_iterable(value for value in values if value is not None))
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"column {path} must have texts as names of fields, got {name!r}")
     inner = {
-        name: derived([None if each is None else each.get(name) for each in values], inside)
+        name: derived([None if value is None else value.get(name) for value in values], inside)
         for name in names
         for inside in [f"{path}.{name}"]
     }

@@ -31,7 +31,7 @@ def pandas_columns(frame: Any) -> Mapping[str, Any]:
                 "frame.rename_axis(...) to keep it as a column, or leave it out with "
                 "frame.reset_index(drop=True)"
             )
-    kept = [each for each in levels if each.name is not None]
+    kept = [level for level in levels if level.name is not None]
     names = [*(each.name for each in kept), *frame.columns]
     check_names(names)
     columns = [each.to_series() for each in kept]
@@ -52,7 +52,7 @@ def polars_columns(frame: Any) -> Mapping[str, Any]:
                 f"column {name} must have a type that Spark SQL has, got polars' {kind}: cast the "
                 "column to such a type first"
             )
-    return {each.name: each for each in frame.get_columns()}
+    return {column.name: column for column in frame.get_columns()}
 
 
 def kinds_within(kind: Any) -> Iterable[str]:

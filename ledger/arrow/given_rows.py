@@ -148,9 +148,9 @@ def of_frame(rows: Any, schema: TableSchema | None) -> Any:
 
 def of_items(items: Sequence[Any], schema: TableSchema | None) -> Any:
     """Return a reader of a list: of dicts, or of Arrow's tables and batches."""
-    if items and all(isinstance(each, pa.Table | pa.RecordBatch) for each in items):
+    if items and all(isinstance(item, pa.Table | pa.RecordBatch) for item in items):
         tables = [
-            each if isinstance(each, pa.Table) else pa.Table.from_batches([each]) for each in items
+            item if isinstance(item, pa.Table) else pa.Table.from_batches([item]) for item in items
         ]
         return pa.concat_tables(tables).to_reader()
     if items and not isinstance(items[0], Mapping):

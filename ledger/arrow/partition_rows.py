@@ -38,7 +38,7 @@ def now(name: str, schema: TableSchema, written: TableSchema) -> TableColumn | N
     then = written.find(name)
     if schema is written or then is None or not then.id:
         return schema.find(name)
-    return next((each for each in schema.columns if each.id == then.id), None)
+    return next((column for column in schema.columns if column.id == then.id), None)
 
 
 def partition_scalar(text: str | None, column: TableColumn, path: str) -> pa.Scalar:

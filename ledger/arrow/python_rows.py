@@ -47,7 +47,7 @@ def array_of(values: Iterable[Any], target: Any, path: str) -> Any:
             return pa.array(derived(values, path))
         known = TAKEN.get(family_of(target))
         if known is None or not known.exact.issuperset(map(type, values)):
-            values = [taken(each, target, path) for each in values]
+            values = [taken(value, target, path) for value in values]
         return pa.array(values, target)
     except ARROW_ERRORS as error:
         wanted = (

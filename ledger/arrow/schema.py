@@ -111,29 +111,29 @@ class TableSchema:
     @cached_property
     def arrow(self) -> pa.Schema:
         """All columns as a schema of Arrow, with their ids as metadata of the fields."""
-        return pa.schema([each.field for each in self.columns])
+        return pa.schema([column.field for column in self.columns])
 
     @cached_property
     def stored(self) -> pa.Schema:
         """The schema of a new data file, with physical names."""
-        return pa.schema([each.stored for each in self.stored_columns])
+        return pa.schema([column.stored for column in self.stored_columns])
 
     @cached_property
     def divided_by(self) -> Sequence[PartitionColumn]:
         """The partition columns, for the texts of their values."""
         columns = [self.by_name[name.lower()] for name in self.partition_columns]
-        return [PartitionColumn(each.name, each.declared) for each in columns]
+        return [PartitionColumn(column.name, column.declared) for column in columns]
 
     @cached_property
     def data_columns(self) -> Sequence[TableColumn]:
         """The columns whose values are in the data files."""
         inside = set(self.partition_columns)
-        return [each for each in self.columns if each.name not in inside]
+        return [column for column in self.columns if column.name not in inside]
 
     @cached_property
     def stored_columns(self) -> Sequence[TableColumn]:
         """The columns of a new data file: a column of NULLs alone has no type there."""
-        return [each for each in self.data_columns if not pa.types.is_null(each.type)]
+        return [column for column in self.data_columns if not pa.types.is_null(column.type)]
 
     def check_holds_rows(self) -> None:
         """Raise ValueError for a table whose files would lose rows or partition values.
@@ -162,7 +162,7 @@ class TableSchema:
     @cached_property
     def by_name(self) -> Mapping[str, TableColumn]:
         """The columns by their names in lower case."""
-        return {each.name.lower(): each for each in self.columns}
+        return {column.name.lower(): column for column in self.columns}
 
 
 def is_spelled(type_: pa.DataType) -> bool:
@@ -179,16 +179,16 @@ def schema_of(
     table: int,
 ) -> TableSchema:
     """Return the schema of what a definition says of columns, the same one for the same words."""
-    inside = {each.lower() for each in partition_columns}
-    made = [column_of(each, inside, is_mapped=mapping != UNMAPPED) for each in columns]
+    inside = {column.lower() for column in partition_columns}
+    made = [column_of(column, inside, is_mapped=mapping != UNMAPPED) for column in columns]
     known = {each.name.lower(): each.name for each in made}
     # A table of folders may name its partition columns only.
     made += [
-        TableColumn(each, pa.string(), True, 0, each, "string", partitions=True)  # noqa: FBT003
-        for each in partition_columns
-        if each.lower() not in known
+        TableColumn(column, pa.string(), True, 0, column, "string", partitions=True)  # noqa: FBT003
+        for column in partition_columns
+        if column.lower() not in known
     ]
-    partitioned = tuple(known.get(each.lower(), each) for each in partition_columns)
+    partitioned = tuple(known.get(column.lower(), column) for column in partition_columns)
     return TableSchema(tuple(made), partitioned, mapping, name, table)
 
 

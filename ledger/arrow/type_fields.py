@@ -116,4 +116,4 @@ def is_strict(kind: pa.DataType) -> bool:
     if pa.types.is_map(kind):
         return not kind.item_field.nullable or is_strict(kind.item_type) or is_strict(kind.key_type)
     fields = [kind.field(at) for at in range(kind.num_fields)]
-    return any(not each.nullable or is_strict(each.type) for each in fields)
+    return any(not field.nullable or is_strict(field.type) for field in fields)

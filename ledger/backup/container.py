@@ -71,7 +71,7 @@ def container_bytes(
 ) -> bytes:
     """Return a data file; equal records and marker give equal bytes."""
     data = BytesIO()
-    rows: Iterable[dict[str, Any]] = (each._asdict() for each in records)
+    rows: Iterable[dict[str, Any]] = (record._asdict() for record in records)
     writer(
         data,
         SCHEMA,

@@ -97,7 +97,7 @@ class Manifest:
                 "counted_digest": reached.counted_digest.hex(),
                 "digest": reached.digest.hex(),
             },
-            "files": [each._asdict() for each in self.files],
+            "files": [file._asdict() for file in self.files],
         }
         text = json.dumps({**fields, "sha256": checksum(fields)}, indent=1, sort_keys=True)
         place.write(NAME, text.encode() + b"\n")

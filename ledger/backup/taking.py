@@ -93,9 +93,9 @@ def begun(
         fresh.write(place)
         return fresh
     check_ledger(place, found, created)
-    for each in found.files:
-        if each.name not in names:
-            raise BackupDamagedError(place.path, each.name, "the file is missing")
+    for file in found.files:
+        if file.name not in names:
+            raise BackupDamagedError(place.path, file.name, "the file is missing")
     return found
 
 
@@ -111,7 +111,7 @@ def check_ledger(place: BackupPlace, found: Manifest, created: LedgerCreated) ->
 
 def remove_superseded(place: BackupPlace, manifest: Manifest, names: set[str]) -> None:
     """Remove data files that a killed run left: their records are in files of the manifest."""
-    named = {each.name for each in manifest.files}
+    named = {file.name for file in manifest.files}
     for name in names - named:
         end = end_offset_in(name)
         if end is not None and end <= manifest.reached.end_offset:
@@ -229,7 +229,7 @@ class _Copy:
             records[0].offset,
             reached.end_offset,
             len(records),
-            sum(len(each.key) + len(each.value) for each in records),
+            sum(len(record.key) + len(record.value) for record in records),
             len(data),
             sha256(data).hexdigest(),
         )

@@ -127,7 +127,7 @@ def change_tokens(
     tokens = change(read_tokens(file) if file.exists() else [])
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        write_private(draft, HEAD + "".join(each.line() for each in tokens))
+        write_private(draft, HEAD + "".join(token.line() for token in tokens))
         draft.replace(file)
     except OSError as problem:
         raise SettingsError(f"the tokens cannot be written to {file}: {problem}") from problem

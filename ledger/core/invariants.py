@@ -123,7 +123,7 @@ def write_ids_are_dense(state: DomainState) -> Checks:
         all(txns.cleaned_below <= txn < txns.next_txn for txn in txns.mappings),
         ("mappings of cleaned or unknown txns are left"),
     )
-    still_open = [each for txn in txns.open.values() for each in txn.write_ids.items()]
+    still_open = [item for txn in txns.open.values() for item in txn.write_ids.items()]
     indexed = [(table, write_id) for table, ids in txns.open_ids.items() for write_id in ids]
     yield sorted(indexed) == sorted(still_open), "open_ids is not what open txns hold"
     yield all(txns.open_ids.values()), "a table without open write ids is listed among them"
@@ -208,7 +208,7 @@ def sessions_own_their_txns(state: DomainState) -> Checks:
 
     Txns that take up what a cut lost of a table need no session.
     """
-    sessions, cuts = state.sessions.by_number, {each.position for each in state.cuts}
+    sessions, cuts = state.sessions.by_number, {cut.position for cut in state.cuts}
     owned = {(txn, number) for number, session in sessions.items() for txn in session.txns}
     known = {(txn, each.session) for txn, each in state.txns.open.items()}
     fillers = {each for each in known if each[1] in cuts}

@@ -186,7 +186,7 @@ def properties_of(properties: Mapping[str, str]) -> list[Property]:
             f"properties must be a mapping, such as {{'owner': 'ada'}}, got {properties!r}"
         )
     check_texts(properties.items())
-    return [Property(*each) for each in sorted(properties.items())]
+    return [Property(*item) for item in sorted(properties.items())]
 
 
 def check_several(columns: object) -> None:
@@ -292,7 +292,7 @@ def with_columns(
     definition: TableDefinition, columns: Sequence[ColumnLike], highest: int
 ) -> TableDefinition:
     """Return a definition with other columns; `highest` is the highest id used so far."""
-    given = [each.id for each in columns if isinstance(each, Column)]
+    given = [column.id for column in columns if isinstance(column, Column)]
     highest = max(highest, highest_id(definition), *given, 0)
     made = list(renewed(definition.columns, columns, highest + 1))
     held = highest_held(made)
@@ -315,7 +315,7 @@ def remembering(definition: TableDefinition, highest: int) -> TableDefinition:
 
 def are_numbers(definition: TableDefinition) -> bool:
     """Return whether all ids of columns are whole numbers."""
-    return all(isinstance(each.id, int) for each in definition.columns)
+    return all(isinstance(column.id, int) for column in definition.columns)
 
 
 def renewed(

@@ -52,7 +52,7 @@ class FormerNames:
         if was_there and table not in moved.renamed:
             return False
         others = (moved.renamed | moved.dropped) - {table}
-        return any(self._may_have_had(row, each, moved) for each in others)
+        return any(self._may_have_had(row, other, moved) for other in others)
 
     def _may_have_had(self, row: TableRow, other: int, moved: Moved) -> bool:
         """Tell whether another table may have had the name of a row."""

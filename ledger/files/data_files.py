@@ -88,7 +88,7 @@ class NewFiles:
         self._done: list[AddFile] = []
         self._paths: list[str] = []
         self._columns = schema.divided_by
-        self._names = [each.name for each in schema.stored_columns]
+        self._names = [column.name for column in schema.stored_columns]
         self._stored = schema.stored
 
     def write(self, batch: Any) -> None:
@@ -121,14 +121,14 @@ class NewFiles:
         if not self._columns:
             yield (), batch
             return
-        codes = partition_codes(batch, [each.name for each in self._columns])
+        codes = partition_codes(batch, [column.name for column in self._columns])
         order = pc.sort_indices(codes)
         ends = pc.run_end_encode(codes.take(order)).run_ends.to_pylist()
         sorted_rows = batch.take(order) if len(ends) > 1 else batch
         start = 0
         for end in ends:
             rows = sorted_rows.slice(start, end - start)
-            first = [rows.column(each.name)[0] for each in self._columns]
+            first = [rows.column(column.name)[0] for column in self._columns]
             yield tuple(map(text_of, first, self._columns)), rows
             start = end
 
@@ -137,7 +137,7 @@ class NewFiles:
         if found is None:
             if len(self._open) >= OPEN_MAX:
                 self._close(next(iter(self._open)))
-            names = [each.name for each in self._columns]
+            names = [column.name for column in self._columns]
             inside = f"{folder_of(names, values)}{self._folder}"
             path = f"{inside}{self._writer}-{len(self._paths)}.parquet"
             self._paths.append(path)
@@ -239,7 +239,7 @@ def stored(rows: Any, names: Sequence[str], schema: Any) -> Any:
         column = rows.column(name)
         if pa.types.is_nested(field.type):
             chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-            column = pa.chunked_array([each.view(field.type) for each in chunks], field.type)
+            column = pa.chunked_array([chunk.view(field.type) for chunk in chunks], field.type)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=schema)
 

@@ -164,7 +164,7 @@ def read_file(
     `written` is the schema when the file was added, by default `schema`. With `numbered` the last
     column, `_row_number`, has each row's number in the file, deleted rows counted.
     """
-    names = [each.name for each in schema.columns] if columns is None else list(columns)
+    names = [column.name for column in schema.columns] if columns is None else list(columns)
     data = OpenedFile(storage, file, schema, written or schema)
     try:
         batches = list(data.batches(names, numbered=numbered))

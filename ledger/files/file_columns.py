@@ -51,7 +51,7 @@ def numbers_of(file: pa.Schema, written: TableSchema) -> Mapping[int, int]:
     numbers = {number: at for at, each in enumerate(file) if (number := field_number(each))}
     if written.mapping != UNMAPPED:
         return numbers
-    known = {each.id: each.physical.lower() for each in written.columns}
+    known = {column.id: column.physical.lower() for column in written.columns}
     agree = all(known.get(number) == file.field(at).name.lower() for number, at in numbers.items())
     return numbers if agree else {}
 

@@ -67,7 +67,9 @@ def write_id_of(folders: Sequence[str], path: str) -> int | None:
 def partition_of(levels: Sequence[str], names: Sequence[str], path: str) -> Values:
     """Return the partition in the names of folders; raises UnreadableTableError for others."""
     values = hive_values("/".join(levels), names) if names else ()
-    in_order = [each.partition("=")[0].lower() for each in levels] == [n.lower() for n in names]
+    in_order = [level.partition("=")[0].lower() for level in levels] == [
+        name.lower() for name in names
+    ]
     if values is None or len(levels) != len(names) or not in_order:
         wanted = "/".join(f"{name}=<value>" for name in names) or "the location itself"
         raise UnreadableTableError(
@@ -111,7 +113,7 @@ def concerned(files: Sequence[FileRow], tree: str, row: TableRow) -> Iterator[Fi
     """Yield the files whose partition a condition may concern."""
     schema = traits_of(row.definition).schema
     scan = compile_predicate(tree, schema, derive=True)
-    for each in files:
-        is_known = len(each.partition) == len(schema) and not row.partitioned
-        if scan.always or not is_known or scan.matches(tuple(each.partition)):
-            yield each
+    for file in files:
+        is_known = len(file.partition) == len(schema) and not row.partitioned
+        if scan.always or not is_known or scan.matches(tuple(file.partition)):
+            yield file

@@ -54,7 +54,7 @@ def added_by_footers(storage: Storage, schema: TableSchema, paths: Iterable[str]
 def partition_in(path: str, columns: Sequence[PartitionColumn]) -> Values:
     """Return the values in the names of the folders of a file; times there are in UTC."""
     folders = path.split("/")[: len(columns)]
-    texts = [unescaped(each.partition("=")[2]) for each in folders]
+    texts = [unescaped(folder.partition("=")[2]) for folder in folders]
     return tuple(
         text_of(spelled(text, column.type), column)
         for text, column in zip(texts, columns, strict=True)

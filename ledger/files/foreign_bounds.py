@@ -51,7 +51,7 @@ def widened(kind: SparkType, ends: Ends, *, is_float: bool, is_other: bool) -> E
         return low_text(low), high_text(high)
     if is_other and kind.kind is Kind.DOUBLE and (low is None or high is None):
         return None, None  # An infinity or NaN is not spelled: its writer may have compared NaN.
-    below, above = (margin(each, is_float=is_float, is_other=is_other) for each in ends)
+    below, above = (margin(end, is_float=is_float, is_other=is_other) for end in ends)
     return moved(low, below, -1), moved(high, above, 1)
 
 

@@ -72,7 +72,7 @@ class Leaf:
         A writer leaves out the bounds of a column with NaN. Without a number of NULLs, or for a
         type whose bounds are not understood, there are none.
         """
-        known = [each for each in groups if each is not None and each.has_null_count]
+        known = [group for group in groups if group is not None and group.has_null_count]
         self.nulls = sum(each.null_count for each in known) if len(known) == len(groups) else None
         bounded = [each for each in known if each.has_min_max]
         is_whole = all(each.has_min_max or not each.num_values for each in known)
@@ -115,8 +115,8 @@ class FileStatistics:
     def add(self, table: Any) -> None:
         """Count the rows of a batch or table of the schema."""
         self.rows += len(table)
-        for each in self._leaves:
-            each.add(table)
+        for leaf in self._leaves:
+            leaf.add(table)
 
     def take(self, footer: Any) -> None:
         """Take the counts and bounds of a whole file from its Parquet footer."""
@@ -125,19 +125,19 @@ class FileStatistics:
         places = {path: at for at, path in enumerate(paths_of(footer.schema.to_arrow_schema()))}
         groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
         kinds_in = kinds_of(footer.schema.to_arrow_schema())
-        for each in self._leaves:
+        for leaf in self._leaves:
             # Numbers and times of another type are counted in other units.
-            is_alike = kinds_in.get(each.path) == each.kind
-            at_place = places.get(each.path) if is_alike else None
-            found = [] if at_place is None else [each.column(at_place) for each in groups]
-            each.take([column.statistics for column in found] or [None])
+            is_alike = kinds_in.get(leaf.path) == leaf.kind
+            at_place = places.get(leaf.path) if is_alike else None
+            found = [] if at_place is None else [group.column(at_place) for group in groups]
+            leaf.take([column.statistics for column in found] or [None])
 
     @property
     def text(self) -> str:
         """The statistics as Delta's JSON."""
         sides: tuple[dict[str, Any], ...] = ({}, {}, {})
-        for each in self._leaves:
-            put(sides, each.path, each.texts())
+        for leaf in self._leaves:
+            put(sides, leaf.path, leaf.texts())
         lows, highs, nulls = sides
         return as_object(
             {"numRecords": str(self.rows), "minValues": lows, "maxValues": highs}

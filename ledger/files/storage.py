@@ -188,7 +188,7 @@ class Storage:
             return system, inner[0]
         with accesses(inner[0]):
             infos = system.get_file_info(inner)
-        there = [each.path for each in infos if each.type != fs.FileType.NotFound]
+        there = [info.path for info in infos if info.type != fs.FileType.NotFound]
         if len(there) > 1:
             raise UnreadableTableError(
                 f"the path {path} may mean two files: {' and '.join(there)}. Remove the one that "

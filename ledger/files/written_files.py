@@ -53,7 +53,7 @@ class WrittenFiles:
                 for (location, _), each in self._definitions.items()
                 if location == before.location
             ]
-        columns = {each.id: each for each in after.columns}
+        columns = {column.id: column for column in after.columns}
         for each in made:
             renamed = [lost_name(known, columns.get(known.id)) for known in each.columns]
             renamed = [name for name in renamed if name]

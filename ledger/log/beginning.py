@@ -70,7 +70,7 @@ def only_opens_sessions(log: Log, timeout_s: float) -> bool:
     start, end = log.ends(Topic.COMMANDS, timeout_s)
     commands = records_between(log, Topic.COMMANDS, start, end)
     return not start and all(
-        isinstance(decode_command(each.value), OpenSession) for each in commands
+        isinstance(decode_command(command.value), OpenSession) for command in commands
     )
 
 

@@ -266,7 +266,7 @@ def written(values: dict[bytes, bytes], domain: int) -> list[Written]:
 
     Checkpoints without a manifest come first: a process was killed while it wrote or removed them.
     """
-    whole = {int(each["position"]) for each in manifests(values, domain)}
+    whole = {int(manifest["position"]) for manifest in manifests(values, domain)}
     chunks = dict.fromkeys(whole, 0)
     for key in (key for key, value in values.items() if value):
         # A record under any other key does no harm.

@@ -121,7 +121,7 @@ def beat_epoch(value: bytes) -> int:
 
 def is_left_out(position: int, cuts: Sequence[Cut]) -> bool:
     """Tell whether a cut accounts for a position that the log does not hold."""
-    return any(each.base < position < each.position for each in cuts)
+    return any(cut.base < position < cut.position for cut in cuts)
 
 
 def not_held(witness: TopicWitness, head: LogHead | None) -> LogDamagedError:

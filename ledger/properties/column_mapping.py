@@ -51,7 +51,7 @@ def mapped(before: TableDefinition, after: TableDefinition) -> TableDefinition:
     needs_names = is_published(after) and loses_names(before, after)
     if not after.columns or not (is_mapped(after) or needs_names):
         return after
-    known = {each.id: physical_name(each) for each in before.columns if each.id}
+    known = {column.id: physical_name(column) for column in before.columns if column.id}
     return with_mapping(before, after, known)
 
 
@@ -60,28 +60,30 @@ def with_mapping(
 ) -> TableDefinition:
     """Return a definition whose columns have names in files; `known` has those so far by id."""
     fields = {
-        number: name for each in before.columns for number, name in names_of_fields(fields_of(each))
+        number: name
+        for column in before.columns
+        for number, name in names_of_fields(fields_of(column))
     }
     columns = [
-        with_fields(with_physical_name(each, known), with_names(fields_of(each), fields))
-        for each in after.columns
+        with_fields(with_physical_name(column, known), with_names(fields_of(column), fields))
+        for column in after.columns
     ]
     found = properties(after)
     if not is_mapped(after):
         highest = max(highest_id(before), highest_id(after))
         found = {key: each for key, each in found.items() if not is_highest_id(key)}
         found |= {MAPPING_MODE: "name", HIGHEST_ID: str(highest)}
-    made = [Property(*each) for each in sorted(found.items())]
+    made = [Property(*item) for item in sorted(found.items())]
     return after._replace(columns=columns, properties=made)
 
 
 def loses_names(before: TableDefinition, after: TableDefinition) -> bool:
     """Return whether a change renames or drops a column, or a field within one."""
-    names = {each.id: each.name for each in after.columns}
-    if any(each.id and names.get(each.id) != each.name for each in before.columns):
+    names = {column.id: column.name for column in after.columns}
+    if any(column.id and names.get(column.id) != column.name for column in before.columns):
         return True
-    columns = {each.id: each for each in after.columns}
-    return any(lost_field(each, columns[each.id]) for each in before.columns if each.id)
+    columns = {column.id: column for column in after.columns}
+    return any(lost_field(column, columns[column.id]) for column in before.columns if column.id)
 
 
 def physical_name(column: Column) -> str:
@@ -117,8 +119,8 @@ def highest_id(definition: TableDefinition) -> int:
 
 def highest_held(columns: Sequence[Column]) -> int:
     """Return the highest id of columns and of the fields within them, 0 without any."""
-    inner = [number for each in columns for number, _ in ids_in(fields_of(each))]
-    return max((*(each.id for each in columns), *inner), default=0)
+    inner = [number for column in columns for number, _ in ids_in(fields_of(column))]
+    return max((*(column.id for column in columns), *inner), default=0)
 
 
 def is_highest_id(key: str) -> bool:

@@ -58,7 +58,7 @@ NEEDS: Final[Mapping[str, Need]] = {
 
 def needs_of(definition: TableDefinition) -> set[str]:
     """Return what readers and writers of a published table must know, as far as it says so."""
-    kinds = " ".join(each.type.lower() for each in definition.columns)
+    kinds = " ".join(column.type.lower() for column in definition.columns)
     found = set()
     if is_mapped(definition):
         found.add(MAPPING)
@@ -70,7 +70,7 @@ def needs_of(definition: TableDefinition) -> set[str]:
         found.add("variantType")
     if re.search(r"\bvoid\b(?!\s*:)", kinds):
         found.add(VOID)
-    if any(TYPE_CHANGES in column_metadata(each) for each in definition.columns):
+    if any(TYPE_CHANGES in column_metadata(column) for column in definition.columns):
         found.add(WIDENING)
     return found
 
@@ -78,7 +78,7 @@ def needs_of(definition: TableDefinition) -> set[str]:
 def refused(needs: Collection[str]) -> dict[str, list[str]]:
     """Return the readers that refuse a table with these needs, each with those that it lacks."""
     lacks = {
-        reader: [each for each in NEEDS if each in needs and reader in NEEDS[each].refused_by]
+        reader: [need for need in NEEDS if need in needs and reader in NEEDS[need].refused_by]
         for reader in READERS
     }
     return {reader: lacking for reader, lacking in lacks.items() if lacking}
@@ -92,7 +92,7 @@ def warn_of_readers(
     `name` is the table's. `row` is the table before, None for a new one.
     """
     new = new_needs(row, after, reads) if is_published(after) else ()
-    lacking = {each: NEEDS[each].refused_by for each in NEEDS if each in new}
+    lacking = {need: NEEDS[need].refused_by for need in NEEDS if need in new}
     said = [f"{each}, which {', '.join(by)} lack" for each, by in lacking.items() if by]
     if said:
         warn(

@@ -75,7 +75,7 @@ def names_within(node: TypeNode) -> Iterator[list[str]]:
 
 def fields_within(node: TypeNode) -> Tree:
     """Return the fields of a type by name."""
-    return {each.name: fields_within(each.type) for each in node.fields}
+    return {field.name: fields_within(field.type) for field in node.fields}
 
 
 def fields_of(column: Column) -> Tree:
@@ -107,7 +107,7 @@ def numbered(
     """
     known = {each.id: each for each in before if each.id}
     numbers = Numbers(highest, name)
-    columns = [numbers.of(each, known.get(each.id)) for each in definition.columns]
+    columns = [numbers.of(column, known.get(column.id)) for column in definition.columns]
     return definition._replace(columns=columns)
 
 

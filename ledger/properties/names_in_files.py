@@ -43,7 +43,7 @@ def mapped_as_written(reads: Reads, row: TableRow, after: TableDefinition) -> Ta
 def names_in_files(reads: Reads, row: TableRow) -> NamesById:
     """Return the names of columns in the live files of a table, by id."""
     found: NamesById = {}
-    for position in {each.added for each in reads.files(row.table)}:
+    for position in {file.added for file in reads.files(row.table)}:
         then = (reads.definition(row.table, position) if position else None) or row.definition
         for column in then.columns:
             name = physical_name(column) if is_mapped(then) else column.name

@@ -43,6 +43,6 @@ def delta_name(kind: str) -> str:
 
 def widens(before: TableDefinition, after: TableDefinition) -> bool:
     """Return whether a column of a table becomes wider."""
-    kinds = {each.id: delta_name(each.type) for each in before.columns if each.id}
-    named = ((kinds.get(each.id), delta_name(each.type)) for each in after.columns)
+    kinds = {column.id: delta_name(column.type) for column in before.columns if column.id}
+    named = ((kinds.get(column.id), delta_name(column.type)) for column in after.columns)
     return any(old != new and is_wider(old, new) for old, new in named)

@@ -102,7 +102,7 @@ def survey(
     with ExitStack() as opened:
         witnesses = [*left_in_topics(log, created.domain), *others]
         rows = [(name, opened.enter_context(closing(each))) for name, each in rows_kept(store)]
-        witnesses += [rows_witness(*each) for each in rows]
+        witnesses += [rows_witness(*row) for row in rows]
         beside = BackupBeside(backup, created) if backup is not None else None
         left_out, state = LeftOut(passed), DomainState()
         replay = Replay(log, progress, passed, left_out.take)

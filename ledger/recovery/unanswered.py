@@ -30,7 +30,7 @@ def unanswered_in(log: Log, state: DomainState, head: LogHead) -> Unanswered:
     is_same = log.topic_id(Topic.COMMANDS) == state.commands_topic
     first = max(start, head.last_cmd + 1) if is_same else start
     most = state.limits.txns_per_open_max
-    ids = sum(asked_for(each, most) for each in commands(log, first, end))
+    ids = sum(asked_for(command, most) for command in commands(log, first, end))
     return Unanswered(max(0, end - first), ids)
 
 

@@ -89,9 +89,13 @@ def checkpoint_witnesses(log: Log, domain: int) -> Iterator[Witness]:
     if whole is not None:
         seen = seen_in(whole.state, whole.head.epoch)
         yield Witness("state checkpoint", seen, whole.head.chain.hex())
-    for each in of_checkpoints(values, domain):
-        if whole is None or each.position > whole.head.position:
-            yield Witness(each.name, SeenBeforeCut(each.position, each.epoch), each.chain)
+    for checkpoint in of_checkpoints(values, domain):
+        if whole is None or checkpoint.position > whole.head.position:
+            yield Witness(
+                checkpoint.name,
+                SeenBeforeCut(checkpoint.position, checkpoint.epoch),
+                checkpoint.chain,
+            )
 
 
 def restore_witness(log: Log, domain: int) -> Iterator[Witness]:
@@ -106,7 +110,7 @@ def beats_witness(log: Log) -> Iterator[Witness]:
     epoch = 0
     with closing(log.reader(Topic.BEATS, max(start, end - BEATS_MAX))) as beats:
         while beats.next_offset() < end and (records := beats.read(BEATS_MAX, READ_S)):
-            epoch = max(epoch, *(beat_epoch(each.value) for each in records))
+            epoch = max(epoch, *(beat_epoch(record.value) for record in records))
     if epoch:
         yield Witness("beats of sequencers", SeenBeforeCut(epoch=epoch))
 
@@ -133,8 +137,8 @@ def rows_witness(name: str, rows: Reads) -> Witness:
         reached.position,
         0,
         rows.valid_txns().hwm + 1,
-        max((each.table for each in tables), default=0) + 1,
-        {each.table: (each.last_write_id, each.version) for each in tables},
+        max((table.table for table in tables), default=0) + 1,
+        {table.table: (table.last_write_id, table.version) for table in tables},
     )
     return Witness(name, seen, reached.chain)
 

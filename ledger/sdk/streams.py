@@ -39,7 +39,7 @@ class StreamNote(NamedTuple):
     @property
     def info(self) -> Mapping[str, Any]:
         """The note as `Transaction.app` takes it."""
-        sources = [each._asdict() for each in self.sources]
+        sources = [source._asdict() for source in self.sources]
         return {"query": self.query, "name": self.name, "batch": self.batch, OFFSETS: sources}
 
 
@@ -67,9 +67,9 @@ def note_of(info: Mapping[str, Any]) -> StreamNote | None:
     if not isinstance(query, str) or not isinstance(sources, list):
         return None
     found = tuple(
-        SourceOffset(str(each.get("source", "")), each.get("end"), each.get("latest"))
-        for each in sources
-        if isinstance(each, Mapping)
+        SourceOffset(str(source.get("source", "")), source.get("end"), source.get("latest"))
+        for source in sources
+        if isinstance(source, Mapping)
     )
     return StreamNote(query, str(info.get("name") or ""), int(info.get("batch", -1)), found)
 
@@ -101,7 +101,7 @@ def stream_of(reads: Reads, found: Sequence[AppProgress]) -> StreamRow:
 
 def lag_of(reads: Reads, sources: Iterable[SourceOffset]) -> int | None:
     """Return how much sources had beyond their offsets, None if that is not known of one."""
-    behind = [behind_in(reads, each) for each in sources]
+    behind = [behind_in(reads, source) for source in sources]
     known = [each for each in behind if each is not None]
     return sum(known) if len(known) == len(behind) else None
 
@@ -149,8 +149,8 @@ def first_receipt(reads: Reads, receipt: Receipt, tables: Iterable[int]) -> Rece
 
     `tables` are those in which it may have been recorded.
     """
-    rows = [reads.version_row(each, position=receipt.position) for each in tables]
-    found = [each for each in rows if each is not None and each.position == receipt.position]
+    rows = [reads.version_row(table, position=receipt.position) for table in tables]
+    found = [row for row in rows if row is not None and row.position == receipt.position]
     if not found:
         return receipt
     made = {each.table: TableVersion(each.write_id, each.version) for each in found}

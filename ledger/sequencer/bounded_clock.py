@@ -36,8 +36,8 @@ class BoundedClock:
 
     def now_at(self, records: Sequence[Record]) -> int:
         """Return the time once records were read, and log when the own clock begins to be off."""
-        for each in records:
-            self.hear(each.timestamp)
+        for record in records:
+            self.hear(record.timestamp)
         if self.is_right() is self._is_off:
             self._is_off = not self._is_off
             log_lines.warning(

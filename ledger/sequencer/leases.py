@@ -147,7 +147,9 @@ class Leases:
         if any(at < end for at, end in zip(read, noted.ends, strict=True)):
             return None
         self.look_again()
-        sessions = [each for each in noted.sessions if self._is_silent(state, each, noted.noted_s)]
+        sessions = [
+            session for session in noted.sessions if self._is_silent(state, session, noted.noted_s)
+        ]
         txns = [txn for _, txn in noted.txns]
         return Lapsed(sessions, txns) if sessions or txns else None
 
@@ -168,7 +170,7 @@ class Leases:
         """Keep the number of deadlines below about twice the number of open txns."""
         open_txns = state.txns.open
         if len(self.deadlines) > 2 * len(open_txns) + DEADLINES_SPARE:
-            self.deadlines = [each for each in self.deadlines if each[1] in open_txns]
+            self.deadlines = [deadline for deadline in self.deadlines if deadline[1] in open_txns]
             heapify(self.deadlines)
 
     def _watch_wall_clock(self, now_s: float) -> None:

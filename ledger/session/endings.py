@@ -44,7 +44,7 @@ class Endings:
             case TxnAborted():
                 ended = [control.txn]
             case TxnsExpired() | SessionClosed():
-                ended = [each.txn for each in body.ends]
+                ended = [end.txn for end in body.ends]
             case _:
                 ended = []
         for txn in ended:

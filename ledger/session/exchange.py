@@ -155,7 +155,7 @@ def is_done_once(command: OpenSession | SessionCommand) -> bool:
             return True
         case CommitTxn(txn=0):
             footprints = [write.footprint for write in command.tables]
-            return all(each is not None and each.apps for each in footprints)
+            return all(footprint is not None and footprint.apps for footprint in footprints)
         case CommitTxn():
             return True
         case _:

@@ -136,7 +136,7 @@ def receipt_of(answer: "CommandAnswer", origin: Token) -> Receipt:
     tables: dict[int, TableVersion] = {}
     match body:
         case TxnCommitted():
-            tables = {each.table: TableVersion(each.write_id, each.version) for each in body.parts}
+            tables = {part.table: TableVersion(part.write_id, part.version) for part in body.parts}
         case TableAltered(one_shot=True):
             tables = {body.table: TableVersion(body.write_id, body.version)}
         case TxnAborted(reason="already_applied") | CommandRepeated(outcome="already_applied"):

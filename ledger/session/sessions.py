@@ -48,7 +48,7 @@ class Labels(NamedTuple):
             user = "unknown"
         labels = user, socket.gethostname(), application or PurePath(*sys.argv[:1]).name
         # A system name that is not UTF-8 holds half letters, which no record takes.
-        return cls(*(each.encode(errors="backslashreplace").decode() for each in labels))
+        return cls(*(label.encode(errors="backslashreplace").decode() for label in labels))
 
 
 class ClientSessions:

@@ -75,13 +75,13 @@ def shares_of_footprint(footprint: Footprint) -> Iterator[Share]:
         f"the conditions of {len(footprint.reads)} scans",
         "read with shorter conditions, or use more txns",
     )
-    apps = {each.app: bytes_of([each.app]) for each in footprint.apps}
+    apps = {app.app: bytes_of([app.app]) for app in footprint.apps}
     yield Share(
         sum(apps.values()),
         f"the progress of {len(apps)} applications{longest(apps, 'application')}",
         "record the progress of fewer applications in one txn",
     )
-    domains = {each.name: bytes_of(each[:2]) for each in footprint.domains}
+    domains = {domain.name: bytes_of(domain[:2]) for domain in footprint.domains}
     yield Share(
         sum(domains.values()),
         f"{len(domains)} metadata domains{longest(domains, 'domain')}",
@@ -99,4 +99,4 @@ def longest(sizes: dict[str, int], kind: str) -> str:
 
 def bytes_of(texts: Iterable[str]) -> int:
     """Return the number of bytes of texts in UTF-8."""
-    return sum(len(each.encode()) for each in texts)
+    return sum(len(text.encode()) for text in texts)

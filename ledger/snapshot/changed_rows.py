@@ -46,7 +46,7 @@ class CommitRows:
         self._snapshot = TableSnapshot(reads, table, reads.position())
         self._columns = self._snapshot.schema
         rows = self._columns.arrow
-        taken = {each.name for each in FIELDS} & {each.name.lower() for each in rows}
+        taken = {field.name for field in FIELDS} & {row.name.lower() for row in rows}
         if taken:
             raise UnreadableTableError(
                 f"column {min(taken)} of table {table.name} has the name of a column that changes "
@@ -59,16 +59,16 @@ class CommitRows:
 
         Raises UnreadableTableError for a file that is gone.
         """
-        meant = [each for each in changes if each.data_change]
+        meant = [change for change in changes if change.data_change]
         removed = [each.file for each in meant if not each.added]
         added = [each.file for each in meant if each.added]
         if removed and added:
             yield from self._difference(version, removed, added)
             return
         for file in removed:
-            yield from (self._marked(each, version, "delete") for each in self._rows(file))
+            yield from (self._marked(row, version, "delete") for row in self._rows(file))
         for file in added:
-            yield from (self._marked(each, version, "insert") for each in self._rows(file))
+            yield from (self._marked(row, version, "insert") for row in self._rows(file))
 
     def _difference(
         self, version: VersionRow, removed: Sequence[FileRow], added: Sequence[FileRow]
@@ -87,7 +87,7 @@ class CommitRows:
 
     def _rows(self, file: FileRow) -> Iterator[Any]:
         """Yield the rows of a file in batches."""
-        names = [each.name for each in self._columns.columns]
+        names = [column.name for column in self._columns.columns]
         try:
             opened = OpenedFile(self._storage, file, self._columns, self._snapshot.schema_of(file))
         except UnreadableTableError as problem:
@@ -200,6 +200,6 @@ def multiset() -> Iterator[Multiset]:
     with tempfile.TemporaryDirectory(prefix="lakeledger-changes-") as folder:
         config: dict[str, Any] = {"python_enable_replacements": "false", "temp_directory": folder}
         with duckdb.connect(config=config) as connection:
-            for each in SETTINGS:
-                connection.execute(each)
+            for setting in SETTINGS:
+                connection.execute(setting)
             yield Multiset(connection)

@@ -29,10 +29,10 @@ def own_files(read: TableFiles, own: OwnChanges, row: TableRow | None = None) ->
     table = row or read.table
     location = table.definition.location
     gone = {(path_key(path, location), vector) for path, vector in own.removes}
-    kept = [each for each in read.files if (path_key(each.path, location), each.vector) not in gone]
+    kept = [file for file in read.files if (path_key(file.path, location), file.vector) not in gone]
     schema = traits_of(table.definition).schema
     scan = compile_predicate(read.where, schema, derive=True)
-    mine = (file_row(each, read) for each in own.adds)
+    mine = (file_row(add, read) for add in own.adds)
     return [*kept, *(each for each in mine if may_concern(scan, each, read.table, len(schema)))]
 
 

@@ -34,7 +34,7 @@ class TableFiles:
     @property
     def paths(self) -> Sequence[str]:
         """The paths of the files."""
-        return [each.path for each in self.files]
+        return [file.path for file in self.files]
 
     def __iter__(self) -> Iterator[FileRow]:
         return iter(self.files)

@@ -81,11 +81,11 @@ class RowSource:
         """
         if self.condition.sql == EVERY_ROW:
             return self
-        files = [each for each in self.files if self.may_hold(each)]
+        files = [file for file in self.files if self.may_hold(file)]
         source = replace(self, files=files)
         if not self.condition.columns or not self.is_of_partitions(files):
             return source
-        of_file = [tuple(map(keyed, self.partition(each).values())) for each in files]
+        of_file = [tuple(map(keyed, self.partition(file).values())) for file in files]
         distinct = dict(zip(of_file, files, strict=True))
         rows = {
             name: pa.array(
@@ -108,8 +108,8 @@ class RowSource:
         """Return whether the condition reads nothing but the partitions of files."""
         names = set(self.condition.columns)
         return names <= set(self.schema.partition_columns) and all(
-            self.schema_then(each).partition_columns == self.schema.partition_columns
-            for each in files
+            self.schema_then(file).partition_columns == self.schema.partition_columns
+            for file in files
         )
 
     def may_hold(self, file: FileRow) -> bool:
@@ -190,7 +190,7 @@ def keyed(value: pa.Scalar) -> str | None:
 
 def rows_in(batches: Iterable[pa.RecordBatch]) -> int:
     """Return the number of rows in batches."""
-    return sum(int(each.num_rows) for each in batches)
+    return sum(int(batch.num_rows) for batch in batches)
 
 
 def known_rows(file: FileRow) -> int | None:
@@ -213,9 +213,9 @@ def gathered(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[p
     """Yield batches in tables of many rows: judging a table costs the same for few rows."""
     held: list[pa.RecordBatch] = []
     rows = 0
-    for each in batches:
-        held.append(each)
-        rows += each.num_rows
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
         if rows >= BATCH_ROWS:
             yield pa.Table.from_batches(held, schema)
             held, rows = [], 0

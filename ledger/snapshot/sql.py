@@ -126,7 +126,7 @@ class SqlPlace:
         if sum(each is not None for each in (version, position, at)) > 1:
             raise ValueError("give version, position or at, not several of them")
         asked = read_query(query)
-        rows = [self._row(each.name) for each in asked.tables]
+        rows = [self._row(table.name) for table in asked.tables]
         place = self._place(rows, version=version, position=position, at=at)
         scans = {
             name: self._scan(each, row, place)
@@ -157,7 +157,7 @@ class SqlPlace:
 
     def _like(self, name: TableName) -> str:
         """Return the name of the table that is most like a name, "" if none is."""
-        known = [each.name for each in self._reads.tables() if each.catalog == self._catalog]
+        known = [table.name for table in self._reads.tables() if table.catalog == self._catalog]
         return next(iter(get_close_matches(".".join(name), known, n=1)), "")
 
     def _place(
@@ -177,7 +177,7 @@ class SqlPlace:
                 )
             return position_of_version(self._reads, rows[0].table, version)
         if at is not None:
-            return max((position_at(self._reads, each, at) for each in rows), default=1)
+            return max((position_at(self._reads, row, at) for row in rows), default=1)
         return self._reads.position() if position is None else position
 
     def _scan(self, named: NamedTable, row: TableRow, position: int) -> Scan:
@@ -191,14 +191,14 @@ class SqlPlace:
         snapshot = TableSnapshot(self._reads, row, position, self._zone)
         columns = snapshot.schema.columns
         wanted = [
-            each.name
-            for each in columns
-            if named.columns is None or each.name.lower() in named.columns
+            column.name
+            for column in columns
+            if named.columns is None or column.name.lower() in named.columns
         ]
-        types = {each.name.lower(): each.declared.lower() for each in columns}
+        types = {column.name.lower(): column.declared.lower() for column in columns}
         where = condition(named.comparisons, types)
         found = snapshot.read(where)
-        first = next((each for each in columns if not each.problem), columns[0])
+        first = next((column for column in columns if not column.problem), columns[0])
         # A count of rows needs no column, and DuckDB has no table without one.
         return Scan(snapshot, found, where, wanted or [first.name])
 
@@ -240,7 +240,7 @@ def misread(
         with sql_database("") as database:
             for name, scan in scans.items():
                 columns = TableSchema.of(scan.table.definition).columns
-                database.shape(name, [each.field for each in columns if not each.problem])
+                database.shape(name, [column.field for column in columns if not column.problem])
             database.ask(asked.text, parameters)
     except QuerySyntaxError as better:
         return better

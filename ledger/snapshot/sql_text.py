@@ -89,7 +89,7 @@ def read_query(query: str) -> Query:
     """Return what a query needs; raises QuerySyntaxError for a text that is not one query."""
     tree = query_of(query)
     tables = tables_of(tree, words_of(query, tree))
-    return Query(without_catalogs(query, tree, {each.name for each in tables}), tables)
+    return Query(without_catalogs(query, tree, {table.name for table in tables}), tables)
 
 
 def folded(name: str) -> str:
@@ -102,13 +102,13 @@ def without_catalogs(query: str, tree: Any, names: set[TableName]) -> str:
 
     DuckDB has databases of its own, and knows no catalog of a ledger.
     """
-    whole = {tuple(map(folded, each)) for each in names if len(each) > SCHEMA_PARTS}
+    whole = {tuple(map(folded, name)) for name in names if len(name) > SCHEMA_PARTS}
     cuts: set[tuple[int, int]] = set()
     for node in tree.find_all(exp.Table, exp.Column):
         parts = node.parts
         # A column with fewer parts is a field of a struct.
         is_whole = isinstance(node, exp.Table) or len(parts) > SCHEMA_PARTS + 1
-        if is_whole and tuple(folded(each.name) for each in parts[: SCHEMA_PARTS + 1]) in whole:
+        if is_whole and tuple(folded(part.name) for part in parts[: SCHEMA_PARTS + 1]) in whole:
             cuts.add((parts[0].meta["start"], parts[1].meta["start"]))
     for start, end in sorted(cuts, reverse=True):
         query = query[:start] + query[end:]
@@ -120,11 +120,11 @@ def tables_of(tree: Any, words: frozenset[str]) -> Sequence[NamedTable]:
     found: dict[TableName, list[exp.Table]] = {}
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and not is_named_by_with(table):
-            found.setdefault(tuple(folded(each.name) for each in table.parts), []).append(table)
+            found.setdefault(tuple(folded(part.name) for part in table.parts), []).append(table)
     columns = None if names_in_another_way(tree) else words
     return [
         NamedTable(
-            tuple(each.name for each in first.parts),
+            tuple(part.name for part in first.parts),
             columns,
             () if others or ROW_NUMBER in words else list(comparisons(first)),
         )
@@ -239,7 +239,7 @@ def keeps_rows(table: exp.Table, select: exp.Select) -> bool:
     if table.args["alias"].args.get("columns") if table.args.get("alias") else False:
         return False
     joins = select.args.get("joins") or ()
-    return not any(str(each.args.get("method")).upper() in BY_PLACE for each in joins)
+    return not any(str(join.args.get("method")).upper() in BY_PLACE for join in joins)
 
 
 def compared(part: Any) -> Iterator[tuple[exp.Column, str, int | str]]:
@@ -275,9 +275,9 @@ def condition(comparisons: Sequence[LiteralComparison], types: Mapping[str, str]
     `types` are the Spark SQL types of the columns by their names in lower case.
     """
     parts = [
-        Compare(each.operator, ColumnRef(each.column), constant)
-        for each in comparisons
-        if (constant := same(each, types.get(each.column.lower(), ""))) is not None
+        Compare(comparison.operator, ColumnRef(comparison.column), constant)
+        for comparison in comparisons
+        if (constant := same(comparison, types.get(comparison.column.lower(), ""))) is not None
     ]
     return connected(And, parts) if parts else None
 

@@ -61,9 +61,9 @@ class RowChecks:
 
     def _passed(self, batches: Iterable[Any]) -> Iterator[Any]:
         with RowJudge(self._table) as judge:
-            for each in batches:
-                self.passed(judge, pa.Table.from_batches([each]))
-                yield each
+            for batch in batches:
+                self.passed(judge, pa.Table.from_batches([batch]))
+                yield batch
 
 
 def constraint_of(table: str, name: str, text: str, schema: TableSchema, zone: str) -> Constraint:
@@ -85,7 +85,7 @@ def check_definition(
     A column that a constraint names keeps its name and its id.
     """
     known, schema = constraints_of(before), TableSchema.of(after, name)
-    ids = {} if before is None else {each.name: each.id for each in before.columns}
+    ids = {} if before is None else {column.name: column.id for column in before.columns}
     for key, text in constraints_of(after).items():
         if before is None or known.get(key) != text:
             check_condition(name, key, text, schema, zone)
@@ -94,8 +94,8 @@ def check_definition(
             then = row_condition(parse(text), TableSchema.of(before, name), zone)
         except (PredicateSyntaxError, UnknownColumnError):
             continue  # It came by an import. Rows are refused with the reason.
-        kept = {each.name: each.id for each in after.columns}
-        gone = [each for each in then.columns if kept.get(each) != ids.get(each)]
+        kept = {column.name: column.id for column in after.columns}
+        gone = [column for column in then.columns if kept.get(column) != ids.get(column)]
         if gone:
             raise ValueError(
                 f"column {gone[0]} of table {name} must stay, because the constraint {key} "
@@ -124,7 +124,9 @@ def check_present(work: Work, number: int, before: TableDefinition, after: Table
     name = str(number) if row is None else row.name
     new = [each for each in after.properties if is_new(each.key, each.value, known)]
     checks = RowChecks(name, after._replace(properties=new), work.view.zone)
-    columns = {column for each in checks.constraints for column in each.condition.columns}
+    columns = {
+        column for constraint in checks.constraints for column in constraint.condition.columns
+    }
     then = {(each.name, each.id): each.type for each in before.columns}
     for each in after.columns:
         if each.name in columns and then.get((each.name, each.id)) != each.type:

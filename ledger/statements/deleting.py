@@ -72,7 +72,7 @@ def wholly_fulfilled(
     if not inside.issuperset(condition.columns):
         return None
     if condition.sql == "TRUE":
-        return dict.fromkeys((tuple(each.partition) for each in files), True)
+        return dict.fromkeys((tuple(file.partition) for file in files), True)
     partitions = table.partitions(files)
     if partitions is None:
         return None

@@ -100,7 +100,7 @@ def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
         raise
     paths = [each.path for each in made]
     work.files.note(table.definition.location, storage, paths, table.definition)
-    for partition in dict.fromkeys(each.rpartition(folder)[0].rstrip("/") for each in paths):
+    for partition in dict.fromkeys(path.rpartition(folder)[0].rstrip("/") for path in paths):
         write = coarse_write("insert", table.row, partition=partition or None)
         work.writes.add(table.number, write, 0)
 
@@ -130,6 +130,6 @@ class CountedRows:
         self._what = f"{table.verb} {table.row.name}, rows"
 
     def __iter__(self) -> Iterator[Any]:
-        for each in shown(self._batches, None, self._what, len):
-            self.count += len(each)
-            yield each
+        for batch in shown(self._batches, None, self._what, len):
+            self.count += len(batch)
+            yield batch

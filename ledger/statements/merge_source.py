@@ -58,7 +58,7 @@ class MergeSource:
                 )
             )
         self.schema = TableSchema(tuple(columns), (), name="of the source")
-        self.rows = pa.table(arrays, names=[each.name for each in columns])
+        self.rows = pa.table(arrays, names=[column.name for column in columns])
 
 
 def condition_on(on: Any, target: TableSchema, source: MergeSource) -> Node | None:

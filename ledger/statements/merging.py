@@ -82,9 +82,9 @@ class Merge:
         }
         self._clauses = {
             kind: [
-                Clause(each, table.schema, {name: schemas[name] for name in names}, table.zone)
-                for each in clauses
-                if each.kind == kind
+                Clause(clause, table.schema, {name: schemas[name] for name in names}, table.zone)
+                for clause in clauses
+                if clause.kind == kind
             ]
             for kind, names in scopes.items()
         }
@@ -106,7 +106,9 @@ class Merge:
     def _pairs(self, file: FileRow) -> Any:
         """Return the numbers of target and source rows that match, file by file."""
         prefix = f"{TARGET}."
-        names = [each.removeprefix(prefix) for each in self._on.columns if each.startswith(prefix)]
+        names = [
+            column.removeprefix(prefix) for column in self._on.columns if column.startswith(prefix)
+        ]
         target = numbered(self._table.rows(file, names))
         found = self._judge.pairs({TARGET: target, SOURCE: numbered(self._source.rows)}, self._on)
         self._hit = pc.unique(pa.concat_arrays([self._hit, whole(found[SOURCE])]))
@@ -185,14 +187,14 @@ class Merge:
         others = source.filter(pc.invert(pc.is_in(numbers, self._hit)))
         schema = self._table.schema
         for clause, chosen, rows in self._taken("not_matched", {SOURCE: others}):
-            nulls = {each.name: pa.nulls(len(chosen), each.type) for each in schema.columns}
+            nulls = {column.name: pa.nulls(len(chosen), column.type) for column in schema.columns}
             self.inserted += len(chosen)
             made = assigned(self._judge, schema, pa.table(nulls), clause.terms, rows)
-            for each in schema.columns:
-                if each.name not in clause.terms:
-                    each.check_given()
-                if not each.nullable:
-                    check_filled(made[each.name].is_valid(), each.name)
+            for column in schema.columns:
+                if column.name not in clause.terms:
+                    column.check_given()
+                if not column.nullable:
+                    check_filled(made[column.name].is_valid(), column.name)
             yield self._checks.passed(self._judge, made)
 
 
@@ -203,11 +205,13 @@ def whole(values: Any) -> Any:
 
 def all_columns(schema: TableSchema, source: TableSchema, action: str) -> dict[str, str]:
     """Return the assignments of `SET *`; raises ValueError if the source lacks a column."""
-    lacking = [each.name for each in schema.columns if source.find(each.name) is None]
+    lacking = [column.name for column in schema.columns if source.find(column.name) is None]
     if lacking:
         raise ValueError(
             f"the source must have all columns of table {schema.name} for an {action} that names "
             f"none (True), it lacks {', '.join(lacking)}: give a dict of the columns to set in "
             "place of True"
         )
-    return {each.name: f"{SOURCE}.`{each.name.replace('`', '``')}`" for each in schema.columns}
+    return {
+        column.name: f"{SOURCE}.`{column.name.replace('`', '``')}`" for column in schema.columns
+    }

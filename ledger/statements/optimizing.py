@@ -106,11 +106,11 @@ def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey
     """Return the files to write anew whatever their size: for deleted rows, or names of columns."""
     known: dict[int, bool] = {}
     found = set()
-    for each in files:
-        if each.added not in known:
-            known[each.added] = has_names_of(table.snapshot.schema_of(each), table.schema)
-        if each.vector or not known[each.added]:
-            found.add(key_of(each))
+    for file in files:
+        if file.added not in known:
+            known[file.added] = has_names_of(table.snapshot.schema_of(file), table.schema)
+        if file.vector or not known[file.added]:
+            found.add(key_of(file))
     return found
 
 
@@ -118,14 +118,14 @@ def has_names_of(then: TableSchema, now: TableSchema) -> bool:
     """Return whether files of a schema have the columns of another under its names."""
     if then is now:
         return True
-    names = {each.id: each.physical for each in then.columns}
-    if not all(has_fields_of(each.type, type_then(each, now, then)) for each in now.columns):
+    names = {column.id: column.physical for column in then.columns}
+    if not all(has_fields_of(column.type, type_then(column, now, then)) for column in now.columns):
         return False
-    taken = {each.physical.lower(): each.id for each in then.columns}
+    taken = {column.physical.lower(): column.id for column in then.columns}
     return all(
-        names.get(each.id, each.physical) == each.physical
-        and taken.get(each.physical.lower(), each.id) == each.id
-        for each in now.columns
+        names.get(column.id, column.physical) == column.physical
+        and taken.get(column.physical.lower(), column.id) == column.id
+        for column in now.columns
     )
 
 

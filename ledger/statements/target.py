@@ -105,12 +105,12 @@ class StatementTable:
     def partitions(self, files: Iterable[FileRow]) -> dict[tuple[str | None, ...], None] | None:
         """Return the partitions of files, None if a file may have other partition columns."""
         found: dict[tuple[str | None, ...], None] = {}
-        for each in files:
-            if each.added <= self.row.partitioned:
+        for file in files:
+            if file.added <= self.row.partitioned:
                 return None
-            if len(each.partition) != len(self.schema.partition_columns):
+            if len(file.partition) != len(self.schema.partition_columns):
                 return None
-            found[tuple(each.partition)] = None
+            found[tuple(file.partition)] = None
         return found
 
     def write(self, batches: Iterable[Any], target_bytes: int = TARGET_BYTES) -> Sequence[AddFile]:
@@ -120,7 +120,7 @@ class StatementTable:
         files = write_rows(
             storage, self.schema, batches, writer=self.work.writer, target_bytes=target_bytes
         )
-        paths = [each.path for each in files]
+        paths = [file.path for file in files]
         self.work.files.note(self.definition.location, storage, paths, self.definition)
         return files
 
@@ -191,7 +191,7 @@ class KeptFiles:
             return
         # A file of an earlier version may come back: readers of that version need it.
         written = self._data.definition
-        own = [each.path for each in self._files if written(self._location, each.path) is not None]
+        own = [file.path for file in self._files if written(self._location, file.path) is not None]
         if own:
             discard(storage_at(self._location), own)
 
@@ -208,14 +208,14 @@ APPEND_ONLY: Final = "delta.appendonly"
 
 def check_writable(name: str, definition: TableDefinition) -> None:
     """Raise ValueError for a table with columns that a writer would have to compute."""
-    for each in definition.columns:
+    for column in definition.columns:
         for mark, what in COMPUTED:
-            if mark not in each.metadata:
+            if mark not in column.metadata:
                 continue
-            known = column_metadata(each).get(mark, "")
+            known = column_metadata(column).get(mark, "")
             said = f" ({known})" if known else ""
             raise ValueError(
-                f"column {each.name} of table {name} {what}{said}, which is not supported here: "
+                f"column {column.name} of table {name} {what}{said}, which is not supported here: "
                 "write the table with Delta's own tools"
             )
 

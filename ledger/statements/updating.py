@@ -125,7 +125,7 @@ def known_column(schema: TableSchema, name: Any) -> TableColumn:
     if found is not None:
         found.check_readable()
         return found
-    names = {each.name.lower(): each.name for each in schema.columns}
+    names = {column.name.lower(): column.name for column in schema.columns}
     alike = get_close_matches(name.lower(), names, n=1)
     meant = f", did you mean {names[alike[0]]}?" if alike else ""
     raise ValueError(f"table {schema.name} has no column {name}{meant}")

@@ -42,7 +42,7 @@ class NewRows:
 
     def discard(self) -> None:
         """Delete the files: no commit will name them."""
-        discard(self._storage, [each.path for each in self.files])
+        discard(self._storage, [file.path for file in self.files])
 
 
 class RowsOfNewTable:

@@ -53,7 +53,7 @@ class CleanedFolder:
     @property
     def is_left(self) -> bool:
         """Whether the folder of a dropped table may be there."""
-        return self.place.inode is not None and any(each.dropped for each in self.tables)
+        return self.place.inode is not None and any(table.dropped for table in self.tables)
 
     def leave(self, why: str) -> None:
         """Leave the files alone."""

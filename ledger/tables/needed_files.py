@@ -118,7 +118,7 @@ class Owners:
     def __init__(self, reads: Reads, now_ms: int, grace_ms: int) -> None:
         self._reads = reads
         self._ledger = reads.identity().ledger
-        writing = [each.opened_at for each in reads.open_txns(TXNS) if each.type != "read_only"]
+        writing = [txn.opened_at for txn in reads.open_txns(TXNS) if txn.type != "read_only"]
         unsure = now_ms - max(grace_ms, round(UNSURE_H * HOUR_MS))
         self._before = min([unsure, *(each - SKEW_MS for each in writing)])
         self._known: dict[int, TxnRow | None] = {}

@@ -96,7 +96,7 @@ class Vacuum:
         folders = self._gathered()
         found = self._run(folders, progress, dry_run=dry_run)
         files = [vacuumed(each, is_home=each.folder is folders[0]) for each in found]
-        notes = dict.fromkeys([*(each.note for each in folders), self._note])
+        notes = dict.fromkeys([*(folder.note for folder in folders), self._note])
         note = ". ".join(filter(None, notes))
         return VacuumReport(self._tables[0], dry_run, sorted(files), note, self._stopped_by)
 

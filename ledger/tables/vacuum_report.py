@@ -40,7 +40,7 @@ class VacuumReport:
     @property
     def size(self) -> int:
         """The bytes of the files."""
-        return sum(each.size for each in self.files)
+        return sum(file.size for file in self.files)
 
     def __len__(self) -> int:
         return len(self.files)

@@ -192,8 +192,8 @@ class LedgerFiles(LedgerTxns):
         except ConflictError as error:
             name_conflict(error, self._view.at_hand, lambda _table, _hash: ())
             raise
-        apps = {app for each in writes if each.footprint for app in each.footprint.apps}
-        tables = [each.table for each in writes]
+        apps = {app for write in writes if write.footprint for app in write.footprint.apps}
+        tables = [write.table for write in writes]
         return told(receipt_of(answer, self._view.origin), self._view, sorted(apps), tables)
 
 

@@ -165,9 +165,7 @@ class LedgerTxns(OfOneProcess):
                 "name either txns, which are forgotten in all tables, or a table and the write ids "
                 "in it"
             )
-        numbers = [
-            each.id if isinstance(each, Transaction) else whole("txn", each) for each in txns
-        ]
+        numbers = [txn.id if isinstance(txn, Transaction) else whole("txn", txn) for txn in txns]
         number = 0 if table is None else self._names.number(table)
         return self._done(ForgetAborted(*UNNUMBERED, numbers, number, write_ids), AbortedForgotten)
 

@@ -56,9 +56,9 @@ def not_found_out(txn: int, session: int, n: int, failure: Exception) -> Outcome
 def receipt_of_row(view: View, row: TxnRow) -> Receipt:
     """Return the receipt of a committed txn."""
     versions = {
-        each.table: TableVersion(each.write_id, each.version)
-        for each in row.parts
-        if each.version is not None
+        part.table: TableVersion(part.write_id, part.version)
+        for part in row.parts
+        if part.version is not None
     }
     at = datetime.fromtimestamp(row.ended_at / 1000, UTC)
     return Receipt(row.txn, row.ended, at, view.origin.at(row.ended), versions, repeated=True)

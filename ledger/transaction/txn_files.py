@@ -186,7 +186,7 @@ class TxnFiles(TxnVerbs):
         """
         if isinstance(given, TableFiles):
             return given.table.partitioned
-        added = [each.added for each in files if isinstance(each, FileRow)]
+        added = [file.added for file in files if isinstance(file, FileRow)]
         if not added:
             return 0
         row = self._work.view.reads().table(table)

@@ -115,7 +115,7 @@ def told(event: Event, txn: int, session: int, view: View) -> str:
 def cause_of(event: Event, txn: int) -> str:
     """Return why an event ended a txn among others, "" for an abort of this txn alone."""
     ends = event.body.ends if isinstance(event.body, TxnsExpired | SessionClosed) else ()
-    return next((each.cause for each in ends if each.txn == txn), "")
+    return next((end.cause for end in ends if end.txn == txn), "")
 
 
 def author(session: int, view: View) -> str:

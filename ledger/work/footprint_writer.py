@@ -78,7 +78,7 @@ class FootprintWriter:
         self._scans[files.where] = None
         self._reads_whole |= files.whole
         self._partitioned = max(self._partitioned, files.table.partitioned)
-        self._read.update((each.path, each) for each in files)
+        self._read.update((file.path, file) for file in files)
         self._location = files.table.definition.location
         self._keys = None
 
@@ -118,8 +118,8 @@ class FootprintWriter:
         `partitioned` as for `remove`. Raises as `add`.
         """
         self._partitioned = max(self._partitioned, partitioned)
-        gone = (self._removed(each)._replace(data_change=False) for each in removes)
-        self._take(gone, (each._replace(data_change=False) for each in adds))
+        gone = (self._removed(remove)._replace(data_change=False) for remove in removes)
+        self._take(gone, (add._replace(data_change=False) for add in adds))
         self._usual_operation = "OPTIMIZE"
 
     def replace(
@@ -132,8 +132,8 @@ class FootprintWriter:
         """
         self._partitioned = max(self._partitioned, partitioned)
         rows = list(removes)
-        own = [key for each in rows if (key := (each.path, each.vector)) in self._adds]
-        gone = [each for each in rows if (each.path, each.vector) not in self._adds]
+        own = [key for row in rows if (key := (row.path, row.vector)) in self._adds]
+        gone = [row for row in rows if (row.path, row.vector) not in self._adds]
         taken = [self._adds.pop(key) for key in own]
         try:
             self._take(map(self._removed, gone), adds)
@@ -185,7 +185,7 @@ class FootprintWriter:
 
     def paths_of(self, hashed: bytes) -> Sequence[str]:
         """Return the noted paths that have a hash."""
-        paths = dict.fromkeys([*self._read, *(each.path for each in self.files)])
+        paths = dict.fromkeys([*self._read, *(file.path for file in self.files)])
         return [path for path in paths if path_hash(path) == hashed]
 
     def head(self, apps: Sequence[AppVersion] = ()) -> Footprint:
@@ -195,7 +195,7 @@ class FootprintWriter:
             operation=joined_names(self._operations) or usual,
             reads=list(self._scans),
             reads_whole=self._reads_whole,
-            read_apps=[each.app for each in apps],
+            read_apps=[app.app for app in apps],
             protocol=self._protocol,
             domains=[self._domains[name] for name in sorted(self._domains)],
             apps=list(apps),
@@ -207,11 +207,11 @@ class FootprintWriter:
         The rows of a backfill count, although they existed before. More rows than a footprint may
         add count as 0: such statistics cannot be right.
         """
-        adds = [each for each in files if isinstance(each, AddFile)]
-        removes = [each for each in files if isinstance(each, RemoveFile)]
+        adds = [file for file in files if isinstance(file, AddFile)]
+        removes = [file for file in files if isinstance(file, RemoveFile)]
         found = listed(footprint, FileList(adds, removes, unpack(footprint.files).info))
         numbers_all = self._numbers_all()
-        rows = sum(rows_of(each.stats) for each in adds if each.data_change or numbers_all)
+        rows = sum(rows_of(add.stats) for add in adds if add.data_change or numbers_all)
         # A file of an unknown partition may lie in any partition, also in one of other chunks.
         known = found.removes_in if self._knows_partitions() else ()
         return found._replace(
@@ -220,10 +220,10 @@ class FootprintWriter:
 
     def _numbers_all(self) -> bool:
         is_backfill = [*self._operations] == [NUMBERS_ALL]
-        return is_backfill and not any(each.data_change for each in self.files)
+        return is_backfill and not any(file.data_change for file in self.files)
 
     def _knows_partitions(self) -> bool:
-        return all(each.partition is not None for each in self._removes.values())
+        return all(remove.partition is not None for remove in self._removes.values())
 
     def _spelled(self, path: str) -> FileRow | None:
         """Return a file that was read under another spelling of the path, None if absent.
@@ -232,7 +232,7 @@ class FootprintWriter:
         """
         if self._keys is None:
             rows = self._read.values()
-            self._keys = {path_key(each.path, self._location): each for each in rows}
+            self._keys = {path_key(row.path, self._location): row for row in rows}
         return self._keys.get(path_key(path, self._location))
 
     def _removed(self, file: RemoveLike) -> RemoveFile:
@@ -265,11 +265,11 @@ def removal_from(file: AddFile | FileRow, partition: Values | None) -> RemoveFil
 def by_key(files: Iterable[Listed]) -> dict[FileKey, Listed]:
     """Return files by path and vector; raises ValueError for a file that occurs twice."""
     found: dict[FileKey, Listed] = {}
-    for each in files:
-        key = each.path, each.vector
+    for file in files:
+        key = file.path, file.vector
         if key in found:
             raise twice(key)
-        found[key] = each
+        found[key] = file
     return found
 
 

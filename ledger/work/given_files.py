@@ -123,7 +123,7 @@ def lone(path: object) -> AddFile | None:
 def are_given(files: Iterable[RemoveLike]) -> bool:
     """Return whether a list may hold files whose partitions a caller has spelled."""
     return not isinstance(files, Sequence) or any(
-        isinstance(each, AddFile | RemoveFile) for each in files
+        isinstance(file, AddFile | RemoveFile) for file in files
     )
 
 

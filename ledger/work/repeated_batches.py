@@ -60,7 +60,7 @@ def told(
     """
     if not receipt.skipped or not apps:
         return receipt
-    found = [recorded_by(view, each, tables) for each in apps]
+    found = [recorded_by(view, app, tables) for app in apps]
     note = "; ".join(map(str, found))
     warn(receipt, found, note)
     return replace(receipt, note=note)

@@ -141,4 +141,4 @@ def size_of(footprint: Footprint) -> int:
     texts = (*footprint.adds, *footprint.removes_in, *footprint.reads, *footprint.read_apps)
     hashes = len(footprint.read_files) + len(footprint.removes)
     beside = domain_bytes(footprint) + app_bytes(footprint)
-    return sum(len(each.encode()) for each in texts) + beside + hashes + len(footprint.files)
+    return sum(len(text.encode()) for text in texts) + beside + hashes + len(footprint.files)

@@ -84,7 +84,7 @@ class DeclaredWrites:
     def has_written(self) -> bool:
         """Whether anything but reading was declared."""
         is_said = bool(self._coarse or self._apps)
-        return is_said or any(each.is_written for each in self._writers.values())
+        return is_said or any(writer.is_written for writer in self._writers.values())
 
     def add(self, table: int, write: CoarseWrite, read_at: int) -> None:
         """Declare a coarse write; an insert depends on no position.
@@ -169,7 +169,7 @@ class DeclaredWrites:
 
     def progress(self) -> Sequence[AppVersion]:
         """Return the declared progress of applications."""
-        return [AppVersion(*each) for each in sorted(self._apps.items())]
+        return [AppVersion(*item) for item in sorted(self._apps.items())]
 
     def written(self) -> set[int]:
         """Return the tables with declared writes."""

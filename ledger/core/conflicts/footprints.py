@@ -93,7 +93,7 @@ def fault_of(footprint: Footprint) -> str:
     """Return what is wrong with a footprint, "" if it is valid."""
     if len(footprint.read_files) % HASH_BYTES or len(footprint.removes) % HASH_BYTES:
         return f"path hashes must have {HASH_BYTES} bytes each"
-    if len({each.app for each in footprint.apps}) < len(footprint.apps):
+    if len({app.app for app in footprint.apps}) < len(footprint.apps):
         return "a commit must record one version per application, got several"
     if not 0 <= footprint.rows_added <= ROWS_PER_WRITE_MAX:
         return f"rows_added must be 0 to {ROWS_PER_WRITE_MAX}, got {footprint.rows_added}"
@@ -119,7 +119,7 @@ def excess_of(footprint: Footprint) -> str:
             f"got {len(footprint.operation)}"
         )
     names = *footprint.read_apps, *(app for app, _ in footprint.apps)
-    for name in (*names, *(each.name for each in footprint.domains)):
+    for name in (*names, *(domain.name for domain in footprint.domains)):
         if len(name) > TEXT_CHARS_MAX:
             return (
                 f"the name of an application or domain must have {TEXT_CHARS_MAX} characters at "
@@ -180,7 +180,7 @@ def bare(footprint: Footprint) -> Footprint:
 
 def won(footprint: Footprint) -> Footprint:
     """Return what the index keeps of a winner: what it wrote; no later check needs its reads."""
-    domains = [each._replace(configuration="") for each in footprint.domains]
+    domains = [domain._replace(configuration="") for domain in footprint.domains]
     return bare(footprint)._replace(
         reads=[], reads_whole=False, read_files=b"", read_apps=[], domains=domains
     )
@@ -213,8 +213,8 @@ def depends_on_base(footprint: Footprint) -> bool:
 
     Progress that an application looked up and also records does not count: it is compared anyway.
     """
-    recorded = {each.app for each in footprint.apps}
-    domains = any(each.name != ROW_TRACKING_DOMAIN for each in footprint.domains)
+    recorded = {app.app for app in footprint.apps}
+    domains = any(domain.name != ROW_TRACKING_DOMAIN for domain in footprint.domains)
     looked_up = not recorded.issuperset(footprint.read_apps)
     return domains or looked_up or footprint.protocol is not None
 
@@ -226,7 +226,7 @@ def is_backfill(footprint: Footprint) -> bool:
 
 def joined_names(operations: Iterable[str]) -> str:
     """Return the joint name of several operations on one table, each once and in order."""
-    return NAMES_JOIN.join(dict.fromkeys(each for each in operations if each))
+    return NAMES_JOIN.join(dict.fromkeys(operation for operation in operations if operation))
 
 
 def operations_of(footprint: Footprint) -> Sequence[str]:
@@ -247,7 +247,7 @@ def rearranges(footprint: Footprint, *, does_more: bool) -> bool:
     """
     if footprint.data_change or does_more or footprint.protocol is not None:
         return False
-    domains = any(each.name != ROW_TRACKING_DOMAIN for each in footprint.domains)
+    domains = any(domain.name != ROW_TRACKING_DOMAIN for domain in footprint.domains)
     return not domains and all(app.startswith(IMPORT_APPS) for app, _ in footprint.apps)
 
 

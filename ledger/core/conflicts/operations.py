@@ -46,7 +46,9 @@ def winning(
 def main_operation(coarse: Sequence[CoarseWrite]) -> str:
     """Return the first operation of coarse writes other than insert, else insert, else ""."""
     operations: list[str] = [write.operation for write in coarse]
-    return next((each for each in operations if each != INSERT), (operations or [""])[0])
+    return next(
+        (operation for operation in operations if operation != INSERT), (operations or [""])[0]
+    )
 
 
 def altered(body: TableAltered) -> str:

@@ -84,8 +84,8 @@ def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
         yield ANY_FILE
     else:
         yield from hashes(footprint.removes)
-    yield from (("domain", each.name) for each in footprint.domains)
-    yield from (("app", each.app) for each in footprint.apps)
+    yield from (("domain", domain.name) for domain in footprint.domains)
+    yield from (("app", app.app) for app in footprint.apps)
 
 
 def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str]:

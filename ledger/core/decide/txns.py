@@ -246,7 +246,7 @@ def staged_in(txn: OpenState) -> set[int]:
     return {
         table
         for table, chunks in txn.staged.items()
-        if any(each.files or writes_anything(each) for each in chunks)
+        if any(chunk.files or writes_anything(chunk) for chunk in chunks)
     }
 
 

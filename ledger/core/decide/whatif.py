@@ -38,7 +38,7 @@ def redecide(state: DomainState, event: Event, level: IsolationLevel) -> Redecid
     control, body = event
     if isinstance(body, TxnCommitted):
         parts = [
-            TableWrite(each.table, each.read_at, each.writes, each.footprint) for each in body.parts
+            TableWrite(part.table, part.read_at, part.writes, part.footprint) for part in body.parts
         ]
         candidate = candidate_from(state, control, [*parts, *body.reads], one_shot=body.one_shot)
         evidence = first_conflict(state, candidate, level)
@@ -64,7 +64,7 @@ def candidate_from(
 ) -> Candidate:
     """Return the candidate of a commit as it was when the commit was decided."""
     txn: TxnInFlight | None = None if one_shot else state.txns.open[control.txn]
-    every = [whole(txn, each) for each in parts]
+    every = [whole(txn, part) for part in parts]
     written = {each.table for each in every if not is_read(each)}
     touched = written if txn is None else written | touched_before(state, txn)
     # A write id alone is no write (rule c0), so nothing was declared there.

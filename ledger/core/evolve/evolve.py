@@ -182,7 +182,7 @@ def log_cut(state: DomainState, control: Control, body: LogCut) -> None:
     """Note the cut, and drop all winners, so that no earlier read can be committed on."""
     if body.base >= control.position:
         raise AssertionError(f"a cut of {body.base} at {control.position}")
-    floors = {each.table: (each.write_id, each.version) for each in body.tables}
+    floors = {table.table: (table.write_id, table.version) for table in body.tables}
     state.cuts.append(Cut(control.position, body.base, body.next_txn, floors))
     state.commands_topic = body.commands_topic
     state.tables.next_table = max(state.tables.next_table, body.next_table)

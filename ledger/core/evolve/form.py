@@ -71,8 +71,8 @@ def footprint_from(form: Plain) -> Footprint:
         read_files=bytes.fromhex(form[3]),
         removes=bytes.fromhex(form[6]),
         protocol=None if found.protocol is None else Protocol(*found.protocol),
-        domains=[Domain(*each) for each in found.domains],
-        apps=[AppVersion(*each) for each in found.apps],
+        domains=[Domain(*domain) for domain in found.domains],
+        apps=[AppVersion(*app) for app in found.apps],
         files=bytes.fromhex(form[14]),
         digest=bytes.fromhex(form[16]),
     )
@@ -128,7 +128,7 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
         "winners": winners_form(state.winners),
     }
     # Left out if there are no cuts, so that checkpoints of most ledgers keep their earlier bytes.
-    return {**form, "cuts": [cut_form(each) for each in state.cuts]} if state.cuts else form
+    return {**form, "cuts": [cut_form(cut) for cut in state.cuts]} if state.cuts else form
 
 
 def cut_form(cut: Cut) -> list[Plain]:

@@ -139,7 +139,7 @@ def top_bound(node: Node, scope: Scope, *, derive: bool) -> Bound:
     """Return the bound of the conjuncts at the top."""
     match node:
         case And(conjuncts):
-            return every(top_bound(each, scope, derive=derive) for each in conjuncts)
+            return every(top_bound(conjunct, scope, derive=derive) for conjunct in conjuncts)
         case InZone(zone, inner):
             return top_bound(inner, within(scope, zone), derive=derive)
         case _ if derive or is_own(node, scope):

@@ -307,7 +307,7 @@ def arrays_of(node: Node) -> list[Any]:  # noqa: C901, PLR0911, PLR0912 - a case
         case IsNull(value):
             return ["is_null", arrays_of(value)]
         case In(value, items):
-            return ["in", arrays_of(value), [arrays_of(each) for each in items]]
+            return ["in", arrays_of(value), [arrays_of(item) for item in items]]
         case RowForm(form):
             return arrays_of(form)
         case Like(value, pattern):

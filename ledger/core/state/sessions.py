@@ -96,7 +96,7 @@ class Sessions:
         """Return the position of a session's answer with this outcome and id, 0 if not kept."""
         known = self.by_number.get(session)
         answers = known.answers.values() if known is not None else ()
-        found = (each.position for each in answers if each[1:3] == (outcome, first))
+        found = (answer.position for answer in answers if answer[1:3] == (outcome, first))
         return next(found, 0)
 
     def _crowd_out(self) -> None:

@@ -14,7 +14,7 @@ from ledger.core.conflicts.footprints import TEXT_BYTES, joined, weight
 def whole_footprint(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
     """Return the footprint joined from all its chunks, with the progress and domains of each."""
     found = joined(chunks, last)
-    if not any(each.apps or each.domains for each in chunks):
+    if not any(chunk.apps or chunk.domains for chunk in chunks):
         return found
     every = (*chunks, last)
     return found._replace(
@@ -46,6 +46,6 @@ def repeated_app(footprint: Footprint) -> str:
 
 def staged_weight(chunk: Footprint) -> int:
     """Return about how many bytes a chunk takes in memory until its commit."""
-    apps = sum(TEXT_BYTES + len(each.app) for each in chunk.apps)
-    domains = sum(TEXT_BYTES + len(each.name + each.configuration) for each in chunk.domains)
+    apps = sum(TEXT_BYTES + len(app.app) for app in chunk.apps)
+    domains = sum(TEXT_BYTES + len(domain.name + domain.configuration) for domain in chunk.domains)
     return weight(chunk) + apps + domains

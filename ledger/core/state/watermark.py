@@ -77,7 +77,9 @@ def table_mark(
     of the table that had not ended at a position (`Txns.first_open`). It never falls, so its value
     at the oldest snapshot holds for all later ones too.
     """
-    held = next((each for each in snapshots if life.covers(each.position)), Snapshot(now, 0))
+    held = next(
+        (snapshot for snapshot in snapshots if life.covers(snapshot.position)), Snapshot(now, 0)
+    )
     return TableMark(held.position, first_open(held.position), held.txn)
 
 

@@ -19,7 +19,7 @@ def check_bootstrap(text: object) -> None:
     if not isinstance(text, str):
         raise TypeError(f"bootstrap must be a text such as '127.0.0.1:9092', got {text!r}")
     brokers = [each.strip() for each in text.split(",") if each.strip()]
-    wrong = next((each for each in brokers if not is_broker(each)), None if brokers else text)
+    wrong = next((broker for broker in brokers if not is_broker(broker)), None if brokers else text)
     if wrong is not None:
         raise SettingsError(
             "bootstrap must be host:port, such as 127.0.0.1:9092, or several with commas between "

@@ -182,7 +182,7 @@ def changes(topic: Topic, found: FoundTopic, *, flush: bool) -> dict[str, str]:
         own.setdefault(FLUSH, NEVER)
     free = {name: own[name] for name in own if name not in {*_EXACT, *_AT_LEAST}}
     wrong = {name: value for name, value in free.items() if kept.get(name) != value}
-    return wrong | {each.setting: each.wanted for each in misfits(topic, found)}
+    return wrong | {misfit.setting: misfit.wanted for misfit in misfits(topic, found)}
 
 
 def fits(setting: str, kept: str, wanted: str) -> bool:

@@ -43,7 +43,7 @@ def set_users(
     trouble = connection.trouble()
     admin = made(AdminClient, connection.admin(trouble))
     scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, ITERATIONS)
-    wanted = {binding_of(each) for each in acls}
+    wanted = {binding_of(acl) for acl in acls}
     try:
         upserted = admin.alter_user_scram_credentials(
             [

@@ -108,7 +108,7 @@ def unpack(data: bytes) -> FileList:
             return FileList([*map(NEW_ADD, adds)], [*map(NEW_REMOVE, removes)], info)
         adds, removes, *rest = json.loads(text_of(data))
         return FileList(
-            [added(*each) for each in adds], [removed(*each) for each in removes], info_of(rest)
+            [added(*add) for add in adds], [removed(*remove) for remove in removes], info_of(rest)
         )
     except (ValueError, TypeError, RecursionError, zlib.error) as error:
         raise FileListError(f"{len(data)} bytes are no file list: {error}") from error
@@ -151,8 +151,8 @@ def records_again(part: CommittedPart, files: FileList) -> bool:
     """
     if part.footprint is None or not is_backfill(part.footprint):
         return False
-    added = any(each.data_change for each in files.adds)
-    return not (added or any(each.data_change for each in files.removes))
+    added = any(add.data_change for add in files.adds)
+    return not (added or any(remove.data_change for remove in files.removes))
 
 
 def text_of(data: bytes) -> str:
@@ -231,7 +231,7 @@ def check_names(path: str, partition: Values, stats: str, vector: str) -> None:
     try:
         joined = "".join(texts)
     except TypeError:
-        odd = next(each for each in texts if not isinstance(each, str))
+        odd = next(text for text in texts if not isinstance(text, str))
         raise TypeError(
             f"file {path!r}: path, statistics, deletion vector and partition values must be texts, "
             f"such as {str(odd)!r}, or None for a partition value; got {odd!r}"
@@ -246,13 +246,13 @@ def check_names(path: str, partition: Values, stats: str, vector: str) -> None:
 
 def listed(footprint: Footprint, files: FileList) -> Footprint:
     """Return a footprint with a file list, and with the facts about it that a decision needs."""
-    partitions = [each.partition for each in files.removes]
-    known = [partition_text(each) for each in partitions if each is not None]
+    partitions = [remove.partition for remove in files.removes]
+    known = [partition_text(partition) for partition in partitions if partition is not None]
     return footprint._replace(
-        adds=list(dict.fromkeys(partition_text(each.partition) for each in files.adds)),
-        removes=packed(each.path for each in files.removes),
+        adds=list(dict.fromkeys(partition_text(add.partition) for add in files.adds)),
+        removes=packed(remove.path for remove in files.removes),
         removes_in=list(dict.fromkeys(known)) if len(known) == len(partitions) else [],
-        data_change=any(each.data_change for each in files.adds)
-        or any(each.data_change for each in files.removes),
+        data_change=any(add.data_change for add in files.adds)
+        or any(remove.data_change for remove in files.removes),
         files=pack(files),
     )

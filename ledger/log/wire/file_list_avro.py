@@ -160,7 +160,7 @@ def removed_rows(files: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
 
 def check_texts(path: str, texts: Iterable[str | None]) -> None:
     """Raise ValueError for a text with a zero byte."""
-    if any("\0" in each for each in texts if each):
+    if any("\0" in text for text in texts if text):
         raise ValueError(f"file {path!r}: no text may hold a zero byte")
 
 
@@ -171,7 +171,7 @@ def tail_of(path: str, extras: Mapping[str, Any]) -> Row:
     texts = (extras["vector"], *tags, *tags.values(), "" if vector is None else vector.place)
     numbers = (extras["base_row_id"], extras["row_version"], *(vector[2:] if vector else ()))
     check_texts(path, texts)
-    if any(each < 0 for each in numbers if each is not None):
+    if any(number < 0 for number in numbers if number is not None):
         raise ValueError(f"file {path!r}: its numbers must not be negative, got {numbers}")
     if vector is not None and extras["vector"] != vector.id:
         raise ValueError(f"file {path!r}: vector must be {vector.id!r}, got {extras['vector']!r}")

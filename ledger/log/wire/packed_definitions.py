@@ -39,7 +39,7 @@ def unpacked(definition: TableDefinition) -> TableDefinition:
         data = b64decode(definition.properties[0].value, validate=True)
         columns, properties = json.loads(unpacker.decompress(data, DEFINITION_BYTES_MAX))
         found = definition._replace(
-            columns=[Column(*each) for each in columns],
+            columns=[Column(*column) for column in columns],
             properties=[Property(*each) for each in properties],
         )
         check_fields(found)
@@ -50,18 +50,22 @@ def unpacked(definition: TableDefinition) -> TableDefinition:
 
 def check_fields(definition: TableDefinition) -> None:
     """Raise TypeError or ValueError for a field that does not fit a record."""
-    texts = [text for each in definition.columns for text in (each.name, each.type, each.metadata)]
+    texts = [
+        text
+        for column in definition.columns
+        for text in (column.name, column.type, column.metadata)
+    ]
     texts += [text for each in definition.properties for text in each]
     "".join(texts).encode()
-    for each in definition.columns:
+    for column in definition.columns:
         if (
-            type(each.nullable) is not bool
-            or type(each.id) is not int
-            or each.id.bit_length() > BITS
+            type(column.nullable) is not bool
+            or type(column.id) is not int
+            or column.id.bit_length() > BITS
         ):
             raise TypeError(
-                f"column {each.name}: nullable must be a boolean and id a number of {BITS} bits, "
-                f"got {each.nullable!r} and {each.id!r}"
+                f"column {column.name}: nullable must be a boolean and id a number of {BITS} bits, "
+                f"got {column.nullable!r} and {column.id!r}"
             )
 
 
