@@ -246,11 +246,10 @@ def high_time(micros: int) -> str:
 
 def as_object(tree: Mapping[str, Any]) -> str:
     """Return a tree of JSON texts as compact JSON."""
-    parts = [
-        f"{json.dumps(name, ensure_ascii=False)}:"
-        f"{part if isinstance(part, str) else as_object(part)}"
-        for name, part in tree.items()
-    ]
+    parts = []
+    for name, part in tree.items():
+        text = part if isinstance(part, str) else as_object(part)
+        parts.append(f"{json.dumps(name, ensure_ascii=False)}:{text}")
     return f"{{{','.join(parts)}}}"
 
 

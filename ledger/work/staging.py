@@ -128,7 +128,7 @@ def fits_a_reader(files: Files) -> bool:
 def chars_of(file: AddFile | RemoveFile) -> int:
     """Return how many characters the texts of a file have."""
     texts = (file.path, file.vector, getattr(file, "stats", ""), *(file.partition or ()))
-    chars = sum(len(each) for each in texts if each is not None)
+    chars = sum(map(len, filter(None, texts)))
     if file.deletion_vector is not None:
         chars += len(file.deletion_vector.place)
     if file.tags:
@@ -141,4 +141,4 @@ def size_of(footprint: Footprint) -> int:
     texts = (*footprint.adds, *footprint.removes_in, *footprint.reads, *footprint.read_apps)
     hashes = len(footprint.read_files) + len(footprint.removes)
     beside = domain_bytes(footprint) + app_bytes(footprint)
-    return sum(len(text.encode()) for text in texts) + beside + hashes + len(footprint.files)
+    return sum(map(len, map(str.encode, texts))) + beside + hashes + len(footprint.files)

@@ -13,8 +13,12 @@ from ledger.expressions.duckdb.terms import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    MAY_FAIL,
     NULL,
+    SQL_OF,
     STRING,
+    TYPE_OF,
+    WIDTH_OF,
     SqlTerm,
     common_type,
     failing,
@@ -47,8 +51,8 @@ def truth_of(term: SqlTerm, zone: str) -> SqlTerm:
 def both(word: str, parts: Sequence[SqlTerm], zone: str) -> SqlTerm:
     """Return AND or OR of conditions; a later part is not evaluated where it does not count."""
     terms = [truth_of(each, zone) for each in parts]
-    sql = f"({f' {word} '.join(each.sql for each in terms)})"
-    if any(each.may_fail for each in terms[1:]):
+    sql = f"({f' {word} '.join(map(SQL_OF, terms))})"
+    if any(map(MAY_FAIL, terms[1:])):
         decided, value = ("NOT ", "FALSE") if word == "AND" else ("", "TRUE")
         whens = " ".join(f"WHEN {decided}{each.sql} THEN {value}" for each in terms[:-1])
         sql = f"CASE {whens} ELSE {sql} END"
@@ -63,7 +67,7 @@ def negated(term: SqlTerm, zone: str) -> SqlTerm:
 
 def alike(terms: Sequence[SqlTerm], zone: str) -> tuple[pa.DataType, list[SqlTerm]]:
     """Return terms cast to their common type."""
-    type_ = common_type(*(each.type for each in terms))
+    type_ = common_type(*map(TYPE_OF, terms))
     return type_, [cast(each, type_, zone) for each in terms]
 
 
@@ -74,7 +78,7 @@ def of_one_length(terms: Sequence[SqlTerm]) -> Sequence[SqlTerm]:
     fills up nothing. Whether it does beside a computed text depends on what it computes early. A
     NULL in a list of texts keeps it from filling them up.
     """
-    if not any(each.width for each in terms) or any(each.type != STRING for each in terms[:2]):
+    if not any(map(WIDTH_OF, terms)) or any(each.type != STRING for each in terms[:2]):
         return terms
     if any(each.width is None and each.text is None for each in terms):
         raise refused("a comparison of a column of CHAR with a text that is computed, or NULL,")
@@ -113,7 +117,7 @@ def contained(value: SqlTerm, items: Sequence[SqlTerm], zone: str) -> SqlTerm:
     type_, (one, *others) = alike(terms, zone)
     if pa.types.is_nested(type_):
         raise refused(f"IN over {named(type_)}")
-    sql = f"({one.sql} IN ({', '.join(each.sql for each in others)}))"
+    sql = f"({one.sql} IN ({', '.join(map(SQL_OF, others))}))"
     return made(sql, BOOLEAN, one, *others)
 
 
@@ -220,7 +224,7 @@ def joined(parts: Sequence[SqlTerm], zone: str) -> SqlTerm:
     if any(is_floating(each.type) or pa.types.is_nested(each.type) for each in parts):
         raise refused("a concatenation with other values than texts, whole numbers and dates")
     texts = [cast(each, STRING, zone) for each in parts]
-    return made(f"({' || '.join(each.sql for each in texts)})", STRING, *texts)
+    return made(f"({' || '.join(map(SQL_OF, texts))})", STRING, *texts)
 
 
 def case(branches: Sequence[tuple[SqlTerm, SqlTerm]], other: SqlTerm | None, zone: str) -> SqlTerm:

@@ -1,6 +1,7 @@
 """Terms: parts of an expression as DuckDB's SQL, each with its type."""
 
 from functools import reduce
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -42,6 +43,12 @@ class SqlTerm(NamedTuple):
     width: int | None = None
 
 
+SQL_OF: Final = attrgetter("sql")
+TYPE_OF: Final = attrgetter("type")
+WIDTH_OF: Final = attrgetter("width")
+MAY_FAIL: Final = attrgetter("may_fail")
+
+
 def refused(what: str) -> PredicateSyntaxError:
     """Return the error for a form that is not supported on rows."""
     return PredicateSyntaxError(
@@ -52,7 +59,7 @@ def refused(what: str) -> PredicateSyntaxError:
 
 def made(sql: str, type_: pa.DataType, *parts: SqlTerm, may_fail: bool = False) -> SqlTerm:
     """Return a term over other terms: it may fail if one of them may."""
-    return SqlTerm(sql, type_, may_fail or any(each.may_fail for each in parts))
+    return SqlTerm(sql, type_, may_fail or any(map(MAY_FAIL, parts)))
 
 
 def string(text: str) -> str:
