@@ -37,6 +37,7 @@ from ledger.session.sessions import ClientSessions, Labels
 from ledger.session.tail import read_genesis
 from ledger.transaction.client_files import LedgerFiles
 from ledger.transaction.client_rows import LedgerRows
+from ledger.transaction.client_statements import LedgerStatements
 from ledger.transaction.client_tables import LedgerTables
 
 MS: Final = 1000
@@ -44,7 +45,7 @@ MS: Final = 1000
 Result = TypeVar("Result")
 
 
-class Ledger(LedgerTables, LedgerFiles, LedgerRows):
+class Ledger(LedgerTables, LedgerFiles, LedgerStatements, LedgerRows):
     """A connected ledger. Close it, or use it in a `with` block.
 
     Attributes:

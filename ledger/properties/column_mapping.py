@@ -77,6 +77,18 @@ def with_mapping(
     return after._replace(columns=columns, properties=made)
 
 
+def columns_as_then(now: TableDefinition, then: TableDefinition) -> list[Column]:
+    """Return the columns of an earlier definition, with the names in files that they have now.
+
+    A column that the table has no more keeps the name that it had in the files of that time.
+    """
+    if not is_mapped(now):
+        return list(then.columns)
+    known = {column.id: physical_name(column) for column in (*then.columns, *now.columns)}
+    columns = [without_physical_name(column) for column in then.columns]
+    return [with_physical_name(column, known) for column in columns]
+
+
 def loses_names(before: TableDefinition, after: TableDefinition) -> bool:
     """Return whether a change renames or drops a column, or a field within one."""
     names = {column.id: column.name for column in after.columns}
@@ -100,6 +112,15 @@ def with_physical_name(column: Column, known: Mapping[int, str]) -> Column:
     metadata[COLUMN_ID] = column.id
     text = json.dumps(metadata, sort_keys=True, ensure_ascii=False)
     return column._replace(metadata=text)
+
+
+def without_physical_name(column: Column) -> Column:
+    """Return a column whose name in files is not said."""
+    metadata = column_metadata(column)
+    if PHYSICAL_NAME not in metadata:
+        return column
+    kept = {key: value for key, value in metadata.items() if key != PHYSICAL_NAME}
+    return column._replace(metadata=json.dumps(kept, sort_keys=True, ensure_ascii=False))
 
 
 def new_name() -> str:

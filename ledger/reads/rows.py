@@ -118,6 +118,11 @@ class TableRow(NamedTuple):
     dropped: int
     creator: int
 
+    @property
+    def location(self) -> str:
+        """The folder or the URI below which its files lie."""
+        return self.definition.location
+
     def __repr__(self) -> str:
         name = f"{self.catalog}.{self.name} ({self.table})"
         columns = amount(len(self.definition.columns), "column")

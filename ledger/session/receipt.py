@@ -80,6 +80,26 @@ class TableVersion(NamedTuple):
     version: int
 
 
+class ChangedRows(NamedTuple):
+    """How many rows a statement inserted, updated and deleted; None = not counted."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int | None = 0
+
+    @property
+    def affected(self) -> int | None:
+        """The number of rows that were inserted, updated or deleted, None = not counted."""
+        return None if self.deleted is None else self.inserted + self.updated + self.deleted
+
+    def plus(self, other: "ChangedRows") -> "ChangedRows":
+        """Return the rows of two statements together."""
+        deleted = None if None in (self.deleted, other.deleted) else 0
+        if self.deleted is not None and other.deleted is not None:
+            deleted = self.deleted + other.deleted
+        return ChangedRows(self.inserted + other.inserted, self.updated + other.updated, deleted)
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The result of a write: `txn` (0 = none) was done at `position`, at the time `at` (UTC).
@@ -87,7 +107,8 @@ class Receipt:
     `tables` is by table id. `repeated` says that the write had been done before and nothing changed
     now. If the first answer was not seen here, `tables` is empty and `at` is now. The same holds
     for `skipped` work: its application recorded the same progress before, at `position`, and `note`
-    says which, and what that is likely to mean.
+    says which, and what that is likely to mean. `rows` says by table id how many rows the
+    statements of this process inserted, updated and deleted; files of other writers do not count.
     """
 
     txn: int
@@ -98,6 +119,13 @@ class Receipt:
     repeated: bool = False
     skipped: bool = False
     note: str = ""
+    rows: Mapping[int, ChangedRows] = field(default_factory=dict)
+
+    @property
+    def num_affected_rows(self) -> int | None:
+        """The number of rows that the statements of the txn changed, None = not counted."""
+        counts = [rows.affected for rows in self.rows.values()]
+        return None if None in counts else sum(count for count in counts if count is not None)
 
     @property
     def versions(self) -> Mapping[int, int]:
@@ -113,6 +141,7 @@ class Receipt:
         )
         when = f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
         ends = [f": {tables}"] if tables else []
+        ends += [f", table {table} {shown_rows(rows)}" for table, rows in sorted(self.rows.items())]
         if self.repeated:
             ends.append(" (repeated)")
         if self.skipped:
@@ -127,6 +156,13 @@ class Receipt:
         end = f": {self.note}" if self.note else ""
         state = " (skipped)" if self.skipped else " (repeated)" if self.repeated else ""
         return table_of(f"{title}{state}{end}", ("table", "write id", "version"), rows)
+
+
+def shown_rows(rows: ChangedRows) -> str:
+    """Return the counts of rows in words, without those that are 0."""
+    counts = {name: count for name, count in rows._asdict().items() if count != 0}
+    words = [f"{'?' if count is None else count} {name}" for name, count in counts.items()]
+    return f"rows {', '.join(words)}" if words else "no rows"
 
 
 def receipt_of(answer: "CommandAnswer", origin: Token) -> Receipt:

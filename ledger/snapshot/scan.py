@@ -3,7 +3,8 @@
 A scan is planned when it is made. Its files are read when rows are asked for, each time anew.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from ledger.expressions.duckdb.terms import identifier
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, TableRow
+from ledger.reads.whole_numbers import whole
 from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.scan_rows import RowSource, field_of
 from ledger.snapshot.table_snapshot import TableSnapshot, in_write_folders
@@ -45,12 +47,15 @@ class Scan:
         found: TableFiles,
         where: Node | None,
         columns: Sequence[str] | None,
+        limit: int | None = None,
     ) -> None:
+        if limit is not None:
+            whole("limit", limit)
         self.table: TableRow = snapshot.row
         self.position = snapshot.position
         self.files: Sequence[FileRow] = list(found.files)
         schema, zone = snapshot.schema, snapshot.zone
-        self._columns = chosen(schema, columns)
+        self._columns, self._limit = chosen(schema, columns), limit
         is_judged = found.where != TRUE_PREDICATE
         tree = where.in_zone(zone) if where is not None and is_judged else TRUE
         self._source = RowSource(
@@ -72,6 +77,7 @@ class Scan:
         columns: Sequence[str] | None,
         ids: ValidWriteIdList | None = None,
         *,
+        limit: int | None = None,
         record: bool = True,
     ) -> "Scan":
         """Return a scan of a table as a reader sees it; `ids` are the write ids of its txn."""
@@ -79,7 +85,7 @@ class Scan:
             found = snapshot.files_in_folders(where, ids, record=record)
         else:
             found = snapshot.files(where, record=record)
-        return cls(snapshot, found, where, columns)
+        return cls(snapshot, found, where, columns, limit)
 
     @property
     def schema(self) -> pa.Schema:
@@ -92,11 +98,19 @@ class Scan:
         Raises UnreadableTableError while it reads, for a missing or damaged file or deletion
         vector, and RowValueError if the condition fails for a row.
         """
-        return pa.RecordBatchReader.from_batches(self.schema, self._source.batches(self._columns))
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(self._limit))
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table; raises as `to_batches`."""
-        return pa.Table.from_batches(self._source.batches(self._columns), self.schema)
+        return pa.Table.from_batches(self._batches(self._limit), self.schema)
+
+    def head(self, rows: int = 10) -> pa.Table:
+        """Return the first rows, in no certain order; few files more are read than they need.
+
+        Raises as `to_batches`, and ValueError for a negative number.
+        """
+        least = min(whole("limit", rows), rows if self._limit is None else self._limit)
+        return pa.Table.from_batches(self._batches(least), self.schema)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the rows as a frame of pandas; raises as `to_batches`."""
@@ -121,7 +135,9 @@ class Scan:
 
     def count(self) -> int:
         """Return the number of rows, without a read of files whose statistics say it."""
-        return self._source.count()
+        if self._limit is None:
+            return self._source.count()
+        return min(self._limit, self._source.count())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_batches().__arrow_c_stream__(requested_schema)
@@ -130,10 +146,11 @@ class Scan:
         return f"<Scan of {self._said()}>"
 
     def _repr_html_(self) -> str:
-        from ledger.reads.html import table_of  # noqa: PLC0415 - for notebooks
+        from ledger.reads.html import SHOWN_MAX, table_of  # noqa: PLC0415 - for notebooks
 
-        rows = [(each.name, str(each.type)) for each in self.schema]
-        return table_of(f"Scan of {self._said()}", ("column", "type"), rows)
+        heads = [f"{field.name}: {field.type}" for field in self.schema]
+        rows = [list(row.values()) for row in self.head(SHOWN_MAX).to_pylist()]
+        return table_of(f"First rows of {self._said()}", heads, rows)
 
     def _said(self) -> str:
         where = "" if self._source.tree == TRUE else f" where {sql_of_node(self._source.tree)}"
@@ -141,6 +158,16 @@ class Scan:
             f"{self.table.name}{where}: {amount(len(self.files), 'file')}, "
             f"{amount(len(self._columns), 'column')}, at position {self.position}"
         )
+
+    def _batches(self, limit: int | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, at most `limit` of them."""
+        left = limit
+        with closing(self._source.batches(self._columns)) as batches:
+            while left is None or left > 0:
+                if (batch := next(batches, None)) is None:
+                    return
+                yield batch.slice(0, left)
+                left = left if left is None else left - len(batch)
 
     @cached_property
     def _storage(self) -> Storage:

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from ledger.core.predicates.tree import Node
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.reads.rows import FileRow
+from ledger.session.receipt import ChangedRows
 from ledger.statements.judge import RowJudge
-from ledger.statements.target import ChangedRows, StatementTable, partition_rows
+from ledger.statements.target import StatementTable, partition_rows
 
 
 def delete(table: StatementTable, where: Node | None = None) -> ChangedRows:
@@ -21,7 +22,7 @@ def delete(table: StatementTable, where: Node | None = None) -> ChangedRows:
         gone = Deletion(table, judge, where)
         adds = table.write(gone.kept())
     table.replace(gone.files, adds, "DELETE")
-    return ChangedRows(deleted=gone.count)
+    return table.counted(ChangedRows(deleted=gone.count))
 
 
 class Deletion:

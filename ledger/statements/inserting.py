@@ -17,12 +17,13 @@ from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.files.data_files import NewFiles
 from ledger.files.progress import shown
 from ledger.files.storage import storage_at
+from ledger.session.receipt import ChangedRows
 from ledger.snapshot.reading import is_in_folders
 from ledger.statements.constraints import RowChecks
 from ledger.statements.deleting import Deletion
 from ledger.statements.evolving import evolved
 from ledger.statements.judge import RowJudge
-from ledger.statements.target import ChangedRows, StatementTable
+from ledger.statements.target import StatementTable
 from ledger.work.writes import coarse_write
 
 WRITE: Final = "WRITE"
@@ -30,12 +31,12 @@ WRITE: Final = "WRITE"
 
 def insert(table: StatementTable, rows: Any, *, evolve: bool = False) -> ChangedRows:
     """Insert rows; with `evolve` new columns are added, and types become wider where Delta may."""
-    counted = CountedRows(table, fitting(table, rows, evolve=evolve))
+    counted = CountedRows(fitting(table, rows, evolve=evolve), f"insert {table.row.name}, rows")
     if is_in_folders(table.row):
         insert_into_folders(table, counted)
     else:
         table.add(table.write(counted), WRITE)
-    return ChangedRows(inserted=counted.count)
+    return table.counted(ChangedRows(inserted=counted.count))
 
 
 def overwrite(
@@ -47,10 +48,11 @@ def overwrite(
     condition = table.condition(where)
     with table.judge() as judge:
         gone = Deletion(table, judge, where)
-        new = CountedRows(table, fulfilling(table, judge, condition, batches))
+        fulfilled = fulfilling(table, judge, condition, batches)
+        new = CountedRows(fulfilled, f"overwrite {table.row.name}, rows")
         adds = table.write(chain(gone.kept(), new))
     table.replace(gone.files, adds, WRITE)
-    return ChangedRows(inserted=new.count, deleted=gone.count)
+    return table.counted(ChangedRows(inserted=new.count, deleted=gone.count))
 
 
 def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
@@ -124,10 +126,9 @@ def fulfilling(
 class CountedRows:
     """Batches, counted as they are read, and shown if that takes long."""
 
-    def __init__(self, table: StatementTable, batches: Any) -> None:
+    def __init__(self, batches: Any, what: str) -> None:
         self.count = 0
-        self._batches = batches
-        self._what = f"{table.verb} {table.row.name}, rows"
+        self._batches, self._what = batches, what
 
     def __iter__(self) -> Iterator[Any]:
         for batch in shown(self._batches, None, self._what, len):

@@ -15,10 +15,11 @@ from ledger.arrow.schema import TableSchema
 from ledger.expressions.build import condition_in
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.reads.rows import FileRow
+from ledger.session.receipt import ChangedRows
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge, numbered
 from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, condition_on, read_of
-from ledger.statements.target import ChangedRows, StatementTable
+from ledger.statements.target import StatementTable
 from ledger.statements.updating import Assignments, assigned, assignments
 from ledger.work.merge_clauses import ClauseKind, MergeClause
 
@@ -34,7 +35,7 @@ def merge(
         made = Merge(table, judge, MergeSource(source, table.schema), on, clauses)
         adds = table.write(made.rows())
     table.replace(made.touched, adds, "MERGE")
-    return ChangedRows(made.inserted, made.updated, made.deleted)
+    return table.counted(ChangedRows(made.inserted, made.updated, made.deleted))
 
 
 class Clause:

@@ -1,11 +1,12 @@
 """The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 
 from ledger.arrow.partition_rows import partition_scalar
+from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.predicates.tree import Node
@@ -20,19 +21,12 @@ from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
+from ledger.session.receipt import ChangedRows
 from ledger.snapshot.reading import TableFiles, is_in_folders
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.altering import alter
 from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
-
-
-class ChangedRows(NamedTuple):
-    """How many rows a statement inserted, updated and deleted; None = not counted."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int | None = 0
 
 
 class StatementTable:
@@ -75,9 +69,12 @@ class StatementTable:
         """Return a condition on rows; raises PredicateSyntaxError and UnknownColumnError."""
         return row_condition(where, self.schema, self.zone)
 
-    def evolve(self, columns: Sequence[Any]) -> None:
+    def evolve(
+        self, columns: Sequence[Any], partition_columns: Sequence[str] | None = None
+    ) -> None:
         """Take other columns for the rows; the txn alters the table when it takes the rows."""
-        self._pending = changed(self.definition, columns=columns)
+        by = self.definition.partition_columns if partition_columns is None else partition_columns
+        self._pending = changed(self.definition, columns=columns, partition_columns=by)
         self._see(self.snapshot.changed_to(self.row._replace(definition=self._pending)))
         self._check_writable()
 
@@ -97,10 +94,19 @@ class StatementTable:
         """Yield files, and show how many are done if that takes long."""
         return shown(files, len(files), f"{self.verb} {self.row.name}, files")
 
-    def rows(self, file: FileRow, columns: Sequence[str] | None = None) -> Any:
-        """Return the rows of a file, with all columns of the table or the named ones."""
+    def rows(
+        self,
+        file: FileRow,
+        columns: Sequence[str] | None = None,
+        written: TableSchema | None = None,
+    ) -> Any:
+        """Return the rows of a file, with all columns of the table or the named ones.
+
+        `written` is the schema for which it was written, by default the one when it was added.
+        """
         storage = storage_at(self.definition.location)
-        return read_file(storage, file, self.schema, columns, written=self.snapshot.schema_of(file))
+        then = self.snapshot.schema_of(file) if written is None else written
+        return read_file(storage, file, self.schema, columns, written=then)
 
     def partitions(self, files: Iterable[FileRow]) -> dict[tuple[str | None, ...], None] | None:
         """Return the partitions of files, None if a file may have other partition columns."""
@@ -149,6 +155,11 @@ class StatementTable:
         with self.kept(adds), self.work.writes.growing(self.number, "OPTIMIZE") as writer:
             writer.rewrite(removes, adds, self.row.partitioned)
             self.work.writes.plan_from(self.number, 0)
+
+    def counted(self, rows: ChangedRows) -> ChangedRows:
+        """Note the rows that the statement changed in the receipt of its txn, and return them."""
+        self.work.count(self.number, rows)
+        return rows
 
     def kept(self, adds: Sequence[AddFile]) -> "KeptFiles":
         """Return a block that deletes new files if the txn does not take them.

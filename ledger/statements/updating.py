@@ -20,9 +20,10 @@ from ledger.arrow.types import sql_type
 from ledger.core.predicates.tree import Node
 from ledger.expressions.build import Expression, condition_in
 from ledger.expressions.duckdb.conditions import RowExpression, Schemas, row_expression
+from ledger.session.receipt import ChangedRows
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge
-from ledger.statements.target import ChangedRows, StatementTable
+from ledger.statements.target import StatementTable
 
 Assignments = Mapping[str, "RowExpression | pa.Scalar"]
 """New values by the names of columns: an expression, or a constant of the column's type."""
@@ -58,7 +59,7 @@ def update(
 
         adds = table.write(rows())
     table.replace(touched, adds, "UPDATE")
-    return ChangedRows(updated=count)
+    return table.counted(ChangedRows(updated=count))
 
 
 def assignments(

@@ -13,12 +13,12 @@ from ledger.arrow.types import sql_type
 from ledger.core.commands import Column
 from ledger.files.data_files import write_rows
 from ledger.files.file_writers import FileWriter
-from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.reads.rows import TableRow
 from ledger.snapshot.reading import check_listed
 from ledger.statements.constraints import RowChecks
+from ledger.statements.inserting import CountedRows
 from ledger.statements.target import check_writable
 
 
@@ -27,6 +27,7 @@ class NewRows:
 
     Attributes:
         files: the files to add.
+        count: how many rows they have.
     """
 
     def __init__(self, row: TableRow, rows: Any, zone: str = "", ledger: str = "") -> None:
@@ -36,9 +37,10 @@ class NewRows:
         schema = TableSchema.of(row.definition, row.name, row.table)
         checks = RowChecks(row.name, row.definition, zone)
         given = checks.over(as_batches(rows, schema))
-        batches = shown(given, None, f"append {row.name}, rows", len)
+        counted = CountedRows(given, f"append {row.name}, rows")
         writer = FileWriter.of(ledger)
-        self.files = write_rows(self._storage, schema, batches, writer=writer)
+        self.files = write_rows(self._storage, schema, counted, writer=writer)
+        self.count = counted.count
 
     def discard(self) -> None:
         """Delete the files: no commit will name them."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from ledger.arrow.read_once import is_stream, items_of
@@ -13,7 +14,7 @@ from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
 from ledger.expressions.build import Expression, condition_in
 from ledger.session.explain import name_conflict
-from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
+from ledger.session.receipt import ChangedRows, Outcome, Receipt, Token, receipt_of
 from ledger.session.refusals import check_done
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import AsOf, known_row
@@ -158,7 +159,8 @@ class LedgerFiles(LedgerTxns):
             raise
         if receipt.skipped:
             new.discard()
-        return receipt
+            return receipt
+        return replace(receipt, rows={standing.table: ChangedRows(inserted=new.count)})
 
     def _append(
         self, table: TableLike, made: Appended, level: str, found: TableStanding | None = None

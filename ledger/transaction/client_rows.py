@@ -9,6 +9,7 @@ from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ReaderBehindError
 from ledger.expressions.build import Expression, condition_in
+from ledger.reads.whole_numbers import whole
 from ledger.session.receipt import Token
 from ledger.snapshot.as_of import AsOf, known_row
 from ledger.snapshot.table_snapshot import TableSnapshot
@@ -17,6 +18,7 @@ from ledger.transaction.client_txns import LedgerTxns
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ledger.reads.port import VersionRow
     from ledger.snapshot.changes import ChangeFeed
     from ledger.snapshot.scan import Scan
     from ledger.snapshot.sql import SqlResult
@@ -35,13 +37,15 @@ class LedgerRows(LedgerTxns):
         version: int | None = None,
         position: Token | int | None = None,
         at: "datetime | str | None" = None,
+        limit: int | None = None,
         time_zone: ZoneLike | None = None,
     ) -> "Scan":
         """Return the rows of a table that fulfil a condition, with all or some columns.
 
         The newest state is read, or the state of a `version`, a `position`, or a time `at`: a
-        datetime or a text with a zone. `time_zone` says how the condition reads timestamps without
-        a zone, and when days begin; by default it is the client's.
+        datetime or a text with a zone. There are at most `limit` rows. `time_zone` says how the
+        condition reads timestamps without a zone, and when days begin; by default it is the
+        client's.
 
         Needs the extra `arrow`. Raises as `read`, UnreadableTableError for a column whose type
         Arrow lacks, and PredicateSyntaxError for a condition that is not supported on rows.
@@ -53,7 +57,7 @@ class LedgerRows(LedgerTxns):
         zone = self._view.zone if time_zone is None else zone_named(time_zone)
         as_of = AsOf(version, position, at)
         snapshot = TableSnapshot.of(self._view, number, as_of, zone)
-        return Scan.of(snapshot, condition_in(where), columns)
+        return Scan.of(snapshot, condition_in(where), columns, limit=limit)
 
     def sql(
         self,
@@ -111,6 +115,16 @@ class LedgerRows(LedgerTxns):
         row = known_row(reads, number)
         behind = None if seen is None else self._view.position_of(seen)
         return ChangeFeed(reads, row, version_after(reads, row, version, behind), follow=follow)
+
+    def history(self, table: TableLike, limit: int = 100) -> "Sequence[VersionRow]":
+        """Return the newest versions of a table, newest first.
+
+        Each has its user, time and operation, and the number of files that it added and
+        removed. Raises UnknownTableError, and ValueError for a limit below 1.
+        """
+        if whole("limit", limit) < 1:
+            raise ValueError(f"limit must be 1 or more, got {limit}")
+        return self._view.reads().versions(self._names.number(table), limit)
 
     def vacuum(
         self, table: TableLike, *, dry_run: bool = False, older_than_h: float = 168.0

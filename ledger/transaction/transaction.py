@@ -225,7 +225,7 @@ class Transaction(TxnFiles, TxnRows):
                 raise not_found_out(work.id, *earlier[-1], error) from error
             work.status, work.writes.is_frozen = before[0], before[1] or work.is_staged
             raise
-        return work.receipt(answer)
+        return work.receipt_of_commit(answer)
 
     def _abandon(self, error: BaseException) -> None:
         """Abort because of an error; a failure of the abort becomes a note of that error."""

@@ -21,9 +21,11 @@ from ledger.work.merge_clauses import Assigned, MergeClause, clauses_of
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ledger.session.receipt import ChangedRows
     from ledger.snapshot.scan import Scan
     from ledger.statements.optimizing import RewrittenFiles
-    from ledger.statements.target import ChangedRows, StatementTable
+    from ledger.statements.restoring import RestoredFiles
+    from ledger.statements.target import StatementTable
 
 
 class TxnRows(TxnTables):
@@ -46,6 +48,7 @@ class TxnRows(TxnTables):
         version: int | None = None,
         position: Token | int | None = None,
         at: "datetime | str | None" = None,
+        limit: int | None = None,
         record: bool = True,
         time_zone: ZoneLike | None = None,
     ) -> "Scan":
@@ -72,7 +75,7 @@ class TxnRows(TxnTables):
                     "state"
                 )
             ids = work.valid_write_ids(number)
-        return Scan.of(snapshot, condition_in(where), columns, ids, record=record)
+        return Scan.of(snapshot, condition_in(where), columns, ids, limit=limit, record=record)
 
     def insert(self, table: TableLike, rows: Any, *, evolve: bool = False) -> "ChangedRows":
         """Insert rows. A txn that only inserts reads nothing, and conflicts with no other insert.
@@ -180,6 +183,28 @@ class TxnRows(TxnTables):
         return optimizing.optimize(
             self.statement(table, "optimize"), condition_in(where), target_bytes
         )
+
+    def restore(
+        self,
+        table: TableLike,
+        *,
+        version: int | None = None,
+        position: Token | int | None = None,
+        at: "datetime | str | None" = None,
+    ) -> "RestoredFiles":
+        """Give a table the columns and the rows that it had at a version, a position or a time.
+
+        The table gets a new version, and the versions between stay readable. Its properties, level
+        and constraints stay as they are. A file that later renames have left with other names of
+        columns is written anew.
+
+        Raises ValueError without a place and for a table that lay at another location,
+        UnreadableTableError if a file of that version was deleted since, ConstraintViolatedError
+        for a row that breaks a constraint of today, and as `scan`.
+        """
+        from ledger.statements import restoring  # noqa: PLC0415 - loads Arrow
+
+        return restoring.restore(self.statement(table, "restore"), AsOf(version, position, at))
 
     def statement(
         self,

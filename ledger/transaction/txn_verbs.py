@@ -9,7 +9,8 @@ from ledger.session.sessions import OfOneProcess
 from ledger.work.unit_of_work import Work
 
 if TYPE_CHECKING:
-    from ledger.statements.target import ChangedRows, StatementTable
+    from ledger.session.receipt import ChangedRows
+    from ledger.statements.target import StatementTable
 
 
 class TxnVerbs(OfOneProcess):

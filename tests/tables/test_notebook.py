@@ -25,7 +25,7 @@ SHOWN: Final[dict[str, tuple[Callable[[Ledger], Any], str, str]]] = {
     "scan": (
         lambda ledger: ledger.scan(TABLE, "id = 1"),
         "<Scan of db.sales where id = 1: 2 files, 2 columns, at position {at}>",
-        "<td>int64</td>",
+        "<th>id: int64</th>",
     ),
     "commit": (
         lambda ledger: next(iter(ledger.changes(TABLE, after=0))),

@@ -269,7 +269,7 @@ def test_a_scan_is_short_to_print(lake: Lake, table: str) -> None:
     scan = lake.ledger.scan(table, "carrier < '<b>'")
     assert repr(scan).startswith("<Scan of db.flights where carrier < '<b>': 3 files, 4 columns")
     assert "carrier &lt; &#x27;&lt;b&gt;&#x27;" in scan._repr_html_()
-    assert "<td>int64</td>" in scan._repr_html_()
+    assert "<th>id: int64</th>" in scan._repr_html_()
 
 
 def test_a_txn_scans_its_snapshot_and_its_own_changes(lake: Lake, table: str) -> None:

@@ -22,10 +22,10 @@ WHERE: Final = "id = 2 AND name <> 'x'"
 BEFORE: Final = "id = 1 AND name <> 'y'"
 CLIENT: Final = (*ROOMS, "ledger.client")
 
-APPEND_MAX: Final = 385
-SCAN_MAX: Final = 740
+APPEND_MAX: Final = 379
+SCAN_MAX: Final = 714
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 745
+UPDATE_CLIENT_MAX: Final = 696
 
 
 @pytest.fixture
