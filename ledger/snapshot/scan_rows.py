@@ -1,7 +1,7 @@
 """The rows of the files of a scan: pruned, read, judged, and given batch by batch."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -50,7 +50,7 @@ class RowSource:
     condition: RowCondition
     name: str
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: Sequence[str]) -> Generator[pa.RecordBatch, None, None]:
         """Yield the rows that fulfil the condition, with these columns."""
         source = self.settled()
         if source.condition.sql == EVERY_ROW:

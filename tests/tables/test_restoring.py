@@ -56,7 +56,7 @@ PROPERTIES: Final[dict[str, dict[str, str]]] = {
 }
 
 
-@pytest.fixture(params=PROPERTIES.values(), ids=PROPERTIES)
+@pytest.fixture(params=list(PROPERTIES.values()), ids=list(PROPERTIES))
 def lake(ledger: Ledger, tmp_path: Path, request: pytest.FixtureRequest) -> Ledger:
     """Return a ledger with a partitioned table of two rows, with names in files or without."""
     columns = [("id", "int"), ("item", "string"), ("day", "string")]
