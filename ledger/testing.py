@@ -14,6 +14,7 @@ Nothing here is for real data.
 """
 
 from math import ceil
+from os import PathLike
 from threading import Condition, Lock, Thread
 from threading import Event as Signal
 from types import TracebackType
@@ -25,6 +26,7 @@ from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, Genesis, Seq
 from ledger.core.events.parts import Limits
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.definitions.client_reads import open_log
+from ledger.definitions.definitions import text_of
 from ledger.definitions.new_tables import NewTables
 from ledger.definitions.time_zones import ZoneLike
 from ledger.errors import LogError
@@ -184,7 +186,7 @@ class InMemoryLedger:
         settings: ClientSettings | None = None,
         log: Log | None = None,
         time_zone: ZoneLike = "UTC",
-        warehouse: str = "",
+        warehouse: str | PathLike[str] = "",
         publish: str = "",
     ) -> Ledger:
         """Return a client of this ledger, as if in another process.
@@ -201,7 +203,7 @@ class InMemoryLedger:
             clock=self.clock,
             open_channel=open_channel,
             time_zone=time_zone,
-            new_tables=NewTables(warehouse, publish),
+            new_tables=NewTables(text_of(warehouse), publish),
         )
         self._ledgers.append(ledger)
         return ledger

@@ -68,6 +68,7 @@ LIBRARIES: Final = {
     "duckdb": (*("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements"),),
     "obstore": ("projections.delta.log.object_log",),
     "polars": ("ledger.snapshot",),
+    "pytest": ("ledger.pytest_fixtures",),
     "pyroaring": ("ledger.core.state.id_set", "ledger.files.deletion_vectors"),
     "msgspec": ("ledger.log.checkpoints", "ledger.reads.remote.http_form", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
