@@ -13,7 +13,7 @@ from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, packed
 from ledger.core.limits import OPERATION_CHARS_MAX
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove
 from ledger.delta.schema import partition_keys, partition_of
-from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, pack
+from ledger.log.wire.file_list import AddFile, RemoveFile
 from ledger.work.footprint_writer import FootprintWriter
 from ledger.work.writes import DeclaredPart
 
@@ -39,18 +39,18 @@ def part_of(
     files.remove(removed(each, keys_before) for each in commit.removes.values())
     reads = commit.removes if not commit.provenance.is_blind else ()
     read_files = packed(path for path, _ in reads)
-    return DeclaredPart(number, read_at, (), head_of(commit, apps), read_files, files)
+    head, info = head_of(commit, apps), commit.provenance.info
+    return DeclaredPart(number, read_at, (), head, read_files, files, info)
 
 
 def head_of(commit: DeltaCommit, apps: Mapping[str, int]) -> Footprint:
-    """Return the footprint of a version without its files, with what its writer recorded."""
+    """Return the footprint of a version without its files and the info of its writer."""
     return EMPTY_FOOTPRINT._replace(
         operation=operation_of(commit),
         not_blind=commit.has_change_files or not commit.provenance.is_blind,
         protocol=commit.protocol,
         domains=[commit.domains[name] for name in sorted(commit.domains)],
         apps=[AppVersion(*each) for each in sorted(apps.items())],
-        files=pack(FileList(info=commit.provenance.info)),
     )
 
 

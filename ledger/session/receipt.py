@@ -21,6 +21,7 @@ from ledger.core.events.events import (
 from ledger.reads.errors import check_number
 from ledger.reads.html import table_of
 from ledger.reads.port import OutcomeRow, Reached
+from ledger.reads.row_counts import ChangedRows
 
 if TYPE_CHECKING:
     from ledger.session.session import CommandAnswer
@@ -80,26 +81,6 @@ class TableVersion(NamedTuple):
     version: int
 
 
-class ChangedRows(NamedTuple):
-    """How many rows a statement inserted, updated and deleted; None = not counted."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int | None = 0
-
-    @property
-    def affected(self) -> int | None:
-        """The number of rows that were inserted, updated or deleted, None = not counted."""
-        return None if self.deleted is None else self.inserted + self.updated + self.deleted
-
-    def plus(self, other: "ChangedRows") -> "ChangedRows":
-        """Return the rows of two statements together."""
-        deleted = None if None in (self.deleted, other.deleted) else 0
-        if self.deleted is not None and other.deleted is not None:
-            deleted = self.deleted + other.deleted
-        return ChangedRows(self.inserted + other.inserted, self.updated + other.updated, deleted)
-
-
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The result of a write: `txn` (0 = none) was done at `position`, at the time `at` (UTC).
@@ -141,7 +122,7 @@ class Receipt:
         )
         when = f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
         ends = [f": {tables}"] if tables else []
-        ends += [f", table {table} {shown_rows(rows)}" for table, rows in sorted(self.rows.items())]
+        ends += [f", table {table} {rows}" for table, rows in sorted(self.rows.items())]
         if self.repeated:
             ends.append(" (repeated)")
         if self.skipped:
@@ -156,13 +137,6 @@ class Receipt:
         end = f": {self.note}" if self.note else ""
         state = " (skipped)" if self.skipped else " (repeated)" if self.repeated else ""
         return table_of(f"{title}{state}{end}", ("table", "write id", "version"), rows)
-
-
-def shown_rows(rows: ChangedRows) -> str:
-    """Return the counts of rows in words, without those that are 0."""
-    counts = {name: count for name, count in rows._asdict().items() if count != 0}
-    words = [f"{'?' if count is None else count} {name}" for name, count in counts.items()]
-    return f"rows {', '.join(words)}" if words else "no rows"
 
 
 def receipt_of(answer: "CommandAnswer", origin: Token) -> Receipt:

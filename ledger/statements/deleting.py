@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from ledger.core.predicates.tree import Node
 from ledger.expressions.duckdb.conditions import RowCondition
+from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
-from ledger.session.receipt import ChangedRows
 from ledger.statements.judge import RowJudge
 from ledger.statements.target import StatementTable, partition_rows
 

@@ -17,7 +17,7 @@ from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.files.data_files import NewFiles
 from ledger.files.progress import shown
 from ledger.files.storage import storage_at
-from ledger.session.receipt import ChangedRows
+from ledger.reads.row_counts import ChangedRows
 from ledger.snapshot.reading import is_in_folders
 from ledger.statements.constraints import RowChecks
 from ledger.statements.deleting import Deletion

@@ -14,8 +14,8 @@ from ledger.arrow.casts import check_filled
 from ledger.arrow.schema import TableSchema
 from ledger.expressions.build import condition_in
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
+from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
-from ledger.session.receipt import ChangedRows
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge, numbered
 from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, condition_on, read_of

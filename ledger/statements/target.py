@@ -20,8 +20,8 @@ from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
+from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
-from ledger.session.receipt import ChangedRows
 from ledger.snapshot.reading import TableFiles, is_in_folders
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.altering import alter
@@ -158,7 +158,7 @@ class StatementTable:
 
     def counted(self, rows: ChangedRows) -> ChangedRows:
         """Note the rows that the statement changed in the receipt of its txn, and return them."""
-        self.work.count(self.number, rows)
+        self.work.writes.count(self.number, rows)
         return rows
 
     def kept(self, adds: Sequence[AddFile]) -> "KeptFiles":

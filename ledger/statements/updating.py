@@ -20,7 +20,7 @@ from ledger.arrow.types import sql_type
 from ledger.core.predicates.tree import Node
 from ledger.expressions.build import Expression, condition_in
 from ledger.expressions.duckdb.conditions import RowExpression, Schemas, row_expression
-from ledger.session.receipt import ChangedRows
+from ledger.reads.row_counts import ChangedRows
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge
 from ledger.statements.target import StatementTable

@@ -13,8 +13,9 @@ from ledger.definitions.names import TableLike, TableStanding
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
 from ledger.expressions.build import Expression, condition_in
+from ledger.reads.row_counts import ChangedRows
 from ledger.session.explain import name_conflict
-from ledger.session.receipt import ChangedRows, Outcome, Receipt, Token, receipt_of
+from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
 from ledger.session.refusals import check_done
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import AsOf, known_row
@@ -36,6 +37,7 @@ class Appended(NamedTuple):
     files: Sequence[Any]
     app: AppVersion | None
     operation: str
+    rows: ChangedRows | None = None
 
 
 class LedgerFiles(LedgerTxns):
@@ -147,7 +149,7 @@ class LedgerFiles(LedgerTxns):
         standing = self._names.look_up(table)
         row = standing.row or known_row(self._view.reads(), standing.table)
         new = NewRows(row, rows, self._view.zone, self._view.origin.ledger)
-        made = Appended(new.files, app, operation)
+        made = Appended(new.files, app, operation, ChangedRows(inserted=new.count))
         try:
             receipt = self._append(row, made, level_named(level), standing)
         except OutcomeUnknownError as error:
@@ -159,8 +161,7 @@ class LedgerFiles(LedgerTxns):
             raise
         if receipt.skipped:
             new.discard()
-            return receipt
-        return replace(receipt, rows={standing.table: ChangedRows(inserted=new.count)})
+        return receipt
 
     def _append(
         self, table: TableLike, made: Appended, level: str, found: TableStanding | None = None
@@ -171,6 +172,8 @@ class LedgerFiles(LedgerTxns):
         writes = DeclaredWrites(position)
         writes.writer(number).add(kept)
         writes.writer(number).name(made.operation)
+        if made.rows is not None:
+            writes.count(number, made.rows)
         if made.app is not None:
             writes.record(made.app, [number])
         (part,) = writes.parts((), level)
@@ -178,11 +181,14 @@ class LedgerFiles(LedgerTxns):
         if footprint is not None:
             # The sequencer looks up the application itself: progress recorded by others is fine.
             said = footprint._replace(read_apps=[])
-            return self._commit([TableWrite(number, position, (), said)], level)
+            receipt = self._commit([TableWrite(number, position, (), said)], level)
+            return receipt if receipt.skipped else replace(receipt, rows=writes.rows)
         with self.begin(level=level or None) as txn:
             if row is not None:
                 self._names.look_up(row)  # A change before the txn's open is not a conflict to it.
             txn.add_files(number, kept, operation=made.operation)
+            if made.rows is not None:
+                txn._work.writes.count(number, made.rows)  # noqa: SLF001 - of this package
             if made.app is not None:
                 txn.app(*made.app)
             return txn.commit()

@@ -21,7 +21,7 @@ from ledger.work.merge_clauses import Assigned, MergeClause, clauses_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ledger.session.receipt import ChangedRows
+    from ledger.reads.row_counts import ChangedRows
     from ledger.snapshot.scan import Scan
     from ledger.statements.optimizing import RewrittenFiles
     from ledger.statements.restoring import RestoredFiles

@@ -9,7 +9,7 @@ from ledger.session.sessions import OfOneProcess
 from ledger.work.unit_of_work import Work
 
 if TYPE_CHECKING:
-    from ledger.session.receipt import ChangedRows
+    from ledger.reads.row_counts import ChangedRows
     from ledger.statements.target import StatementTable
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.limits import TEXT_CHARS_MAX
 from ledger.errors import LedgerError
 from ledger.reads.port import AppRow, Reads, TableRow
+from ledger.reads.row_counts import METRICS, ChangedRows
 
 APPLICATIONS: Final = "applications"
 NOTE_CHARS_MAX: Final = TEXT_CHARS_MAX
@@ -51,10 +52,18 @@ def note_text(app: str, info: Mapping[str, Any]) -> str:
     return text
 
 
-def notes_text(notes: Mapping[str, str]) -> str:
-    """Return the notes of a commit, given as JSON by application, as one JSON object."""
-    inner = ",".join(f"{json.dumps(app)}:{text}" for app, text in sorted(notes.items()))
-    return f'{{"{APPLICATIONS}":{{{inner}}}}}'
+def info_text(notes: Mapping[str, str], rows: ChangedRows | None = None) -> str:
+    """Return what a commit notes of a table as one JSON object.
+
+    These are the notes of applications, given as JSON by application, and the changed rows.
+    """
+    parts = []
+    if notes:
+        inner = ",".join(f"{json.dumps(app)}:{text}" for app, text in sorted(notes.items()))
+        parts.append(f'"{APPLICATIONS}":{{{inner}}}')
+    if rows is not None:
+        parts.append(f'"{METRICS}":{json.dumps(rows.metrics(), separators=(",", ":"))}')
+    return f"{{{','.join(parts)}}}"
 
 
 def note_in(info: str, app: str) -> Mapping[str, Any]:

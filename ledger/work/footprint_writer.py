@@ -21,7 +21,6 @@ from ledger.log.wire.file_list import (
     RemoveFile,
     listed,
     removed,
-    unpack,
 )
 from ledger.reads.port import FileRow
 from ledger.snapshot.reading import TableFiles
@@ -201,15 +200,17 @@ class FootprintWriter:
             apps=list(apps),
         )
 
-    def with_files(self, footprint: Footprint, files: Sequence[AddFile | RemoveFile]) -> Footprint:
-        """Return a footprint with some of the noted files, and with its own info.
+    def with_files(
+        self, footprint: Footprint, files: Sequence[AddFile | RemoveFile], info: str = ""
+    ) -> Footprint:
+        """Return a footprint with some of the noted files, and with the info of its commit.
 
         The rows of a backfill count, although they existed before. More rows than a footprint may
         add count as 0: such statistics cannot be right.
         """
         adds = [file for file in files if isinstance(file, AddFile)]
         removes = [file for file in files if isinstance(file, RemoveFile)]
-        found = listed(footprint, FileList(adds, removes, unpack(footprint.files).info))
+        found = listed(footprint, FileList(adds, removes, info))
         numbers_all = self._numbers_all()
         rows = sum(rows_of(add.stats) for add in adds if add.data_change or numbers_all)
         # A file of an unknown partition may lie in any partition, also in one of other chunks.

@@ -17,7 +17,7 @@ from ledger.core.limits import (
     READ_BYTES_PER_CHUNK,
 )
 from ledger.errors import StagedWritesDifferError
-from ledger.log.wire.file_list import AddFile, RemoveFile
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, pack
 from ledger.work.beside_files import app_bytes, chunks_beside_files, domain_bytes, without_staged
 from ledger.work.footprint_writer import FootprintWriter
 from ledger.work.writes import DeclaredPart
@@ -58,7 +58,7 @@ class Staging:
         for part in parts:
             footprint = None if part.table in self._sent else riding(part, room)
             if footprint is None and part.head is not None:
-                footprint = self._stage(part, part.head, send)
+                footprint = self._stage(part, noted(part.head, part.info), send)
             room -= size_of(footprint) if footprint is not None else 0
             fitted.append(TableWrite(part.table, part.read_at, part.writes, footprint))
         return fitted
@@ -93,7 +93,7 @@ def riding(part: DeclaredPart, room: int) -> Footprint | None:
         return None
     if len(files) > FILES_PER_CHUNK or not fits_a_reader(files):
         return None
-    found = part.writer.with_files(part.head._replace(read_files=part.read_files), files)
+    found = part.writer.with_files(part.head._replace(read_files=part.read_files), files, part.info)
     return found if size_of(found) <= room else None
 
 
@@ -103,10 +103,15 @@ def chunks_of(part: DeclaredPart) -> Iterator[Footprint]:
     for at in range(0, len(hashes), READ_BYTES_PER_CHUNK):
         yield EMPTY_FOOTPRINT._replace(read_files=hashes[at : at + READ_BYTES_PER_CHUNK])
     if part.head is not None:
-        yield from chunks_beside_files(part.head)
+        yield from chunks_beside_files(noted(part.head, part.info))
     files = part.writer.files
     for at in range(0, len(files), FILES_PER_CHUNK):
         yield from fitting(part.writer, files[at : at + FILES_PER_CHUNK])
+
+
+def noted(head: Footprint, info: str) -> Footprint:
+    """Return a footprint without files that has the info of its commit."""
+    return head._replace(files=pack(FileList(info=info))) if info else head
 
 
 def fitting(writer: FootprintWriter, files: Files) -> Iterator[Footprint]:

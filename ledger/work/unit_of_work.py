@@ -37,7 +37,7 @@ from ledger.definitions.txn_names import TxnNames
 from ledger.files.file_writers import FileWriter
 from ledger.files.written_files import WrittenFiles
 from ledger.reads.port import TableRow
-from ledger.session.receipt import ChangedRows, Receipt, receipt_of
+from ledger.session.receipt import Receipt, receipt_of
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED, ClientSession, CommandAnswer
 from ledger.session.tail import Asker
@@ -98,7 +98,6 @@ class Work:
         self._write_ids: dict[int, int] = {}
         self._taken: set[int] = set()
         self._staging = Staging()
-        self._rows: dict[int, ChangedRows] = {}
 
     @property
     def opened_at(self) -> int:
@@ -173,7 +172,7 @@ class Work:
     def receipt_of_commit(self, answer: CommandAnswer) -> Receipt:
         """Return the receipt of the commit, with the rows that its statements changed."""
         made = self.receipt(answer)
-        return made if made.skipped else replace(made, rows=dict(self._rows))
+        return made if made.skipped else replace(made, rows=dict(self.writes.rows))
 
     def write_ids(self, tables: Sequence[int]) -> Sequence[int]:
         """Return its write ids in tables, at most one round trip for all."""
@@ -221,10 +220,6 @@ class Work:
         except BaseException:
             self.writes.is_frozen = was_frozen or self.is_staged
             raise
-
-    def count(self, table: int, rows: ChangedRows) -> None:
-        """Note the rows that a statement changed in a table."""
-        self._rows[table] = self._rows.get(table, ChangedRows()).plus(rows)
 
     def written(self) -> list[int]:
         """Return the tables with declared writes or requested write ids."""

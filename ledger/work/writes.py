@@ -18,12 +18,13 @@ from ledger.definitions.given import check_text
 from ledger.definitions.partition_texts import text_of
 from ledger.errors import CommandInvalidError
 from ledger.expressions.condition_columns import raise_unknown
-from ledger.log.wire.file_list import AddFile, FileList, pack
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.port import TableRow
+from ledger.reads.row_counts import ChangedRows
 from ledger.session.refusals import ROWS
 from ledger.snapshot.overlay import OwnChanges
 from ledger.snapshot.reading import TableFiles
-from ledger.work.app_notes import note_text, notes_text
+from ledger.work.app_notes import info_text, note_text
 from ledger.work.footprint_writer import FootprintWriter
 from ledger.work.given_files import columns_of
 
@@ -36,7 +37,7 @@ class DeclaredPart(NamedTuple):
     """One table of a future commit: `head` is its footprint without files, None if absent.
 
     `read_files` are the hashes of the files that the judgement needs; `writer` has the files added
-    and removed.
+    and removed. `info` is what the commit notes of the table, as JSON.
     """
 
     table: int
@@ -45,6 +46,7 @@ class DeclaredPart(NamedTuple):
     head: Footprint | None
     read_files: bytes
     writer: FootprintWriter
+    info: str = ""
 
 
 class DeclaredWrites:
@@ -55,6 +57,7 @@ class DeclaredWrites:
     reads only. `check_alive` raises if something else ended the txn.
 
     Attributes:
+        rows: how many rows the statements changed, by table.
         is_frozen: whether commit() was called; then nothing can be added.
         has_ended: whether the txn has ended; then nothing can be added.
     """
@@ -76,6 +79,7 @@ class DeclaredWrites:
         self._apps: dict[str, int] = {}
         self._app_tables: set[int] = set()
         self._app_notes: dict[str, str] = {}
+        self.rows: dict[int, ChangedRows] = {}
         self.is_frozen = False
         self.has_ended = False
         self._turn = Lock()
@@ -167,6 +171,11 @@ class DeclaredWrites:
             if note is not None:
                 self._app_notes[name] = note
 
+    def count(self, table: int, rows: ChangedRows) -> None:
+        """Note the rows that a statement changed in a table."""
+        with self._turn:
+            self.rows[table] = self.rows.get(table, ChangedRows()).plus(rows)
+
     def progress(self) -> Sequence[AppVersion]:
         """Return the declared progress of applications."""
         return [AppVersion(*item) for item in sorted(self._apps.items())]
@@ -221,13 +230,15 @@ class DeclaredWrites:
         is_written = is_written or is_implied
         apps = self.progress() if is_written else []
         head = writer.head(apps) if apps or table in self._writers else None
-        if head is not None and apps and self._app_notes:
-            head = head._replace(files=pack(FileList(info=notes_text(self._app_notes))))
+        notes, rows = self._app_notes if apps else {}, self.rows.get(table)
+        info = info_text(notes, rows) if head is not None and (notes or rows) else ""
         # A table that was only read is judged at the strongest level alone. A change of a table's
         # level conflicts by itself. So the files of other reads need not be named.
         needs_reads = is_written or is_judged or table in self._strict
         read_files = writer.read_files if needs_reads else b""
-        return DeclaredPart(table, self._read_at.get(table, 0), writes, head, read_files, writer)
+        return DeclaredPart(
+            table, self._read_at.get(table, 0), writes, head, read_files, writer, info
+        )
 
     def _check_writable(self) -> None:
         self._check_open()

@@ -6,7 +6,7 @@ from pathlib import Path
 from ledger.core.commands import AppVersion, TableWrite
 from ledger.log.wire.file_list import AddFile, FileList, listed
 from ledger.sdk.streams import SourceOffset, StreamNote
-from ledger.work.app_notes import note_text, notes_text
+from ledger.work.app_notes import info_text, note_text
 from tests.core.parts import footprint
 from tests.projections.followed import Followed
 from tests.projections.rows_of_a_host import command_line, told
@@ -24,7 +24,7 @@ def streaming() -> Followed:
     )
     for app, info in (("0bc1fd8e", note.info), ("loader", {"offsets": [12]}), ("plain", None)):
         notes = {} if info is None else {app: note_text(app, info)}
-        files = FileList([AddFile(f"{app}.parquet")], info=notes_text(notes))
+        files = FileList([AddFile(f"{app}.parquet")], info=info_text(notes))
         said = listed(footprint(apps=[AppVersion(app, 7)]), files)
         domain.commit(session, 0, TableWrite(table, domain.head.position, (), said))
     return domain

@@ -43,6 +43,13 @@ CASES: Final[Mapping[str, Work]] = {
     "Ledger.alter_table.changes": lambda of: of.alter_table(NAME, propertes={}),
     "Ledger.connect.client": lambda _: Ledger.connect("x:1", "x", client={"idd": "1"}),
     "Ledger.sql.parameters": lambda of: of.sql("SELECT $a", {"a": 1, "idd": 2}).to_pylist(),
+    "Ledger.update.changes": lambda of: of.update(NAME, BAD),
+    "Ledger.merge.when_matched_update": lambda of: of.merge(
+        NAME, ROWS, ON, when_matched_update=BAD
+    ),
+    "Ledger.merge.when_not_matched_insert": lambda of: of.merge(
+        NAME, ROWS, ON, when_not_matched_insert=BAD
+    ),
     "Transaction.create_table.options": within(lambda txn: txn.create_table("db.n", kinds="x")),
     "Transaction.alter_table.changes": within(lambda txn: txn.alter_table(NAME, unsett=["x"])),
     "Transaction.update.changes": within(lambda txn: txn.update(NAME, BAD)),

@@ -9,7 +9,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.errors import ConflictError, ConstraintViolatedError, UnreadableTableError
-from ledger.session.receipt import ChangedRows
+from ledger.reads.row_counts import ChangedRows, rows_in
 from tests.tables.reading import rows_of, stored
 
 TABLE: Final = "shop.sales"
@@ -176,7 +176,8 @@ def test_a_receipt_counts_rows(
 
     assert receipt.rows == {number: rows}
     assert receipt.num_affected_rows == rows.affected
-    assert lake.history(TABLE, limit=1)[0].position == receipt.position
+    newest = lake.history(TABLE, limit=1)[0]
+    assert (newest.position, rows_in(newest.info)) == (receipt.position, rows)
 
 
 def test_statements_of_a_txn_count_together(lake: Ledger) -> None:
@@ -186,6 +187,15 @@ def test_statements_of_a_txn_count_together(lake: Ledger) -> None:
 
     assert txn.receipt is not None
     assert list(txn.receipt.rows.values()) == [ChangedRows(2, 0, 2)]
+
+
+def test_rows_are_noted_beside_applications(lake: Ledger) -> None:
+    with lake.transaction() as txn:
+        txn.insert(TABLE, ROWS)
+        txn.app("job", 7, info={"offset": 5})
+
+    assert rows_in(lake.history(TABLE, limit=1)[0].info) == ChangedRows(inserted=2)
+    assert lake.progress("job")[0].info == {"offset": 5}
 
 
 def test_a_statement_that_loses_is_repeated(lake: Ledger) -> None:

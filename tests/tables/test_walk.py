@@ -22,7 +22,7 @@ WHERE: Final = "id = 2 AND name <> 'x'"
 BEFORE: Final = "id = 1 AND name <> 'y'"
 CLIENT: Final = (*ROOMS, "ledger.client")
 
-APPEND_MAX: Final = 379
+APPEND_MAX: Final = 383
 SCAN_MAX: Final = 714
 SCAN_PARSES: Final = 1
 UPDATE_CLIENT_MAX: Final = 696
