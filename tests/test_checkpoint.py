@@ -61,7 +61,6 @@ def test_kept_over_starts(each: int) -> None:
 
 
 def test_large_states_are_written_rarely() -> None:
-    """A standby writes no checkpoint before the events behind the last one take as long to read."""
     with InMemoryLedger(settings=SequencerSettings(checkpoint_positions=1)) as memory:
         ledger = memory.connect()
         ledger.create_table("t", location="x" * 100 * BYTES_PER_POSITION)
@@ -139,7 +138,6 @@ class StalledLog(MemoryLog):
         self.answers = answers
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that has to wait."""
         return StalledReader(self, self.topics[topic], offset)
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
@@ -161,8 +159,7 @@ def test_broker_that_stalls() -> None:
     assert found.head.position == 7
 
 
-def test_broker_that_went_away() -> None:
-    """Who cannot read the checkpoints is told so, and does not take them for none."""
+def test_who_cannot_read_the_checkpoints_is_told_so_and_does_not_take_them_for_none() -> None:
     log = StalledLog(answers=1)
     CheckpointWriter(log.writer(Topic.CHECKPOINTS), 0).write(at_position(7))
 
@@ -189,7 +186,6 @@ def test_formats_read(number: int) -> None:
 
 
 def test_text_as_it_is() -> None:
-    """Text stands in a checkpoint as it is; one that escapes what is not ASCII says the same."""
     driver = Driver()
     driver.create_table(driver.open_session("Zoë"), "flüge")
     data = dump(driver.state, driver.head, 7)
@@ -200,7 +196,6 @@ def test_text_as_it_is() -> None:
 
 
 def test_no_garbage_is_looked_for() -> None:
-    """While a state is made the collector looks for no garbage; it may do so once it is made."""
     driver, starts = Driver(), list[str]()
     session = driver.open_session()
     for number in range(GARBAGE_LOOKED_FOR_EACH):
@@ -237,5 +232,4 @@ def test_later_reader() -> None:
 
 
 def at_position(position: int) -> Checkpoint:
-    """Return a checkpoint of an empty state."""
     return Checkpoint(DomainState(position=position), LogHead(1, position), 0)

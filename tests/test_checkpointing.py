@@ -36,13 +36,11 @@ class HeldUpLog(LossyLog):
     is_silent = False
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the first offset and the end offset."""
         if self.is_silent and topic is Topic.CHECKPOINTS:
             raise LogUnavailableError("no answer in time")
         return super().ends(topic, timeout_s)
 
     def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
-        """Return a reader that starts at `offset`."""
         reader = super().reader(topic, offset)
         return PausedReader(reader, lambda: topic is Topic.EVENTS and self.is_held_up)
 
@@ -58,13 +56,11 @@ class Led:
         self.session = self.client.open_session()
 
     def start(self) -> Sequencer:
-        """Return another sequencer of the ledger."""
         return Sequencer(
             self.log, Genesis("led"), settings=SETTINGS, clock=self.clock, checks_state=True
         )
 
     def turn(self) -> None:
-        """Let every sequencer do a round."""
         self.clock.advance(ROUND_S)
         for each in (self.sequencer, *self.standbys):
             each.step(0.0)
@@ -102,7 +98,6 @@ class Led:
 
 @pytest.fixture
 def led() -> Iterator[Led]:
-    """Return a ledger that is led by one sequencer."""
     with closing(Led()) as led:
         yield led
 
@@ -158,8 +153,7 @@ def test_leader_with_a_standby(led: Led) -> None:
     assert led.log.writers[Topic.CHECKPOINTS] == 1
 
 
-def test_standby_that_is_gone(led: Led) -> None:
-    """A leader whose standby ended writes the next one itself."""
+def test_a_leader_whose_standby_ended_writes_the_next_one_itself(led: Led) -> None:
     led.standbys.append(led.start())
     led.ask(2 * POSITIONS)
     led.rest(2 * ALONE_S)

@@ -34,14 +34,12 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def test_answer_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program gets every field as it is."""
+def test_a_program_gets_every_field_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     answer(FIELDS, Output.JSON)
     assert json.loads(capsys.readouterr().out) == FIELDS
 
 
-def test_answer_as_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """A person gets a line a field; text of users is shown as it is, never taken for markup."""
+def test_a_person_gets_a_line_a_field(capsys: pytest.CaptureFixture[str]) -> None:
     answer(FIELDS, Output.TABLE)
     lines = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
     assert [[each.strip() for each in line] for line in lines] == [
@@ -104,8 +102,7 @@ def test_rows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert json.loads(capsys.readouterr().out) == rows
 
 
-def test_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """A person gets a header and a line a row."""
+def test_a_person_gets_a_header_and_a_line_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     answer_rows(ROWS, Output.TABLE)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines == [["txn", "reason"], ["7", *HOSTILE.split()], ["8", "-"]]
@@ -151,8 +148,7 @@ def test_no_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
         ({"a": {"b": 1, "c": [2, 3]}, "d": []}, "a (b 1, c (2, 3)), d -"),
     ],
 )
-def test_shown(value: Any, cell: str) -> None:
-    """What is not there is a dash; zero is there; nothing is shown as Python writes it."""
+def test_what_is_not_there_is_a_dash(value: Any, cell: str) -> None:
     assert shown(value) == cell
 
 

@@ -53,7 +53,6 @@ def test_every_command_writes_json(path: str) -> None:
 
 
 def params_of(root: Any, path: str) -> list[Any]:
-    """Return the parameters of a command."""
     for name in path.split():
         found = root.commands[name]
         root = found.load() if isinstance(found, Later) else found
@@ -113,7 +112,6 @@ def test_role_that_fails_as_json(tmp_path: Path) -> None:
 
 
 def lost() -> ConcurrentAppendException:
-    """Return the error of a lost conflict."""
     fields: dict[str, Any] = {**dict.fromkeys(Evidence._fields), "remedy": "read again"}
     evidence = Evidence(**fields)
     return ConcurrentAppendException("it lost", reason="x", evidence=evidence)
@@ -148,8 +146,7 @@ def test_debug_as_json(tmp_path: Path) -> None:
     assert "Traceback" in json.loads(done.stderr)["traceback"]
 
 
-def test_confirmed_without_a_terminal(tmp_path: Path) -> None:
-    """Where there is nobody to ask, the command says what to give."""
+def test_where_there_is_nobody_to_ask_the_command_says_what_to_give(tmp_path: Path) -> None:
     done = done_apart(tmp_path, "clean", "--txn", "7")
     assert done.returncode == ExitCode.USAGE
     assert "there is no terminal: is the data of txns [7] gone?" in done.stderr
@@ -176,7 +173,6 @@ def test_reader_that_is_gone(tmp_path: Path, arguments: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
 def test_answer_to_a_full_disk(tmp_path: Path) -> None:
-    """An answer that cannot be written is a failure in one sentence."""
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "ledger", "config", "show"],

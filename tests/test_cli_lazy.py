@@ -108,8 +108,7 @@ def test_an_extra_that_is_missing(tmp_path: Path, missing: str, error: type[Exce
     assert ("lakeledger[arrow]" in str(raised.value)) is (error is SettingsError)
 
 
-def test_nothing_is_loaded_at_the_start() -> None:
-    """A start loads neither the client of Kafka nor the store, nor what logs and checks."""
+def test_a_start_loads_neither_the_client_of_kafka_nor_the_store_nor_what_logs_and_checks() -> None:
     done = subprocess.run(
         [sys.executable, "-c", START, *HEAVY], capture_output=True, text=True, check=True
     )
@@ -165,7 +164,6 @@ main()
 def test_a_shell_completes_names(
     rows: Path, tmp_path: Path, words: str, found: list[str], *, is_up: bool
 ) -> None:
-    """Tables and open txns are offered to a shell; without a ledger nothing is, and no error."""
     near = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:1", "LAKELEDGER_LEDGER": "demo"}
     where = {**near, "LAKELEDGER_STORE": str(rows), "LAKELEDGER_CATALOG": CATALOG}
     done = subprocess.run(

@@ -24,7 +24,6 @@ UNKNOWN = "no.such.setting=1\n"
 
 
 def file_with(folder: Path, content: str | bytes) -> Path:
-    """Return a file with some content."""
     path = folder / "client.properties"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     path.chmod(0o600)
@@ -53,7 +52,6 @@ def test_read_by_others(tmp_path: Path, mode: int) -> None:
 
 
 def test_read_by_others_of_a_role(tmp_path: Path) -> None:
-    """A command says it in a line of its log."""
     file = file_with(tmp_path, UNKNOWN)
     file.chmod(0o644)
     environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(file)}
@@ -61,8 +59,7 @@ def test_read_by_others_of_a_role(tmp_path: Path) -> None:
     assert f"chmod 600 {file}" in done.stderr
 
 
-def test_settings(tmp_path: Path) -> None:
-    """A line sets what stands before the first equals sign; remarks and empty lines set nothing."""
+def test_a_line_sets_what_stands_before_the_first_equals_sign(tmp_path: Path) -> None:
     assert client_settings(file_with(tmp_path, SAID)) == {
         "security.protocol": "SASL_SSL",
         "sasl.password": "a=b c#d",

@@ -34,7 +34,6 @@ PATIENCE_S = 60.0
 
 @contextmanager
 def supervised(script: str) -> Iterator[Supervisor]:
-    """Run one role, and end it."""
     supervisor = Supervisor([SupervisedRole("role", (script,), SHELL)], stop_s=SOON_S)
     supervisor.start()
     yield supervisor
@@ -78,7 +77,6 @@ def test_role_that_ends_for_good(tmp_path: Path, code: ExitCode) -> None:
 
 
 def test_answers_are_waited_for() -> None:
-    """A port that nothing listens at is given up; one that something listens at is enough."""
     with supervised("read -r line") as supervisor, closing(socket.socket()) as server:
         server.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -115,12 +113,10 @@ class FarLog(MemoryLog):
         self.topics, self.changed = of.topics, of.changed
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that connects first."""
         return FarReader(self, self.topics[topic], offset)
 
 
-def test_reached_far_away() -> None:
-    """Rows that lag do not count as there because the broker is not reached at once."""
+def test_rows_that_lag_do_not_count_as_there_because_the_broker_is_not_reached_at_once() -> None:
     driver = Driver()
     driver.open_session()
 
@@ -142,8 +138,7 @@ V6 = pytest.param(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", V6, "0.0.0.0"])  # noqa: S104 - what is asked for
-def test_any_free_port(host: str) -> None:
-    """Where any port will do one is chosen, so that clients can be told."""
+def test_where_any_port_will_do_one_is_chosen_so_that_clients_can_be_told(host: str) -> None:
     found = endpoint_of(f"{host}:0")
     assert found.startswith(f"{host}:")
     assert int(found.rpartition(":")[2]) > 0
@@ -156,16 +151,14 @@ def test_port_that_is_named(host: str) -> None:
     assert [endpoint_of(each) for each in (http, "off")] == [http, "off"]
 
 
-def test_port_that_is_taken() -> None:
-    """A port at which somebody listens is named before anything is started or removed."""
+def test_a_port_at_which_somebody_listens_is_named_before_anything_is_started_or_removed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         http = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(SettingsError, match=f"listen at {http}: .*Name another host or port"):
             endpoint_of(http)
 
 
-def test_host_of_others() -> None:
-    """A host at which nobody here can listen is named."""
+def test_a_host_at_which_nobody_here_can_listen_is_named() -> None:
     with pytest.raises(SettingsError, match=r"listen at 192\.0\.2\.1:0"):
         endpoint_of("192.0.2.1:0")
 
@@ -176,7 +169,6 @@ class BusyLog(MemoryLog):
     late = 0
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the ends, or raise LogUnavailableError."""
         self.late -= 1
         if self.late >= 0:
             raise LogUnavailableError(f"lake.{topic}: no answer in time")
@@ -195,8 +187,7 @@ def test_late_answers(late: int, ready_s: float) -> None:
             answer_of(lambda: log.ends(Topic.BEATS), supervisor, ready_s=SOON_S)
 
 
-def test_no_answer_of_a_role_that_ended() -> None:
-    """A role that ended for good ends the wait for a broker."""
+def test_a_role_that_ended_for_good_ends_the_wait_for_a_broker() -> None:
     log = BusyLog()
     log.late = 1_000
     with supervised(f"exit {ExitCode.USAGE}") as supervisor, pytest.raises(RoleEndedError):
@@ -218,10 +209,9 @@ NAMED = "lakeledger status --ledger sea, or in Python: Ledger.connect(ledger='se
         ((), {"LAKELEDGER_HOME": "/nowhere"}, "export LAKELEDGER_HOME={home}, then " + NAMED),
     ],
 )
-def test_next_step(
+def test_what_is_said_to_do_next_leads_to_this_ledger_whatever_else_is_up(
     others: Sequence[str], environ: dict[str, str], wanted: str, tmp_path: Path
 ) -> None:
-    """What is said to do next leads to this ledger, whatever else is up."""
     for number, name in enumerate(("sea", *others)):
         folder = tmp_path / name
         folder.mkdir()

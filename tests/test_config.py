@@ -27,7 +27,6 @@ class Place(NamedTuple):
         (self.here / "lakeledger.toml").write_text(text, encoding="utf-8")
 
     def personal(self, text: str) -> None:
-        """Write the file of the user."""
         (self.user / "lakeledger").mkdir()
         (self.user / "lakeledger/config.toml").write_text(text, encoding="utf-8")
 
@@ -38,7 +37,6 @@ class Place(NamedTuple):
         return run(self.here, *arguments, **{**fixed, **environ})
 
     def show(self, *arguments: str, **environ: str) -> dict[str, tuple[Any, str]]:
-        """Return value and origin of every setting."""
         done = self.run("config", "show", "--origin", "--output", "json", *arguments, **environ)
         assert done.returncode == ExitCode.DONE, done.stderr
         return {
@@ -65,7 +63,6 @@ print(load().settings.ledger, find_address("kafka:1").ledger, find_repository())
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """Return an empty place."""
     for name in ("here", "user"):
         (tmp_path / name).mkdir()
     return Place(tmp_path / "here", tmp_path / "user")
@@ -95,8 +92,7 @@ def test_precedence(place: Place) -> None:
     assert found["reads_url"] == (None, "default")
 
 
-def test_lease_of_clients(place: Place) -> None:
-    """The lease of sessions is a setting of clients, bounded by name; the ledger's is another."""
+def test_the_lease_of_sessions_is_a_setting_of_clients_bounded_by_name(place: Place) -> None:
     place.project("lease_s = 20\n")
     assert place.show()["lease_s"] == (20.0, "lakeledger.toml")
     found = place.show(LAKELEDGER_LEASE_S="60")
@@ -147,8 +143,7 @@ def test_variables_that_set_nothing(place: Place) -> None:
     assert {origin for name, (_, origin) in found.items() if name != "home"} == {"default"}
 
 
-def test_file_that_is_named(place: Place) -> None:
-    """A file named by the environment takes the place of all others."""
+def test_a_file_named_by_the_environment_takes_the_place_of_all_others(place: Place) -> None:
     place.project('ledger = "project"\n')
     other = place.here / "other.toml"
     other.write_text('catalog = "other"\n')
@@ -188,8 +183,7 @@ def test_folder_of_a_ledger(place: Place) -> None:
     assert UpSettings("sea", place.here).folder == place.here / "sea"
 
 
-def test_without_origins(place: Place) -> None:
-    """The settings alone are one record."""
+def test_the_settings_alone_are_one_record(place: Place) -> None:
     done = place.run("config", "show", "--output", "json", LAKELEDGER_LEDGER="sea")
     assert json.loads(done.stdout)["ledger"] == "sea"
 
@@ -277,7 +271,6 @@ def test_values(name: str, given: object, found: object) -> None:
 
 @pytest.mark.parametrize(("name", "kind"), kinds().items())
 def test_every_kind_is_known(name: str, kind: Any) -> None:
-    """Each setting refuses a value of no kind, by its name."""
     with pytest.raises(ValueError, match=r"^must be "):
         fitted(kind, [])
     with pytest.raises(SettingsError, match=f"^{name} is "):
@@ -336,7 +329,6 @@ def test_what_a_role_lacks(place: Place, command: list[str], said: str) -> None:
 
 @pytest.mark.parametrize("variable", ["LAKELEDGER_BOOTSTRAP", "lakeledger_bootstrap"])
 def test_clients_look_there_too(place: Place, variable: str) -> None:
-    """A command that asks a ledger finds it by the same files and variables, in any case."""
     place.project('ledger = "sea"\nreads_url = "http://127.0.0.1:1"\n')
     done = place.run("txn", "list", **{variable: "127.0.0.1:1"})
     assert done.returncode == ExitCode.FAILED

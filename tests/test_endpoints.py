@@ -44,8 +44,7 @@ def test_kept_port_that_is_taken(tmp_path: Path) -> None:
     assert ports.endpoint_of("follower", None) == kept
 
 
-def test_where_it_is_told(tmp_path: Path) -> None:
-    """What somebody says goes first, and is not kept."""
+def test_what_somebody_says_goes_first_and_is_not_kept(tmp_path: Path) -> None:
     ports = KeptPorts(tmp_path, print)
     with Endpoint.parse("127.0.0.1:0").listen() as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -60,8 +59,7 @@ def test_where_it_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "7", '{"follower": "x"}', '{"follower": 0}', '{"follower": 70000}', "\xff"]
 )
-def test_damaged(tmp_path: Path, text: str) -> None:
-    """A file that names no port is written anew."""
+def test_a_file_that_names_no_port_is_written_anew(tmp_path: Path, text: str) -> None:
     (tmp_path / "ports.json").write_text(text, "latin-1")
     found = KeptPorts(tmp_path, print).endpoint_of("follower", None)
 

@@ -40,15 +40,13 @@ def test_secured_without_its_extra(tmp_path: Path) -> None:
 
 
 def fail_to_begin(secured: Secured) -> None:
-    """Begin to make a ledger secure, and fail."""
     with secured.beginning():
         secured.prepare()
         message = "the port is taken"
         raise OSError(message)
 
 
-def test_secured_and_not_started(tmp_path: Path) -> None:
-    """A first start that fails leaves no logins; those of a secured ledger stay."""
+def test_a_first_start_that_fails_leaves_no_logins(tmp_path: Path) -> None:
     secured = Secured(tmp_path)
     with pytest.raises(OSError, match="port"):
         fail_to_begin(secured)

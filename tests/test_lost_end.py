@@ -31,7 +31,6 @@ every_rewrite = pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: ea
 
 
 def head_of(driver: Driver) -> LogHead:
-    """Return where the log ends that was read."""
     return driver.head.copy()
 
 
@@ -51,8 +50,7 @@ def test_sequencer(rewrite: Rewrite) -> None:
 
 
 @every_rewrite
-def test_tail(rewrite: Rewrite) -> None:
-    """A tail ends, and whoever waits is told so."""
+def test_a_tail_ends_and_whoever_waits_is_told_so(rewrite: Rewrite) -> None:
     driver = domain()
     tail = Tail.start(driver.log, 0)
     (session,) = driver.state.sessions.by_number
@@ -68,8 +66,7 @@ def test_tail(rewrite: Rewrite) -> None:
 
 
 @every_rewrite
-def test_follower(rewrite: Rewrite) -> None:
-    """A follower ends, and its store holds what was read before."""
+def test_a_follower_ends_and_its_store_holds_what_was_read_before(rewrite: Rewrite) -> None:
     driver, store = domain(), MemoryStore()
     with following(driver, store) as ended:
         before = digest(store)
@@ -108,8 +105,7 @@ def test_watch(rewrite: Rewrite) -> None:
 
 
 @every_rewrite
-def test_reads_in_memory(rewrite: Rewrite) -> None:
-    """Reads from a state in memory raise now and at every later call."""
+def test_reads_from_a_state_in_memory_raise_now_and_at_every_later_call(rewrite: Rewrite) -> None:
     driver = domain()
     reads = StateReads(driver.log)
     reads.position()

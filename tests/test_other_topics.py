@@ -37,7 +37,6 @@ KEPT: Final = 4
 
 
 def folded(driver: Driver) -> Checkpoint:
-    """Return the checkpoint of all that a log holds."""
     state, batches = DomainState(), BatchAcceptor(driver.log, Acceptor(LogHead()), 0)
     for _, event in batches.events(driver.records):
         if event is not None:
@@ -59,13 +58,11 @@ def part_of_a_checkpoint(driver: Driver) -> None:
 
 
 def a_beat(driver: Driver) -> None:
-    """Leave the beat of the last leader."""
     with closing(driver.log.writer(Topic.BEATS)) as writer:
         writer.append(b"0", f'{{"epoch": {driver.head.epoch}, "sequencer": "last"}}'.encode())
 
 
 def the_mark_of_a_restore(driver: Driver) -> None:
-    """Leave the mark of a restore that brought the whole log."""
     topic, position = driver.log.topic_id(Topic.EVENTS), driver.head.position
     count = len(driver.records)
     write_restored(driver.log, 0, Restored(LEDGER, topic, position, count, "", is_whole=True))
@@ -82,7 +79,6 @@ CASES: Final = [left for count in (1, 2) for left in combinations(WITNESSES, cou
 
 
 def named(left: tuple[Left, ...]) -> str:
-    """Return the name of a case."""
     return " and ".join(each.__name__ for each in left)
 
 
@@ -96,7 +92,6 @@ def lived() -> Driver:
 
 
 def start(log: MemoryLog, clock: FixedClock) -> Sequencer:
-    """Return a sequencer that was just started."""
     return Sequencer(log, Genesis("demo"), clock=clock)
 
 
@@ -112,7 +107,6 @@ def leads(log: MemoryLog, rounds: int = PATIENT) -> bool:
 
 @pytest.fixture
 def driver() -> Driver:
-    """Return a ledger that was in use."""
     return lived()
 
 
@@ -163,7 +157,6 @@ def test_log_that_holds_all(driver: Driver, left: tuple[Left, ...]) -> None:
 
 @pytest.mark.parametrize("left", WITNESSES)
 def test_log_that_was_cut(driver: Driver, left: Left) -> None:
-    """The way back that is named is one, whatever had told of the loss."""
     left(driver)
     driver.log.cut(Topic.EVENTS, KEPT)
     found = survey(driver.log, None, listens_s=0.0)

@@ -141,8 +141,7 @@ def test_signal_in_another_thread() -> None:
     assert last_line(role("interrupted elsewhere"))[0] == ExitCode.DONE
 
 
-def test_stacks() -> None:
-    """A role that is asked where it is tells of all its threads, and goes on."""
+def test_a_role_that_is_asked_where_it_is_tells_of_all_its_threads_and_goes_on() -> None:
     child = role("wait")
     assert child.stderr is not None
     child.send_signal(TELL_STACKS)
@@ -153,8 +152,7 @@ def test_stacks() -> None:
     assert last_line(child)[0] == ExitCode.DONE
 
 
-def test_without_parent() -> None:
-    """A role started by hand does not care whether anybody could write to it."""
+def test_a_role_started_by_hand_does_not_care_whether_anybody_could_write_to_it() -> None:
     child = role("wait")
     end_of_input(child)
     with pytest.raises(subprocess.TimeoutExpired):

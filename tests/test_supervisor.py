@@ -43,13 +43,11 @@ class Stage:
         self._roles: list[SupervisedRole] = []
 
     def role(self, name: str, script: str) -> SupervisedRole:
-        """Return a role; its script tells on descriptor 7, and `$0` is its name."""
         role = SupervisedRole(name, (f"exec 7>{self._path}; {script}", name), ("/bin/sh", "-c"))
         self._roles.append(role)
         return role
 
     def told(self) -> str:
-        """Return the next line that was told, waiting for it."""
         while b"\n" not in self._unread:
             assert select.select([self._pipe], [], [], WAIT_S)[0], "no role tells anything"
             self._unread += os.read(self._pipe, 4096)
@@ -57,14 +55,12 @@ class Stage:
         return line.decode()
 
     def close(self) -> None:
-        """End what still runs, and close the pipe."""
         Supervisor(self._roles, stop_s=0.2).stop()
         os.close(self._pipe)
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """Return a stage for roles."""
     stage = Stage(tmp_path / "told")
     yield stage
     stage.close()
@@ -97,7 +93,6 @@ def test_name(stage: Stage) -> None:
 
 
 def test_interrupt_is_for_the_parent(stage: Stage) -> None:
-    """A role does not belong to the terminal's group, so Ctrl-C reaches only who supervises it."""
     role = stage.role("role", UNTIL_TOLD)
     role.start()
     assert os.getpgid(role.pid) == role.pid != os.getpgrp()
@@ -121,7 +116,6 @@ def test_restart(stage: Stage) -> None:
 
 
 def test_killed_role_comes_back(stage: Stage) -> None:
-    """A role that was killed is started again as another process."""
     role = stage.role("role", UNTIL_TOLD)
     supervisor = Supervisor([role])
     supervisor.start()
@@ -140,7 +134,6 @@ def test_killed_role_comes_back(stage: Stage) -> None:
 
 
 def test_settled_role_is_not_held_back(stage: Stage) -> None:
-    """A role that had run for long begins anew with the shortest pause."""
     role = stage.role("role", "exit 1")
     role.start()
     role.started_s -= SETTLED_S
@@ -163,8 +156,7 @@ def test_final_end(stage: Stage, code: ExitCode) -> None:
     assert stage.told() == "other stops"
 
 
-def test_told_to_stop(stage: Stage) -> None:
-    """A watch that is told to stop has nothing to report."""
+def test_a_watch_that_is_told_to_stop_has_nothing_to_report(stage: Stage) -> None:
     stop = Signal()
     stop.set()
     assert Supervisor([stage.role("role", "exit 1")]).watch(stop) is ExitCode.DONE

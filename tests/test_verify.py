@@ -33,13 +33,11 @@ def driver() -> Driver:
 
 
 def replace(log: MemoryLog, offset: int, value: bytes) -> None:
-    """Damage the record at an offset."""
     records = log.topics[Topic.EVENTS].records
     records[offset] = Record(offset, b"", value, 0)
 
 
-def test_sound(driver: Driver) -> None:
-    """A sound log is counted, and folds to the digest of who wrote it."""
+def test_a_sound_log_is_counted_and_folds_to_the_digest_of_who_wrote_it(driver: Driver) -> None:
     found = verify(driver.log)
     assert found.head == driver.head
     assert found.digest == digest(driver.state, driver.head)
@@ -56,14 +54,12 @@ def test_sound(driver: Driver) -> None:
     }
 
 
-def test_empty() -> None:
-    """A log nobody has written to is sound."""
+def test_a_log_nobody_has_written_to_is_sound() -> None:
     found = verify(MemoryLog())
     assert (found.head, found.records) == (LogHead(), 0)
 
 
-def test_progress(driver: Driver) -> None:
-    """Who waits is told how far it is, up to the end."""
+def test_who_waits_is_told_how_far_it_is_up_to_the_end(driver: Driver) -> None:
     told: list[tuple[int, int]] = []
     verify(driver.log, lambda done, end: told.append((done, end)))
     assert told[-1] == (len(driver.records), len(driver.records))
@@ -99,7 +95,6 @@ class LeavingReader(MemoryLogReader):
     """A reader of a broker that has gone away."""
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:  # noqa: ARG002
-        """Return nothing, as of a broker that has nothing."""
         return []
 
 
@@ -112,14 +107,12 @@ class LeavingLog(MemoryLog):
         self._is_away = False
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Answer once."""
         if self._is_away:
             raise LogUnavailableError("no answer in time")
         self._is_away = True
         return super().ends(topic, timeout_s)
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that finds nothing."""
         return LeavingReader(self, self.topics[topic], offset)
 
 

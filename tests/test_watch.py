@@ -28,13 +28,11 @@ def driver() -> Driver:
 
 
 def seen(driver: Driver, after: int | None) -> list[int]:
-    """Return the positions that are there to be watched now."""
     found = takewhile(lambda event: event is not None, watch(driver.log, 0, after, 0.0))
     return [event.control.position for event in found if event is not None]
 
 
-def test_from_a_position(driver: Driver) -> None:
-    """Watching from a position shows what follows it, and then waits."""
+def test_watching_from_a_position_shows_what_follows_it_and_then_waits(driver: Driver) -> None:
     assert seen(driver, GENESIS_POSITIONS) == list(
         range(GENESIS_POSITIONS + 1, driver.state.position + 1)
     )
@@ -47,8 +45,7 @@ def test_all_that_is_there(driver: Driver) -> None:
     assert seen(driver, 0)[-1] == driver.state.position == sessions[-1]
 
 
-def test_only_what_comes(driver: Driver) -> None:
-    """Without a position, what is there already is not shown."""
+def test_without_a_position_what_is_there_already_is_not_shown(driver: Driver) -> None:
     watching = watch(driver.log, 0, None, 0.0)
     before = next(watching)
     driver.open_session("bob")
@@ -85,8 +82,7 @@ def test_no_condition(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["txn=abc", "position=-1", "session=", "table=db.t"])
-def test_no_number(text: str) -> None:
-    """What no number can be equal to is refused, rather than waited for."""
+def test_what_no_number_can_be_equal_to_is_refused_rather_than_waited_for(text: str) -> None:
     with pytest.raises(SettingsError, match=f"'{text}' holds for no event: .* is a number"):
         condition([text])
 
@@ -107,8 +103,7 @@ def test_coarse_writes(driver: Driver) -> None:
     assert [line_of(event)["operation"] for event in driver.events[-2:]] == [["update"], ["delete"]]
 
 
-def test_without_a_name(driver: Driver) -> None:
-    """An alter without a name is called as in its table's history."""
+def test_an_alter_without_a_name_is_called_as_in_its_tables_history(driver: Driver) -> None:
     event = driver.alter_table(driver.open_session(), 1, table_of(p="1"), "")
 
     assert line_of(event)["operation"] == ["ALTER TABLE"]
@@ -134,8 +129,7 @@ def test_many_txns(driver: Driver) -> None:
     assert all(f" txn {first},{first + 1} " in f"{shown_line(line)} " for line in found)
 
 
-def test_line(driver: Driver) -> None:
-    """A line says where, when, what, and to which table."""
+def test_a_line_says_where_when_what_and_to_which_table(driver: Driver) -> None:
     line = shown_line(line_of(driver.events[-1]))
 
     assert f" {driver.state.position} 2023-11-14T22:13:20.035Z " in f" {line}"
@@ -163,7 +157,6 @@ class Away(MemoryLog):
     is_away = False
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return where it ends, or raise as for a broker that is away."""
         if self.is_away:
             raise LogUnavailableError("no answer")
         return super().ends(topic, timeout_s)

@@ -73,8 +73,7 @@ def test_changed_without_a_part(level: IsolationLevel, winner: str) -> None:
     assert (lost.txn, lost.committed, lost.would_commit) == (txn, False, False)
 
 
-def test_since() -> None:
-    """Only commits from a position on are judged; the winners before them still count."""
+def test_only_commits_from_a_position_on_are_judged() -> None:
     driver = history()
     last = driver.state.position
     found = list(what_if(driver.log, "Serializable", since=last))

@@ -13,7 +13,6 @@ from tests.lost_end import domain
 
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
-    """Return a backup of several files."""
     backed_up(domain().log, tmp_path / "backup", 200)
     return tmp_path / "backup"
 

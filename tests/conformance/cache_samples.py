@@ -8,7 +8,6 @@ LISTED = "13:7,8,12"
 
 
 def step(op: str, **fields: Any) -> dict[str, Any]:
-    """Return a step."""
     return {"op": op, **fields}
 
 
@@ -41,7 +40,6 @@ def writes(txn: str, write_id: int, table: str = "db.t") -> Steps:
 
 
 def alters(txn: str | None, metadata: str, write_id: int | None, **fields: Any) -> dict[str, Any]:
-    """Return the step that alters the table."""
     changed = {"table": "db.t", "metadata": metadata, "write_id": write_id}
     return step("alter_table", txn=txn, **{**changed, **fields})
 

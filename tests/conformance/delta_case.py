@@ -245,5 +245,4 @@ def properties_of(values: Mapping[str, str]) -> list[Property]:
 
 
 def protocol_of(features: Any) -> Protocol:
-    """Return a protocol that names its features."""
     return Protocol(FEATURES_NAMED_READER, FEATURES_NAMED_WRITER, sorted(features))

@@ -130,6 +130,5 @@ def test_the_product_agrees(name: str) -> None:
 
 @pytest.mark.parametrize("field", UNREADABLE)
 def test_nothing_is_read_past(field: str) -> None:
-    """A field that the runner does not know fails the case, wherever it stands."""
     with pytest.raises(Mismatch, match=rf"got also \['{field}'\]"):
         SUITE.run(UNREADABLE[field], MemoryLedgers())

@@ -204,8 +204,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize("row", KEPT, ids=lambda row: row.why)
-def test_kept(row: Kept) -> None:
-    """What does not stand against a commit lets it through."""
+def test_what_does_not_stand_against_a_commit_lets_it_through(row: Kept) -> None:
     arena = Arena(row.made)
     row.wins(arena)
 
@@ -295,7 +294,6 @@ def test_conditions_over_other_columns(operation: str, kind: type) -> None:
 
 
 def test_coarse_writes_mind_the_shape_only() -> None:
-    """A coarse write loses to no change but of columns, partitions or the table itself."""
     arena = Arena()
     arena.wins(arena.part("ADD FEATURE", protocol=VECTORS))
     arena.alters(MARKED, "WRITE")

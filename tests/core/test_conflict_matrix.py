@@ -52,7 +52,6 @@ FILES_APART = [
 
 
 def at_level(made: TableDefinition, level: str) -> TableDefinition:
-    """Return a definition with the isolation of this level."""
     return serializable(made) if level == "Serializable" else made
 
 
@@ -64,7 +63,6 @@ def expected(cell: str, level: str) -> str:
 
 
 def exception(answer: Any) -> str:
-    """Return the exception of an answer, "" for a commit."""
     assert isinstance(answer, TxnCommitted | TxnAborted)
     if isinstance(answer, TxnCommitted):
         return ""
@@ -73,7 +71,6 @@ def exception(answer: Any) -> str:
 
 
 def meet(arena: Arena, winner: Footprint, loser: Footprint) -> str:
-    """Let one win and return what the other gets."""
     arena.wins(TableWrite(arena.table, 0, [], winner))
     return exception(arena.follows(TableWrite(arena.table, 0, [], loser)))
 

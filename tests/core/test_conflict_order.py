@@ -57,7 +57,6 @@ def test_order_of_checks(step: int) -> None:
     ],
 )
 def test_metadata_stands_between_protocol_and_domains(said: Any, expected: str) -> None:
-    """Two metadata changes are asked about after two protocols and before everything else."""
     arena = Arena()
     arena.prepares(WITH_VECTORS)
     arena.alters_with(WITH_VECTORS, arena.part("MERGE", **EVERYTHING))
@@ -86,8 +85,7 @@ def test_first_winner_decides(order: tuple[str, ...]) -> None:
     assert (lost.evidence.rule, lost.evidence.winner.position) == (rules[order[0]], positions[0])
 
 
-def test_rename_before_rows_decides() -> None:
-    """A rename that came before rows is the first winner to a txn that changes both."""
+def test_a_rename_that_came_before_rows_is_the_first_winner_to_a_txn_that_changes_both() -> None:
     arena = Arena()
     arena.rename_table(arena.ada, arena.table, "mine", txn=arena.mine)
     renamed = arena.rename_table(arena.bob, arena.table, "theirs").control.position
@@ -109,8 +107,7 @@ def test_earlier_winner_of_two_tables(reverse: bool) -> None:  # noqa: FBT001
     assert lost.evidence.table == tables[0]
 
 
-def test_step_before_table() -> None:
-    """Of two tables in which one commit won the one with the earlier step is named."""
+def test_of_two_tables_in_which_one_commit_won_the_one_with_the_earlier_step_is_named() -> None:
     arena = Arena()
     arena.wins(part(arena.table, "DELETE", remove=["a"]), part(arena.other, domains=[CLUSTERING]))
     lost = arena.follows(
@@ -120,8 +117,7 @@ def test_step_before_table() -> None:
     assert (lost.evidence.table, lost.evidence.rule) == (arena.other, "domain_twice")
 
 
-def test_least_table_of_one_step() -> None:
-    """Of two tables in which one commit won by one rule the least is named."""
+def test_of_two_tables_in_which_one_commit_won_by_one_rule_the_least_is_named() -> None:
     arena = Arena()
     both = [part(table, "DELETE", remove=["a"]) for table in (arena.other, arena.table)]
     arena.wins(*both)
@@ -130,7 +126,6 @@ def test_least_table_of_one_step() -> None:
 
 
 def test_written_and_read_tables_compete() -> None:
-    """A table only read is asked about like the others where its level is Serializable."""
     arena = Arena(serializable())
     arena.wins(part(arena.other, **APPEND))
     arena.wins(part(arena.table, "DELETE", remove=["a"]))

@@ -353,7 +353,6 @@ LOST = [
 
 
 def lost_name(row: Lost) -> str:
-    """Return what pytest calls a row."""
     return f"{row.rule}: {row.winner} before {row.operation or 'any'}, {row.unit}"
 
 

@@ -42,7 +42,6 @@ def lost(history: list[Step], keep: float) -> tuple[Driver, Driver]:
 @settings(deadline=None)
 @given(HISTORIES, st.floats(0, 1), st.sampled_from([0, 1, 7]))
 def test_nothing_is_given_twice(history: list[Step], keep: float, margin: int) -> None:
-    """Positions, epochs, txns, tables, write ids and versions go on above all that were given."""
     whole, short = lost(history, keep)
     seen = beyond(seen_in(whole.state, whole.head.epoch), margin)
     base = short.head.position
@@ -72,7 +71,6 @@ Careless = Callable[[SeenBeforeCut, DomainState, LogHead], SeenBeforeCut]
 
 
 def as_seen(seen: SeenBeforeCut, _state: DomainState, _head: LogHead) -> SeenBeforeCut:
-    """Cut above all that was seen."""
     return seen
 
 
@@ -113,7 +111,6 @@ MUTANTS: dict[str, Careless] = {
 
 @pytest.mark.parametrize("kind", MUTANTS)
 def test_a_cut_that_is_not_above(kind: str) -> None:
-    """A cut that leaves out one kind of id gives some of these again, and the law tells it."""
     found = (
         {
             each[0]
@@ -177,7 +174,6 @@ def visible_ids(state: DomainState, table: Table) -> ValidWriteIdList:
 @settings(deadline=None, max_examples=30)
 @given(HISTORIES, st.floats(0, 1))
 def test_the_fold_over_a_cut(history: list[Step], keep: float) -> None:
-    """A fold from any checkpoint comes to the same state as one from the beginning."""
     whole, short = lost(history, keep)
     cut(short, seen_in(whole.state, whole.head.epoch))
     list(filled(short))
@@ -206,7 +202,6 @@ def pair() -> tuple[Driver, Driver, int]:
 
 @pytest.mark.parametrize("is_overtaken", [True, False])
 def test_a_cut_of_another_log(*, is_overtaken: bool) -> None:
-    """A cut that another record came before does not count, and harms nobody."""
     whole, short, _ = pair()
     rival = shortened(short, len(short.records))
     framed = rival_cut(rival, whole)
@@ -236,8 +231,7 @@ def test_a_session_that_was_lost() -> None:
     assert short.open_txn_refused(before, n=99).reason == Reason.SESSION_EXPIRED
 
 
-def test_a_plan_from_what_was_lost() -> None:
-    """What was planned from a read of the lost part, or of before, is refused, not judged."""
+def test_what_was_planned_from_a_read_of_the_lost_part_or_of_before_is_refused_not_judged() -> None:
     whole, short, _ = pair()
     seen = whole.state.position
     cut(short, seen_in(whole.state, whole.head.epoch))
@@ -254,7 +248,6 @@ def test_a_plan_from_what_was_lost() -> None:
 
 
 def test_a_cut_behind_a_cut() -> None:
-    """A cut by an operator with less to go by leaves out nothing that one before it named."""
     whole, short, _ = pair()
     seen = seen_in(whole.state, whole.head.epoch)
     cut(short, beyond(seen, 7))
@@ -268,7 +261,6 @@ def test_a_cut_behind_a_cut() -> None:
 
 
 def test_a_cut_where_nothing_is_known() -> None:
-    """A cut far above a log of which nobody knows what it lost goes on all the same."""
     _, short, _ = pair()
     cut(short, beyond(seen_in(short.state, short.head.epoch), 1_200))
     list(filled(short))
@@ -288,7 +280,6 @@ def many(tables: int) -> tuple[Driver, Driver, list[int]]:
 
 
 def test_a_cut_costs_what_it_cuts() -> None:
-    """As many events fill the gap for one table as for many, and a write takes up its own alone."""
     counts = set()
     for tables in (1, 40):
         whole, short, made = many(tables)

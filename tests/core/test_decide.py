@@ -128,7 +128,6 @@ def test_no_session_before_genesis() -> None:
 
 
 def test_every_reason_has_a_row() -> None:
-    """The tables of refusals hit every reason that exists."""
     tables = [REFUSALS, TXNS, ABORTS, ALTERS, COMMIT, FOOTPRINTS, STAGES, TABLES]
     hit = {row.reason for table in tables for row in table}
 
@@ -143,7 +142,6 @@ def again(scene: Scene, session: int) -> OpenSession:
 
 
 def named_again(scene: Scene, session: int) -> CommandRepeated:
-    """Return the answer that names a session again."""
     nonce = scene.state.sessions.by_number[session].nonce
     return CommandRepeated(nonce, session, "SessionOpened", session, 1, [])
 
@@ -169,7 +167,6 @@ def test_accepted(row: Accepted) -> None:
 
 
 def test_session_opens_with_its_labels_cut() -> None:
-    """A session keeps what its labels begin with, and the ledger's lease if it asked for none."""
     driver, long = Driver(), "x" * (LABEL_CHARS_MAX + 1)
     opened = driver.ask(OpenSession(0, 0, NEVER, NONCE, long, long, long, 0))
     cut = long[:LABEL_CHARS_MAX]
@@ -190,7 +187,6 @@ def test_session_opens_with_its_labels_cut() -> None:
     ],
 )
 def test_session_opens_with_the_lease_it_asks_for(asked_ms: int, given_ms: int | None) -> None:
-    """A session has the lease it asked for, within bounds; that of the ledger if it named none."""
     driver = Driver()
     opened = driver.ask(OpenSession(0, 0, NEVER, NONCE, "u", "h", "a", asked_ms))
     session = driver.state.sessions.by_number.get(opened.control.position)
@@ -231,7 +227,6 @@ def test_deadlines_count_from_the_time_of_the_log(behind_ms: int) -> None:
     ],
 )
 def test_window_is_as_wide_as_said(from_newest: int, reason: Reason | None) -> None:
-    """The last 1,024 numbers are remembered, and as many more may be outstanding."""
     driver = Driver()
     session = driver.open_session()
     driver.ask(OpenTxn(session, WINDOW, NEVER, "default", 1, 0))
@@ -252,7 +247,6 @@ LARGEST: list[tuple[str, Asks]] = [
 
 @pytest.mark.parametrize("command", [row[1] for row in LARGEST], ids=[row[0] for row in LARGEST])
 def test_largest_numbers_are_answered(command: Asks) -> None:
-    """A number at the end of its range is answered by an event that can be written."""
     scene = Scene()
     position = scene.position()
 
@@ -270,7 +264,6 @@ OUTSIDE: list[tuple[str, Asks]] = [
 
 @pytest.mark.parametrize("command", [row[1] for row in OUTSIDE], ids=[row[0] for row in OUTSIDE])
 def test_number_outside_the_window_leaves_the_session(command: Asks) -> None:
-    """What is refused for its number, or needs none, moves no window and is not remembered."""
     scene = Scene()
     before = deepcopy(scene.state.sessions.by_number[scene.ada])
     scene.ask(command(scene))

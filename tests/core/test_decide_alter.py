@@ -44,7 +44,6 @@ def alter(
     read_at: int = 0,
     operation: str = "ADD COLUMNS",
 ) -> AlterTable:
-    """Return ada's command to alter a table."""
     return AlterTable(*scene.asks(scene.ada), txn, read_at, table, made, operation)
 
 
@@ -306,7 +305,6 @@ def test_accepted(row: Accepted) -> None:
 
 
 def test_one_shot_is_a_committed_txn() -> None:
-    """An alter outside a txn takes the next txn id, commits it, and leaves nothing open."""
     scene = Scene()
     following, still = scene.state.txns.next_txn, list(scene.state.txns.open)
     event = scene.ask(alter(scene, scene.flights))
@@ -343,8 +341,7 @@ def test_pending_until_the_commit(end: Any, expected: TableDefinition) -> None:
 
 
 @pytest.mark.parametrize("level", ["serializable", "SERIALIZABLE", "Serializable"])
-def test_level_in_any_case(level: str) -> None:
-    """A table's isolation level is set by its property, in any case of letters."""
+def test_a_tables_isolation_level_is_set_by_its_property_in_any_case_of_letters(level: str) -> None:
     scene = Scene()
     made = table_of(delta__isolationLevel=level)
     scene.ask(alter(scene, scene.flights, made, operation=SET_LEVEL))
@@ -353,7 +350,6 @@ def test_level_in_any_case(level: str) -> None:
 
 
 def test_repeated_alter_is_told_its_first_answer() -> None:
-    """An alter sent again under its number changes nothing and names the commit it made."""
     scene = Scene()
     command = alter(scene, scene.flights)
     first = scene.ask(command)
@@ -368,7 +364,6 @@ def test_repeated_alter_is_told_its_first_answer() -> None:
 
 
 def test_writer_loses_to_an_alter() -> None:
-    """A commit planned before an alter outside a txn is told of it like of any winner."""
     scene = Scene()
     won = scene.ask(AlterTable(*scene.asks(scene.bob), 0, 0, scene.flights, ADDED, "ADD COLUMNS"))
     lost: Any = scene.commit(scene.ada, scene.mine, part(scene.flights, adds=["[]"])).body

@@ -33,7 +33,6 @@ def update(table: int, read_at: int = 0) -> TableWrite:
 
 
 def commit(scene: Scene, txn: int, *parts: TableWrite) -> CommitTxn:
-    """Return ada's commit of a txn."""
     return CommitTxn(*scene.asks(scene.ada), txn, parts)
 
 

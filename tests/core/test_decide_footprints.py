@@ -34,7 +34,6 @@ READ = footprint("", reads_whole=True)
 
 
 def commit(scene: Scene, txn: int, *parts: TableWrite, level: str = "") -> CommitTxn:
-    """Return ada's commit of a txn."""
     return CommitTxn(*scene.asks(scene.ada), txn, parts, level)
 
 
@@ -195,7 +194,6 @@ def flights(scene: Scene, read_at: int, said: Any, **others: Any) -> CommittedPa
 
 
 def of_flights(scene: Scene, said: Any, read_at: int = 0) -> TableWrite:
-    """Return a part of flights."""
     return TableWrite(scene.flights, read_at, [], said)
 
 
@@ -332,7 +330,6 @@ def test_accepted(row: Accepted) -> None:
 
 
 def test_files_of_reads_are_not_kept() -> None:
-    """Of a table only read the event keeps what was read, not a list of files."""
     scene = Scene()
     body: Any = scene.commit(
         scene.ada, scene.reading, of_flights(scene, READ._replace(files=b"some"))
@@ -346,7 +343,6 @@ def test_files_of_reads_are_not_kept() -> None:
     [{"adds": ["[]"]}, {"remove": ["a"]}, {"rows_added": 1}, {"apps": [AppVersion("loader", 1)]}],
 )
 def test_a_read_does_nothing_else(said: dict[str, Any]) -> None:
-    """Where no operation is named, what was done beside reading is never dropped in silence."""
     scene = Scene()
     body: Any = scene.commit(scene.ada, scene.mine, part(scene.flights, "", **said)).body
 
@@ -354,7 +350,6 @@ def test_a_read_does_nothing_else(said: dict[str, Any]) -> None:
 
 
 def test_nothing_at_all_is_a_version() -> None:
-    """A part that names an operation is a commit of its table even if nothing is in it."""
     scene = Scene()
     said = NOTHING._replace(operation="VACUUM END")
     body: Any = scene.commit(scene.ada, 0, of_flights(scene, said, scene.seen)).body
@@ -373,8 +368,7 @@ def test_values_for_other_columns(values: tuple[str, ...]) -> None:
     assert isinstance(arena.follows(arena.part(adds=[partition("1")])), TxnCommitted)
 
 
-def test_values_for_columns_of_before() -> None:
-    """Who planned for other partition columns lost to their change."""
+def test_who_planned_for_other_partition_columns_lost_to_their_change() -> None:
     arena = Arena()
     arena.alters(UNPARTITIONED)
     lost = arena.follows(arena.part(adds=[partition("1")]))

@@ -24,7 +24,6 @@ TRACKED = table_of(("day", "int"), by=["day"], delta__enableRowTracking="true")
     ],
 )
 def test_request_raises_the_level(asked: str, expected: type) -> None:
-    """A txn may ask for more than its tables ask for, in all of them, those it reads too."""
     arena = Arena()
     arena.wins(arena.part(**APPEND))
     update = TableWrite(arena.table, arena.base, [], statement("UPDATE"))
@@ -44,7 +43,6 @@ def test_request_checks_reads(asked: str, expected: type) -> None:
 
 @pytest.mark.parametrize("asked", ["", "WriteSerializable", "Serializable"])
 def test_request_keeps_the_downgrade(asked: str) -> None:
-    """What only rearranges passes added files, whatever level is asked for."""
     arena = Arena(serializable())
     arena.wins(arena.part("MERGE", not_blind=True, **APPEND))
     moves = TableWrite(arena.table, arena.base, [], statement("OPTIMIZE"))
@@ -83,7 +81,6 @@ def test_coarse_writes_that_are_not_judged_meet_nothing(txn: Any, expected: type
 
 
 def test_row_ids_follow_each_other() -> None:
-    """Rows are numbered through all commits of a table that tracks them, staged ones too."""
     arena = Arena(TRACKED)
     firsts = [
         arena.wins(part(arena.table, adds=[partition("1")], rows_added=rows)).body
@@ -112,8 +109,7 @@ def test_rows_are_not_taken_back(rows: int) -> None:
     assert getattr(body, "reason", "") == Reason.COMMAND_INVALID
 
 
-def test_commit_times_rise() -> None:
-    """Two commits at one instant, or of a clock that went back, still have rising times."""
+def test_two_commits_at_one_instant_or_of_a_clock_that_went_back_still_have_rising_times() -> None:
     arena = Arena()
     bodies: list[Any] = []
     for ahead in (0, 0, -50_000, 20):

@@ -14,7 +14,6 @@ from tests.core.parts import part
 
 
 def batch(table: int, version: int, **others: Any) -> TableWrite:
-    """Return an append that records the progress of the loader."""
     return part(table, apps=[AppVersion("loader", version)], **others)
 
 
@@ -60,7 +59,6 @@ def test_already_applied(
 
 
 def test_already_applied_comes_before_conflicts() -> None:
-    """A batch that was applied is told so even where its commit would lose."""
     arena = progressed(7)
     arena.wins(arena.part("DELETE", remove=["a"]))
     answer = arena.follows(batch(arena.table, 7, remove=["a"], read_apps=["loader"]))
@@ -89,7 +87,6 @@ def test_already_applied_in_a_txn_leaves_what_it_wrote() -> None:
 
 
 def test_already_applied_is_remembered() -> None:
-    """A repeat of the command is told the same, with the position of the progress."""
     arena = progressed(7)
     command = CommitTxn(*arena.asks(arena.ada), 0, [batch(arena.table, 7)])
     first: Any = arena.ask(command).body

@@ -70,7 +70,6 @@ def commit(scene: Scene, *writes: TableWrite, txn: int | None = None) -> CommitT
 
 
 def of_flights(scene: Scene, last_chunk: Footprint) -> TableWrite:
-    """Return the part of flights that ends with this chunk."""
     return TableWrite(scene.flights, 0, [], last_chunk)
 
 
@@ -275,8 +274,7 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """A chunk that comes in its order is kept as it is."""
+def test_a_chunk_that_comes_in_its_order_is_kept_as_it_is(row: Accepted) -> None:
     check_accepted(row)
 
 
@@ -288,7 +286,6 @@ def test_as_many_bytes_as_may_wait() -> None:
 
 
 def commit_all(scene: Scene) -> Event:
-    """Stage two chunks and commit the last."""
     staged(scene, FIRST, SECOND)
     return scene.ask(commit(scene, of_flights(scene, after([FIRST, SECOND], LAST))))
 
@@ -311,7 +308,6 @@ ENDS: list[tuple[str, Any, type]] = [
 
 @pytest.mark.parametrize(("end", "kind"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
 def test_dropped_at_the_end(end: Any, kind: type) -> None:
-    """Whichever way a txn ends, what it staged does not wait any longer."""
     scene = Scene()
     event = end(scene)
 
@@ -321,8 +317,7 @@ def test_dropped_at_the_end(end: Any, kind: type) -> None:
     assert_invariants(scene.state)
 
 
-def test_waiting_is_counted() -> None:
-    """What waits is the file lists of all chunks, whatever their tables."""
+def test_what_waits_is_the_file_lists_of_all_chunks_whatever_their_tables() -> None:
     scene = Scene()
     staged(scene, FIRST, SECOND)
     staged(scene, LAST, table=scene.planes)
@@ -332,7 +327,6 @@ def test_waiting_is_counted() -> None:
 
 
 def test_joined_at_the_commit() -> None:
-    """A commit carries its last chunk only, and wins with the files of all of them."""
     scene = Scene()
     event: Any = commit_all(scene)
     won = scene.state.winners.parts[-1].footprint

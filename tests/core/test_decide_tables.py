@@ -54,17 +54,14 @@ def create(
     catalog: str = CATALOG,
     made: TableDefinition = PLAIN,
 ) -> CreateTable:
-    """Return ada's command to create a table."""
     return CreateTable(*scene.asks(scene.ada), txn, read_at, catalog, name, made)
 
 
 def rename(scene: Scene, table: int, name: str, *, txn: int = 0, read_at: int = 0) -> RenameTable:
-    """Return ada's command to rename a table."""
     return RenameTable(*scene.asks(scene.ada), txn, read_at, table, name)
 
 
 def drop(scene: Scene, table: int, *, txn: int = 0, read_at: int = 0) -> DropTable:
-    """Return ada's command to drop a table."""
     return DropTable(*scene.asks(scene.ada), txn, read_at, table)
 
 
@@ -75,7 +72,6 @@ def alter(scene: Scene, table: int) -> AlterTable:
 
 
 def after(scene: Scene, *commands: CreateTable | AlterTable | RenameTable | DropTable) -> Scene:
-    """Ask for these changes in turn, and return the scene."""
     for command in commands:
         scene.ask(command)
     return scene

@@ -271,7 +271,6 @@ def test_accepted(row: Accepted) -> None:
 
 @pytest.mark.parametrize("open_txns", [2, 3])
 def test_snapshot_is_inline_while_it_is_small(open_txns: int) -> None:
-    """The exceptions travel in the event up to a bound; beyond, their digest does."""
     driver = Driver(limits=Driver().state.limits._replace(snapshot_inline_max=2))
     session = driver.open_session()
     driver.open_txn(session, size=open_txns)
@@ -302,7 +301,6 @@ def test_repeated_allocation_names_the_same_ids(tables: list[int]) -> None:
 
 
 def test_repeated_allocation_cannot_grow() -> None:
-    """A command that repeats a number with longer lists is told each write id once."""
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "a")

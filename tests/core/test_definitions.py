@@ -14,7 +14,6 @@ NO_ID = [each._replace(id=0) for each in SAME_ID]
 
 
 def with_keys(*keys: str) -> TableDefinition:
-    """Return a definition with properties of these keys."""
     return PLAIN._replace(properties=[Property(key, "true") for key in keys])
 
 

@@ -123,19 +123,17 @@ LEVELS = [
 def judged_at(
     table: IsolationLevel, asked: str, said: Footprint, *, does_more: bool = False
 ) -> IsolationLevel:
-    """Return what `effective_level` makes of a table, a request and a footprint."""
     return effective_level(table, asked, said, rearranging=rearranges(said, does_more=does_more))
 
 
 @pytest.mark.parametrize(("table", "asked", "said", "changes", "expected"), LEVELS)
-def test_effective_level(
+def test_a_request_raises_the_level(
     table: IsolationLevel,
     asked: str,
     said: Footprint,
     changes: bool,  # noqa: FBT001
     expected: str,
 ) -> None:
-    """A request raises the level; what only rearranges is judged at the weakest all the same."""
     assert (
         effective_level(table, asked, said, rearranging=rearranges(said, does_more=changes))
         == expected

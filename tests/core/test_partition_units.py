@@ -25,7 +25,6 @@ BY_TWO = table_of(("day", "int"), ("city", "string"), by=["day", "city"])
 
 
 def coarse(text: str) -> CoarseWrite:
-    """Return an update of the rows of one partition."""
     return CoarseWrite("partition", text, "update")
 
 
@@ -99,8 +98,7 @@ def test_one_partition(made: TableDefinition, one: str, other: str) -> None:
         (BY_TWO, "day=1/city=a%2520b", "day=1/city=a%20b"),
     ],
 )
-def test_two_partitions(made: TableDefinition, one: str, other: str) -> None:
-    """Different partitions do not meet."""
+def test_different_partitions_do_not_meet(made: TableDefinition, one: str, other: str) -> None:
     assert not meet(made, [coarse(one)], coarse(other))
     assert not meet(made, [coarse(other)], coarse(one))
 
@@ -115,8 +113,7 @@ def test_removed_from_an_untold_table(made: TableDefinition) -> None:
     assert isinstance(arena.follows(removal), TxnAborted)
 
 
-def test_many_columns_named() -> None:
-    """Units of more sets of columns than are told apart each count as the whole table."""
+def test_units_of_more_sets_of_columns_than_are_told_apart_each_count_as_the_whole_table() -> None:
     many = [coarse(f"c{number}=1") for number in range(COLUMN_NAMES_MAX + 1)]
 
     assert meet(UNTOLD, many, coarse("c0=2"))
@@ -146,7 +143,6 @@ class Place(NamedTuple):
 
 
 def escaped(text: str, *, all_of_it: bool) -> str:
-    """Return a text as a folder name has it, all bytes escaped or only those that must be."""
     if all_of_it:
         return "".join(f"%{byte:02X}" for byte in text.encode())
     return quote(text, safe=" üA東")

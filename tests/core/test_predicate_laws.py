@@ -23,7 +23,6 @@ randoms = st.randoms(use_true_random=False)
 @laws
 @given(randoms)
 def test_law_equals_is_sound(random: Random) -> None:
-    """What matches has one of the named keys in each named column, or no value there."""
     predicate = compile_predicate(json.dumps(condition(random)), SCHEMA, derive=False)
     matching = [row for row in (odd_row(random) for _ in range(20)) if predicate.matches(row)]
     strays = [
@@ -67,7 +66,6 @@ def test_law_uncastable_values_never_narrow(random: Random) -> None:
 @laws
 @given(randoms)
 def test_law_the_text_for_people_says_everything(random: Random) -> None:
-    """Different predicates do not read the same in SQL."""
     one, two = condition(random, 2), condition(random, 2)
 
     assert (sql_of(json.dumps(one)) == sql_of(json.dumps(two))) == (one == two)
@@ -75,7 +73,6 @@ def test_law_the_text_for_people_says_everything(random: Random) -> None:
 
 @pytest.mark.parametrize("text", ["", "no tree", '["=",1]', "[]", "{}"])
 def test_sql_of_no_tree_is_the_text(text: str) -> None:
-    """Whatever a client sent can be shown."""
     assert sql_of(text) == text
 
 

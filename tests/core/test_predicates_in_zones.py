@@ -15,7 +15,6 @@ NEW_YEAR = lit("2024-01-01 00:00:00", "timestamp")
 
 
 def matching(tree: Any, type_: str, values: list[str]) -> list[str]:
-    """Return which values of the one partition column t a predicate matches."""
     predicate = compile_predicate(json.dumps(tree), (("t", type_),), derive=False)
     return [value for value in values if predicate.matches((value,))]
 
@@ -95,8 +94,7 @@ def test_judged(tree: Any, type_: str, values: list[str], expected: list[str]) -
     assert matching(tree, type_, values) == expected
 
 
-def test_a_zone_that_is_not_known() -> None:
-    """What needs the rules of an unknown zone is TRUE, what does not is judged."""
+def test_what_needs_the_rules_of_an_unknown_zone_is_true_what_does_not_is_judged() -> None:
     values = ["2024-01-01 00:00:00", "2024-01-01 00:00:00Z"]
     tree = ["in_zone", "Nowhere/Else", ["=", T, lit("2025-01-01 00:00:00", "timestamp")]]
     assert matching(tree, "timestamp", values) == values
@@ -135,7 +133,6 @@ def test_conjuncts_over_other_columns() -> None:
     assert matching(["in_zone", BERLIN, tree], "timestamp", MIDNIGHTS) == MIDNIGHTS[::2]
 
 
-def test_text_for_people() -> None:
-    """A predicate says in which zone it is meant."""
+def test_a_predicate_says_in_which_zone_it_is_meant() -> None:
     tree = json.dumps(["in_zone", BERLIN, ["=", T, NEW_YEAR]])
     assert sql_of(tree) == "(t = TIMESTAMP '2024-01-01 00:00:00') /* in time zone Europe/Berlin */"

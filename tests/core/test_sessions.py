@@ -7,7 +7,6 @@ from ledger.core.state.sessions import Answered, Session, Sessions
 
 
 def answer(position: int) -> Answered:
-    """Return an answer of no interest but for its position."""
     return Answered(position, "TxnOpened", position, 1)
 
 
@@ -94,7 +93,6 @@ def test_oldest_ended_sessions_are_crowded_out_by_number() -> None:
 
 
 def test_oldest_ended_sessions_are_crowded_out_by_answers() -> None:
-    """Ended sessions together remember only so many answers, counted as they go."""
     fit = REMEMBERED_ANSWERS_MAX // WINDOW
     sessions = ended([WINDOW] * (fit + 2))
 
@@ -103,7 +101,6 @@ def test_oldest_ended_sessions_are_crowded_out_by_answers() -> None:
 
 
 def test_open_sessions_are_never_crowded_out() -> None:
-    """An open session stays, however many end after it."""
     sessions = ended([0] * 2)
     sessions.add(session(3, answers=2))
     for number in range(4, REMEMBERED_SESSIONS_MAX + 9):
@@ -123,7 +120,6 @@ def test_an_answer_after_the_end_is_counted() -> None:
 
 
 def test_order_is_that_of_the_ends() -> None:
-    """Who ended first goes first, not who opened first."""
     sessions = Sessions()
     for number in (1, 2):
         sessions.add(session(number))

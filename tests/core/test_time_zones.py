@@ -91,8 +91,7 @@ def test_names(written: str, name: str) -> None:
     "name",
     ["Europe/Berln", "europe/berlin", "+19", "+18:01", "+02:60", "2", "../../etc/passwd", "zones"],
 )
-def test_no_zone(name: str) -> None:
-    """What is no zone is not judged, and no file of that name is looked for."""
+def test_what_is_no_zone_is_not_judged_and_no_file_of_that_name_is_looked_for(name: str) -> None:
     with pytest.raises(UndecidableError):
         canonical_zone(name)
 
@@ -122,7 +121,6 @@ def test_rules_of_the_machine_are_not_asked(tmp_path: Path) -> None:
 
 
 def test_rules_are_loaded_when_they_are_needed() -> None:
-    """Who stays in UTC does not load zones."""
     script = "import ledger.core.decide.decide, sys; print('zoneinfo' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

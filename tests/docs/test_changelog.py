@@ -12,14 +12,12 @@ OLDER = "# Changelog\n\nIntro.\n\n## 0.1.0\n\nThe first version.\n"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Make a project with a changelog and no changes."""
     (tmp_path / "docs" / "changes").mkdir(parents=True)
     (tmp_path / "CHANGELOG.md").write_text(OLDER, encoding="utf-8")
     return tmp_path
 
 
 def add(project: Path, name: str, text: str) -> Path:
-    """Add a change to a project."""
     path = project / "docs" / "changes" / name
     path.write_text(text, encoding="utf-8")
     return path
@@ -45,15 +43,13 @@ def test_release(project: Path) -> None:
     assert [path for path in files if path.exists()] == []
 
 
-def test_nothing_to_release(project: Path) -> None:
-    """Without changes there is no release, and the changelog stays."""
+def test_without_changes_there_is_no_release_and_the_changelog_stays(project: Path) -> None:
     with pytest.raises(ValueError, match="nothing to release"):
         release("0.2.0", "2027-01-31", project)
     assert (project / "CHANGELOG.md").read_text(encoding="utf-8") == OLDER
 
 
 def test_a_change_has_a_kind(project: Path) -> None:
-    """The error about a file without a kind names the file."""
     add(project, "a.improved.md", "Better.\n")
     with pytest.raises(ValueError, match=r"a\.improved\.md must be named <what>\.<kind>\.md"):
         fragments(project / "docs" / "changes")

@@ -14,7 +14,6 @@ PLACES_MAX: Final = 3
 
 
 def recipe(name: str) -> str:
-    """Return the paragraphs of a recipe."""
     _, _, rest = PAGE.partition(f"**{name}.**")
     return rest.partition("\n**")[0]
 

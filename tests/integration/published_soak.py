@@ -200,7 +200,6 @@ class PublishedSoak:
         return all(self.file(*each).exists() for each in newest.items())
 
     def file(self, table: str, version: int) -> Path:
-        """Return the file of a version."""
         return self.folder / table / LOG_FOLDER / version_file(version)
 
     def lags_ms(self) -> Iterator[float]:

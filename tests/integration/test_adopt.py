@@ -45,7 +45,6 @@ class Moved:
             self.verified = verify(log)
 
     def log(self) -> KafkaLog:
-        """Return the log."""
         return KafkaLog(self.broker.bootstrap, self.ledger)
 
     def commit(self) -> int:
@@ -76,7 +75,6 @@ class Moved:
 
 
 def records_of(log: KafkaLog) -> list[Record]:
-    """Return all records of the events."""
     end, found = log.ends(Topic.EVENTS)[1], list[Record]()
     with closing(log.reader(Topic.EVENTS, 0)) as reader:
         while reader.next_offset() < end:
@@ -86,7 +84,6 @@ def records_of(log: KafkaLog) -> list[Record]:
 
 @pytest.fixture
 def moved(broker: Broker, ledger_name: str, tmp_path: Path) -> Moved:
-    """Return a ledger with commits."""
     return Moved(broker, ledger_name, tmp_path)
 
 

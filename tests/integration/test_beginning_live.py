@@ -73,31 +73,25 @@ class Lived:
                     writer.flush(FLUSH_S)
 
     def log(self) -> KafkaLog:
-        """Return the log as another process has it."""
         return KafkaLog(self.bootstrap, self.name)
 
     def start(self) -> SequencerThread:
-        """Return a sequencer that does its rounds."""
         created = Genesis(self.name)
         return SequencerThread(Sequencer(self.log(), created, settings=ALERT)).start()
 
     def lose(self, topics: frozenset[Topic]) -> None:
-        """Delete topics."""
         self._admin.delete([topic_name(self.name, topic) for topic in topics])
 
     def make_anew(self, topics: frozenset[Topic]) -> None:
-        """Create topics that were lost, as they must be, with nothing in them."""
         self._admin.create([new_topic(self.name, topic, 1) for topic in topics])
 
 
 def named(topics: frozenset[Topic]) -> str:
-    """Return the name of a case."""
     return " and ".join(sorted(topics))
 
 
 @pytest.fixture
 def lived(broker: Broker, ledger_name: str) -> Lived:
-    """Return a ledger that was in use."""
     return Lived(broker, ledger_name)
 
 
@@ -125,7 +119,6 @@ def test_events_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
 
 
 def end_of_sequencer(lived: Lived) -> BaseException | None:
-    """Return what a sequencer ends with that is started now."""
     try:
         return lived.start().wait_end(END_S)
     except EventsLostError as error:
@@ -134,7 +127,6 @@ def end_of_sequencer(lived: Lived) -> BaseException | None:
 
 @pytest.mark.parametrize("lost", WITHOUT, ids=named)
 def test_other_topics_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
-    """A ledger that has its events goes on where it was, once its topics are there again."""
     lived.lose(lost)
     if lost - {Topic.CACHE}:
         with pytest.raises(SettingsError, match="does not exist"):
@@ -194,7 +186,6 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_rows_are_all_that_is_left(home: Path) -> None:
-    """Rows of this machine tell of a ledger too, and go with it when another one is begun."""
     with starting(home, "--rebuild") as refused:
         assert refused.process.wait(END_S) == ExitCode.UNHEALTHY
         refused.wait_for("lake/store go up to position ")

@@ -50,13 +50,11 @@ def log(broker: Broker, ledger_name: str) -> Iterator[KafkaLog]:
 
 @pytest.fixture
 def bench(broker: Broker, log: KafkaLog) -> Bench:
-    """Return what harms the topics of the ledger."""
     return kafka_bench(log, broker.bootstrap)
 
 
 @pytest.fixture
 def raw(log: KafkaLog) -> Iterator[RawClient]:
-    """Return a client of the ledger."""
     with RawClient(log) as raw:
         yield raw
 
@@ -123,10 +121,9 @@ def test_recreated_under_a_leader(
     assert verify(log).head.last_cmd == log.ends(Topic.COMMANDS)[1] - 1
 
 
-def test_retention_while_nobody_leads(
+def test_commands_removed_before_anyone_read_them_are_named_those_left_are_answered(
     broker: Broker, ledger_name: str, log: KafkaLog, bench: Bench, raw: RawClient
 ) -> None:
-    """Commands removed before anyone read them are named, those left are answered."""
     with led_once(broker, ledger_name, raw) as session:
         pass
     first = log.ends(Topic.COMMANDS)[1]
@@ -142,10 +139,9 @@ def test_retention_while_nobody_leads(
     assert len(raw.state.txns.open) == 1 + AFTER + 1
 
 
-def test_retention_overtakes_a_leader(
+def test_a_leader_that_was_paused_for_longer_than_commands_are_kept_names_what_it_missed(
     broker: Broker, ledger_name: str, log: KafkaLog, bench: Bench, raw: RawClient
 ) -> None:
-    """A leader that was paused for longer than commands are kept names what it missed."""
     with Fleet(broker.bootstrap, ledger_name, 1) as fleet:
         session = raw.open_session()
         raw.ask(session, OPEN_TXN)

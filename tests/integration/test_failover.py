@@ -22,7 +22,6 @@ ASKED_S = 4.0
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Return three brokers."""
     with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 

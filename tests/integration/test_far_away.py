@@ -57,7 +57,6 @@ with Ledger.connect() as ledger:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the home of a ledger that is up."""
     home = tmp_path_factory.mktemp("near")
     with up(home) as command:
         yield home
@@ -66,7 +65,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def url(home: Path) -> str:
-    """Return where its reads are answered."""
     address = Address.read(home / "lake")
     assert address is not None
     assert address.reads_url is not None
@@ -75,7 +73,6 @@ def url(home: Path) -> str:
 
 @pytest.fixture
 def far(home: Path, url: str, tmp_path: Path) -> Mapping[str, str]:
-    """Return the environment of a host on which nothing is up and no rows are."""
     address = Address.read(home / "lake")
     assert address is not None
     found = {"LAKELEDGER_BOOTSTRAP": address.bootstrap, "LAKELEDGER_READS_URL": url}

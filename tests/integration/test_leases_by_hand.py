@@ -99,12 +99,10 @@ def domain() -> Iterator[Domain]:
 
 
 def open_txn(client: RawClient, session: int) -> int:
-    """Open a txn and return its id."""
     return client.ask(session, OPEN_TXN).control.txn
 
 
-def test_silence(domain: Domain) -> None:
-    """A session that is silent for a lease is ended with its txns; one that beats is not."""
+def test_a_session_that_is_silent_for_a_lease_is_ended_with_its_txns(domain: Domain) -> None:
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     kept, lost = open_txn(client, live), open_txn(client, silent)
@@ -116,8 +114,7 @@ def test_silence(domain: Domain) -> None:
     assert answer.reason == Reason.SESSION_EXPIRED
 
 
-def test_deadline(domain: Domain) -> None:
-    """A txn past its own deadline ends although its session beats; another one goes on."""
+def test_a_txn_past_its_own_deadline_ends_although_its_session_beats(domain: Domain) -> None:
     client = domain.client
     session = client.open_session()
     short = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
@@ -127,8 +124,7 @@ def test_deadline(domain: Domain) -> None:
     assert client.state.txns.status(long)[0] == "open"
 
 
-def test_deadlines_of_ended_txns(domain: Domain) -> None:
-    """The deadlines of txns that have ended are let go of; that of an open one is kept."""
+def test_the_deadlines_of_txns_that_have_ended_are_let_go_of(domain: Domain) -> None:
     client = domain.client
     session = client.open_session()
     txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
@@ -177,7 +173,6 @@ def test_take_over(domain: Domain, away_s: float) -> None:
 
 
 def test_overdue_at_take_over(domain: Domain) -> None:
-    """A txn whose deadline passed while nobody led ends too, and not before the first lease."""
     client = domain.client
     session = client.open_session()
     txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
@@ -238,13 +233,12 @@ def test_successor_with_a_clock_ahead(domain: Domain, *, resigns: bool) -> None:
 
 
 @pytest.mark.parametrize(("given_s", "warned"), [(LEASE_S, []), (60.0, [(LEASE_S, 60.0)])])
-def test_lease_that_does_not_count(
+def test_who_leads_a_ledger_that_was_created_with_another_lease_says_which_one_counts(
     domain: Domain,
     given_s: float,
     warned: list[tuple[float, float]],
     log_lines: Sequence[EventDict],
 ) -> None:
-    """Who leads a ledger that was created with another lease says which one counts."""
     settings = SequencerSettings(lease_s=given_s)
     domain.sequencer.close()
     domain.sequencer = Sequencer(
@@ -258,7 +252,6 @@ def test_lease_that_does_not_count(
 
 
 def test_take_over_after_take_over(domain: Domain) -> None:
-    """Leaders that follow each other within a lease end nobody, not even the silent."""
     client = domain.client
     silent = client.open_session()
     for _ in range(5):
@@ -321,7 +314,6 @@ def test_no_majority(domain: Domain, lived_s: float) -> None:
 
 
 def test_own_beats_are_lost(domain: Domain) -> None:
-    """A leader whose own heartbeat is lost leads on and sends the next one by another writer."""
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     leader = domain.sequencer.leader

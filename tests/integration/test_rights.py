@@ -70,23 +70,19 @@ def ledger(secured: SecureBroker, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def done_of(secured: SecureBroker, home: Path, user: str, *arguments: str) -> Done:
-    """Run a command as a user."""
     return done_in(home, *arguments, **secured.environ(user, LEDGER), LAKELEDGER_HOME=str(home))
 
 
 def role_of(secured: SecureBroker, home: Path, user: str, *arguments: str) -> Command:
-    """Return a role that a user runs."""
     return Command(home, "serve", *arguments, **secured.environ(user, LEDGER))
 
 
 def sequencer(secured: SecureBroker, home: Path, name: str) -> Command:
-    """Return a sequencer that soon writes a checkpoint."""
     often = ("--set", "sequencer.checkpoint_positions=3", "--lease-s", str(LEASE_S))
     return role_of(secured, home, "sequencer", "sequencer", "--name", name, *often)
 
 
 def connected(secured: SecureBroker, user: str = "client") -> Ledger:
-    """Return a client of a user."""
     return Ledger.connect(
         secured.bootstrap, LEDGER, client=secured.login(user), timeout_s=PATIENT_S
     )
@@ -157,8 +153,7 @@ def test_follower_and_cache(secured: SecureBroker, tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("ledger")
 @pytest.mark.parametrize("user", ["feeder", "publishing-feeder"])
-def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
-    """A feeder folds by Spark; one that publishes fills a cache that reads nothing else."""
+def test_a_feeder_folds_by_spark(secured: SecureBroker, tmp_path: Path, user: str) -> None:
     with connected(secured) as client:
         client.begin().commit()
         written = client.token.position
@@ -379,5 +374,4 @@ def test_refused_cache(secured: SecureBroker, tmp_path: Path) -> None:
 
 
 def log_of(secured: SecureBroker, user: str) -> KafkaLog:
-    """Return the log as a user may see it."""
     return KafkaLog(secured.bootstrap, LEDGER, client=secured.login(user))

@@ -101,11 +101,9 @@ class SecuredUp(NamedTuple):
 
     @property
     def secure(self) -> Path:
-        """The folder of its logins."""
         return self.home / "lake" / FOLDER
 
     def secrets(self) -> set[str]:
-        """Return every password and token of it."""
         words = {
             client_settings(self.secure / f"{user}.properties")["sasl.password"] for user in USERS
         }
@@ -113,7 +111,6 @@ class SecuredUp(NamedTuple):
 
 
 def seen(home: Path, command: Command) -> SecuredUp:
-    """Return a secured ledger that has come up."""
     address = Address.read(home / "lake")
     assert address is not None
     return SecuredUp(home, address, command)
@@ -159,7 +156,6 @@ def test_clients_of_this_machine(secured: SecuredUp) -> None:
 
 
 def test_every_query_finds_data(secured: SecuredUp) -> None:
-    """Every query of the board and of the alert rules has data, after work and a conflict."""
     python(secured.home, CONFLICT)
     said = "".join(secured.command.said)
     urls = set(re.findall(r"https://[\d.]+:\d+", said))
@@ -212,8 +208,7 @@ def test_refused_soon(secured: SecuredUp) -> None:
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_rights(secured: SecuredUp, user: str) -> None:
-    """No user but the sequencer writes events; the user of clients reads them."""
+def test_no_user_but_the_sequencer_writes_events(secured: SecuredUp, user: str) -> None:
     login = client_settings(secured.secure / f"{user}.properties")
     with closing(KafkaLog(secured.address.bootstrap, "lake", client=login)) as log:
         assert log.ends(Topic.EVENTS)[1] > 0
@@ -251,7 +246,6 @@ def answer_at(port: int, context: ssl.SSLContext) -> bytes:
 
 
 def test_no_secret_is_shown(secured: SecuredUp) -> None:
-    """No password and no token is in a line of the roles, an argument or a variable of one."""
     secrets = secured.secrets()
     children = secured.command.children()
     shown = [*secured.command.said, lakeledger(secured.home, "config", "show").stdout]

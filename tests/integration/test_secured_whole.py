@@ -65,7 +65,6 @@ class Whole(NamedTuple):
 
     @property
     def login(self) -> WebLogin:
-        """The login of a client of this machine."""
         return WebLogin(self.address.token_file, self.address.ca_file)
 
 
@@ -93,15 +92,13 @@ def test_quick_starts(whole: Whole) -> None:
     assert "db.sales" in whole.said[OPERATOR]
 
 
-def test_status(whole: Whole) -> None:
-    """The ledger is well, with all four tables of the quick starts."""
+def test_the_ledger_is_well_with_all_four_tables_of_the_quick_starts(whole: Whole) -> None:
     status = answer_of(whole.home, "status")
     assert (status["healthy"], status["tables"]) == (True, 4)
     assert status["publisher"]["is_caught_up"]
 
 
-def test_cache(whole: Whole) -> None:
-    """The cache answers what a reader sees of a table, with its token."""
+def test_the_cache_answers_what_a_reader_sees_of_a_table_with_its_token(whole: Whole) -> None:
     line = next(each for each in whole.command.said if "metadata cache at" in each)
     url = line.split()[-1]
     assert url.startswith("https://")

@@ -93,12 +93,10 @@ def running(home: Path) -> Iterator[Command]:
 
 
 def store_of(home: Path) -> Path:
-    """Return the folder of the rows."""
     return home / LEDGER / "store"
 
 
-def test_answers(shared: Path) -> None:
-    """While it is up every command answers, to people and to programs."""
+def test_while_it_is_up_every_command_answers_to_people_and_to_programs(shared: Path) -> None:
     status = answer_of(shared, "status")
     assert (status["tables"], status["aborted_txns"], status["open_txns"]) == (1, 1, 0)
     assert status["leader"]["sequencer"].startswith("sequencer-")
@@ -135,7 +133,6 @@ def test_counts_of_many(running: Command, home: Path) -> None:
 
 
 def test_rows_of_a_ledger_of_the_same_name(tmp_path: Path) -> None:
-    """The status is not put together from one ledger's log and another's rows."""
     with RocksStore.open(tmp_path / "store") as rows:
         Followed(rows).follow()
     with up(tmp_path / "home", "--ledger", "demo") as command:
@@ -219,8 +216,7 @@ def assert_ends_whole(command: Command, home: Path, number: signal.Signals) -> N
     assert lakeledger(home, "status").returncode == ExitCode.UNHEALTHY
 
 
-def test_interrupted(running: Command, home: Path) -> None:
-    """Ctrl-C ends it whole; started again, it has the same HTTP port, as that of its Kafka."""
+def test_ctrl_c_ends_it_whole(running: Command, home: Path) -> None:
     before = Address.read(home / LEDGER)
     assert_ends_whole(running, home, signal.SIGINT)
     with up(home):
@@ -257,7 +253,6 @@ def laid_out(store: Path, version: int) -> None:
 
 
 def as_of_a_newer_version(store: Path) -> None:
-    """Leave rows as a newer version laid them out."""
     laid_out(store, FORMAT_VERSION + 1)
 
 
@@ -283,7 +278,6 @@ def damaged(store: Path) -> None:
     ],
 )
 def test_rows_to_make_anew(home: Path, spoil: Callable[[Path], None], code: ExitCode) -> None:
-    """Rows that nobody can go on with end it, and the option that this names makes them anew."""
     spoil(store_of(home))
     with starting(home, "--caches", "1") as command:
         command.wait_for("with --rebuild, of lakeledger up")
@@ -297,7 +291,6 @@ def test_rows_to_make_anew(home: Path, spoil: Callable[[Path], None], code: Exit
 
 
 def test_interrupted_at_its_start(home: Path) -> None:
-    """Ctrl-C before it is up ends what was started so far, soon."""
     with starting(home) as command:
         command.wait_for("starting sequencer-1, sequencer-2, follower")
         children = command.children()
@@ -343,8 +336,7 @@ def test_broker_hangs(running: Command, home: Path) -> None:
     assert json.loads(asked.stderr)["exit_code"] == ExitCode.UNHEALTHY
 
 
-def test_log_tail(shared: Path) -> None:
-    """The last events are shown, as many as asked for; nobody waits for more that reads none."""
+def test_the_last_events_are_shown_as_many_as_asked_for(shared: Path) -> None:
     rows = lakeledger(shared, "log", "tail", "--last", "2", "--no-follow", "--output", "json")
     positions = [json.loads(line)["position"] for line in rows.stdout.splitlines()]
     end = answer_of(shared, "status")["position"]

@@ -80,8 +80,7 @@ class LogContract:
         assert record == Record(0, b"key", b"\x00\xff", record.timestamp)
         assert before_ms - 1000 <= record.timestamp <= int(time.time() * 1000) + 1000
 
-    def test_empty_value(self, bench: Bench) -> None:
-        """A tombstone is written and read as an empty value."""
+    def test_a_tombstone_is_written_and_read_as_an_empty_value(self, bench: Bench) -> None:
         bench.write(Topic.CACHE, b"", b"after")
         assert values(bench.read(Topic.CACHE, 2)) == [b"", b"after"]
 
@@ -100,8 +99,7 @@ class LogContract:
         bench.write(topic, *written)
         assert values(bench.read(topic, 3)) == written
 
-    def test_topics_are_apart(self, bench: Bench) -> None:
-        """What is appended to one topic is in that one alone."""
+    def test_what_is_appended_to_one_topic_is_in_that_one_alone(self, bench: Bench) -> None:
         bench.write(Topic.COMMANDS, b"asked")
         bench.write(Topic.EVENTS, b"happened")
         assert values(bench.read(Topic.EVENTS, 1)) == [b"happened"]
@@ -117,7 +115,6 @@ class LogContract:
         assert values(rest) == [b"%d" % number for number in range(1, 10)]
 
     def test_start_in_the_middle(self, bench: Bench) -> None:
-        """A reader begins at its offset."""
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(10)])
         assert values(bench.read(Topic.EVENTS, 3, offset=7)) == [b"7", b"8", b"9"]
 
@@ -146,14 +143,12 @@ class LogContract:
             bench.write(Topic.EVENTS, b"awaited")
             assert values(list(waiting.result(WAIT_S))) == [b"awaited"]
 
-    def test_readers_are_independent(self, bench: Bench) -> None:
-        """Two readers of one topic both get everything."""
+    def test_two_readers_of_one_topic_both_get_everything(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, b"one", b"two")
         with bench.reading(Topic.EVENTS) as left, bench.reading(Topic.EVENTS) as right:
             assert values(collect(left, 2)) == values(collect(right, 2)) == [b"one", b"two"]
 
-    def test_two_writers(self, bench: Bench) -> None:
-        """Records of two writers interleave; those of each stay in their order."""
+    def test_records_of_two_writers_interleave(self, bench: Bench) -> None:
         writers = {b"a": bench.log.writer(Topic.EVENTS), b"b": bench.log.writer(Topic.EVENTS)}
         for number in range(100):
             for name, writer in writers.items():
@@ -176,8 +171,7 @@ class LogContract:
         bench.remove_below(Topic.EVENTS, 2)
         assert (empty, full, bench.log.ends(Topic.EVENTS)) == ((0, 0), (0, 3), (2, 3))
 
-    def test_removed_records(self, bench: Bench) -> None:
-        """Reading what was removed is an error each time; what is left can be read."""
+    def test_reading_what_was_removed_is_an_error_each_time(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(10)])
         bench.remove_below(Topic.EVENTS, 6)
         with bench.reading(Topic.EVENTS, 2) as reader:
@@ -196,8 +190,7 @@ class LogContract:
             collect(reader, 1)
         assert (caught.value.wanted, caught.value.earliest) == (5, 0)
 
-    def test_recreated_topic(self, bench: Bench) -> None:
-        """A topic created anew is empty and has another id; who read the old one is told."""
+    def test_a_topic_created_anew_is_empty_and_has_another_id(self, bench: Bench) -> None:
         bench.write(Topic.COMMANDS, b"one", b"two")
         before = bench.log.topic_id(Topic.COMMANDS)
         with bench.reading(Topic.COMMANDS) as reader:
@@ -209,15 +202,13 @@ class LogContract:
             with pytest.raises(OffsetGoneError):
                 collect(reader, 1)
 
-    def test_nothing_to_flush(self, bench: Bench) -> None:
-        """Flushing and checking a writer without records is allowed."""
+    def test_flushing_and_checking_a_writer_without_records_is_allowed(self, bench: Bench) -> None:
         writer = bench.log.writer(Topic.EVENTS)
         writer.flush(WAIT_S)
         writer.check()
         writer.close()
 
-    def test_close_twice(self, bench: Bench) -> None:
-        """Everything may be closed again."""
+    def test_everything_may_be_closed_again(self, bench: Bench) -> None:
         parts = (bench.log.reader(Topic.EVENTS, 0), bench.log.writer(Topic.EVENTS), bench.log)
         for part in (*parts, *parts):
             part.close()

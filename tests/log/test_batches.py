@@ -26,7 +26,6 @@ class WatchedLog(MemoryLog):
         self.is_away = False
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader, and count it."""
         self.readers += 1
         return super().reader(topic, offset)
 
@@ -38,14 +37,12 @@ class WatchedLog(MemoryLog):
 
 
 def reader_of(log: MemoryLog) -> BatchAcceptor:
-    """Return what has read a log to its end."""
     batches = BatchAcceptor(log, Acceptor(LogHead()), 0)
     taken(batches, log.topics[Topic.EVENTS].records)
     return batches
 
 
 def taken(batches: BatchAcceptor, records: Sequence[Record]) -> list[Event]:
-    """Return the events of one batch that count."""
     return [event for _, event in batches.events(records) if event is not None]
 
 
@@ -72,8 +69,7 @@ def test_judged_as_by_the_acceptor(size: int) -> None:
     assert (batches.acceptor.head, batches.offset) == (driver.head, len(driver.records))
 
 
-def test_controls() -> None:
-    """The control fields alone are those of the same records."""
+def test_the_control_fields_alone_are_those_of_the_same_records() -> None:
     driver = troubled()
     batches = BatchAcceptor(driver.log, Acceptor(LogHead()), 0)
     controls = [control for _, control in batches.controls(driver.records) if control is not None]
@@ -94,7 +90,6 @@ def test_lost_end(rewrite: Rewrite) -> None:
 
 
 def test_lost_end_without_another() -> None:
-    """A record that says nothing is not believed either where the log ends before what was read."""
     driver = domain()
     batches = reader_of(driver.log)
     driver.fence()
@@ -110,8 +105,7 @@ def test_lost_end_without_another() -> None:
     [(0, 0, 5, 0), (1, 0, 0, 1), (0, 1, 0, 1), (3, 3, 3, 1)],
     ids=["only events", "a drop", "a fence", "many of all"],
 )
-def test_looks_back(late: int, fences: int, events: int, looks: int) -> None:
-    """Events cost no look back; drops and fences cost one for all in a batch."""
+def test_events_cost_no_look_back(late: int, fences: int, events: int, looks: int) -> None:
     driver = domain()
     log = WatchedLog(driver)
     batches, read = reader_of(log), len(driver.records)
@@ -126,8 +120,7 @@ def test_looks_back(late: int, fences: int, events: int, looks: int) -> None:
     assert log.readers == looks
 
 
-def test_beginning() -> None:
-    """Nothing is looked for before the first record."""
+def test_nothing_is_looked_for_before_the_first_record() -> None:
     driver = Driver()
     log = WatchedLog(driver)
     reader_of(log)

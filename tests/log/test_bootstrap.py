@@ -55,7 +55,6 @@ def test_not_named(text: str, wrong: str) -> None:
     assert f"got {wrong!r} in {text!r}" in str(raised.value)
 
 
-def test_no_text() -> None:
-    """What is no text is told as such."""
+def test_what_is_no_text_is_told_as_such() -> None:
     with pytest.raises(TypeError, match=r"bootstrap must be a text .*, got 9092"):
         Connection(9092)  # type: ignore[arg-type]

@@ -43,8 +43,7 @@ def log(nowhere: str) -> Iterator[KafkaLog]:
     log.close()
 
 
-def test_ends(log: KafkaLog) -> None:
-    """Asking for the ends names the reason."""
+def test_asking_for_the_ends_names_the_reason(log: KafkaLog) -> None:
     with pytest.raises(LogUnavailableError, match=r"flights\.events: no answer.*Connection refuse"):
         log.ends(Topic.EVENTS, 0.5)
 
@@ -88,7 +87,6 @@ def test_refused_soon(closing_broker: str, ask: Callable[[str], object]) -> None
 
 
 def interrupt(*_: object) -> None:
-    """Do what Ctrl-C does."""
     raise KeyboardInterrupt
 
 
@@ -139,8 +137,7 @@ def test_writing(log: KafkaLog) -> None:
     writer.close()
 
 
-def test_too_large(log: KafkaLog) -> None:
-    """A record that no topic takes is refused at once, and ends its writer."""
+def test_a_record_that_no_topic_takes_is_refused_at_once_and_ends_its_writer(log: KafkaLog) -> None:
     writer = log.writer(Topic.EVENTS)
     for value in (bytes(5 * 1024 * 1024), b"small"):
         with pytest.raises(LogUnavailableError, match="the record is larger than the topic allows"):
@@ -149,7 +146,6 @@ def test_too_large(log: KafkaLog) -> None:
 
 
 def test_closing_does_not_wait(nowhere: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """Closing with undelivered records is quick, and nothing is printed by anyone."""
     log = KafkaLog(nowhere, LEDGER)
     reader, writer = log.reader(Topic.EVENTS, 0), log.writer(Topic.EVENTS)
     writer.append(b"key", b"value")
@@ -163,7 +159,6 @@ def test_closing_does_not_wait(nowhere: str, capfd: pytest.CaptureFixture[str]) 
 
 @pytest.fixture
 def _no_collection() -> Iterator[None]:
-    """Keep the collector out of a test."""
     gc.disable()
     yield
     gc.enable()
@@ -196,8 +191,7 @@ def test_topics(nowhere: str, ask: Callable[[str], object]) -> None:
         ask(nowhere)
 
 
-def test_wait_until_ready(nowhere: str) -> None:
-    """A broker that does not come is waited for as long as was asked."""
+def test_a_broker_that_does_not_come_is_waited_for_as_long_as_was_asked(nowhere: str) -> None:
     assert not wait_until_ready(nowhere, 0.2)
 
 

@@ -11,13 +11,11 @@ from tests.log.contract import Bench, LogContract, values
 
 @pytest.fixture
 def memory() -> MemoryLog:
-    """Return an empty log."""
     return MemoryLog()
 
 
 @pytest.fixture
 def bench(memory: MemoryLog) -> Bench:
-    """Return the bench of the contract."""
     return Bench(memory, memory.remove_below, memory.recreate)
 
 
@@ -39,12 +37,11 @@ def test_cut(bench: Bench, memory: MemoryLog) -> None:
     ("with_tombstones", "left"),
     [(False, [(1, b""), (3, b"3"), (5, b"5")]), (True, [(3, b"3"), (5, b"5")])],
 )
-def test_compact(
+def test_of_what_is_chosen_goes_what_comes_again(
     memory: MemoryLog,
     with_tombstones: bool,  # noqa: FBT001
     left: list[tuple[int, bytes]],
 ) -> None:
-    """Of what is chosen goes what comes again; offsets stay, and a reader passes over the holes."""
     writer = memory.writer(Topic.CACHE)
     for key, value in [(b"a", b"0"), (b"b", b""), (b"a", b"2"), (b"a", b"3"), (b"c", b"4")]:
         writer.append(key, value)

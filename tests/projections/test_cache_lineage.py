@@ -46,7 +46,6 @@ def cut_above(driver: Driver, whole: Driver) -> Event:
 
 
 def altered(driver: Driver, table: int, word: str) -> None:
-    """Alter a table in a session of its own."""
     driver.alter_table(driver.open_session("eve"), table, made(word), "ALTER")
 
 
@@ -89,7 +88,6 @@ class Seen:
         self.read = self.read_of(self.domain)
 
     def read_of(self, driver: Driver) -> Read:
-        """Return a read with the newest list of a domain."""
         last = driver.state.tables.by_id[self.table].last_write_id
         return Read(self.table, listed(f"{last}:"))
 
@@ -125,7 +123,6 @@ def cached(request: pytest.FixtureRequest) -> Iterator[Cached]:
 
 
 def test_a_cache_goes_on_over_a_cut(cached: Cached) -> None:
-    """A cache that had seen nothing of what was lost comes to the end, and answers from there."""
     domain = cached.domain
     base = domain.head.position
     event = cut_above(domain, domain)
@@ -156,14 +153,12 @@ def test_a_token_of_what_is_lost(cached: Cached, within: int) -> None:
 
 
 def test_tokens_cost_hits_nothing(cached: Cached) -> None:
-    """A token asks for no row beyond those that a hit takes, once the rows stand still."""
     cached.read("0:", token=1)
     before = cached.cache.entries.gaps()
     assert cached.cache.entries.gaps() is before
 
 
 def ended(act: Callable[[], object]) -> LogRewrittenError:
-    """Return what a cache ends with, once it has noticed."""
     for _ in range(ROUNDS):
         try:
             act()
@@ -174,8 +169,7 @@ def ended(act: Callable[[], object]) -> LogRewrittenError:
 
 @pytest.mark.parametrize("grown", GROWN)
 @pytest.mark.parametrize("starting", [True, False])
-def test_a_cache_of_the_log_that_was_ahead(grown: Grown, *, starting: bool) -> None:
-    """Entries from the log end by what they had seen; a cache made anew shows what is there."""
+def test_entries_from_the_log_end_by_what_they_had_seen(grown: Grown, *, starting: bool) -> None:
     seen = Seen()
     log = seen.domain.log
     entries = FollowedEntries(log).start_loading() if starting else FollowedEntries(log).start()
@@ -222,12 +216,10 @@ def test_a_cache_of_rows_that_was_ahead(tmp_path: Path, grown: Grown) -> None:
 
 
 def rows_into(store: RocksStore, driver: Driver) -> None:
-    """Store the rows of a domain."""
     Fold.load(store, driver.log).feed(driver.records)
 
 
-def test_rows_that_were_made_anew_of_the_same_log(tmp_path: Path) -> None:
-    """Rows made anew that hold all that was seen are gone on with."""
+def test_rows_made_anew_that_hold_all_that_was_seen_are_gone_on_with(tmp_path: Path) -> None:
     with RocksStore.open(tmp_path) as store:
         seen = Seen(Followed(store))
     with closing(MetadataCache.open(tmp_path, CATALOG)) as cache:
@@ -240,7 +232,6 @@ def test_rows_that_were_made_anew_of_the_same_log(tmp_path: Path) -> None:
 
 
 def test_reads_of_rows_tell_it_once(tmp_path: Path) -> None:
-    """What reads rows for many tells of it once, and goes on with the rows as they are."""
     with RocksStore.open(tmp_path) as store:
         seen = Seen(Followed(store))
     with closing(open_reads(tmp_path)) as reads:

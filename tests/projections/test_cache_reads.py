@@ -27,7 +27,6 @@ LONG_MS = 30_000
 
 
 def test_a_list_is_answered(cached: Cached) -> None:
-    """Readers of the newest list and of an older one get what they see, from the cache."""
     cached.alter("v1")
     position = cached.catch_up()
 
@@ -49,7 +48,6 @@ def test_numbers_that_can_be_none(cached: Cached, odd: dict[str, int]) -> None:
 
 
 def test_what_came_since_an_answer_is_not_waited_for(cached: Cached) -> None:
-    """Who wants more than an answer had goes on at once when that came in between."""
     before = cached.cache.entries.position()
     cached.alter("v1")
     cached.catch_up()
@@ -74,7 +72,6 @@ def test_objects_are_answered(cached: Cached) -> None:
 
 
 def test_an_open_change_keeps_nobody_waiting(cached: Cached) -> None:
-    """While a txn has altered the table, others see what they saw, from the cache."""
     txn = cached.domain.open_txn(cached.session)
     cached.alter("v1", txn=txn)
     cached.catch_up()
@@ -84,7 +81,6 @@ def test_an_open_change_keeps_nobody_waiting(cached: Cached) -> None:
 
 
 def test_a_txn_sees_its_own_changes(cached: Cached) -> None:
-    """With the token of its last change a txn is answered from the cache, without by the store."""
     txn = cached.domain.open_txn(cached.session)
     token = cached.alter("v1", txn=txn)
     cached.catch_up()
@@ -95,7 +91,6 @@ def test_a_txn_sees_its_own_changes(cached: Cached) -> None:
 
 
 def test_a_txn_is_told_nothing_older_than_its_list(cached: Cached) -> None:
-    """A store that lacks what others committed does not answer a txn that sees it, token or not."""
     behind = cached.domain.head.position
     cached.alter("v1")
     txn = cached.domain.open_txn(cached.session)
@@ -109,7 +104,6 @@ def test_a_txn_is_told_nothing_older_than_its_list(cached: Cached) -> None:
 
 
 def test_an_aborted_change_is_never_seen(cached: Cached) -> None:
-    """After the abort, and after its id was forgotten, readers see what was before."""
     txn = cached.domain.open_txn(cached.session)
     cached.alter("v1", txn=txn)
     cached.catch_up()
@@ -125,7 +119,6 @@ def test_an_aborted_change_is_never_seen(cached: Cached) -> None:
 
 
 def test_a_name_is_no_identity(cached: Cached) -> None:
-    """After a drop the name means another table; an old id is not answered with the new one."""
     cached.domain.drop_table(cached.session, cached.table)
     other = cached.domain.create_table(cached.session, "T", made=made("other"))
     cached.catch_up()
@@ -150,7 +143,6 @@ def test_absence_is_told_by_the_store(cached: Cached, name: str, ids: str | None
 
 
 def test_the_list_of_another_table_is_refused_by_name(cached: Cached) -> None:
-    """Write ids of one table say nothing of another; by its id a table is asked for by any name."""
     of_another = ValidWriteIdList("lake.other", 0, (), (), None)
 
     with pytest.raises(ValueError, match=r"a list of table lake\.t, got a list of lake\.other"):
@@ -196,7 +188,6 @@ def test_numbers_of_numpy(cached: Cached) -> None:
 
 
 def test_nobody_is_told_what_is_too_old(cached: Cached) -> None:
-    """If neither cache nor store come as far as the list or the token, that is said."""
     behind = cached.domain.head.position
 
     with pytest.raises(ReaderBehindError) as list_error:
@@ -225,7 +216,6 @@ def test_who_waited_long_enough_did_not_wait_in_vain(cached: Cached) -> None:
 
 
 def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
-    """All of them come from the cache, or if one is missing there all from the store."""
     other = cached.domain.create_table(cached.session, "u", made=made("u0"))
     cached.alter("v1")
     position = cached.catch_up()
@@ -258,7 +248,6 @@ def test_memory_is_bounded(in_memory: Followed, kind: str) -> None:
 
 
 def test_a_long_history_is_not_all_kept(cached: Cached) -> None:
-    """The newest versions are answered from the cache, those from long ago by the store."""
     for n in range(1, VERSIONS_MAX + 20):
         cached.alter(f"v{n}")
     cached.catch_up()
@@ -304,7 +293,6 @@ def test_nothing_is_taken_from_before_a_gap(
 
 
 def test_cache_and_store_agree(cached: Cached) -> None:
-    """The sampler finds nothing, whatever was altered, renamed or aborted."""
     for n in range(10):
         txn = cached.domain.open_txn(cached.session)
         cached.alter(f"v{n}", txn=txn)
@@ -318,7 +306,6 @@ def test_cache_and_store_agree(cached: Cached) -> None:
 
 
 def test_most_reads_are_hits(cached: Cached) -> None:
-    """Readers of current and of older lists are answered from the cache while writers go on."""
     for n in range(1, 31):
         txn = cached.domain.open_txn(cached.session)
         cached.alter(f"v{n}", txn=txn)
@@ -338,12 +325,10 @@ class Lying(RowEntries):
     """Entries that tell everyone the same."""
 
     def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
-        """Return one answer again and again."""
         return [answer._replace(value="made up") for answer in super().read_many(wanted)]
 
 
 def test_what_differs_is_found() -> None:
-    """The sampler tells of every table for which the cache says something else than the store."""
     cached = Cached(followed := Followed(), Lying(followed.reader), ManualClock())
     cached.read("0:")
 

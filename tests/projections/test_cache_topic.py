@@ -57,18 +57,15 @@ PLANS = st.lists(
 
 @pytest.fixture
 def history() -> Played:
-    """Return a history of metadata."""
     return drawn(SEED)
 
 
 @pytest.fixture
 def host(history: Played) -> Host:
-    """Return a host that has published nothing of the history yet."""
     return Host(events_log(history))
 
 
 def as_of(history: Played, rows: PublishedRows) -> bool:
-    """Tell whether rows are those of the store at the position they say they are of."""
     position, held = metadata_rows(rows)
     return held == metadata_rows(history.store(position))[1]
 
@@ -95,10 +92,9 @@ def befall(host: Host, other: Host, fate: str, count: int, seed: int) -> None:
 
 @PATIENT
 @given(history=HISTORIES, plan=PLANS)
-def test_rows_are_those_of_a_position(
+def test_whatever_becomes_of_feeders_and_topic_readers_have_the_stores_rows_of_one_position(
     history: list[Step], plan: list[tuple[str, int, int]]
 ) -> None:
-    """Whatever becomes of feeders and topic, readers have the store's rows of one position."""
     known = played(history)
     log = events_log(known)
     host, other, rows = Host(log), Host(log), PublishedRows.whole(log)
@@ -140,7 +136,6 @@ def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: 
 
 
 def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
-    """Of a batch whose marker has not come readers see nothing, and all of it once it has."""
     host.feed(30)
     rows = PublishedRows.whole(host.log)
     before = metadata_rows(rows)
@@ -159,7 +154,6 @@ def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
 
 
 def test_nothing_is_published_twice(host: Host) -> None:
-    """A feeder that finds the topic where its store is appends nothing."""
     host.feed_all()
     before = host.log.ends(Topic.CACHE)
     host.start()
@@ -167,7 +161,6 @@ def test_nothing_is_published_twice(host: Host) -> None:
 
 
 def test_only_what_is_missing_is_published(host: Host) -> None:
-    """What a feeder finds in the topic already it does not publish again."""
     host.feed(40)
     before = host.log.ends(Topic.CACHE)[1]
     held = dict(metadata_rows(host.store)[1])
@@ -258,7 +251,6 @@ def test_topic_made_anew(host: Host, begun: int) -> None:
 
 @pytest.mark.parametrize(("held", "begun"), [(10, 30), (30, 60), (30, 10), (60, 30)])
 def test_topic_made_anew_while_it_is_read_first(host: Host, held: int, begun: int) -> None:
-    """Who has not come to the end of a topic mixes nothing of it with the one in its place."""
     fresh = list[Host]()
 
     def go_on() -> None:
@@ -275,7 +267,6 @@ def test_topic_made_anew_while_it_is_read_first(host: Host, held: int, begun: in
 
 
 def test_nothing_is_kept_of_a_lost_history() -> None:
-    """Who reads published rows does not answer from what they were before the topic was anew."""
     lost, kept = Followed(), Followed()
     lost.publish()
     read = Read(altered_to("lost", lost), listed("1"))
@@ -294,7 +285,6 @@ def test_nothing_is_kept_of_a_lost_history() -> None:
 
 
 def test_rows_read_anew_do_not_go_back(host: Host) -> None:
-    """While the topic is read again, the rows stay until it has come as far."""
     followed, seen = list[PublishedRows](), list[int]()
     host.feed(40)
     log = slow(host.log, 5, lambda: seen.extend(map(lookups.position, followed)))
@@ -308,14 +298,12 @@ def test_rows_read_anew_do_not_go_back(host: Host) -> None:
 
 
 def test_batches_of_another_log_are_not_taken(host: Host) -> None:
-    """What was published of a log that is no more shows nothing to readers of the new one."""
     host.feed_all()
     host.log.recreate(Topic.EVENTS)
     assert metadata_rows(PublishedRows.whole(host.log)) == (0, {})
 
 
 def test_rows_of_another_format_are_refused(host: Host) -> None:
-    """A reader of another version is told, whether it comes first or is there already."""
     host.feed(40)
     rows = PublishedRows.whole(host.log)
     end = host.log.ends(Topic.CACHE)[1]
@@ -337,8 +325,7 @@ def test_publisher_of_another_format_begins_anew(host: Host) -> None:
     assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(host.store)
 
 
-def test_markers() -> None:
-    """A marker counts where it says that it lies, and nowhere else."""
+def test_a_marker_counts_where_it_says_that_it_lies_and_nowhere_else() -> None:
     log = MemoryLog()
     marker = Marker(FORMAT_VERSION, 0, 1, value([4, "ab", 4, "events-0"]), b'{"at":5}')
     for _ in range(3):
@@ -374,7 +361,6 @@ def test_stray_record(host: Host, key: bytes, stray: bytes) -> None:
 
 
 def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
-    """A cache over the topic answers every reader as one over the store does."""
     host.feed(20)
     host.feed(20)
     host.feed_all()

@@ -41,7 +41,6 @@ def repartitioned() -> Followed:
 
 
 def half_created() -> Followed:
-    """Return a domain with a table that is there, one dropped, and one that only a txn sees."""
     domain = Followed()
     session = domain.open_session()
     domain.create_table(session, "flights")
@@ -64,7 +63,6 @@ def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
 
 
 def of_flights(*command: str) -> list[str]:
-    """Return a command about the table, for a program."""
     return ["table", *command, "flights", "--catalog", CATALOG, "--output", "json"]
 
 
@@ -247,8 +245,7 @@ def test_rows_of_another_ledger(lakeledger: Lakeledger, tmp_path: Path, command:
 
 
 @pytest.mark.parametrize("time", ["1970-01-02", "1970-01-01", "1969-12-31", "0001-01-01T00+14:00"])
-def test_before_the_first_version(lakeledger: Lakeledger, time: str) -> None:
-    """A table had no files before it was."""
+def test_a_table_had_no_files_before_it_was(lakeledger: Lakeledger, time: str) -> None:
     result = lakeledger(*of_flights("files"), "--as-of", time)
 
     assert result.exit_code == ExitCode.NOT_FOUND
@@ -294,13 +291,11 @@ def test_table_shown_to_people(lakeledger: Lakeledger) -> None:
     assert names.index("columns") < names.index("last_write_id")
 
 
-def test_dropped_table_by_id(lakeledger: Lakeledger) -> None:
-    """A table that lost its name is found by its id."""
+def test_a_table_that_lost_its_name_is_found_by_its_id(lakeledger: Lakeledger) -> None:
     assert told(lakeledger("table", "show", "2", "--output", "json"))["name"] == "planes"
 
 
-def test_table_history(lakeledger: Lakeledger) -> None:
-    """The history of a table is told newest first."""
+def test_the_history_of_a_table_is_told_newest_first(lakeledger: Lakeledger) -> None:
     found = told(lakeledger(*of_flights("history")))
 
     assert [row["version"] for row in found] == [3, 2, 1, 0]

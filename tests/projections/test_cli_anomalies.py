@@ -68,8 +68,7 @@ def test_counts(tmp_path: Path) -> None:
     assert "ghost" not in shown
 
 
-def test_more_than_are_counted() -> None:
-    """Where one commit has more than are counted, that is said."""
+def test_where_one_commit_has_more_than_are_counted_that_is_said() -> None:
     found = AnomalyCount({"added_live": 7}, is_all=False)
     assert counts_shown(found, Output.JSON) == {
         "anomalies": {"added_live": 7},
@@ -123,8 +122,7 @@ def counts(ledger: Ledger, table: str | None = None) -> int:
     return sum(counted(reads, ledger.catalog, number).kinds.values())
 
 
-def test_acknowledged(ledger: Ledger) -> None:
-    """What is acknowledged is counted no longer; what comes after it is, and no table changed."""
+def test_what_is_acknowledged_is_counted_no_longer(ledger: Ledger) -> None:
     before = ledger.table("one").version
     acknowledge(ledger, None, None)
     assert (counts(ledger), ledger.table("one").version) == (0, before)
@@ -141,8 +139,7 @@ def test_acknowledged_of_one_table(ledger: Ledger) -> None:
     assert (counts(ledger, "one"), counts(ledger, "two")) == (0, 1)
 
 
-def test_acknowledged_up_to_a_position(ledger: Ledger) -> None:
-    """Only what was known up to a position is acknowledged."""
+def test_only_what_was_known_up_to_a_position_is_acknowledged(ledger: Ledger) -> None:
     first, second = ledger.reads().anomalies(None, 9)
     acknowledge(ledger, None, first.position)
     known = Known(ledger.reads(), ledger.catalog)
@@ -159,8 +156,7 @@ def test_acknowledged_by_another_client(ledger: Ledger) -> None:
     assert [row.name for row in ledger.reads().tables()].count(ACKNOWLEDGED) == 1
 
 
-def test_of_a_dropped_table(ledger: Ledger) -> None:
-    """The anomalies of a table that is gone need no word of anybody."""
+def test_the_anomalies_of_a_table_that_is_gone_need_no_word_of_anybody(ledger: Ledger) -> None:
     ledger.drop_table("one")
     assert counts(ledger) == 1
 

@@ -50,8 +50,7 @@ def test_for_programs(lakeledger: Lakeledger) -> None:
         assert rest == found[2:]
 
 
-def test_no_such_place(lakeledger: Lakeledger) -> None:
-    """A place that is none is refused with what it must be."""
+def test_a_place_that_is_none_is_refused_with_what_it_must_be(lakeledger: Lakeledger) -> None:
     assert "a version or a token" in lakeledger(*TABLE, "--after", "first").stderr
     other = lakeledger(*TABLE, "--after", "another:0:5")
     assert (other.exit_code, "is not of this ledger" in other.stderr) == (ExitCode.USAGE, True)

@@ -10,7 +10,6 @@ from tests.projections.rows_of_a_host import Lakeledger, command_line, played, t
 
 @pytest.fixture
 def lakeledger(tmp_path: Path) -> Lakeledger:
-    """Return a way to run the command line on a host with two conflicts."""
     return command_line(played(), tmp_path)
 
 

@@ -104,11 +104,9 @@ def test_checks_that_say_nothing(tmp_path: Path, check: str, code: ExitCode, par
         (9, tuple(range(1, 9)), FirstBad(0, 9, tuple(range(1, 9)), 10)),
     ],
 )
-def test_versions_that_are_skipped(
+def test_skipped_versions_between_the_last_good_and_the_first_bad_one_are_named(
     bad_from: int, skipped: tuple[int, ...], found: FirstBad
 ) -> None:
-    """Skipped versions between the last good and the first bad one are named."""
-
     def check(version: int) -> CheckVerdict:
         if version in skipped:
             return CheckVerdict.SKIPPED
@@ -119,9 +117,7 @@ def test_versions_that_are_skipped(
     assert not found.checks or result.checks == found.checks
 
 
-def test_versions_that_were_lost() -> None:
-    """Versions that a cut left out are passed over, and none of them is named."""
-
+def test_versions_that_a_cut_left_out_are_passed_over_and_none_of_them_is_named() -> None:
     def check(version: int) -> CheckVerdict:
         if 3 <= version < 8:
             return CheckVerdict.LOST

@@ -36,10 +36,9 @@ def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
     ],
     ids=str,
 )
-def test_table_partitions(
+def test_the_partitions_are_those_with_files_now_or_then_and_their_rows_are_counted(
     lakeledger: Lakeledger, options: list[str], files: list[int], rows: list[int]
 ) -> None:
-    """The partitions are those with files now or then, and their rows are counted."""
     found = told(lakeledger(*COMMAND, *options))
 
     assert [row["files"] for row in found] == files

@@ -30,8 +30,7 @@ def abort_never(memory: InMemoryLedger, reads: Reads) -> None:
         ledger.abort(NEVER, "no longer wanted")
 
 
-def test_rows_that_tell() -> None:
-    """A txn of which the rows know nothing was not found."""
+def test_a_txn_of_which_the_rows_know_nothing_was_not_found() -> None:
     with InMemoryLedger() as memory, pytest.raises(Stopped) as ended:
         abort_never(memory, memory.reads)
 

@@ -76,7 +76,6 @@ class Asked(NamedTuple):
 
 
 def asked(home: Path, **environ: str) -> Asked:
-    """Ask for the status as a program does."""
     began_s = monotonic()
     done = done_apart(home, "status", "-ojson", LAKELEDGER_HOME=str(home), **environ)
     *_, error = done.stderr.splitlines()
@@ -107,8 +106,7 @@ def test_killed(tmp_path: Path) -> None:
     assert is_down(asked(tmp_path), "its `lakeledger up` was killed")
 
 
-def test_for_people(tmp_path: Path) -> None:
-    """A person is told the reason and the code is the same; what is not known is left out."""
+def test_a_person_is_told_the_reason_and_the_code_is_the_same(tmp_path: Path) -> None:
     done = done_apart(tmp_path, "status", LAKELEDGER_HOME=str(tmp_path))
     assert done.returncode == ExitCode.UNHEALTHY
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["healthy", "reason"]
@@ -154,8 +152,7 @@ def test_broker_that_hangs(tmp_path: Path) -> None:
     assert found.seconds < SOON_S
 
 
-def test_rows_that_do_not_answer(tmp_path: Path) -> None:
-    """Rows behind a URL where nobody answers are another reason."""
+def test_rows_behind_a_url_where_nobody_answers_are_another_reason(tmp_path: Path) -> None:
     at = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", "LAKELEDGER_READS_URL": "http://127.0.0.1:9"}
     found = asked(tmp_path, **at)
 

@@ -84,8 +84,7 @@ def test_a_dropped_table(tmp_path: Path, folder: Path) -> None:
     assert run("table", "vacuum", "--catalog", CATALOG).exit_code == ExitCode.USAGE
 
 
-def test_old_enough(lakeledger: Lakeledger, folder: Path) -> None:
-    """Files younger than the given age stay."""
+def test_files_younger_than_the_given_age_stay(lakeledger: Lakeledger, folder: Path) -> None:
     too_young = str(10**6)
     found = told(lakeledger(*TABLE, *DRY, "--older-than", too_young))
     assert found["files"] == []

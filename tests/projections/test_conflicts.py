@@ -33,7 +33,6 @@ def at_once(domain: Followed, session: int, table: int) -> int:
 
 
 def in_chunks(domain: Followed, session: int, table: int) -> int:
-    """Lose a txn that staged."""
     commit(domain, session, table, ["a"])
     txn = domain.open_txn(session)
     chunks = stage(domain, session, txn, table, files_of(["b"], ["a"]))
@@ -51,7 +50,6 @@ def coarse(domain: Followed, session: int, table: int) -> int:
 
 
 def played(domain: Followed, play: Play) -> tuple[StoreReads, int]:
-    """Return the reads after a play on a table, and the position of the loss."""
     session = domain.open_session("bob")
     position = play(domain, session, domain.create_table(session, "flights"))
     return domain.reads, position
@@ -92,7 +90,6 @@ def test_what_was_attempted(domain: Followed) -> None:
 
 
 def test_file_of_a_conflict(domain: Followed) -> None:
-    """The file that both met in is named in the evidence by a hash, which leads to its path."""
     reads, _ = played(domain, in_a_txn)
 
     (row,) = reads.conflicts(0, 9)

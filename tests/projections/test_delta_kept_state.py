@@ -41,7 +41,6 @@ class CountedLog(MemoryLog):
         self.read_from: list[int] = []
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that starts at `offset`."""
         if topic is Topic.EVENTS:
             self.read_from.append(offset)
         return super().reader(topic, offset)
@@ -79,7 +78,6 @@ def undisturbed(lake: Lake, folder: Path) -> dict[str, Any]:
 
 
 def test_restart_reads_what_is_new(lake: Lake, tmp_path: Path) -> None:
-    """A restart begins at the last event of the state, and writes what an undisturbed run does."""
     first, began = run(lake, tmp_path / "state")
     assert (began, first.checkpointed) == (0, lake.head.position)
     before = lake.log.ends(Topic.EVENTS)[1]
@@ -175,7 +173,6 @@ def test_foreign_file(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_refused_versions_wait_in_the_rows(lake: Lake, tmp_path: Path) -> None:
-    """What a storage refused is written after a restart, which reads only new events."""
     in_the_way = tmp_path / "a"
     in_the_way.write_text("no folder")
     run(lake, tmp_path / "state")

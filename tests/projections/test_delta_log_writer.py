@@ -88,7 +88,6 @@ def content(table: Path) -> dict[str, bytes]:
 
 
 def write_until_cut(folder: LogFolder, versions: list[DeltaVersion]) -> None:
-    """Write versions until the end or the cut."""
     writer = DeltaLogWriter(folder)
     try:
         for each in versions:
@@ -101,7 +100,6 @@ def write_until_cut(folder: LogFolder, versions: list[DeltaVersion]) -> None:
     "seed", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in range(1, 8))]
 )
 def test_cuts_at_any_step(tmp_path: Path, seed: int) -> None:
-    """After many cuts, at random steps, the files are those of a run without any."""
     versions, draw = late_log(), Random(seed)  # noqa: S311
     write_until_cut(LogFolder(str(tmp_path / "whole")), versions)
     whole = content(tmp_path / "whole")
@@ -173,8 +171,7 @@ class FailingFolder(LogFolder):
         raise OSError(errno.EIO, "the disk failed")
 
 
-def test_left_by_a_failure(tmp_path: Path) -> None:
-    """A file aside that stayed is removed with the next write."""
+def test_a_file_aside_that_stayed_is_removed_with_the_next_write(tmp_path: Path) -> None:
     folder = FailingFolder(str(tmp_path))
     with pytest.raises(StorageError, match=r"a\.json cannot be used: the disk failed"):
         folder.put("a.json", b"1", 0)
@@ -190,10 +187,9 @@ def test_left_by_a_failure(tmp_path: Path) -> None:
     "write", [lambda log: log.put("a", b"1", 0), lambda log: log.replace("a", b"1")]
 )
 @pytest.mark.parametrize(("aside_max_s", "left"), [(60.0, 2), (-1.0, 0)])
-def test_left_by_a_kill(
+def test_old_files_aside_of_writers_that_died_are_removed(
     tmp_path: Path, write: Callable[[LogFolder], object], aside_max_s: float, left: int
 ) -> None:
-    """Old files aside of writers that died are removed; a young one may be of another writer."""
     folder = LogFolder(str(tmp_path), aside_max_s)
     folder.path.mkdir()
     for each in "xy":
@@ -203,8 +199,7 @@ def test_left_by_a_kill(
     assert len(list(folder.path.iterdir())) == 1 + left
 
 
-def test_any_suffix_deleted(tmp_path: Path) -> None:
-    """The versions that are deleted from the end come back as they were."""
+def test_the_versions_that_are_deleted_from_the_end_come_back_as_they_were(tmp_path: Path) -> None:
     versions = late_log()
     write_until_cut(LogFolder(str(tmp_path)), versions)
     whole = content(tmp_path)
@@ -231,13 +226,11 @@ def test_checkpoints(tmp_path: Path) -> None:
     ("text", "interval"),
     [("3", 3), ("", 100), ("0", 100), ("many", 100), ("9" * 30, 100)],
 )
-def test_checkpoint_interval(text: str, interval: int) -> None:
-    """A text that is no interval counts as the usual one."""
+def test_a_text_that_is_no_interval_counts_as_the_usual_one(text: str, interval: int) -> None:
     assert checkpoint_interval({"configuration": {INTERVAL: text}}) == interval
 
 
 def test_old_versions_are_deleted(tmp_path: Path, deltalake: Any) -> None:
-    """With a retention the versions below an old checkpoint go, and do not come back."""
     versions = late_log()
     for _ in range(2):
         writer = DeltaLogWriter(LogFolder(str(tmp_path)), kept_ms=1)
@@ -285,7 +278,6 @@ def test_read_by_deltalake(tmp_path: Path, deltalake: Any) -> None:
 
 
 def test_deltalake_is_kept_out(tmp_path: Path, deltalake: Any) -> None:
-    """Another writer refuses to write until the publication has ended."""
     lake = Lake(BY_DAY._replace(location=str(tmp_path)))
     lake.files("a")
     write_until_cut(LogFolder(str(tmp_path)), lake.found)

@@ -59,8 +59,7 @@ def verdict(key: str) -> str:
 
 
 @pytest.mark.parametrize(("key", "value"), CASES)
-def test_each_property(key: str, value: str) -> None:
-    """What is not obeyed is refused where it is set; an adopted table may keep what is harmless."""
+def test_what_is_not_obeyed_is_refused_where_it_is_set(key: str, value: str) -> None:
     name = key.replace("*", "x")
     made = published(BY_DAY, **{name: value})
     is_refused = verdict(key) in ("refused", "not set")
@@ -75,8 +74,7 @@ def test_each_property(key: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), HARMLESS)
-def test_harmless_values(key: str, value: str) -> None:
-    """A switch that is off, and a key that is not Delta's, are taken."""
+def test_a_switch_that_is_off_and_a_key_that_is_not_deltas_are_taken(key: str, value: str) -> None:
     check_promises("t", None, published(BY_DAY, **{key: value}))
 
 
@@ -95,7 +93,6 @@ def test_features(feature: str) -> None:
 
 
 def test_every_way_to_set(tmp_path: Path) -> None:
-    """Create, alter, publish and the same in a txn refuse a promise, and change nothing."""
     feed = {"delta.enableChangeDataFeed": "true"}
     with InMemoryLedger() as memory:
         ledger = memory.connect()

@@ -28,7 +28,6 @@ from tests.projections.test_delta_publication import BY_DAY, Lake
 
 
 def run(lake: Lake) -> DeltaPublisher:
-    """Publish a log up to its end."""
     publisher, stop = DeltaPublisher(lake.log), Signal()
     publisher.run(stop, stop.set)
     return publisher
@@ -44,8 +43,7 @@ def two_tables(folder: Path) -> Lake:
     return lake
 
 
-def test_again(tmp_path: Path) -> None:
-    """A second run finds every version written, at the same position."""
+def test_a_second_run_finds_every_version_written_at_the_same_position(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     first = run(lake)
     before = content(tmp_path / "a"), content(tmp_path / "b")
@@ -73,7 +71,6 @@ def test_file_times(tmp_path: Path) -> None:
 
 
 def test_foreign_file_stops_its_table_alone(tmp_path: Path) -> None:
-    """A foreign version stops its table by name; the other one is published."""
     lake = two_tables(tmp_path)
     folder = tmp_path / "a" / "_delta_log"
     folder.mkdir(parents=True)
@@ -87,8 +84,7 @@ def test_foreign_file_stops_its_table_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["gs://bucket/t", "relative/t"])
-def test_place_that_cannot_be_written(location: str) -> None:
-    """A place that is no local folder stops its table by name."""
+def test_a_place_that_is_no_local_folder_stops_its_table_by_name(location: str) -> None:
     (stopped,) = run(Lake(BY_DAY._replace(location=location))).stopped.values()
     assert location in stopped.reason
 
@@ -135,8 +131,7 @@ def test_rows_by_other_readers(tmp_path: Path) -> None:
     assert deltalake.DeltaTable(tmp_path, version=0).file_uris() == []
 
 
-def test_verify(tmp_path: Path) -> None:
-    """A version that is missing or differs is found, and no other."""
+def test_a_version_that_is_missing_or_differs_is_found_and_no_other(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     run(lake)
     assert verify_log(lake.events, lake.table) == LogReport(2, (), "")
@@ -151,8 +146,7 @@ def test_verify(tmp_path: Path) -> None:
     assert verify_log(lake.events, lake.table + 1).is_clean
 
 
-def test_published_anew(tmp_path: Path) -> None:
-    """What is missing or foreign is published anew; foreign files are kept, checkpoints too."""
+def test_what_is_missing_or_foreign_is_published_anew(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     run(lake)
     before = content(tmp_path / "a")

@@ -31,18 +31,15 @@ class Refused:
         self.log.write_text("in the way")
 
     def publisher(self, state: Path | None = None, **bounds: int) -> DeltaPublisher:
-        """Return a publisher of the tables."""
         return DeltaPublisher(
             self.lake.log, clock=self.clock, state=PublisherState(state, **bounds)
         )
 
     def commit(self, count: int = 1) -> None:
-        """Commit to the table whose storage refuses."""
         for _ in range(count):
             commit(self.lake, self.lake.session, self.lake.table, ["y"])
 
     def check(self) -> None:
-        """Compare the log with what the events say."""
         wanted = [each for each in versions(self.lake.events) if each.table == self.lake.table]
         for each in wanted:
             found = self.folder / Path(each.folder).name / "_delta_log" / version_file(each.version)
@@ -69,8 +66,6 @@ def step_by_step(publisher: DeltaPublisher, *steps: Then) -> None:
 
 
 def test_goes_on_without_a_restart(refused: Refused) -> None:
-    """The table stops by name, the other goes on, and all is written once the storage takes it."""
-
     def stopped(publisher: DeltaPublisher) -> None:
         (found,) = publisher.stopped_now()
         assert (found.name, found.version, found.behind, found.is_retried) == ("t", 0, 2, True)
@@ -101,8 +96,6 @@ def test_pauses_grow(refused: Refused) -> None:
 
 
 def test_too_many_to_wait(refused: Refused) -> None:
-    """Versions that are too many for the memory are made again from the events."""
-
     def more(_: DeltaPublisher) -> None:
         refused.commit(5)
 
@@ -139,7 +132,6 @@ def test_restart_while_refused(refused: Refused, *, is_lifted: bool) -> None:
 
 
 def run_once(publisher: DeltaPublisher) -> list[StoppedStatus]:
-    """Return what is stopped once a publisher has caught up."""
     step_by_step(publisher)
     return publisher.stopped_now()
 
@@ -159,8 +151,7 @@ def test_published_elsewhere(refused: Refused) -> None:
     assert refused.log.is_file()
 
 
-def test_dropped_while_refused(refused: Refused) -> None:
-    """The log of a dropped table gets its last versions too."""
+def test_the_log_of_a_dropped_table_gets_its_last_versions_too(refused: Refused) -> None:
     publisher, log = refused.publisher(), refused.log
 
     def drop(_: DeltaPublisher) -> None:

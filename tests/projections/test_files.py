@@ -33,7 +33,6 @@ CREATED = 5
 
 
 def flights_after(domain: Followed, play: Play) -> StoreReads:
-    """Return the reads after a play on the table `flights`, which was created at position 5."""
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
     return domain.reads
@@ -44,12 +43,10 @@ def nothing(_domain: Followed, _session: int, _table: int) -> None:
 
 
 def add_two(domain: Followed, session: int, table: int) -> None:
-    """Add two files in one commit."""
     commit(domain, session, table, ["b", "a"])
 
 
 def rewrite(domain: Followed, session: int, table: int) -> None:
-    """Add two files, then put one in the place of both."""
     add_two(domain, session, table)
     commit(domain, session, table, ["c"], ["a", "b"])
 
@@ -75,7 +72,6 @@ def in_place(domain: Followed, session: int, table: int) -> None:
 
 
 def in_chunks(domain: Followed, session: int, table: int) -> None:
-    """Add two files; then remove both and add others, in a commit of three chunks."""
     add_two(domain, session, table)
     txn = domain.open_txn(session)
     chunks = stage(domain, session, txn, table, files_of(["c"], ["a"]), files_of(["d", "a"], ["b"]))
@@ -83,14 +79,12 @@ def in_chunks(domain: Followed, session: int, table: int) -> None:
 
 
 def abort_chunks(domain: Followed, session: int, table: int) -> None:
-    """Stage files and abort."""
     txn = domain.open_txn(session)
     stage(domain, session, txn, table, files_of(["a"]))
     domain.abort(session, txn)
 
 
 def only_read(domain: Followed, session: int, table: int) -> None:
-    """Commit to another table what was made of this one."""
     other = domain.create_table(session, "planes")
     read = TableWrite(table, domain.head.position, (), footprint("", reads_whole=True))
     domain.commit(session, 0, writing(domain, other, ["a"]), read)
@@ -139,8 +133,7 @@ def test_as_of_a_position(domain: Followed, play: Play, by_position: list[list[s
 
 
 @pytest.mark.parametrize("play", [rewrite, mark_deleted, come_back, in_place, in_chunks])
-def test_as_of_a_version(domain: Followed, play: Play) -> None:
-    """A version shows what its position shows."""
+def test_a_version_shows_what_its_position_shows(domain: Followed, play: Play) -> None:
     reads = flights_after(domain, play)
     versions = reads.versions(FLIGHTS, 9)
 
@@ -164,7 +157,6 @@ def remove_unknown(domain: Followed, session: int, table: int) -> None:
 
 
 def add_again(domain: Followed, session: int, table: int) -> None:
-    """Add a file that is live."""
     commit(domain, session, table, ["a"])
     commit(domain, session, table, ["b", "a"])
 
@@ -202,10 +194,9 @@ def not_readable(domain: Followed, session: int, table: int) -> None:
         (not_readable, [(7, "unreadable_list", "", "")], ["a", "b"]),
     ],
 )
-def test_anomalies(
+def test_what_cannot_be_is_noted_with_its_position_and_the_fold_goes_on(
     domain: Followed, play: Play, anomalies: list[tuple[int, str, str, str]], live: list[str]
 ) -> None:
-    """What cannot be is noted with its position, and the fold goes on."""
     reads = flights_after(domain, play)
     rows = [AnomalyRow(position, FLIGHTS, *said) for position, *said in anomalies]
 
@@ -231,8 +222,7 @@ def test_before_an_anomaly(domain: Followed, play: Play, before: list[str]) -> N
     assert texts(reads.files(FLIGHTS, version=1)) == before
 
 
-def test_replaced_file_was_there_before(domain: Followed) -> None:
-    """An add of a live file takes its place; earlier positions still show the old one."""
+def test_an_add_of_a_live_file_takes_its_place(domain: Followed) -> None:
     reads = flights_after(domain, add_again)
 
     (before,), (after, _) = reads.files(FLIGHTS, position=6), reads.files(FLIGHTS)
@@ -272,8 +262,7 @@ def test_no_whole_hash(domain: Followed, odd: bytes) -> None:
     assert flights_after(domain, remove_unknown).file_paths(FLIGHTS, odd) == []
 
 
-def test_tables_are_apart(domain: Followed) -> None:
-    """A path belongs to the table it was added to."""
+def test_a_path_belongs_to_the_table_it_was_added_to(domain: Followed) -> None:
     session = domain.open_session()
     tables = [domain.create_table(session, name) for name in ("a", "b")]
     domain.commit(session, 0, *(writing(domain, table, ["x", str(table)]) for table in tables))
@@ -284,8 +273,7 @@ def test_tables_are_apart(domain: Followed) -> None:
     assert texts(reads.files(1, position=7)) == ["1", "x"]
 
 
-def test_dropped_table(domain: Followed) -> None:
-    """A dropped table has no files any more; what it held before can still be read."""
+def test_a_dropped_table_has_no_files_any_more(domain: Followed) -> None:
     reads = flights_after(domain, rewrite)
     domain.drop_table(4, FLIGHTS)
     domain.follow()
@@ -330,14 +318,12 @@ class CountingStore(MemoryStore):
     rows = 0
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key."""
         self.rows += 1
         return super().get(key)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of a range."""
         for row in super().scan(start, end, limit=limit, reverse=reverse):
             self.rows += 1
             yield row

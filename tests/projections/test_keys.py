@@ -23,8 +23,7 @@ def test_order(tuples: list[tuple[str, int, str, int, bytes]]) -> None:
 
 
 @given(PARTS)
-def test_unpack(parts: tuple[str, int, str, int, bytes]) -> None:
-    """Unpacking gives back what was packed."""
+def test_unpacking_gives_back_what_was_packed(parts: tuple[str, int, str, int, bytes]) -> None:
     assert unpack(pack(*parts), str, int, str, int, bytes) == parts
 
 

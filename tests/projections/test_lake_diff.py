@@ -50,7 +50,6 @@ def live(reads: Reads, table: int, position: int) -> dict[File, FileRow]:
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), cut=st.tuples(st.floats(0, 1), st.floats(0, 1)))
 def test_files_are_what_the_ends_differ_by(seed: int, cut: tuple[float, float]) -> None:
-    """The files of a difference are those of one end that the other end does not have."""
     domain = grown(seed, 12)
     reads, newest = domain.reads, domain.head.position
     first, last = sorted(round(each * newest) for each in cut)
@@ -101,7 +100,6 @@ FIRST, SECOND = PLAIN.columns
 
 
 def made(**changes: object) -> TableDefinition:
-    """Return the plain definition with changes."""
     return PLAIN._replace(**changes)  # type: ignore[arg-type]
 
 
@@ -131,7 +129,6 @@ def test_how_a_schema_changed(new: TableDefinition, said: list[str]) -> None:
 
 
 def test_a_column_keeps_its_id() -> None:
-    """A column with an id that has another name was renamed."""
     old = made(columns=[FIRST._replace(id=1), SECOND._replace(id=2)])
     new = made(columns=[FIRST._replace(id=1), SECOND._replace(id=2, name="late")])
     assert schema_diff(old, new) == ["column delay renamed to late"]

@@ -23,7 +23,6 @@ PATIENCE_S = 30.0
 
 
 def laid_out(driver: Driver, root: Path, version: int) -> None:
-    """Leave the rows of a log as a version of the program laid them out."""
     with RocksStore.rebuild(root, version=version) as store:
         stop = Signal()
         Follower(driver.log, store, caught_up=stop.set).run(stop)
@@ -88,8 +87,7 @@ def test_last_copy(tmp_path: Path, lose: Callable[[Driver], None]) -> None:
         assert store.get(b"!log") is not None
 
 
-def test_of_a_log_that_is_gone(tmp_path: Path) -> None:
-    """Older rows of a ledger whose events are gone are kept."""
+def test_older_rows_of_a_ledger_whose_events_are_gone_are_kept(tmp_path: Path) -> None:
     root, driver = tmp_path / "store", domain()
     laid_out(driver, root, FORMAT_VERSION - 1)
     driver.log.recreate(Topic.EVENTS)

@@ -50,7 +50,6 @@ def written(
     adds: Sequence[AddFile] = (),
     removes: Sequence[RemoveFile] = (),
 ) -> int:
-    """Commit files; return the position."""
     # Decisions refuse values of other columns only where the footprint names them.
     said = listed(footprint(), FileList(adds, removes))._replace(adds=[])
     part = TableWrite(table, domain.head.position, (), said)
@@ -60,7 +59,6 @@ def written(
 
 
 def add(path: str, *values: str | None, rows: int | None = 5, size: int = 10) -> AddFile:
-    """Return an added file."""
     stats = "" if rows is None else f'{{"numRecords":{rows}}}'
     return AddFile(path, values, size, 7, stats=stats)
 
@@ -76,7 +74,6 @@ def filtered(reads: Reads, table: int, where: str, position: int) -> list[FileRo
 
 
 def moments(driver: Driver, reads: Reads) -> Iterator[tuple[int, int]]:
-    """Yield each table with some positions at which it can be read."""
     for row in reads.tables(include_dropped=True):
         end = row.dropped or driver.head.position + 1
         yield from ((row.table, position) for position in {*range(1, end, 7), end - 1})
@@ -120,7 +117,6 @@ def test_files_of_a_condition(history: list[Step]) -> None:
 @PATIENT
 @given(history=filings())
 def test_partitions_hold_the_files(history: list[Step]) -> None:
-    """The partitions of any position hold the files of that position, each file once."""
     driver = filed(history)
     reads = StoreReads(rows_of(driver))
     for table, position in moments(driver, reads):
@@ -145,12 +141,10 @@ def play(domain: Driver) -> int:
 
 
 def row(number: int, value: str | None, files: int, size: int, rows: int | None) -> PartitionRow:
-    """Return a partition of table 1."""
     return PartitionRow(1, number, (value,), 0, files, size, rows)
 
 
-def test_sums() -> None:
-    """A partition has the sums of its live files, now and at an earlier position."""
+def test_a_partition_has_the_sums_of_its_live_files_now_and_at_an_earlier_position() -> None:
     domain = Driver()
     before = play(domain)
     store = rows_of(domain)
@@ -181,8 +175,7 @@ def test_a_long_condition() -> None:
 
 
 @pytest.mark.parametrize("where", ["day = 1", "[", '"text"', "5", '["=",' + " " * 70_000 + "1]"])
-def test_no_condition(where: str) -> None:
-    """A text in another form is refused, wherever the rows are."""
+def test_a_text_in_another_form_is_refused_wherever_the_rows_are(where: str) -> None:
     domain = Driver()
     play(domain)
     store = rows_of(domain)
@@ -212,8 +205,7 @@ def test_a_path_in_two_partitions(domain: Followed) -> None:
     assert domain.reads.anomalies(None, 9) == []
 
 
-def test_sums_beyond_64_bits(domain: Followed) -> None:
-    """Sizes that a writer reports may be anything; their sum is exact."""
+def test_sizes_that_a_writer_reports_may_be_anything(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "t", made=BY_DAY)
     most = 2**63 - 1
@@ -261,8 +253,7 @@ def test_merged_pages(domain: Followed) -> None:
         ] == [path for path in paths if int(path) % 3 > 1 or (table == each_one and int(path) > 1)]
 
 
-def test_same_rows_however_batched() -> None:
-    """Rows of partitions do not depend on where a batch ends."""
+def test_rows_of_partitions_do_not_depend_on_where_a_batch_ends() -> None:
     driver = Driver()
     play(driver)
     one_by_one = Followed(MemoryStore())
@@ -331,8 +322,7 @@ def test_keys_of_values() -> None:
     assert list(value_keys(("1",), schema)) == [bytes(8)]
 
 
-def test_cost_by_value() -> None:
-    """Where a condition names a value, the other partitions cost nothing."""
+def test_where_a_condition_names_a_value_the_other_partitions_cost_nothing() -> None:
     store = CountingStore()
     domain = Followed(store)
     session = domain.open_session()

@@ -8,7 +8,6 @@ from tests.projections.followed import Followed
 
 
 def of_loader(version: int, *, app: str = "loader") -> Footprint:
-    """Return a footprint that records progress."""
     return footprint(apps=[AppVersion(app, version)])
 
 
@@ -30,12 +29,10 @@ def test_apps(domain: Followed) -> None:
 
 
 def metadata(*domains: Domain) -> Footprint:
-    """Return a footprint that sets and removes domains."""
     return footprint(domains=list(domains))
 
 
-def test_domains(domain: Followed) -> None:
-    """Of each domain the last configuration counts; one that was removed is gone."""
+def test_of_each_domain_the_last_configuration_counts(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     first = metadata(Domain("x", "1", removed=False), Domain("a", "2", removed=False))

@@ -27,7 +27,6 @@ CONDITIONS = (equals("day", "1", "int"), above("day", "1"), '["is_null",["col","
 
 
 def plain(answer: Any) -> Any:
-    """Return an answer with every sequence in it as a tuple."""
     return tuple(map(plain, answer)) if isinstance(answer, list | tuple) else answer
 
 
@@ -111,7 +110,6 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
 
 
 def changes_by_file(found: Sequence[FileChange]) -> list[FileChange]:
-    """Return changes in the order of files in each version, where every reads has its own."""
     key = lambda each: (each.version, each.added, each.file.path, each.file.vector)  # noqa: E731
     return sorted((each._replace(place=0) for each in found), key=key)
 
@@ -127,7 +125,6 @@ def changes_by_pages(reads: Reads, table: int) -> list[FileChange]:
 
 
 def files_or_error(reads: Reads, table: int, **when: Any) -> Any:
-    """Return the files of a table, or what is said instead."""
     try:
         return reads.files(table, **when)
     except RefusedError as error:
@@ -135,7 +132,6 @@ def files_or_error(reads: Reads, table: int, **when: Any) -> Any:
 
 
 def partitions_or_error(reads: Reads, table: int, **when: Any) -> Any:
-    """Return the partitions of a table, or what is said instead."""
     try:
         return reads.partitions(table, **when)
     except RefusedError as error:
@@ -224,7 +220,6 @@ def forget_in(driver: Driver, session: int, table: int) -> None:
 
 
 def forget_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
-    """Clean one table of an aborted txn."""
     driver.abort(session, txn)
     forget_in(driver, session, tables[0])
 
@@ -237,12 +232,10 @@ def forget_each(driver: Driver, session: int, txn: int, tables: Sequence[int]) -
 
 
 def wrote_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
-    """Abort a txn that says it wrote in the second table only."""
     driver.abort(session, txn, tables[1:2])
 
 
 def drop_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
-    """Drop a table that holds data of an aborted txn."""
     driver.abort(session, txn)
     driver.drop_table(session, tables[0])
 
@@ -320,7 +313,6 @@ def test_same_answers(history: list[Step]) -> None:
 @PATIENT
 @given(history=filings())
 def test_same_answers_about_files(history: list[Step]) -> None:
-    """The same, where commits list their files, stage them, alter tables and lose."""
     driver = filed(history)
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
@@ -330,7 +322,6 @@ def test_same_answers_about_files(history: list[Step]) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_same_answers_of_a_long_history(seed: int) -> None:
-    """The same, after much was cleaned, dropped and forgotten."""
     driver = played(random_steps(seed, 500)).driver
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)

@@ -31,13 +31,11 @@ A_BATCH: list[RowChange] = [(b"a", b"1"), (b"b", b"2")]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return where the store is, or will be."""
     return tmp_path / "store"
 
 
 @pytest.fixture
 def store(root: Path) -> Iterator[RocksStore]:
-    """Return an empty store."""
     with RocksStore.open(root) as store:
         yield store
 
@@ -55,17 +53,14 @@ class TestRocksStore(StoreContract):
 
 
 def all_rows(rows: RowReader) -> list[tuple[bytes, bytes]]:
-    """Return every row."""
     return list(rows.scan(b"", KEYS_END))
 
 
 def tables(root: Path) -> list[Path]:
-    """Return the table files of the published generation."""
     return list(Generations(root).disk_state().generation.glob("*.sst"))
 
 
-def test_reopen(root: Path) -> None:
-    """Rows are there after closing and opening again."""
+def test_rows_are_there_after_closing_and_opening_again(root: Path) -> None:
     with RocksStore.open(root) as store:
         store.write(A_BATCH)
         written = digest(store)
@@ -83,7 +78,6 @@ def test_one_writer(store: RocksStore, root: Path) -> None:
 
 
 def test_open_scan_does_not_keep_the_lock(root: Path) -> None:
-    """A store can be opened again although a scan of its last opening is still held."""
     with RocksStore.open(root) as store:
         store.write(put(MANY_KEYS))
         scan = store.scan(b"m", b"n")
@@ -104,7 +98,6 @@ def test_other_format(root: Path, opened: Callable[..., RowReader]) -> None:
 
 
 def test_failed_open_gives_up_the_lock(root: Path) -> None:
-    """A store that could not be opened can be rebuilt by the same process."""
     RocksStore.open(root, version=6).close()
     with pytest.raises(StoreVersionError):
         RocksStore.open(root, version=7)
@@ -139,8 +132,7 @@ def test_abandoned_rebuild(root: Path) -> None:
         assert len(list(root.glob("*-*"))) == 1
 
 
-def test_reader_of_an_old_program(root: Path) -> None:
-    """A reader whose store was rebuilt in another format says so and ends."""
+def test_a_reader_whose_store_was_rebuilt_in_another_format_says_so_and_ends(root: Path) -> None:
     RocksStore.open(root, version=6).close()
     with RocksReader.open(root, version=6) as reader, RocksStore.rebuild(root, version=7) as store:
         store.publish()
@@ -170,7 +162,6 @@ def test_checkpoint_again(store: RocksStore, tmp_path: Path) -> None:
 
 
 def damage_block(root: Path) -> None:
-    """Change one byte in the middle of a table."""
     path = tables(root)[0]
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -186,10 +177,9 @@ def damage_block(root: Path) -> None:
         lambda rows: [rows.get(key) for key in MANY_KEYS],
     ],
 )
-def test_damaged_block(
+def test_a_damaged_block_is_an_error_where_it_is_read(
     root: Path, opened: Callable[[Path], RowReader], read: Callable[[RowReader], object]
 ) -> None:
-    """A damaged block is an error where it is read; above all, a scan does not end at it."""
     with RocksStore.open(root) as store:
         store.write([(key, os.urandom(100)) for key in MANY_KEYS])
     damage_block(root)
@@ -210,10 +200,9 @@ def test_damaged_block(
         lambda root: (tables(root)[0].parent / "CURRENT").write_bytes(bytes(16)),
     ],
 )
-def test_lost_files(
+def test_a_published_store_whose_files_are_lost_is_damaged_not_empty(
     root: Path, opened: Callable[[Path], RowReader], damage: Callable[[Path], None]
 ) -> None:
-    """A published store whose files are lost is damaged, not empty; a rebuild repairs it."""
     with RocksStore.open(root) as store:
         store.write(A_BATCH)
     damage(root)
@@ -234,7 +223,6 @@ def test_nothing_to_read(root: Path, part: str) -> None:
 
 
 def test_root_is_no_directory(root: Path) -> None:
-    """A path that cannot be a directory is refused in the words of the operating system."""
     root.write_text("a file")
     with pytest.raises(StoreUnavailableError, match="Not a directory"):
         RocksStore.open(root / "store")
@@ -264,7 +252,6 @@ def test_full_disk(root: Path, file: str) -> None:
 
 
 def test_generation_is_a_file(root: Path) -> None:
-    """A generation that is no directory lacks what a database has."""
     root.mkdir()
     (root / "PUBLISHED").write_text("PUBLISHED")
     with pytest.raises(StoreDamagedError, match="PUBLISHED/CURRENT is missing"):
@@ -300,7 +287,6 @@ def test_store_replaced_under_a_reader(root: Path) -> None:
 
 
 def test_reader_leaves_nothing_behind(store: RocksStore, root: Path, tmp_path: Path) -> None:
-    """The scratch folder of a reader is gone when it is closed."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with RocksReader.open(root, scratch=scratch) as reader:

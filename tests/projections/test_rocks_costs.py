@@ -21,7 +21,6 @@ LIMITS: Final = RocksLimits(block_cache_bytes=512 << 10, write_buffer_bytes=1 <<
 
 
 def key_of(number: int) -> bytes:
-    """Return the key of a row; every second number has none."""
     return pack(b"t", number)
 
 

@@ -31,7 +31,6 @@ class Watch:
         self.old_scan = self.reader.scan(b"", KEYS_END)
 
     def close(self) -> None:
-        """Close the reader."""
         self.reader.close()
 
     def difference(self, reported: int) -> str:

@@ -14,7 +14,6 @@ SESSION = 4
 
 
 def domain_after(play: Play) -> Followed:
-    """Return a domain after a play with session 4."""
     domain = Followed()
     play(domain, domain.open_session("bob"))
     return domain
@@ -88,8 +87,7 @@ def test_no_outcome(session: int, n: int) -> None:
     ],
     ids=["open", "closed", "lapsed"],
 )
-def test_session(play: Play, ended: int) -> None:
-    """A session's row says who opened it, and where it ended."""
+def test_a_sessions_row_says_who_opened_it_and_where_it_ended(play: Play, ended: int) -> None:
     expected = SessionRow(SESSION, "bob", "host", "etl", 10_000, ended)
 
     assert domain_after(play).reads.session(SESSION) == expected

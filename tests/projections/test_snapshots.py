@@ -29,7 +29,6 @@ from tests.projections.followed import PATIENT, Followed, rows_of
 
 
 def lists_at_every_position(driver: Driver) -> list[ValidTxnList]:
-    """Return the valid txn list of the state after each event."""
     state, lists = DomainState(), []
     for event in driver.events:
         evolve(state, event)
@@ -74,8 +73,7 @@ def test_read_only_behind_a_full_list() -> None:
     assert domain.reads.valid_txns() == ValidTxnList(txn, (), (), None)
 
 
-def test_before_the_first_event() -> None:
-    """As of position 0 no txn was given out."""
+def test_as_of_position_0_no_txn_was_given_out() -> None:
     assert Followed().reads.valid_txns(0) == ValidTxnList(0, (), (), None)
 
 
@@ -139,7 +137,6 @@ class Protected:
                         yield f"txn {txn} at {self.fold.position}: {writer} by {txns} and {shown}"
 
     def is_gone(self, txn: int) -> bool:
-        """Tell whether no data of an aborted txn is left."""
         left = self.fold.state.txns.aborted.get(txn)
         return left is None or not left.wrote
 
@@ -167,7 +164,6 @@ def test_cleaning_changes_no_answer(history: list[Step]) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cleaning_changes_no_answer_of_a_long_history(seed: int) -> None:
-    """The same, where much was cleaned."""
     protected = Protected(played(random_steps(seed, 300)).driver)
 
     assert list(protected.wrong_answers()) == []
@@ -187,8 +183,7 @@ def test_list_carries_the_name() -> None:
     assert shown.text() == "lake.Flights:1:9223372036854775807::"
 
 
-def test_dropped_table() -> None:
-    """A reader from before the drop still gets its list."""
+def test_a_reader_from_before_the_drop_still_gets_its_list() -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")

@@ -20,7 +20,6 @@ LET_END = "let it end, or: lakeledger txn abort"
 
 
 def reader_behind_a_writer(domain: Followed, session: int, table: int) -> None:
-    """Let a reader outlive the writer that was open when it opened."""
     domain.open_txn(session)
     domain.open_txn(session, "read_only")
     domain.commit(session, 1, write(table))
@@ -35,7 +34,6 @@ def abort_with_data(domain: Followed, session: int, _table: int) -> None:
 
 
 def drop_one(domain: Followed, session: int, table: int) -> None:
-    """Drop one of the two tables that an aborted txn wrote."""
     abort_with_data(domain, session, table)
     domain.drop_table(session, table + 1)
 
@@ -52,13 +50,11 @@ def both(domain: Followed, session: int, table: int) -> None:
 
 
 def open_below(domain: Followed, session: int, table: int) -> None:
-    """Abort a txn with data while an older one is open."""
     domain.open_txn(domain.open_session())
     abort_with_data(domain, session, table)
 
 
 def open_above(domain: Followed, session: int, table: int) -> None:
-    """Open a txn once another has aborted with data."""
     abort_with_data(domain, session, table)
     domain.open_txn(session)
 
@@ -81,10 +77,9 @@ def open_above(domain: Followed, session: int, table: int) -> None:
         *("open below", "open above", "both"),
     ],
 )
-def test_holders(
+def test_the_row_names_the_bounds_and_the_txns_that_hold_the_watermark_where_it_is(
     play: Play, numbers: Numbers, holders: tuple[int | None, int | None], tables: list[int]
 ) -> None:
-    """The row names the bounds and the txns that hold the watermark where it is."""
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
@@ -147,8 +142,7 @@ def test_cost() -> None:
     assert explanation(domain.reads)["mappings_kept"] == 4
 
 
-def test_explained() -> None:
-    """Who holds the watermark is told with name, session and time."""
+def test_who_holds_the_watermark_is_told_with_name_session_and_time() -> None:
     domain = Followed()
     domain.open_txn(domain.open_session("bob"), size=2)
 
@@ -161,7 +155,6 @@ def test_explained() -> None:
 @PATIENT
 @given(history=steps(min_size=30))
 def test_row_is_the_state(history: list[Step]) -> None:
-    """Whatever happened, the row says what the state says, and the least of its bounds."""
     driver = played(history).driver
 
     row = watermark(rows_of(driver))

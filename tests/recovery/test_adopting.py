@@ -21,7 +21,6 @@ HOLE = 7
 
 @pytest.fixture
 def whole(tmp_path: Path) -> MemoryLog:
-    """Return the log of a ledger with some commits, of which there are rows."""
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")
@@ -126,6 +125,5 @@ def test_nothing_to_adopt(whole: MemoryLog) -> None:
 
 
 def mark_of(log: MemoryLog, *, is_whole: bool) -> Restored:
-    """Return a mark for what the topic of a log holds."""
     ledger = created_in(log).ledger
     return Restored(ledger, log.topic_id(Topic.EVENTS), 1, 1, "", is_whole=is_whole)

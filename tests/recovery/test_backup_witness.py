@@ -35,7 +35,6 @@ def log(tmp_path: Path) -> MemoryLog:
 
 
 def beside(log: MemoryLog, tmp_path: Path, **how: Any) -> Survey:
-    """Survey a log beside its backup."""
     return surveyed(log, backup=FolderPlace(tmp_path / "backup"), **how)
 
 

@@ -36,7 +36,6 @@ def found(tmp_path: Path) -> dict[str, Survey]:
 
 
 def said(survey: Survey, more: str = "", **changed: object) -> str:
-    """Return what is said, in one text."""
     return "\n".join(next_steps(survey, changed, NAMED, more))
 
 

@@ -44,7 +44,6 @@ CASES = {
 
 
 def history() -> MemoryLog:
-    """Return a log with many commits."""
     driver = Driver()
     while driver.head.position < ALL:
         commit(driver)

@@ -17,7 +17,6 @@ from ledger.machine.folder import alone_in
 
 
 def up(home: Path, ledger: str, bootstrap: str = "127.0.0.1:9092") -> Address:
-    """Leave the address of a ledger as if it were up."""
     folder = home / ledger
     folder.mkdir(parents=True)
     address = Address(bootstrap, ledger, folder / "store")
@@ -38,13 +37,11 @@ def test_written_and_read(tmp_path: Path) -> None:
 
 
 def written_and_read(folder: Path, address: Address) -> Address | None:
-    """Return what is read after an address was written."""
     address.write(folder)
     return Address.read(folder)
 
 
-def test_removed(tmp_path: Path) -> None:
-    """A ledger that is down has no address; to take it away twice is allowed."""
+def test_a_ledger_that_is_down_has_no_address(tmp_path: Path) -> None:
     up(tmp_path, "lake")
     Address.remove(tmp_path / "lake")
     Address.remove(tmp_path / "lake")
@@ -93,8 +90,7 @@ def test_types(tmp_path: Path, fields: object, said: str) -> None:
         find_address(environ={"LAKELEDGER_HOME": str(tmp_path)})
 
 
-def test_binary(tmp_path: Path) -> None:
-    """Bytes that are no text are not shown."""
+def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path) -> None:
     (tmp_path / "address.json").write_bytes(b"\x80\x1b[31m" * 1000)
     with pytest.raises(SettingsError) as told:
         Address.read(tmp_path)
@@ -147,8 +143,7 @@ def test_home(environ: dict[str, str], folder: Path) -> None:
     assert home_folder(environ) == folder
 
 
-def test_the_one_that_is_up(tmp_path: Path) -> None:
-    """Who says nothing gets the only ledger that is up on this machine."""
+def test_who_says_nothing_gets_the_only_ledger_that_is_up_on_this_machine(tmp_path: Path) -> None:
     address = up(tmp_path, "lake")
 
     assert find_address(environ={"LAKELEDGER_HOME": str(tmp_path)}) == address
@@ -163,8 +158,7 @@ def test_one_of_several(tmp_path: Path, ledger: str | None, environ: dict[str, s
     assert find_address(None, ledger, {"LAKELEDGER_HOME": str(tmp_path), **environ}) == sea
 
 
-def test_which_of_several(tmp_path: Path) -> None:
-    """With several ledgers up and none named, all are named."""
+def test_with_several_ledgers_up_and_none_named_all_are_named(tmp_path: Path) -> None:
     up(tmp_path, "lake")
     up(tmp_path, "sea")
 
@@ -181,8 +175,7 @@ def test_none(tmp_path: Path, ledger: str | None) -> None:
     assert (f"ledger {ledger}" in str(raised.value)) == (ledger is not None)
 
 
-def test_another_than_those_up(tmp_path: Path) -> None:
-    """Who names one that is not up is told which ones are."""
+def test_who_names_one_that_is_not_up_is_told_which_ones_are(tmp_path: Path) -> None:
     up(tmp_path, "lake")
     up(tmp_path, "sea")
 
@@ -227,17 +220,15 @@ def test_killed_beside_another(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_broker_named(
+def test_a_broker_that_is_named_is_the_one_used_whatever_is_up_here(
     tmp_path: Path, bootstrap: str | None, environ: dict[str, str], found: Address
 ) -> None:
-    """A broker that is named is the one used, whatever is up here; what is given goes first."""
     up(tmp_path, "lake", "127.0.0.1:9092")
 
     assert find_address(bootstrap, environ={"LAKELEDGER_HOME": str(tmp_path), **environ}) == found
 
 
-def test_store_of_the_broker_named(tmp_path: Path) -> None:
-    """A broker of this machine that is named has its store with it."""
+def test_a_broker_of_this_machine_that_is_named_has_its_store_with_it(tmp_path: Path) -> None:
     address = up(tmp_path, "lake")
 
     found = find_address(address.bootstrap, environ={"LAKELEDGER_HOME": str(tmp_path)})

@@ -126,8 +126,7 @@ def test_highest_id_is_not_lowered() -> None:
         ({"location": "s3://lake/flights"}, "SET LOCATION"),
     ],
 )
-def test_the_rest(changes: Any, operation: str) -> None:
-    """Location and partition columns can be changed too."""
+def test_location_and_partition_columns_can_be_changed_too(changes: Any, operation: str) -> None:
     after = changed(BEFORE, **changes)
 
     assert BEFORE._replace(**changes) == after
@@ -161,8 +160,7 @@ def test_level_in_any_case(changes: Any, level: str) -> None:
     assert level == traits_of(changed(before, **changes)).level
 
 
-def test_other_keys_in_any_case() -> None:
-    """Keys that are nobody's but the table's own are told apart by the case of letters."""
+def test_keys_that_are_nobodys_but_the_tables_own_are_told_apart_by_the_case_of_letters() -> None:
     after = changed(BEFORE, properties={"A": "3"})
 
     assert list(after.properties) == [("A", "3"), ("a", "1"), ("b", "2")]
@@ -180,8 +178,7 @@ def test_read_once_only(ledger: Ledger, name: str) -> None:
     assert before.columns == list(ledger.metadata(TABLE).definition.columns)
 
 
-def test_misspelled() -> None:
-    """A name that there is not is an error, not a table that lacks what was meant."""
+def test_a_name_that_there_is_not_is_an_error_not_a_table_that_lacks_what_was_meant() -> None:
     misspelled: Any = {"partition_column": ["month"], "propertys": {"a": "b"}}
     for make in (table_definition, partial(changed, BEFORE)):
         with pytest.raises(TypeError, match="got partition_column, propertys"):
@@ -270,7 +267,6 @@ def test_odd_definition(ledger: Ledger, definition: TableDefinition, said: str) 
 
 
 def comment(definition: TableDefinition) -> TableDefinition:
-    """Return a definition with one more property."""
     return changed(definition, properties={"comment": "seen"})
 
 
@@ -291,8 +287,7 @@ def test_at_once(ledger: Ledger, log: LossyLog, change: Any) -> None:
     assert dict(after.properties).keys() & {"comment", "a"}
 
 
-def test_operation_is_named(ledger: Ledger, log: LossyLog) -> None:
-    """The caller may say what the change is called."""
+def test_the_caller_may_say_what_the_change_is_called(ledger: Ledger, log: LossyLog) -> None:
     create_flights(ledger)
 
     ledger.alter_table(TABLE, comment, operation="COMMENT ON TABLE")
@@ -361,8 +356,7 @@ def test_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
     ledger.append(TABLE, [AddFile("newer", ("3", "2"))])
 
 
-def test_created_and_altered(ledger: Ledger) -> None:
-    """A txn alters the table it created."""
+def test_a_txn_alters_the_table_it_created(ledger: Ledger) -> None:
     with ledger.transaction() as txn:
         row = txn.create_table("routes", [("origin", "string")])
         txn.alter_table(row, properties={"a": "1"})
@@ -391,8 +385,7 @@ def test_altered_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
         ledger.append(TABLE, [AddFile("a", ("1", "2"))])
 
 
-def test_blind_append_after_alter(ledger: Ledger) -> None:
-    """An append that is made after an alter does not lose to it."""
+def test_an_append_that_is_made_after_an_alter_does_not_lose_to_it(ledger: Ledger) -> None:
     create_flights(ledger)
     ledger.alter_table(TABLE, comment)
 

@@ -29,8 +29,7 @@ def test_note_comes_back(ledger: Ledger) -> None:
     assert [each.table.name for each in ledger.progress("etl")] == ["db.a"]
 
 
-def test_note_beside_staged_files(ledger: Ledger) -> None:
-    """A commit in several records has its note once."""
+def test_a_commit_in_several_records_has_its_note_once(ledger: Ledger) -> None:
     table = ledger.create_table("db.a").table
     with ledger.transaction() as txn:
         txn.app("etl", 1, info={"offsets": ["x" * 9_000]})

@@ -19,10 +19,9 @@ LOSES = pytest.raises(ConcurrentDeleteDeleteException)
         ({"whole_table": True}, LOSES),
     ],
 )
-def test_partitions(
+def test_changes_of_different_partitions_do_not_meet(
     ledger: Ledger, loser: dict[str, Any], end: AbstractContextManager[object]
 ) -> None:
-    """Changes of different partitions do not meet; that of the whole table meets all."""
     ledger.create_table("flights", [("day", "int"), ("tail", "string")], partition_columns=["day"])
     first, second = ledger.begin_many(2)
     first.wrote("flights", "update", "day=1")

@@ -63,8 +63,7 @@ def test_names_of_fields(kind: str, said: str) -> None:
         "uniontype<int,string>",
     ],
 )
-def test_types(kind: str) -> None:
-    """A type of Spark or of Hive stands in the definition as it was given."""
+def test_a_type_of_spark_or_of_hive_stands_in_the_definition_as_it_was_given(kind: str) -> None:
     assert table_definition([("id", kind)]).columns[0].type == kind
 
 

@@ -66,7 +66,6 @@ class Overtaken(StateReads):
         self._commits = [commit]
 
     def position(self) -> int:
-        """Return the position of the last event."""
         self._meet("position")
         return super().position()
 

@@ -42,7 +42,6 @@ RECORDED: dict[str, Any] = {
 
 
 def recorded(ledger: Ledger, version: int) -> Any:
-    """Return what the writer of a version recorded of it."""
     row = ledger.reads().version_row(ledger.table(NAME).table, version=version)
     assert row is not None
     return json.loads(row.info) if row.info else None
@@ -85,10 +84,9 @@ def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("files", [1, 11_000])
 @pytest.mark.parametrize("letters", [RIDING_BYTES_MAX - 100, 3_000_000])
-def test_of_any_size(
+def test_what_a_writer_recorded_may_be_larger_than_a_record_of_the_log(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, letters: int, files: int
 ) -> None:
-    """What a writer recorded may be larger than a record of the log."""
     # Numbers in a row cannot be packed to nothing, as one letter could.
     text = "".join(map(str, range(letters)))[:letters]
     said: dict[str, Any] = {**RECORDED, "userMetadata": text + "é"}
@@ -114,10 +112,9 @@ def test_of_any_size(
         ),
     ],
 )
-def test_description(
+def test_a_table_keeps_its_name_and_its_description_as_properties(
     ledger: Ledger, tmp_path: Path, configuration: dict[str, str], expected: dict[str, str]
 ) -> None:
-    """A table keeps its name and its description as properties."""
     said = metadata(**configuration)
     said = {"metaData": {**said["metaData"], "name": "trips", "description": "All trips."}}
     write_log(tmp_path, [PROTOCOL, said])

@@ -64,14 +64,13 @@ VECTOR = {"storageType": "u", "pathOrInlineDv": "xy", "offset": 1}
         ([{"unknown": {}}, add("a")], {"adds": ["[]"], "protocol": None}),
     ],
 )  # fmt: skip
-def test_actions(
+def test_every_kind_of_action_becomes_what_a_decision_asks_of_it(
     memory: InMemoryLedger,
     ledger: Ledger,
     tmp_path: Path,
     actions: Sequence[Action],
     expected: dict[str, Any],
 ) -> None:
-    """Every kind of action becomes what a decision asks of it."""
     import_delta(ledger, write_log(tmp_path, begin(), actions), NAME)
 
     footprint = commits(memory)[-1][1]
@@ -190,14 +189,13 @@ def test_staged(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_decided_anew(
+def test_a_version_made_from_an_older_one_is_decided_from_there(
     ledger: Ledger,
     tmp_path: Path,
     winner: list[Action],
     loser: list[Action],
     disagreed: tuple[Disagreement, ...],
 ) -> None:
-    """A version made from an older one is decided from there; what may not be is reported."""
     write_log(tmp_path, begin(), [info(), add("x"), add("y")], winner, loser)
 
     found = import_delta(ledger, tmp_path, NAME)

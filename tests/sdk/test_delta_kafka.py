@@ -84,7 +84,6 @@ def killed_at(environment: Environment, table: Path, version: int) -> int:
 
 
 def imported(environment: Environment, *arguments: str) -> Any:
-    """Run the command and return its answer."""
     command = [sys.executable, "-m", "ledger", "import", "delta", *arguments, "--output", "json"]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=WAIT_S
@@ -167,10 +166,9 @@ def test_followed(deployment: Deployment, tmp_path: Path) -> None:
         (json.dumps(metadata(table="other")), ExitCode.FAILED, "TableExistsError"),
     ],
 )
-def test_refused(
+def test_what_cannot_be_imported_is_one_paragraph_and_an_exit_code(
     deployment: Deployment, tmp_path: Path, damage: str, code: ExitCode, what: str
 ) -> None:
-    """What cannot be imported is one paragraph and an exit code."""
     with closing(deployment.connect()) as ledger:
         ledger.create_table("taken")
     table = write_log(tmp_path / "t", [*begin()[:2], damage])

@@ -30,7 +30,6 @@ NAME = "t"
 
 
 def domain(name: str, configuration: str) -> Action:
-    """Return a domainMetadata action."""
     fields = {"domain": name, "configuration": configuration, "removed": False}
     return {"domainMetadata": fields}
 
@@ -70,7 +69,6 @@ def test_many_applications(memory: InMemoryLedger, ledger: Ledger, tmp_path: Pat
 
 
 def test_names_of_any_length(ledger: Ledger, tmp_path: Path) -> None:
-    """An application and a domain may have a name that takes most of a record."""
     name = "é" * TEXT_CHARS_MAX
     progress = {"txn": {"appId": name, "version": 1}}
     write_log(tmp_path, begin(), [info(), progress, domain(name, "{}"), add("a")])
@@ -94,7 +92,6 @@ def test_names_of_any_length(ledger: Ledger, tmp_path: Path) -> None:
     ],
 )
 def test_names_that_are_too_long(ledger: Ledger, tmp_path: Path, action: Action, what: str) -> None:
-    """A name that is too long is told, with the version and the log."""
     write_log(tmp_path, begin(), [info(), action])
 
     told = f"version 1 of the Delta table at {tmp_path}: .*{what}"
@@ -136,10 +133,9 @@ def test_wide_schema(ledger: Ledger, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_definitions_that_are_too_large(
+def test_what_makes_a_definition_too_large_is_told_with_the_version_and_the_log(
     ledger: Ledger, tmp_path: Path, said: Action, what: str
 ) -> None:
-    """What makes a definition too large is told, with the version and the log."""
     write_log(tmp_path, [PROTOCOL, said])
 
     told = f"version 0 of the Delta table at {tmp_path}: .*{what}"

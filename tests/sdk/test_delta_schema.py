@@ -33,14 +33,12 @@ def defined(
     before: TableDefinition | None = None,
     **properties: str,
 ) -> TableDefinition:
-    """Return the definition of a table with this schema."""
     configuration = {key.replace("_", "."): value for key, value in properties.items()}
     metadata = DeltaMetadata("id", text, partitioned, configuration)
     return definition_of(metadata, "file:///lake/t", before)
 
 
 def struct(*fields: tuple[str, Any, bool]) -> dict[str, Any]:
-    """Return a struct type; fields are name, type, nullable."""
     rows = [{"name": n, "type": t, "nullable": null, "metadata": {}} for n, t, null in fields]
     return {"type": "struct", "fields": rows}
 
@@ -66,8 +64,7 @@ MAP = {"type": "map", "keyType": "string", "valueType": ARRAY, "valueContainsNul
         (struct(("x`y", struct(), True)), "struct<`x``y`:struct<>>"),
     ],
 )  # fmt: skip
-def test_types(kind: Any, expected: str) -> None:
-    """Every type is written as Spark SQL writes it."""
+def test_every_type_is_written_as_spark_sql_writes_it(kind: Any, expected: str) -> None:
     assert type_text(kind) == expected
 
 
@@ -116,8 +113,7 @@ def test_declared_types(metadata: Mapping[str, Any], expected: str, *, found: bo
         "[" * 100_000,
     ],
 )
-def test_no_schema(text: str) -> None:
-    """What is no schema is refused as that."""
+def test_what_is_no_schema_is_refused_as_that(text: str) -> None:
     with pytest.raises(ShapeError):
         defined(text)
 
@@ -163,8 +159,7 @@ def test_ids_stay() -> None:
     assert ids == [[1, 2], [3, 2], [7, 2], [7, 8]]
 
 
-def test_ids_of_a_mapping_that_is_off() -> None:
-    """Ids without a mapping are left from one, and may be those of other columns by now."""
+def test_ids_without_a_mapping_are_left_from_one_and_may_be_those_of_other_columns_by_now() -> None:
     found = defined(schema(("a", "long"), ("b", "long"), a=MAPPED, b=MAPPED))
 
     assert [each.id for each in found.columns] == [1, 2]

@@ -75,8 +75,7 @@ def test_contradicting(ledger: Ledger) -> None:
     )
 
 
-def test_levels(ledger: Ledger) -> None:
-    """The levels recorded by Databricks are kept, version by version."""
+def test_the_levels_recorded_by_databricks_are_kept_version_by_version(ledger: Ledger) -> None:
     found = import_delta(ledger, TABLES / "cdf_nonpartitioned", NAME)
 
     rows = ledger.reads().versions(found.table, 10)

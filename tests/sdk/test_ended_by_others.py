@@ -85,7 +85,6 @@ def test_aborted_by_others(
 
 @pytest.mark.parametrize("call", ["read", "read unrecorded", "depends on", "commit"])
 def test_seen_by_a_read(ledger: Ledger, memory: InMemoryLedger, call: str) -> None:
-    """What reads never shows rows beyond the end of its txn without a word."""
     ledger.create_table(TABLE, [("day", "int")])
     other = memory.connect()
     for _ in range(20):
@@ -110,8 +109,7 @@ def test_in_a_block(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert not hasattr(raised.value, "__notes__")
 
 
-def test_deadline(still: InMemoryLedger) -> None:
-    """A txn that was too slow is told that it was."""
+def test_a_txn_that_was_too_slow_is_told_that_it_was(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     create_flights(ledger)
     txn = ledger.begin(deadline_s=1.0)
@@ -143,8 +141,7 @@ def test_ended_by_itself(ledger: Ledger, end: Callable[[Transaction], object]) -
         txn.add_files(TABLE, [of_day(3)])
 
 
-def test_what_is_listened_to() -> None:
-    """Events of other txns are not even read."""
+def test_events_of_other_txns_are_not_even_read() -> None:
     endings, header = Endings(), HEADER_OF[TxnAborted]
     assert not endings.concerns(1, header)
     endings.watch(1)
@@ -209,7 +206,6 @@ if {ends}:
 
 @pytest.mark.parametrize(("ends", "warns"), [(False, True), (True, False)])
 def test_left_open_at_the_end(*, ends: bool, warns: bool) -> None:
-    """A program that ends without closing its ledger is told of the txns that end with it."""
     script = SCRIPT.format(ends=ends)
     done = subprocess.run(
         [sys.executable, "-W", "always::ResourceWarning", "-c", script],
@@ -224,7 +220,6 @@ def test_left_open_at_the_end(*, ends: bool, warns: bool) -> None:
 
 
 def test_refusals_keep_their_reason(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Programs that look at the reason of a refusal find the same one."""
     txn = opened(ledger)
     memory.connect().abort(txn.id, "it is stuck")
     with pytest.raises(RefusedError) as raised:

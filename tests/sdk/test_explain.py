@@ -64,8 +64,7 @@ def test_lines() -> None:
         ({"rule": "from_tomorrow"}, "  by rule from_tomorrow"),
     ],
 )
-def test_what_is_not_known(fields: Any, line: str) -> None:
-    """What is not known is left out or stands as it is."""
+def test_what_is_not_known_is_left_out_or_stands_as_it_is(fields: Any, line: str) -> None:
     assert line in lines(**fields)
 
 
@@ -136,8 +135,7 @@ def test_form() -> None:
     }
 
 
-def test_every_rule() -> None:
-    """Every rule by which a commit can lose is put into words."""
+def test_every_rule_by_which_a_commit_can_lose_is_put_into_words() -> None:
     assert set(evidence.RULES) == set(RULES)
 
 
@@ -179,8 +177,7 @@ def test_file_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
     }
 
 
-def test_path_that_only_the_ledger_knows(ledger: Ledger) -> None:
-    """A commit that declared hashes alone is told the path all the same."""
+def test_a_commit_that_declared_hashes_alone_is_told_the_path_all_the_same(ledger: Ledger) -> None:
     table = create_flights(ledger).table
     planned = ledger.read(TABLE)
     with ledger.transaction() as winner:
@@ -202,15 +199,13 @@ def test_path_that_only_the_ledger_knows(ledger: Ledger) -> None:
         ("metadata", "metadata of table 3"),
     ],
 )
-def test_message(unit: str, text: str) -> None:
-    """The message is a sentence whatever both met in."""
+def test_the_message_is_a_sentence_whatever_both_met_in(unit: str, text: str) -> None:
     said = Explanation(EVIDENCE._replace(unit=unit), 7, 44).summary
 
     assert f"txn 5 (update) came first, to {text}. To go on, read the unit again" in said
 
 
-def test_nothing_can_be_read() -> None:
-    """Without a read model the account has numbers, and what the loser knows."""
+def test_without_a_read_model_the_account_has_numbers_and_what_the_loser_knows() -> None:
     evidence = EVIDENCE._replace(unit=f"file {path_hash('day1').hex()}")
     error = ConflictError("lost", reason="x", explanation=Explanation(evidence, 7, 44))
 
@@ -221,7 +216,6 @@ def test_nothing_can_be_read() -> None:
 
 
 def no_reads() -> Reads:
-    """Raise what is raised where no read model is."""
     raise SettingsError("no store")
 
 
@@ -257,8 +251,7 @@ def test_refused_without_evidence(ledger: Ledger) -> None:
     )
 
 
-def test_append_of_a_dropped_table(ledger: Ledger) -> None:
-    """An append to a table that is gone says which one it was."""
+def test_an_append_to_a_table_that_is_gone_says_which_one_it_was(ledger: Ledger) -> None:
     create_flights(ledger)
     table = ledger.table(TABLE)
     ledger.drop_table(TABLE)

@@ -19,7 +19,6 @@ WHOLE = AddFile("a", (), 1, 2, deletion_vector=VECTOR, tags=TAGS, base_row_id=0,
 
 
 def test_file_is_read_as_it_was_added(ledger: Ledger) -> None:
-    """A reader gets all fields, and the same over HTTP; a file without them has none."""
     ledger.create_table("t")
     ledger.append("t", [WHOLE, "b"])
 

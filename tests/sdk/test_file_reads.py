@@ -17,7 +17,6 @@ from tests.sdk.test_retries import HASTY
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
@@ -77,10 +76,9 @@ def test_read_earlier(ledger: Ledger, table: int) -> None:
         ({"position": 10**6}, errors.ReaderBehindError, "was not reached"),
     ],
 )
-def test_read_nowhere(
+def test_a_read_of_what_is_not_there_says_so(
     memory: InMemoryLedger, table: int, place: Any, error: type[Exception], said: str
 ) -> None:
-    """A read of what is not there says so."""
     hasty = memory.connect(settings=HASTY)
 
     with pytest.raises(error, match=said):
@@ -142,7 +140,6 @@ def test_read_repartitioned(
 def test_read_repartitioned_and_back(
     ledger: Ledger, there: list[str], back: list[str], found: list[str]
 ) -> None:
-    """Columns that were others for a while are not those of all files, also if they are back."""
     ledger.create_table("t", INTS, partition_columns=["a"])
     ledger.append("t", [AddFile("old", ("5",))])
     ledger.alter_table("t", partition_columns=there)
@@ -202,7 +199,6 @@ def test_read_repartitioned_at_creation(ledger: Ledger) -> None:
 
 
 def test_txn_reads_its_snapshot(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
-    """A txn reads what was committed when it opened, without its own changes, unless told so."""
     txn = ledger.begin()
     memory.connect().append(table, [of_day(3)])
     txn.add_files(TABLE, [of_day(4)])

@@ -24,12 +24,10 @@ from tests.sdk.told import bodies
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
 def last_version(memory: InMemoryLedger, table: int) -> VersionRow:
-    """Return the newest version of a table."""
     return memory.reads.versions(table, 1)[0]
 
 
@@ -44,7 +42,6 @@ class Change(NamedTuple):
 
 
 def overwrite(txn: Transaction) -> None:
-    """Replace the files of a day."""
     txn.remove_files(TABLE, txn.read(TABLE, "day = 1"))
     txn.add_files(TABLE, [of_day(1, "new")])
 
@@ -56,19 +53,16 @@ def update(txn: Transaction) -> None:
 
 
 def read_and_append(txn: Transaction) -> None:
-    """Append what was made from the table."""
     txn.read(TABLE)
     txn.add_files(TABLE, [of_day(3)])
 
 
 def append_and_name(txn: Transaction) -> None:
-    """Append, and say later what it was."""
     txn.add_files(TABLE, [of_day(3)])
     txn.operation(TABLE, "STREAMING UPDATE")
 
 
 def two_statements(txn: Transaction) -> None:
-    """Update the rows of a day, and delete those of another."""
     txn.remove_files(TABLE, txn.read(TABLE, "day = 1"), operation="UPDATE")
     txn.add_files(TABLE, [of_day(1, "new")], operation="UPDATE")
     txn.remove_files(TABLE, txn.read(TABLE, "day = 2"), operation="DELETE")
@@ -180,19 +174,16 @@ def test_added_and_removed(ledger: Ledger, table: int) -> None:
 
 
 def broken() -> Iterator[AddFile]:
-    """Yield a file, and raise."""
     yield of_day(4)
     raise ValueError("no more files")
 
 
 def to_known(txn: Transaction, table: int) -> None:
-    """Add a file, and rewrite another one to it."""
     txn.add_files(table, [of_day(5)])
     txn.rewrite_files(table, ["day1"], [of_day(5)], operation="MERGE")
 
 
 def remove_known(txn: Transaction, table: int) -> None:
-    """Add a file, and remove it with another one."""
     txn.add_files(table, [of_day(5)])
     txn.remove_files(table, ["day1", "day5"], operation="MERGE")
 
@@ -320,7 +311,6 @@ def test_rows_are_counted(ledger: Ledger, log: LossyLog) -> None:
 def test_more_rows_than_there_can_be(
     ledger: Ledger, log: LossyLog, counts: Sequence[int], rows: int
 ) -> None:
-    """Statistics count up to what a commit may add; what is above counts as none and commits."""
     table = ledger.create_table("large").table
 
     ledger.append(

@@ -37,7 +37,6 @@ def test_fork(ledger: Ledger) -> None:
 
 
 def test_fork_beside_a_commit(memory: InMemoryLedger) -> None:
-    """A child that was forked while a thread of its parent commits a txn is told the same of it."""
     ledger = memory.connect(settings=ClientSettings(timeout_s=1.0, close_s=0.05))
     txn = ledger.begin()
     memory.leader.crash()

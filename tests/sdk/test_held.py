@@ -27,8 +27,7 @@ def test_many_txns(ledger: Ledger) -> None:
     )
 
 
-def test_snapshot_holds(ledger: Ledger) -> None:
-    """What a txn may see stays as it was when it opened."""
+def test_what_a_txn_may_see_stays_as_it_was_when_it_opened(ledger: Ledger) -> None:
     writer = ledger.begin()
     reader = ledger.begin("read_only")
 
@@ -61,12 +60,10 @@ class Forgetful(StateReads):
     """A read model that has lost what happened to a txn."""
 
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
-        """Return a list without exceptions."""
         return ValidTxnList(super().valid_txns(position).hwm, (), (), None)
 
 
-def test_snapshot_against_its_digest(log: LossyLog) -> None:
-    """A list that is not the one the log has a digest of is refused."""
+def test_a_list_that_is_not_the_one_the_log_has_a_digest_of_is_refused(log: LossyLog) -> None:
     limits = DEFAULT_LIMITS._replace(snapshot_inline_max=0)
     with InMemoryLedger(log=log, limits=limits) as memory:
         ledger = Ledger.connect(log=log, reads=Forgetful(log), catalog="main")

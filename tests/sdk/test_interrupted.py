@@ -82,8 +82,7 @@ def stuck_after(ledger: Ledger) -> str:
         number += 1
 
 
-def test_interrupted_anywhere(memory: InMemoryLedger) -> None:
-    """Whatever Ctrl-C interrupts of a txn, other threads go on."""
+def test_whatever_ctrl_c_interrupts_of_a_txn_other_threads_go_on(memory: InMemoryLedger) -> None:
     ledger = memory.connect(settings=IMPATIENT)
     ledger.begin().commit()
 
@@ -106,7 +105,6 @@ def test_interrupted_with_its_receipt(ledger: Ledger) -> None:
 
 
 def test_run_goes_on_with_its_receipt(ledger: Ledger) -> None:
-    """Work that lets Ctrl-C pass at that place has done its work, and ends."""
     receipts: list[Receipt] = []
 
     ledger.run(commit_interrupted, on_commit=receipts.append)

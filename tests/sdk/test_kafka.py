@@ -46,7 +46,6 @@ class Deployment:
         self.reads = StateReads(self._reads_log)
 
     def log(self) -> KafkaLog:
-        """Return the log as another process has it."""
         return KafkaLog(self.broker.bootstrap, self.name)
 
     def standby(self) -> SequencerThread:
@@ -54,7 +53,6 @@ class Deployment:
         return SequencerThread(Sequencer(self.log(), Genesis(self.name), settings=ALERT))
 
     def connect(self, timeout_s: float = 30.0) -> Ledger:
-        """Return a client."""
         return Ledger.connect(
             self.broker.bootstrap, self.name, reads=self.reads, timeout_s=timeout_s
         )
@@ -68,13 +66,11 @@ class Deployment:
 
 @pytest.fixture
 def deployment(broker: Broker, ledger_name: str) -> Iterator[Deployment]:
-    """Return a ledger of its own on the broker that all tests share."""
     with closing(Deployment(broker, ledger_name)) as deployment:
         yield deployment
 
 
 def commit_one(ledger: Ledger, table: int) -> TableVersion:
-    """Return what a txn got that wrote to a table."""
     with ledger.transaction() as txn:
         txn.write_id(table)
     assert txn.receipt is not None

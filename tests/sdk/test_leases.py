@@ -59,7 +59,6 @@ def test_expired_though_it_beat(still: InMemoryLedger, log: LossyLog) -> None:
 
 
 def wait_for_end(memory: InMemoryLedger, session: int) -> None:
-    """Wait until a session has ended."""
     for _ in range(ROUNDS_MAX):
         row = memory.reads.session(session)
         if row is not None and row.ended:

@@ -125,8 +125,7 @@ def test_one_place(one: str, other: str, is_one: bool) -> None:  # noqa: FBT001 
         ("", ""),
     ],
 )
-def test_warehouses(given: str, found: str) -> None:
-    """A warehouse is read as a location is; a relative one begins in the current folder."""
+def test_a_warehouse_is_read_as_a_location_is(given: str, found: str) -> None:
     assert warehouse_at(given) == found
     assert warehouse_at("w") == str(Path.cwd() / "w")
     with pytest.raises(SettingsError, match=r"must be a path without ~, got '~/w'"):

@@ -13,7 +13,6 @@ LIVE = ["x/a", "y=1%20/b", "y=1 /b", "file:/other/c"]
 
 @pytest.fixture(autouse=True)
 def table(ledger: Ledger) -> None:
-    """Create a table with files."""
     ledger.create_table(TABLE, [("id", "int")], location=FOLDER)
     ledger.append(TABLE, LIVE)
 
@@ -32,7 +31,6 @@ def table(ledger: Ledger) -> None:
     ],
 )
 def test_removed_as_it_was_read(ledger: Ledger, given: str, removed: str) -> None:
-    """A path that was read is removed under any spelling; an escape stands for itself."""
     with ledger.transaction() as txn:
         txn.read(TABLE)
         txn.remove_files(TABLE, [given])

@@ -40,7 +40,6 @@ EVIDENCE = Evidence(
 
 
 def refused(reason: str) -> CommandRefused:
-    """Return a refusal."""
     return CommandRefused(b"", reason, "why it was", 3)
 
 
@@ -56,8 +55,7 @@ def test_every_reason(reason: Reason) -> None:
     assert row.error is not RefusedError
 
 
-def test_where_it_was_refused() -> None:
-    """A refusal names its reason, what it is about and where it stands in the log."""
+def test_a_refusal_names_its_reason_what_it_is_about_and_where_it_stands_in_the_log() -> None:
     with pytest.raises(UnknownTableError) as raised:
         body_as(TxnCommitted, Event(CONTROL, refused("UnknownTable")))
 
@@ -73,8 +71,7 @@ def test_forgotten_is_unknown() -> None:
     assert (raised.value.session, raised.value.n) == (4, 2)
 
 
-def test_reason_of_a_later_version() -> None:
-    """A reason that this version does not know is a refusal all the same."""
+def test_a_reason_that_this_version_does_not_know_is_a_refusal_all_the_same() -> None:
     with pytest.raises(RefusedError, match="why it was") as raised:
         body_as(TxnCommitted, Event(CONTROL, refused("QuotaSpent")))
 
@@ -82,7 +79,6 @@ def test_reason_of_a_later_version() -> None:
 
 
 def test_every_conflict_has_its_class() -> None:
-    """Each of Delta's six names is raised as the class that has it."""
     named = {kind.__name__.removesuffix("Exception"): kind for kind in CONFLICTS.values()}
 
     assert named == dict(CONFLICTS)
@@ -102,8 +98,7 @@ def test_conflict(exception: str) -> None:
     assert (raised.value.reason, raised.value.subject) == (exception, 7)
 
 
-def test_conflict_is_explained() -> None:
-    """A lost commit can be explained as soon as it is raised."""
+def test_a_lost_commit_can_be_explained_as_soon_as_it_is_raised() -> None:
     lost = TxnAborted("conflict", one_shot=False, parts=(), evidence=EVIDENCE)
 
     with pytest.raises(ConflictError) as raised:
@@ -113,7 +108,6 @@ def test_conflict_is_explained() -> None:
 
 
 def test_abort_where_a_commit_was_hoped_for() -> None:
-    """A commit that is answered with an abort without evidence says that the txn ended."""
     ended = TxnAborted("deadline", one_shot=False, parts=(), evidence=None)
 
     with pytest.raises(TxnNotOpenError, match="txn 7 was aborted: deadline"):
@@ -130,7 +124,6 @@ def test_repeat_of_something_else(outcome: str, error: type[LedgerError]) -> Non
 
 
 def test_answer_of_another_kind() -> None:
-    """An answer that cannot be one stops the caller."""
     with pytest.raises(AssertionError, match="TxnCommitted"):
         body_as(TxnCommitted, Event(CONTROL, SessionOpened(b"", "", "", "", 0)))
 

@@ -29,7 +29,6 @@ ALWAYS = 10**9
 
 
 def events(memory: InMemoryLedger, kind: str) -> int:
-    """Return how many events of a type there are."""
     return sum(row.type == kind for row in memory.reads.history(0, ALWAYS))
 
 
@@ -107,7 +106,6 @@ def test_sequencer_replaced(ledger: Ledger, memory: InMemoryLedger, *, crash: bo
 
 
 def commit_one(ledger: Ledger, table: int) -> TableVersion:
-    """Return what a txn got that wrote to a table."""
     with ledger.transaction() as txn:
         txn.write_id(table)
     assert txn.receipt is not None
@@ -130,8 +128,7 @@ def test_unknown_outcome(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert not txn.commit().repeated
 
 
-def test_session_unanswered(memory: InMemoryLedger) -> None:
-    """A session that nobody answered has no outcome to ask for; to do the same again is safe."""
+def test_a_session_that_nobody_answered_has_no_outcome_to_ask_for(memory: InMemoryLedger) -> None:
     hasty = memory.connect(settings=HASTY)
     memory.leader.crash()
 
@@ -147,7 +144,6 @@ def test_session_unanswered(memory: InMemoryLedger) -> None:
 
 
 def test_unknown_outcome_leaves_a_block(memory: InMemoryLedger) -> None:
-    """A block whose commit is not answered raises that, and aborts nothing."""
     hasty = memory.connect(settings=HASTY)
     hasty.create_table("flights")
     with pytest.raises(OutcomeUnknownError), hasty.transaction() as txn:
@@ -195,8 +191,7 @@ def test_late_answer(memory: InMemoryLedger, log: LossyLog) -> None:
     assert txn.receipt == receipt
 
 
-def test_broker_away(ledger: Ledger, log: LossyLog) -> None:
-    """A broker that is away for reading is waited for."""
+def test_a_broker_that_is_away_for_reading_is_waited_for(ledger: Ledger, log: LossyLog) -> None:
     view = LossyLog(log)
     with Ledger.connect(log=view) as other:
         view.away[Topic.EVENTS] = 2
@@ -239,7 +234,6 @@ def test_why_the_outcome_is_unknown(
 
 
 def damage(ledger: Ledger, log: LossyLog) -> None:
-    """Append to the events what no sequencer can have written."""
     assert ledger.id
     log.writer(Topic.EVENTS).append(b"", b"\0\0\0\0\1 no event")
 
@@ -252,7 +246,6 @@ def damage(ledger: Ledger, log: LossyLog) -> None:
 def test_tail_ends_before_the_answer(
     memory: InMemoryLedger, log: LossyLog, end: Callable[[Ledger, LossyLog], None], said: str
 ) -> None:
-    """A commit that was sent may be executed, though nobody will hear of its answer."""
     hasty = memory.connect(settings=ClientSettings(close_s=0.05))
     hasty.create_table("flights")
     txn = hasty.begin()
@@ -330,14 +323,13 @@ def effects(memory: InMemoryLedger) -> list[int]:
     ],
     ids=["append", "batch", "begin", "write id", "commit", "abort"],
 )
-def test_same_call_again(
+def test_who_was_not_answered_is_told_to_call_again_only_where_that_does_nothing_twice(
     memory: InMemoryLedger,
     log: LossyLog,
     again: Callable[[Ledger, Transaction], object],
     *,
     is_done_once: bool,
 ) -> None:
-    """Who was not answered is told to call again only where that does nothing twice."""
     view = LossyLog(log)
     late = memory.connect(settings=HASTY, log=view)
     late.create_table("flights")

@@ -25,7 +25,6 @@ ALWAYS = 10**9
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
@@ -68,7 +67,6 @@ def test_done_again(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
 
 
 def test_tables_that_are_read_once(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> None:
-    """Every attempt opens with its write ids, whatever its tables are read from."""
     create_flights(ledger)
     tables: Any = iter([TABLE])
 
@@ -148,8 +146,7 @@ def test_pauses(ledger: Ledger, memory: InMemoryLedger, table: int, share: float
     assert pauses == [share * each for each in (0.01, 0.02, 0.03, 0.03)]
 
 
-def test_pause_is_bounded() -> None:
-    """However often work was tried, the next pause is a number."""
+def test_however_often_work_was_tried_the_next_pause_is_a_number() -> None:
     assert Pace().pause_s(10_000, 1.0) == Pace().longest_pause_s
 
 
@@ -200,10 +197,9 @@ def test_lost_within_the_work(
     ("end", "status", "receipts"),
     [(Transaction.commit, "committed", 1), (Transaction.abort, "aborted", 0)],
 )
-def test_work_that_ends_its_txn(
+def test_work_may_commit_or_abort_its_txn_itself(
     ledger: Ledger, end: Callable[[Transaction], Receipt], status: str, receipts: int
 ) -> None:
-    """Work may commit or abort its txn itself."""
     seen: list[Receipt] = []
 
     ended = ledger.run(lambda txn: (end(txn), txn)[1], on_commit=seen.append)
@@ -266,7 +262,6 @@ class CutOff:
         self._view = view
 
     def __call__(self, txn: Transaction) -> None:
-        """Add a file, and see no answer from then on."""
         self.done += 1
         txn.add_files(TABLE, [of_day(1, "once")])
         self._view.away[Topic.EVENTS] = READS_AWAY

@@ -57,7 +57,6 @@ class Processes:
         return sessions
 
     def close(self) -> None:
-        """End them all."""
         for sessions, channel in self._started:
             sessions.close()
             channel.close()
@@ -65,7 +64,6 @@ class Processes:
 
 @pytest.fixture
 def processes(memory: InMemoryLedger) -> Iterator[Processes]:
-    """Return the processes of a test, none yet."""
     assert memory.leader.failure is None
     found = Processes()
     yield found
@@ -98,10 +96,9 @@ def test_label_that_is_no_text(memory: InMemoryLedger) -> None:
 
 
 @pytest.mark.parametrize("fault", ["lost", "refused", "unacknowledged", "doubled"])
-def test_opened_once(
+def test_whatever_happens_to_the_command_that_opens_it_a_session_is_opened_once(
     processes: Processes, memory: InMemoryLedger, log: LossyLog, fault: str
 ) -> None:
-    """Whatever happens to the command that opens it, a session is opened once."""
     getattr(log, fault)[Topic.COMMANDS] = 1
 
     found = processes.start(log).current().number
@@ -118,8 +115,7 @@ def test_opened_again_by_nonce(processes: Processes, memory: InMemoryLedger, log
     assert (first.number, opened(memory)) == (again.number, [first.number])
 
 
-def test_expired_with_its_txns(still: InMemoryLedger) -> None:
-    """A session that fell silent has lost its txns; later ones are in a fresh session."""
+def test_a_session_that_fell_silent_has_lost_its_txns(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     txn = ledger.begin()
     still.advance(LEASE_S + 1)
@@ -174,7 +170,6 @@ class StrainedLog(LossyLog):
     refusals = 3
 
     def writer(self, topic: Topic) -> LossyWriter:
-        """Return a writer, or fail."""
         if topic is Topic.HEARTBEATS and self.refusals:
             self.refusals -= 1
             raise SettingsError("failed to create thread")
@@ -211,10 +206,9 @@ def test_more_than_the_window(memory: InMemoryLedger, log: LossyLog) -> None:
     assert ids == list(range(2, threads + 2))
 
 
-def test_window_without_answers(
+def test_a_session_of_which_nothing_arrives_for_a_whole_window_is_given_up_for_a_fresh_one(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
-    """A session of which nothing arrives for a whole window is given up for a fresh one."""
     nonces = iter((b"n" * 16, b"m" * 16))
     own = processes.start(log, nonces)
     session = own.current()
@@ -244,7 +238,6 @@ def is_unanswered(session: ClientSession) -> bool:
 def test_late_answers_make_room(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
-    """A session whose answers came late goes on with the same txns."""
     view = LossyLog(log)
     session = processes.start(view).current()
     begins = log.topics[Topic.COMMANDS].end()
@@ -276,7 +269,6 @@ class InterruptedOnce(ClientSession):
 def test_interrupted_calls_make_room(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
-    """A session goes on though a call of it was interrupted and never made room for others."""
     number = processes.start(log).current().number
     with closing(Channel.open(log, 0)) as channel:
         session = InterruptedOnce(
@@ -292,7 +284,6 @@ def test_interrupted_calls_make_room(
 
 
 def test_close_without_a_sequencer(memory: InMemoryLedger) -> None:
-    """A ledger whose sequencer is gone closes all the same, and leaves no thread behind."""
     before = set(threading.enumerate())
     ledger = memory.connect(settings=ClientSettings(close_s=0.05))
     ledger.begin()

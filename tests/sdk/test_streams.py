@@ -47,8 +47,7 @@ def test_distance(end: Any, latest: Any, lag: int | None) -> None:
     assert distance(end, latest) == lag
 
 
-def test_streams(ledger: Ledger) -> None:
-    """A stream is one row, whichever tables it wrote; its last batch counts."""
+def test_a_stream_is_one_row_whichever_tables_it_wrote(ledger: Ledger) -> None:
     first, second = (ledger.create_table(name).table for name in ("db.a", "db.b"))
     batch(ledger, 0, [first, second], {"t": {"0": 3}}, {"t": {"0": 10}})
     batch(ledger, 1, [first], {"t": {"0": 6}}, {"t": {"0": 10}})

@@ -25,7 +25,6 @@ LATER_ID = 741_999
 
 @pytest.fixture
 def driver() -> Driver:
-    """Return a domain with a session and a txn."""
     driver = Driver()
     driver.open_txn(driver.open_session())
     return driver
@@ -33,14 +32,12 @@ def driver() -> Driver:
 
 @pytest.fixture
 def tail(driver: Driver) -> Iterator[Tail]:
-    """Return a tail of the domain."""
     tail = Tail.start(driver.log, 0)
     yield tail
     tail.close()
 
 
 def session_of(driver: Driver) -> int:
-    """Return the session of the domain."""
     return next(iter(driver.state.sessions.by_number))
 
 
@@ -76,8 +73,7 @@ def test_the_only_change(driver: Driver, tail: Tail) -> None:
     assert [tail.is_only_change(one, since) for since in (one - 1, one)] == [False, False]
 
 
-def test_silence(driver: Driver, tail: Tail) -> None:
-    """The answer to somebody else's command wakes nobody."""
+def test_the_answer_to_somebody_elses_command_wakes_nobody(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     ours, other = tail.expect((session, 3)), tail.expect((session, 2))
     driver.open_txn(session)
@@ -86,8 +82,7 @@ def test_silence(driver: Driver, tail: Tail) -> None:
     assert ours.wait(0) is None
 
 
-def test_forgotten(driver: Driver, tail: Tail) -> None:
-    """What is no longer expected is not delivered."""
+def test_what_is_no_longer_expected_is_not_delivered(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     forgotten, later = tail.expect((session, 2)), tail.expect((session, 3))
     tail.forget((session, 2))
@@ -111,8 +106,7 @@ def test_session_by_nonce(driver: Driver, tail: Tail) -> None:
     assert event.control.position == number
 
 
-def test_zombie(driver: Driver, tail: Tail) -> None:
-    """The answer of a leader that had been replaced is none; its successor's is."""
+def test_the_answer_of_a_leader_that_had_been_replaced_is_none(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     awaited = tail.expect((session, 2))
     command = OpenTxn(session, 2, NEVER, "default", 1, 0)
@@ -151,8 +145,7 @@ def test_damage(driver: Driver, tail: Tail) -> None:
         tail.expect_session(b"our own nonce !!")
 
 
-def test_later_reader_needed(driver: Driver, tail: Tail) -> None:
-    """A log that needs a later reader ends the tail."""
+def test_a_log_that_needs_a_later_reader_ends_the_tail(driver: Driver, tail: Tail) -> None:
     awaited = tail.expect((session_of(driver), 2))
     control = Control(b"", driver.head.epoch + 1, 0, 0, 0, 0, driver.now, 0)
     driver.append(frame_fence(control, Fenced(b"n" * 16, "later", CODE_VERSION, 1_000)))
@@ -173,7 +166,6 @@ def test_event_of_a_later_version(driver: Driver, tail: Tail) -> None:
 
 
 def test_answer_of_a_later_version(driver: Driver, tail: Tail) -> None:
-    """An answer of a type not known here ends the tail, and who waits for it is told at once."""
     session = session_of(driver)
     awaited = tail.expect((session, 2))
     driver.append(later_version(driver, OpenTxn(session, 2, NEVER, "default", 1, 0)))
@@ -198,8 +190,7 @@ def skip_one(driver: Driver, framed: bytes) -> None:
     driver.state.position, driver.state.last_cmd = driver.head.position, driver.head.last_cmd
 
 
-def test_close(driver: Driver, tail: Tail) -> None:
-    """Who waits when a ledger is closed is told so."""
+def test_who_waits_when_a_ledger_is_closed_is_told_so(driver: Driver, tail: Tail) -> None:
     awaited = tail.expect((session_of(driver), 2))
 
     tail.close()
@@ -212,7 +203,6 @@ class Raced(int):
     """The number of a session; whoever compares it finds that another was answered meanwhile."""
 
     def __new__(cls, number: int, answered: Callable[[], object]) -> Self:
-        """Return a number that, when it is compared, has something answered."""
         raced = super().__new__(cls, number)
         raced.answered = answered
         return raced
@@ -228,7 +218,6 @@ class Raced(int):
 
 
 def test_left_while_answers_come(tail: Tail) -> None:
-    """Those who wait are told of a close, though others are answered at the same moment."""
     raced = tail.expect((Raced(4, lambda: tail.forget((5, 1))), 1))
     tail.expect((5, 1))
     later = tail.expect((4, 2))
@@ -244,7 +233,6 @@ class BrokenReader(MemoryLogReader):
     """A reader with an error that nobody foresaw."""
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
-        """Fail."""
         raise ZeroDivisionError(f"{limit} in {timeout_s}")
 
 
@@ -252,7 +240,6 @@ class BrokenLog(MemoryLog):
     """A log whose readers are broken."""
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a broken reader."""
         return BrokenReader(self, self.topics[topic], offset)
 
 
@@ -281,8 +268,7 @@ def test_from_the_newest_checkpoint(driver: Driver) -> None:
     tail.close()
 
 
-def test_lost_end(driver: Driver) -> None:
-    """A log that lost its end and grew another one is found at the start."""
+def test_a_log_that_lost_its_end_and_grew_another_one_is_found_at_the_start(driver: Driver) -> None:
     checkpointed(driver)
     driver.log.cut(Topic.EVENTS, len(driver.records) - 1)
     driver.append(b"another end")
@@ -317,7 +303,6 @@ class CountingLog(MemoryLog):
         self.bytes_read = 0
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that counts."""
         return CountingReader(self, topic, offset)
 
 
@@ -329,7 +314,6 @@ class CountingReader(MemoryLogReader):
         self._counting = log
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
-        """Return the next records."""
         records = super().read(limit, timeout_s)
         self._counting.bytes_read += sum(len(record.value) for record in records)
         return records
@@ -347,13 +331,11 @@ def test_head_without_the_state(driver: Driver) -> None:
     assert counting.bytes_read < 200_000
 
 
-def test_no_checkpoint() -> None:
-    """Without a checkpoint there is no head to begin from."""
+def test_without_a_checkpoint_there_is_no_head_to_begin_from() -> None:
     assert read_newest_head(MemoryLog(), 0) is None
 
 
-def test_checkpoint_of_a_later_reader(driver: Driver) -> None:
-    """A checkpoint of a log that needs a later reader is not begun from."""
+def test_a_checkpoint_of_a_log_that_needs_a_later_reader_is_not_begun_from(driver: Driver) -> None:
     checkpointed(driver)
     topic = driver.log.topics[Topic.CHECKPOINTS]
     last = topic.records[-1]
@@ -364,8 +346,7 @@ def test_checkpoint_of_a_later_reader(driver: Driver) -> None:
         read_newest_head(driver.log, 0)
 
 
-def test_genesis(driver: Driver) -> None:
-    """A log says at its beginning which ledger it is."""
+def test_a_log_says_at_its_beginning_which_ledger_it_is(driver: Driver) -> None:
     assert read_genesis(driver.log, WAIT_S) == driver.state.genesis
 
 
@@ -385,7 +366,6 @@ class Renamed(MemoryLog):
         self.topics, self.changed = of.topics, of.changed
 
     def topic_id(self, topic: Topic) -> str:
-        """Return an id that is not the one of the other log."""
         return f"copy of {super().topic_id(topic)}"
 
 

@@ -208,7 +208,6 @@ class FailingReads(StateReads):
     failure: LedgerError | None = None
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        """Fail, or wait."""
         if self.failure is not None:
             raise self.failure
         return super().wait(position, timeout_ms)
@@ -243,7 +242,6 @@ def forsaken(still: InMemoryLedger, log: LossyLog) -> Iterator[Forsaken]:
 
 
 def test_rows_that_cannot_be_read(forsaken: Forsaken) -> None:
-    """A commit stays unknown while no rows can tell of it, and is found as soon as they can."""
     txn = forsaken.ledger.begin()
     forsaken.work(txn)
     for failure in (SettingsError("there are no rows"), ReaderBehindError(1, 2, 3)):
@@ -260,6 +258,5 @@ def test_rows_that_cannot_be_read(forsaken: Forsaken) -> None:
 
 
 def test_work_whose_rows_cannot_be_read(forsaken: Forsaken) -> None:
-    """Work is not done again, nor asked for again and again, where nothing can tell of it."""
     with pytest.raises(OutcomeUnknownError, match="there are no rows"):
         forsaken.ledger.run(forsaken.work, deadline_s=ALWAYS)

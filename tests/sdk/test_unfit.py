@@ -14,7 +14,6 @@ from ledger.transaction.transaction import Transaction
 
 
 def in_a_block(ledger: Ledger, work: Callable[[Transaction], object]) -> None:
-    """Do work in a txn of a block."""
     with ledger.transaction() as txn:
         work(txn)
 
@@ -61,7 +60,6 @@ def test_error_that_no_record_takes(ledger: Ledger, memory: InMemoryLedger) -> N
 
 @pytest.mark.parametrize("name", [5, None, b"MERGE"])
 def test_operation_is_a_text(ledger: Ledger, name: Any) -> None:
-    """An operation that is no text is refused where it is said."""
     ledger.create_table("flights")
     with ledger.transaction() as txn:
         with pytest.raises(TypeError, match="an operation must be a text, got"):
@@ -198,12 +196,11 @@ def test_odd_names(log: LossyLog, memory: InMemoryLedger, given: dict[str, Any])
     ],
 )
 @pytest.mark.parametrize("end", [Transaction.abort, Transaction.commit])
-def test_declared_after_the_end(
+def test_what_a_txn_would_do_after_its_end_is_refused_not_dropped_with_the_block(
     ledger: Ledger,
     end: Callable[[Transaction], object],
     declare: Callable[[Transaction], object],
 ) -> None:
-    """What a txn would do after its end is refused, not dropped with the block."""
     ledger.create_table("flights")
 
     with ledger.transaction() as txn:

@@ -129,7 +129,6 @@ class EarlySequencer(SimulatedSequencer):
 
 
 def queue_of(writer: Any) -> Any:
-    """Return what a writer of the simulation has queued."""
     assert isinstance(writer, ProcessWriter), "a simulated sequencer has simulated writers"
     return writer.queue
 

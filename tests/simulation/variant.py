@@ -52,7 +52,6 @@ class SimulatedSequencer(Sequencer):
 
 
 def as_found(found: Survey) -> Survey:
-    """Cut by what was found."""
     return found
 
 

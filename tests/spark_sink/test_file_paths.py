@@ -13,7 +13,6 @@ pytestmark = pytest.mark.spark
 
 
 def test_many_files_are_looked_for_without_jobs(spark: SparkSession, host: Host) -> None:
-    """A plan of many files starts no job of Spark."""
     host.create("listed")
     host.ledger.append(NAME, [host.file(f"day=1/{n}.parquet", "N") for n in range(100)])
     snapshot, context = host.snapshot(), spark.sparkContext
@@ -37,7 +36,6 @@ def test_a_file_with_a_deletion_vector(spark: SparkSession, host: Host) -> None:
     "path", ["day=1/_a.parquet", ".a.parquet", "day=1/a.parquet._COPYING_", "_b/.c/d.parquet"]
 )
 def test_files_with_hidden_names(spark: SparkSession, host: Host, path: str) -> None:
-    """The ledger says which files count, also those that Spark's own scan passes over."""
     host.create("listed")
     host.ledger.append(NAME, [host.file(path, "N1"), host.file("b.parquet", "N2")])
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
@@ -106,8 +104,7 @@ def test_files_that_no_query_needs(spark: SparkSession, host: Host) -> None:
         cached_table(spark, NAME, host.snapshot(), host.tables, where="tail <= 'b'")
 
 
-def test_a_path_of_another_host(spark: SparkSession, host: Host) -> None:
-    """A file of another host is not looked for here."""
+def test_a_file_of_another_host_is_not_looked_for_here(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     place = host.warehouse / "flights" / "a.parquet"
     host.write("a.parquet", ["N1"])
@@ -140,6 +137,5 @@ def test_a_scan_of_all_partitions(spark: SparkSession, host: Host) -> None:
 
 
 def scans(frame: DataFrame) -> list[str]:
-    """Return the scans of files in the plan of a frame."""
     plan: str = frame._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001
     return [line for line in plan.splitlines() if "Scan" in line]

@@ -20,7 +20,6 @@ NUMBERS = ("c = 12", "p = 12")
 
 @pytest.fixture
 def ledger(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
-    """Return a ledger with the rows."""
     ledger = memory.connect(warehouse=str(tmp_path))
     ledger.create_table("db.t", COLUMNS, partition_columns=["p"])
     ledger.append("db.t", ROWS)
@@ -49,8 +48,7 @@ def test_conditions(ledger: Ledger, where: str) -> None:
     assert ids(ledger) == [each for each in before if each <= 10]
 
 
-def test_expressions(ledger: Ledger) -> None:
-    """An expression means what the text means."""
+def test_an_expression_means_what_the_text_means(ledger: Ledger) -> None:
     assert ids(ledger, col("c") == "ab") == [1]
     assert ids(ledger, col("p").isin("x", "xyz")) == [1, 2, 3]
     with ledger.transaction() as txn:

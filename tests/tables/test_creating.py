@@ -20,7 +20,6 @@ ROWS = [{"id": 1, "day": "a"}, {"id": 2, "day": None}]
 
 @pytest.fixture
 def lake(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
-    """Return a client with a warehouse."""
     return memory.connect(warehouse=str(tmp_path))
 
 
@@ -39,7 +38,6 @@ def test_a_table_from_rows(lake: Ledger, make: Callable[[Any], Any]) -> None:
 
 
 def test_create_append_scan_needs_no_path(lake: Ledger) -> None:
-    """A table of a schema, or of columns, has a place by itself; tables of one name never share."""
     first = lake.create_table("t", pa.schema([pa.field("id", pa.int64(), nullable=False)]))
     assert not first.definition.columns[0].nullable
     lake.append("t", [{"id": 1}])
@@ -60,7 +58,6 @@ def test_without_a_place(ledger: Ledger, tmp_path: Path) -> None:
 
 
 def test_an_append_is_one_commit(lake: Ledger) -> None:
-    """Rows go out as a whole txn, without one that opens first."""
     row = lake.create_table("t", ROWS)
     before = lake.token.position
     receipt = lake.append("t", pa.table({"id": [3]}))
@@ -71,7 +68,6 @@ def test_an_append_is_one_commit(lake: Ledger) -> None:
 
 
 def test_an_append_that_loses_leaves_no_file(lake: Ledger) -> None:
-    """Files of a refused or a skipped append are deleted."""
     row = lake.create_table("t", [("id", "bigint")])
     lake.append(row, [{"id": 1}], app=("job", 1))
     assert lake.append(row, [{"id": 1}], app=("job", 1)).skipped

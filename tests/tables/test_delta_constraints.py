@@ -59,6 +59,5 @@ def test_the_rule_of_delta_spark(ledger: Ledger, tmp_path: Path) -> None:
 
 
 def as_arrow(row: Mapping[str, Any]) -> pa.Table:
-    """Return a row with all columns."""
     schema = pa.schema([(name, arrow_type(kind)) for name, kind in COLUMNS])
     return pa.Table.from_pylist([dict(row)], schema=schema)

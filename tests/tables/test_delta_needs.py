@@ -82,13 +82,11 @@ def refusing(folder: Path, at: int, readers: Mapping[str, Rows] = HERE) -> list[
 
 
 def altering(*columns: tuple[str, str], **more: Any) -> Change:
-    """Return a change of the definition of a table."""
     changes: dict[str, Any] = {"columns": columns} if columns else {}
     return lambda ledger, name: ledger.alter_table(name, **changes, **more)
 
 
 def renaming(ledger: Ledger, name: str) -> None:
-    """Rename a column in a txn."""
     id_, *others = ledger.table(name).definition.columns
     columns = [id_._replace(name="number"), *others]
     ledger.run(lambda txn: txn.alter_table(name, columns=columns))
@@ -113,13 +111,11 @@ CHANGES: Final[Mapping[str, tuple[str, Change]]] = {
 
 
 def made(ledger: Ledger, folder: Path, name: str = "t", **more: str) -> None:
-    """Make a published table with a row."""
     ledger.create_table(name, COLUMNS, location=folder, properties={**PUBLISHED, **more})
     ledger.append(name, [{"id": 1, "day": 2}])
 
 
 def warned(ledger: Ledger, change: Change, name: str = "t") -> list[str]:
-    """Make a change, and return what it warned of."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         change(ledger, name)

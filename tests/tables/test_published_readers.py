@@ -39,20 +39,17 @@ def lake(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> PublishedLak
 
 
 def renaming(definition: TableDefinition, names: Mapping[str, str]) -> TableDefinition:
-    """Return a definition with other names of columns."""
     columns = [each._replace(name=names.get(each.name, each.name)) for each in definition.columns]
     by = [names.get(each, each) for each in definition.partition_columns]
     return definition._replace(columns=columns, partition_columns=by)
 
 
 def rename(lake: PublishedLake, **names: str) -> None:
-    """Rename columns of the table."""
     lake.ledger.alter_table("t", lambda before: renaming(before, names))
     lake.note()
 
 
 def append(lake: PublishedLake, **row: Any) -> None:
-    """Append a row."""
     lake.ledger.append("t", [row])
     lake.note()
 
@@ -70,8 +67,7 @@ def test_renamed_columns(lake: PublishedLake) -> None:
         by_polars(str(lake.folder / "t"), 5)
 
 
-def test_constraints(lake: PublishedLake) -> None:
-    """The log names a constraint as Delta does, for writers; readers need not know it."""
+def test_the_log_names_a_constraint_as_delta_does_for_writers(lake: PublishedLake) -> None:
     lake.ledger.alter_table("t", properties={"delta.constraints.positive": "id > 0"})
     lake.note()
     append(lake, id=3, day=1)
@@ -124,7 +120,6 @@ def test_fields_of_structs(lake: PublishedLake) -> None:
 
 
 def shown_in_order(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows by their ids and values."""
     found: list[dict[str, Any]] = rows.to_pylist()
     return sorted(found, key=lambda each: (each["id"], each["s"]["a"] or 0))
 

@@ -20,7 +20,6 @@ ROWS: list[dict[str, Any]] = [
 def rows(
     ledger: Ledger, where: str | None = None, version: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return rows of the table by id."""
     found = ledger.scan("lake.t", where, version=version).to_arrow().to_pylist()
     return sorted(found, key=lambda each: each["id"])
 
@@ -75,7 +74,6 @@ def test_vacuum(ledger: Ledger, bucket: str) -> None:
 
 
 def test_an_aborted_write_leaves_no_object(ledger: Ledger, bucket: str) -> None:
-    """The objects of a txn that aborts are deleted."""
     location = f"s3://{bucket}/lake/t"
     ledger.create_table("lake.t", ROWS[:1], location=location)
     with ledger.transaction() as txn:
@@ -87,7 +85,6 @@ def test_an_aborted_write_leaves_no_object(ledger: Ledger, bucket: str) -> None:
 
 
 def test_errors_name_the_object(ledger: Ledger, bucket: str) -> None:
-    """An absent object and an absent bucket are told apart, with what to do."""
     location = f"s3://{bucket}/lake/t"
     ledger.create_table("lake.t", ROWS[:1], location=location)
     (path,) = ledger.read("lake.t").paths

@@ -101,7 +101,6 @@ def holds(table: pa.Table, where: str) -> bool:
 @settings(max_examples=300, deadline=None)
 @given(rows, conditions)
 def test_no_row_is_lost(data: list[dict[str, Any]], where: str) -> None:
-    """A file, or a row group, with a row of the condition is always read."""
     table = pa.Table.from_pylist(data, schema=SCHEMA.arrow)
     statistics = FileStatistics(SCHEMA.stored)
     statistics.add(table)

@@ -38,10 +38,9 @@ VALUES: Final = ("a b", "100%", "a%20b", "x/y", "ü#?+")
 
 
 @pytest.mark.parametrize(("name", "spelled"), CASES)
-def test_all_files_in_one_folder(
+def test_writes_the_published_log_a_vacuum_and_every_reader_agree_on_the_folder(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, name: str, spelled: str
 ) -> None:
-    """Writes, the published log, a vacuum and every reader agree on the folder."""
     root, folder = tmp_path / "lake", tmp_path / "lake" / name
     location = SPELLINGS[spelled](folder)
     ledger.create_table("t", ROWS, location=location, partition_columns=["p"], properties=PUBLISHED)
@@ -66,10 +65,9 @@ def test_all_files_in_one_folder(
 
 
 @pytest.mark.parametrize(("name", "spelled"), CASES)
-def test_one_folder_one_owner(
+def test_the_log_of_a_folder_has_one_owner_under_whatever_spelling_another_one_comes(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, name: str, spelled: str
 ) -> None:
-    """The log of a folder has one owner, under whatever spelling another one comes."""
     folder, owner = tmp_path / name, LogOwner(ledger, memory.log)
     ledger.create_table("a", ROWS, location=str(folder), properties=PUBLISHED)
     publish(memory.log)

@@ -48,7 +48,6 @@ VERBS: dict[str, Callable[[Ledger, Transaction, Any], object]] = {
 
 @pytest.fixture
 def lake(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
-    """Return a client with a warehouse."""
     return memory.connect(warehouse=str(tmp_path))
 
 
@@ -86,7 +85,6 @@ def test_lengths_and_not_null_at_every_depth(lake: Ledger, verb: str) -> None:
 
 
 def test_char_is_padded_at_every_depth(lake: Ledger) -> None:
-    """A reader of any place sees the text with its length."""
     kind = "struct<a:char(3),l:array<char(2)>,m:map<char(2),varchar(2)>>"
     lake.create_table("t", [("id", "bigint"), ("p", "char(3)"), ("s", kind)])
     given = {"a": "x", "l": ["y", None], "m": {"k": "v"}}

@@ -61,7 +61,6 @@ def test_threads_share_a_client(ledger: Ledger, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("query", [ENDLESS, ENDLESS.replace("a.range FROM", "count(*) FROM")])
 def test_an_interrupt_ends_a_query(ledger: Ledger, query: str) -> None:
-    """A signal reaches the program while DuckDB works."""
     ledger.sql("SELECT 1")
     struck: list[float] = []
 

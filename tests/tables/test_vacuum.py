@@ -17,12 +17,10 @@ from tests.tables.cleaned_files import DIGITS, HOUR_S, TABLE, Files, Watched, in
 
 @pytest.fixture
 def files(ledger: Ledger, tmp_path: Path) -> Files:
-    """Return a table with a folder."""
     return Files(ledger, tmp_path / "flights")
 
 
-def test_released_and_orphans(files: Files) -> None:
-    """Removed files and ones that no commit named go; live ones stay, however old."""
+def test_removed_files_and_ones_that_no_commit_named_go(files: Files) -> None:
     for name in ("live.parquet", "removed.parquet", "day=1/orphan.parquet"):
         files.put(name)
     files.add("live.parquet", "removed.parquet")
@@ -48,8 +46,7 @@ def test_released_and_orphans(files: Files) -> None:
         "notes.txt",
     ],
 )
-def test_other_files(files: Files, name: str) -> None:
-    """What is no data file stays."""
+def test_what_is_no_data_file_stays(files: Files, name: str) -> None:
     files.put(name)
     assert in_words(files.vacuum()) == []
     assert files.names() == {name}
@@ -60,7 +57,6 @@ def test_other_files(files: Files, name: str) -> None:
     ["_delta_log/00000000000000000007.json", ".hoodie/x.commit", "metadata/v1.metadata.json"],
 )
 def test_list_of_another_format(files: Files, name: str) -> None:
-    """Beside the list of another format only files go that a commit of the ledger removed."""
     for each in (name, "a.parquet", "removed.parquet", "unknown.parquet"):
         files.put(each)
     files.add("a.parquet", "removed.parquet")
@@ -136,8 +132,7 @@ def test_links(files: Files, tmp_path: Path) -> None:
     assert (outside / "a.parquet").exists()
 
 
-def test_files_elsewhere(files: Files, tmp_path: Path) -> None:
-    """A removed file that lies outside the location stays."""
+def test_a_removed_file_that_lies_outside_the_location_stays(files: Files, tmp_path: Path) -> None:
     outside = tmp_path / "outside.parquet"
     outside.write_bytes(b"rows")
     os.utime(outside, (0, 0))
@@ -148,8 +143,7 @@ def test_files_elsewhere(files: Files, tmp_path: Path) -> None:
     assert outside.exists()
 
 
-def test_grace(files: Files) -> None:
-    """Files that were removed, or written, within the grace period stay."""
+def test_files_that_were_removed_or_written_within_the_grace_period_stay(files: Files) -> None:
     for name in ("removed.parquet", "old.parquet"):
         files.put(name)
     files.put("young.parquet", 50 * HOUR_S)
@@ -271,8 +265,7 @@ def test_killed_at_any_step(files: Files, moment: int) -> None:
     assert files.names() == live
 
 
-def test_deletion_vectors(files: Files) -> None:
-    """A file stays while it is live under any deletion vector."""
+def test_a_file_stays_while_it_is_live_under_any_deletion_vector(files: Files) -> None:
     files.put("a.parquet")
     files.ledger.append(TABLE, [AddFile("a.parquet", size=4)])
     with files.ledger.transaction() as txn:
@@ -321,7 +314,6 @@ def test_a_folder_that_is_absent(ledger: Ledger, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hours", [-1.0, float("nan")])
-def test_no_such_age(files: Files, hours: float) -> None:
-    """An age that is none is refused."""
+def test_an_age_that_is_none_is_refused(files: Files, hours: float) -> None:
     with pytest.raises(ValueError, match="older_than_h must be 0 or more"):
         files.vacuum(hours)

@@ -26,7 +26,6 @@ DAYS_MS = 8 * 24 * 3_600_000
 
 @pytest.fixture
 def files(ledger: Ledger, tmp_path: Path) -> Files:
-    """Return a table with a folder."""
     return Files(ledger, tmp_path / "flights")
 
 
@@ -74,7 +73,6 @@ def test_a_commit_after_the_list(files: Files) -> None:
 
 @pytest.mark.parametrize("batch", range(3))
 def test_a_commit_between_choice_and_delete(files: Files, batch: int) -> None:
-    """A file that is committed after it was chosen, and before its batch is deleted, stays."""
     names = [files.put(f"{number:04}.parquet") for number in range(2 * BATCH + 1)]
     wanted = names[min(len(names) - 1, batch * BATCH + BATCH // 2)]
     looks = iter(range(9))
@@ -131,7 +129,6 @@ def test_a_ledger_whose_clock_is_behind(files: Files) -> None:
 
 
 def test_names_that_are_not_text(files: Files) -> None:
-    """A file whose name is not UTF-8 stays, and stops no vacuum; a reader of a folder names it."""
     (files.folder / "inner").mkdir()
     for folder in (files.folder, files.folder / "inner"):
         with open(os.path.join(os.fsencode(folder), b"a\xff.parquet"), "wb"):  # noqa: PTH118, PTH123

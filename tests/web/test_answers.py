@@ -63,7 +63,6 @@ def domain() -> Followed:
 
 @pytest.fixture(scope="module")
 def served(domain: Followed) -> Iterator[Served]:
-    """Return a server over the rows of the domain."""
     with serving(rows_in(domain)) as served:
         yield served
 
@@ -77,8 +76,7 @@ def test_every_question_has_its_client(served: Served) -> None:
     assert lacking == named | needy
 
 
-def test_rows_are_objects(served: Served) -> None:
-    """A row is an object by field, a list a list, bytes are hex digits."""
+def test_a_row_is_an_object_by_field_a_list_a_list_bytes_are_hex_digits(served: Served) -> None:
     files = served.ask("/v1/tables/1/files").form
     assert [(each["path"], each["partition"]) for each in files] == [("b", ["1"])]
     assert served.ask("/v1/snapshot").form == {
@@ -91,7 +89,6 @@ def test_rows_are_objects(served: Served) -> None:
 
 
 def test_rows_become_json_one_by_one() -> None:
-    """An answer of many rows takes little more memory than its bytes, which are those of a list."""
     rows = [AnomalyRow(number, 1, "added_live", "day=1/" * 20, "") for number in range(9_999)]
     expected = json.dumps([row._asdict() for row in rows], separators=(",", ":")).encode()
     tracemalloc.start()
@@ -137,7 +134,6 @@ def test_metadata_by_name(catalog: str, name: str, status: int, given: str) -> N
 
 
 def test_a_list_of_another_table(served: Served) -> None:
-    """Whose list it is and which table is asked for are both said, if they differ."""
     answer = served.ask("/v1/metadata?table=db.sales&catalog=main&write_ids=main.db.other:2:3")
     assert answer.error == (400, "BadRequest")
     assert "a list of table main.db.sales, got a list of main.db.other" in answer.form["message"]
@@ -210,7 +206,6 @@ def test_errors(served: Served, path: str, status: int, name: str) -> None:
 
 @pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 400)])
 def test_as_much_as_may_be_asked(served: Served, more: int, status: int) -> None:
-    """Rows and reads are given up to the bound that is told."""
     reads = to_json(MetadataQuestion([Read(1, None)] * (READS_MAX + more)))
 
     assert served.ask(f"/v1/history?limit={LIMIT_MAX + more}").status == status
@@ -289,9 +284,7 @@ def raised(kind: type[LedgerError], reads: Reads) -> LedgerError:
     return found.value
 
 
-def test_no_store_yet(tmp_path: Path) -> None:
-    """Before there is a store the server says so, and goes on."""
-
+def test_before_there_is_a_store_the_server_says_so_and_goes_on(tmp_path: Path) -> None:
     def none_yet() -> Reads:
         raise StoreMissingError(tmp_path)
 
@@ -321,12 +314,10 @@ class IllStore(MemoryStore):
     """Rows of which one is not what it should be."""
 
     def get(self, key: bytes) -> bytes | None:
-        """Return no JSON."""
         return b"]" if key == WATERMARK else super().get(key)
 
 
 def test_a_fault_is_told_and_survived(domain: Followed) -> None:
-    """A fault of the program is answered as one, without a trace, and the next reader is new."""
     stores = iter((IllStore(), rows_of(domain)))
 
     with serving(lambda: StoreReads(next(stores))) as served:

@@ -81,7 +81,6 @@ class ServedCache:
         self.client.wait(self.domain.head.position, LONG_MS)
 
     def alter(self, word: str) -> int:
-        """Alter the table; return the position."""
         changed = self.domain.alter_table(self.session, self.table, made(word), "ALTER")
         self.domain.follow()
         return changed.control.position
@@ -106,12 +105,10 @@ fed_by_topic = pytest.mark.parametrize("loading", ["published"], indirect=True)
 
 
 def ids(hwm: int) -> ValidWriteIdList:
-    """Return a list without exceptions."""
     return ValidWriteIdList("t", hwm, (), (), None)
 
 
 def told(answer: MetadataAnswer) -> tuple[str | None, str, str]:
-    """Return the location in an answer, where it is from and why."""
     found = answer.value
     place = found.definition.location if isinstance(found, TableMetadata) else found
     return place, answer.source, answer.reason
@@ -186,7 +183,6 @@ def test_nobody_is_answered_while_it_loads(loading: ServedCache) -> None:
 
 @fed_by_log
 def test_a_position_is_read(cached: ServedCache) -> None:
-    """While a txn holds the watermark back, the list of a position from then on is known."""
     cached.domain.open_txn(cached.session, "read_only")
     held = cached.domain.head.position
     cached.domain.follow()
@@ -200,7 +196,6 @@ def test_a_position_is_read(cached: ServedCache) -> None:
 
 @fed_by_topic
 def test_a_position_is_not_published(cached: ServedCache) -> None:
-    """Published rows tell the list of now; for that of a position it is said who to ask."""
     assert told(cached.client.metadata_at(ReadAt("t")))[0] == "v1"
     assert told(cached.client.metadata_at(ReadAt("t", table_id=cached.table)))[0] == "v1"
     with pytest.raises(LimitExceededError, match="reads published rows"):
@@ -229,7 +224,6 @@ def test_behind_the_publisher(cached: ServedCache) -> None:
 
 @fed_by_log
 def test_a_position_whose_list_is_gone(cached: ServedCache) -> None:
-    """A position behind the watermark has no exact list any more, and that is said."""
     with pytest.raises(LimitExceededError, match="mappings of txns below"):
         cached.client.metadata_at(ReadAt("t", position=cached.created))
 
@@ -260,8 +254,7 @@ def test_what_is_refused(cached: ServedCache, query: str, error: tuple[int, str]
     assert answer.error == error
 
 
-def test_waits(cached: ServedCache) -> None:
-    """A token is waited for, here and by a read; in vain it is told how far the cache is."""
+def test_a_token_is_waited_for_here_and_by_a_read(cached: ServedCache) -> None:
     token = cached.alter("v2")
 
     assert told(cached.client.metadata([Read("t", ids(2))], Bounds(token, LONG_MS))[0])[0] == "v2"
@@ -272,7 +265,6 @@ def test_waits(cached: ServedCache) -> None:
 
 
 def test_a_long_wait_is_refused(cached: ServedCache) -> None:
-    """No client holds a thread of the cache for longer than that allows."""
     with pytest.raises(LimitExceededError):
         cached.client.metadata([Read("t", ids(1))], Bounds(max_wait_ms=LONG_MS + 1))
     with pytest.raises(UnknownTableError):
@@ -310,12 +302,10 @@ class Lying(RowEntries):
     """Entries that tell everyone the same."""
 
     def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
-        """Return one answer again and again."""
         return [answer._replace(value="made up") for answer in super().read_many(wanted)]
 
 
-def test_what_differs_travels() -> None:
-    """A mismatch names the table, and what each side told of it."""
+def test_a_mismatch_names_the_table_and_what_each_side_told_of_it() -> None:
     domain = Followed()
     table = domain.create_table(domain.open_session(), "t", made=made("v0"))
     entries, store = Lying(domain.rows), RowMetadataStore(domain.rows)
@@ -332,7 +322,6 @@ def test_what_differs_travels() -> None:
 
 
 def test_a_mismatch_is_no_readiness(cached: ServedCache) -> None:
-    """Once cache and store were found to differ, the process is not ready and says why."""
     cached.cache.sampler.mismatched += 1
 
     ready = cached.served.ask("/readyz")
@@ -370,8 +359,7 @@ def test_metrics(cached: ServedCache) -> None:
     assert "lakeledger_cache_wait_seconds_count" in found
 
 
-def test_a_store_that_is_not_there(tmp_path: Path) -> None:
-    """Without rows a miss is told to be asked again; the cache itself goes on."""
+def test_without_rows_a_miss_is_told_to_be_asked_again(tmp_path: Path) -> None:
     with ExitStack() as own:
         domain = Followed()
         session = domain.open_session()

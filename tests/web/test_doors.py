@@ -46,12 +46,10 @@ class Locked:
 
     @property
     def doors(self) -> WebSettings:
-        """The settings of the server."""
         return WebSettings(self.tokens, self.folder / CERTIFICATE, self.folder / KEY)
 
     @property
     def login(self) -> WebLogin:
-        """The login of a client."""
         return WebLogin(self.folder / "token", self.folder / CA)
 
     def add(self, name: str, ends_ms: int | None = None) -> str:
@@ -74,7 +72,6 @@ def locked(tmp_path: Path) -> Locked:
 
 @pytest.fixture
 def domain() -> Followed:
-    """Return a domain with a session."""
     domain = Followed(MemoryStore())
     domain.open_session()
     domain.follow()
@@ -163,8 +160,7 @@ def test_token_that_changes(served: Served, locked: Locked) -> None:
     assert served.reads.position() == position
 
 
-def test_expired(served: Served, locked: Locked) -> None:
-    """An expired token is refused, by its name."""
+def test_an_expired_token_is_refused_by_its_name(served: Served, locked: Locked) -> None:
     past = locked.add("past", 1)
     answer, _ = served.ask_with(QUESTION, {"authorization": f"Bearer {past}"})
     assert answer.error == REFUSED
@@ -249,7 +245,6 @@ def test_beyond_this_host(domain: Followed, locked: Locked, log_lines: Sequence[
 
 
 def spoil_pair(at: Path) -> None:
-    """Replace the key by the key of another certificate."""
     other = at / "other"
     other.mkdir()
     make_certificates(other)
@@ -271,7 +266,6 @@ def spoil_pair(at: Path) -> None:
 def test_files_that_do_not_fit(
     domain: Followed, locked: Locked, spoil: Callable[[Path], Any], said: str
 ) -> None:
-    """A server does not start with files that cannot be read, or do not belong together."""
     spoil(locked.folder)
     with pytest.raises(SettingsError, match=said):
         start(domain, locked.doors, "127.0.0.1")
@@ -287,10 +281,9 @@ def test_file_without_a_token(locked: Locked, text: str) -> None:
     assert not text or text not in str(raised.value)
 
 
-def test_tokens_appear_nowhere(
+def test_no_repr_error_log_line_or_file_of_the_server_shows_a_token_right_wrong_or_expired(
     served: Served, locked: Locked, log_lines: Sequence[EventDict]
 ) -> None:
-    """No repr, error, log line or file of the server shows a token, right, wrong or expired."""
     wrong, past = "lkl_wrong-but-secret", locked.add("past", 1)
     shown = [repr(each) for each in (served.reads, locked.login, locked.doors, served.server)]
     for token in (locked.token, wrong, past):

@@ -84,8 +84,7 @@ def test_no_url(url: str) -> None:
         HttpReads(url)
 
 
-def test_nobody_answers() -> None:
-    """Where nobody listens, the error says where, and that it may be tried again."""
+def test_where_nobody_listens_the_error_says_where_and_that_it_may_be_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with closing(HttpReads(url)) as reads, pytest.raises(ReadsUnavailableError) as raised:
@@ -94,8 +93,7 @@ def test_nobody_answers() -> None:
     assert raised.value.retry_unchanged
 
 
-def test_silence() -> None:
-    """Where somebody listens and says nothing, the time that was given is kept."""
+def test_where_somebody_listens_and_says_nothing_the_time_that_was_given_is_kept() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         began_s = monotonic()
@@ -125,8 +123,7 @@ def test_another_server(foreign: str, path: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["200-seven", "200-{}", '200-{"txn":7,"later":1}'])
-def test_another_version(foreign: str, path: str) -> None:
-    """An answer of another form is told as such, not guessed at."""
+def test_an_answer_of_another_form_is_told_as_such_not_guessed_at(foreign: str, path: str) -> None:
     with (
         closing(HttpReads(f"{foreign}/{path}")) as reads,
         pytest.raises(IncompatibleError, match="Install the same version"),
@@ -134,8 +131,7 @@ def test_another_version(foreign: str, path: str) -> None:
         reads.txn(7)
 
 
-def test_closed() -> None:
-    """Nothing is read through a client that was closed."""
+def test_nothing_is_read_through_a_client_that_was_closed() -> None:
     reads = HttpReads("http://127.0.0.1:1")
     reads.close()
     reads.close()
@@ -144,7 +140,6 @@ def test_closed() -> None:
 
 
 def test_wait_ends_with_the_event() -> None:
-    """Who waits is answered as soon as the rows are there, long before the time is over."""
     domain = Followed(MemoryStore())
     domain.follow()
     here = domain.reads.position()
@@ -164,7 +159,6 @@ class Slow(StoreReads):
         self._may_go_on = may_go_on
 
     def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
-        """Return the tables, once that is allowed."""
         self._begun.release()
         self._may_go_on.wait(SOON_MS / 1000)
         return super().tables(include_dropped=include_dropped)
@@ -172,7 +166,6 @@ class Slow(StoreReads):
 
 @pytest.mark.parametrize("path", ["/readyz", "/v1/position", "/v1/snapshot"])
 def test_health_waits_for_no_read(path: str) -> None:
-    """While answers that take long hold their threads, short ones are given at once."""
     store, begun, may_go_on = Followed(MemoryStore()).store, Semaphore(0), Signal()
     assert isinstance(store, MemoryStore)
     with (
@@ -190,7 +183,6 @@ def test_health_waits_for_no_read(path: str) -> None:
 
 
 def test_waiting_readers_hold_nobody_up() -> None:
-    """Readers who wait for a token are answered with the event, and others meanwhile."""
     domain = Followed(MemoryStore())
     session = domain.open_session()
     table = domain.create_table(session, "t")
@@ -219,7 +211,6 @@ def test_waiting_for_a_token_in_vain(table: str) -> None:
 
 
 def test_a_wait_is_no_silence() -> None:
-    """An answer that waits for a token may take longer than one that does not."""
     domain = Followed(MemoryStore())
     domain.follow()
     with serving(rows_in(domain)) as served:
@@ -254,7 +245,6 @@ def test_metadata_for_a_client() -> None:
 
 @pytest.mark.slow
 def test_metadata_waits_in_parts() -> None:
-    """A read that waits longer than a request may last is told of the whole of it, too."""
     domain = Followed(MemoryStore())
     table = domain.create_table(domain.open_session(), "t")
     domain.follow()
@@ -276,7 +266,6 @@ class Busy(StoreReads):
         self._session = session
 
     def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
-        """Return the files, once they are others."""
         live = texts(self._domain.reads.files(table))
         count = self._domain.head.position
         commit(self._domain, self._session, table, [f"a{count}", f"z{count}"], live[::3])
@@ -318,7 +307,6 @@ def test_pages_of_one_position(ask: Callable[[HttpReads, int, int], list[FileRow
 
 
 def test_stop_while_somebody_waits() -> None:
-    """A server that stops lets nobody wait, and is gone soon."""
     domain = Followed(MemoryStore())
     domain.follow()
     with ThreadPoolExecutor(1) as pool:

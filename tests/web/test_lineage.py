@@ -24,13 +24,11 @@ Way = Callable[[Driver], AbstractContextManager[Reads]]
 
 @contextmanager
 def from_state(driver: Driver) -> Iterator[Reads]:
-    """Read from a state in memory."""
     yield StateReads(driver.log)
 
 
 @contextmanager
 def from_rows(driver: Driver) -> Iterator[Reads]:
-    """Read from rows of this host."""
     yield StoreReads(rows_of(driver).reader())
 
 
@@ -106,12 +104,10 @@ class Moved(StateReads):
 
 
 def written(ledger: Ledger) -> None:
-    """Write something."""
     ledger.create_table("flights")
 
 
 def read(ledger: Ledger) -> None:
-    """Read something."""
     ledger.tables()
 
 
@@ -145,7 +141,6 @@ def served_cut() -> Iterator[tuple[Served, Driver, Driver]]:
 
 
 def told(served: Served, token: object) -> tuple[int, str]:
-    """Ask for the metadata of a table with a token; return the status and the error."""
     path = f"/v1/metadata?table_id=1&max_wait_ms=20&token={token}"
     answer = served.ask(path)
     return (answer.status, "") if answer.status == 200 else answer.error

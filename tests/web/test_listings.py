@@ -54,7 +54,6 @@ def domain() -> Followed:
 
 @pytest.fixture(scope="module")
 def served(domain: Followed) -> Iterator[Served]:
-    """Return a server over the rows of the domain."""
     with serving(rows_in(domain)) as served:
         yield served
 
@@ -134,7 +133,6 @@ class Breaking(StoreReads):
     """Reads whose table is not known any more from some page on."""
 
     def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
-        """Return a page of files; raises UnknownTableError for a late one."""
         if asked["path"] > "004":
             raise UnknownTableError("it went", reason="UnknownTable")
         return super().files(table, **asked)
@@ -153,8 +151,7 @@ def test_a_listing_that_breaks_off(domain: Followed) -> None:
         assert served.ask("/v1/identity").status == 200
 
 
-def test_little_memory() -> None:
-    """Of a listing no more than a page and a chunk is held, however long it is."""
+def test_of_a_listing_no_more_than_a_page_and_a_chunk_is_held_however_long_it_is() -> None:
     row = FileRow(1, "x" * 100, "", ("1",), 1, 1, "", 1, 1, 0)
     pages = 80
 
@@ -183,7 +180,6 @@ def test_chunks_make_up_the_answer(found: object) -> None:
 
 
 def test_long_answers_give_way() -> None:
-    """While a short answer is under way a long one stands still, and goes on in the end."""
     precedence = Precedence()
     answered = JsonAnswer[None](list(range(100 * STRETCH)), precedence.give_way)
     began_s = monotonic()
@@ -201,13 +197,11 @@ class Held(StoreReads):
         self._may_go_on = may_go_on
 
     def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
-        """Return files, once that is allowed."""
         assert self._may_go_on.wait(PATIENCE_S)
         return super().files(table, **asked)
 
 
 def test_short_answers_wait_for_no_listing(domain: Followed) -> None:
-    """While as many listings as may be are under way, and more wait, others are answered."""
     store, go_on = domain.store, Signal()
     assert isinstance(store, MemoryStore)
     more = 2 * AT_ONCE[Size.PAGES]

@@ -28,26 +28,21 @@ class Seen(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep a tag."""
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        """Keep a text."""
         self.said.append(data)
 
     @property
     def links(self) -> set[str]:
-        """The targets of links."""
         return {each["href"] or "" for tag, each in self.tags if tag == "a" and "href" in each}
 
     @property
     def text(self) -> str:
-        """The text, with single spaces."""
         return " ".join(" ".join(self.said).split())
 
 
 def page(served: Served, path: str, status: int = 200) -> Seen:
-    """Return the text at a path, which must be answered with `status`."""
     found = served.ask(path)
     assert found.status == status, (path, found.data.decode()[:3000])
     return Seen(found.data.decode())
@@ -68,21 +63,18 @@ def crawled(served: Served) -> dict[str, Seen]:
     return found
 
 
-def test_address_alone(served: Served) -> None:
-    """The address without a path leads to the pages."""
+def test_the_address_without_a_path_leads_to_the_pages(served: Served) -> None:
     found, headers = served.ask_with("/", {})
     assert (found.status, headers["Location"]) == (307, "/ui")
 
 
-def test_links_resolve(crawled: dict[str, Seen]) -> None:
-    """Links lead to every page, and each answers."""
+def test_links_lead_to_every_page_and_each_answers(crawled: dict[str, Seen]) -> None:
     assert len(crawled) == PAGES_MAX or len(crawled) > 100
     names = {urlsplit(each).path.removeprefix("/ui").strip("/") for each in crawled}
     assert names >= {each.path for each in PAGES}
 
 
 def test_nothing_is_from_elsewhere(crawled: dict[str, Seen], served: Served) -> None:
-    """A page loads and asks this server alone, and holds no script or style of its own."""
     loaded = set()
     for seen in crawled.values():
         for tag, attributes in seen.tags:
@@ -107,8 +99,7 @@ def test_names_stay_text(crawled: dict[str, Seen]) -> None:
         assert name in every
 
 
-def test_headers(served: Served) -> None:
-    """A browser is told to run and load nothing else."""
+def test_a_browser_is_told_to_run_and_load_nothing_else(served: Served) -> None:
     found = urllib3.request("GET", f"{served.url}/ui")
     policy = found.headers["content-security-policy"]
     assert "default-src 'none'" in policy

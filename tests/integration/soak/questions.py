@@ -41,7 +41,6 @@ class Asked(NamedTuple):
     answer: MetadataAnswer
 
     def read(self) -> Read:
-        """Return the read."""
         return read_of(self.reader, self.what, by_name=self.by_name)
 
 

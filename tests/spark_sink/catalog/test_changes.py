@@ -40,7 +40,6 @@ def history(lake: Lake) -> Lake:
 
 
 def by_sdk(lake: Lake, name: str = "db.t") -> list[tuple[Any, ...]]:
-    """Return the changes of a table as the SDK computes them."""
     found = lake.ledger.changes(name).rows().read_all().drop(["_position"]).to_pylist()
     return sorted((tuple(each.values())[:-1] for each in found), key=repr)
 
@@ -137,8 +136,7 @@ def test_changes_of_sql(history: Lake) -> None:
     assert "at most" in refusal(history, f"{sql} 99")
 
 
-def test_refused(history: Lake) -> None:
-    """What names no versions, and writes to changes, are refused by name."""
+def test_what_names_no_versions_and_writes_to_changes_are_refused_by_name(history: Lake) -> None:
     for options, word in (
         ({"startingVersion": "x"}, "startingVersion"),
         ({"startingVersion": 99}, "at most"),
@@ -157,7 +155,6 @@ def test_refused(history: Lake) -> None:
 
 
 def test_read_in_a_transaction(history: Lake) -> None:
-    """A txn sees the changes up to its snapshot, and loses to a commit that adds to them."""
     done(history, "CREATE TABLE ledger.db.sums AS SELECT 0L AS n")
     insert = "INSERT INTO ledger.db.sums SELECT count(*) FROM ledger.db.t.changes"
     before = len(rows(history, CHANGES))

@@ -66,8 +66,7 @@ def test_rows_of_the_same_ledger(table: Lake) -> None:
     assert rows(table, f"SELECT * FROM {T}") == [(1, 1), (2, 2), (5, 1), (6, 7)]
 
 
-def test_alter_table(table: Lake) -> None:
-    """A constraint is added if all rows fulfil it, and dropped by its name."""
+def test_a_constraint_is_added_if_all_rows_fulfil_it_and_dropped_by_its_name(table: Lake) -> None:
     assert "x > 1" in refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT c CHECK (x > 1)")
     done(table, f"INSERT INTO {T} VALUES (NULL, 3)")
     said = refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT c CHECK (id > 0)")
@@ -90,8 +89,7 @@ def test_alter_table(table: Lake) -> None:
     done(table, f"ALTER TABLE {T} DROP CONSTRAINT IF EXISTS c")
 
 
-def test_in_a_transaction(table: Lake) -> None:
-    """A constraint that a transaction adds holds for its later statements."""
+def test_a_constraint_that_a_transaction_adds_holds_for_its_later_statements(table: Lake) -> None:
     with transaction(table.spark):
         done(table, f"INSERT INTO {T} VALUES (3, 30)")
         assert "30" in refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT small CHECK (x < 30)")
@@ -140,8 +138,7 @@ def test_streams(table: Lake, tmp_path: Path) -> None:
     assert list((tmp_path / "lake").rglob("*.parquet")) == files
 
 
-def test_the_way_back_is_checked(table: Lake) -> None:
-    """A version with rows that break a later constraint does not come back."""
+def test_a_version_with_rows_that_break_a_later_constraint_does_not_come_back(table: Lake) -> None:
     done(
         table,
         f"DELETE FROM {T} WHERE x = 1",

@@ -29,8 +29,7 @@ def both(lake: Lake, query: str = ALL) -> list[tuple[object, ...]]:
     return found
 
 
-def test_renamed_dropped_and_added_again(lake: Lake) -> None:
-    """A name that came back is another column; conditions find the right rows."""
+def test_a_name_that_came_back_is_another_column(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT, a INT)",
@@ -129,8 +128,7 @@ def test_fields_renamed_dropped_and_added_again(lake: Lake) -> None:
     assert "must keep a field" in said
 
 
-def test_wider_types_and_defaults(lake: Lake) -> None:
-    """Old files are read in the wider type; a default holds for later rows; bounds are checked."""
+def test_old_files_are_read_in_the_wider_type(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT NOT NULL, c VARCHAR(3), d INT DEFAULT 7)",
@@ -144,8 +142,7 @@ def test_wider_types_and_defaults(lake: Lake) -> None:
     assert "LIMIT" in refusal(lake, "INSERT INTO ledger.db.t VALUES (1, 'abcd', 1)")
 
 
-def test_statements_with_schema_evolution(lake: Lake) -> None:
-    """A statement adds columns and widens types in its own commit; narrower values are cast."""
+def test_a_statement_adds_columns_and_widens_types_in_its_own_commit(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (id BIGINT, n INT, s STRUCT<a: INT>)",
@@ -301,7 +298,6 @@ def test_sizes_that_are_wrong(lake: Lake, tmp_path: Path, size: int) -> None:
 
 
 def test_partition_values_that_do_not_fit(lake: Lake, tmp_path: Path) -> None:
-    """A value that its column cannot hold fails the statements that meet its partition."""
     columns = [("day", "STRING"), ("a", "bigint")]
     lake.ledger.create_table("db.t", columns, partition_columns=["day"], location=str(tmp_path))
     for name in ("4", "march"):

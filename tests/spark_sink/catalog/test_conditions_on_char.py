@@ -17,12 +17,10 @@ def made(lake: Lake, name: str) -> None:
 
 
 def ids(lake: Lake, name: str = "db.t") -> list[int]:
-    """Return the ids in a table."""
     return sorted(each for (each,) in rows(lake, f"SELECT id FROM ledger.{name}"))
 
 
 def test_conditions_find_what_spark_finds(lake: Lake) -> None:
-    """Each condition finds in Spark, and in the SDK, the rows of the list."""
     made(lake, "db.t")
     for where, wanted in FOUND.items():
         number = " = 12" in where

@@ -31,13 +31,11 @@ Verb = Callable[[Lake, str, pa.Table], Any]
 
 
 def overwritten(lake: Lake, **options: str) -> None:
-    """Overwrite rows by the options of a write."""
     writer = lake.spark.table("new").write.mode("overwrite").options(**options)
     writer.insertInto(T)
 
 
 def by_sdk(lake: Lake, verb: str, *given: Any) -> None:
-    """Run a verb of the SDK in a txn of its own."""
     lake.ledger.run(lambda txn: getattr(txn, verb)("db.t", *given))
 
 

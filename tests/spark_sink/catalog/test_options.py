@@ -60,7 +60,6 @@ def test_table_of_options(use: str) -> None:
 
 @pytest.fixture
 def table(lake: Lake) -> Lake:
-    """Return a catalog with a table of two partitions."""
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT NOT NULL, p INT, CONSTRAINT pos CHECK (id > 0)) "
@@ -110,7 +109,6 @@ def test_overwrite(table: Lake, options: dict[str, str], left: Any) -> None:
 
 @pytest.mark.spark
 def test_other_writes_and_reads(table: Lake, tmp_path: Path) -> None:
-    """Every door refuses an option that it does not know, and takes those that it obeys."""
     spark, new = table.spark, filled(table)
     name = "ledger.db.t"
 
@@ -145,7 +143,6 @@ def test_other_writes_and_reads(table: Lake, tmp_path: Path) -> None:
 
 
 def streamed(lake: Lake, place: Path, reads: dict[str, str], writes: dict[str, str]) -> None:
-    """Stream the table into another one."""
     done(lake, "CREATE TABLE IF NOT EXISTS ledger.db.sink (id INT, p INT)")
     rows_read = lake.spark.readStream.options(**reads).table("ledger.db.t")
     writer = rows_read.writeStream.trigger(availableNow=True).options(**writes)

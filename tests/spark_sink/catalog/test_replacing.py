@@ -18,7 +18,6 @@ MADE = (
 
 @pytest.fixture
 def table(lake: Lake) -> Lake:
-    """Return a catalog with a table that has all that a table can have."""
     done(lake, MADE, "INSERT INTO ledger.db.t VALUES (1, 1)")
     return lake
 

@@ -135,8 +135,7 @@ def test_after_stop(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_connect_in_one_process(tmp_path: Path) -> None:
-    """In Spark Connect statements, txns, snapshots and streams work; foreach_batch says no."""
+def test_in_spark_connect_statements_txns_snapshots_and_streams_work(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
     found = said_by("connect", tmp_path)
     assert found["rows"] == [1, 2, 3]

@@ -62,7 +62,6 @@ class Turns:
         return count
 
     def rdd(self) -> DataFrame:
-        """Return a frame made from an RDD."""
         turn = self.turn()
         given = self.spark.sparkContext.parallelize([0], 1).map(lambda _: (turn(), 9))
         return self.spark.createDataFrame(given, "id INT, v INT")
@@ -94,7 +93,6 @@ MADE: Final = ("rdd", "udf", "map_in_pandas", "cached")
 
 
 def given(table: Lake, place: Path, kind: str) -> None:
-    """Make a source of a kind."""
     getattr(Turns(table.spark, place), kind)().createOrReplaceTempView("source")
 
 

@@ -86,8 +86,7 @@ def test_a_merge_changes_the_files_that_match(river: River) -> None:
     assert (numbers, even in river.live()) == ([1], True)
 
 
-def test_application_chosen_by_hand(river: River) -> None:
-    """An application names its query; another query under it is refused before it writes."""
+def test_an_application_names_its_query(river: River) -> None:
     river.table()
     river.arrive()
     river.flow(foreach_batch("db.t", application="clicks-v1"))
@@ -147,8 +146,7 @@ def test_no_checkpoint(river: River) -> None:
         writer.trigger(availableNow=True).start().awaitTermination()
 
 
-def test_not_in_a_stream(river: River) -> None:
-    """Outside a stream no number says which batch it is."""
+def test_outside_a_stream_no_number_says_which_batch_it_is(river: River) -> None:
     river.table()
     with pytest.raises(ValueError, match="must be called by a stream"):
         foreach_batch("db.t")(river.spark.range(3), 0)

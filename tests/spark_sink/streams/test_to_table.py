@@ -33,8 +33,7 @@ def flow(
         query.stop()
 
 
-def test_each_batch_once(river: River, log_lines: list[dict[str, object]]) -> None:
-    """A batch is one append; one that Spark gives again adds nothing, and leaves no file."""
+def test_a_batch_is_one_append(river: River, log_lines: list[dict[str, object]]) -> None:
     river.table()
     river.arrive(3)
     flow(river)
@@ -100,7 +99,6 @@ def test_task_that_fails(river: River) -> None:
 
 
 def test_lost_answer_of_the_commit(river: River, log: LossyLog) -> None:
-    """A batch counts once, whether or not the answer to its commit arrived."""
     river.table()
     river.arrive()
     flow(river)
