@@ -154,8 +154,7 @@ def test_stopping_a_broker_that_somebody_else_has_killed_says_so(copy: Path) -> 
         broker.stop()
 
 
-def test_wanted_port(copy: Path) -> None:
-    """A port that is asked for is used instead of the kept one, and kept from then on."""
+def test_a_port_that_is_asked_for_is_used_instead_of_the_kept_one(copy: Path) -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
     Broker.start(copy, port=port).stop()

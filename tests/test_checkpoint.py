@@ -101,8 +101,7 @@ def test_half_a_checkpoint() -> None:
 
 
 @pytest.mark.parametrize("stray", [b"\xff", b"{}", b"null", b"[" * 100_000, b'{"position": 9}'])
-def test_stray_manifest(stray: bytes) -> None:
-    """What is no manifest under the key of one hides no checkpoint, and ends nobody."""
+def test_what_is_no_manifest_under_the_key_of_one_hides_no_checkpoint(stray: bytes) -> None:
     log, domain = MemoryLog(), Driver()
     domain.open_session()
     writer = log.writer(Topic.CHECKPOINTS)

@@ -201,8 +201,7 @@ def test_checkpoint_that_fails(led: Led, fault: str, log_lines: Sequence[EventDi
     assert led.checkpoint() > 2 * POSITIONS
 
 
-def test_silent_broker(led: Led) -> None:
-    """While nobody tells whether there is one none is written, and the leader waits with it."""
+def test_while_nobody_tells_whether_there_is_one_none_is_written(led: Led) -> None:
     led.ask(POSITIONS)
     led.rest(ALONE_S / 2)
     led.log.is_silent = True

@@ -187,8 +187,7 @@ def test_answer_to_a_full_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_letters_that_cannot_be_shown(tmp_path: Path, encoding: str) -> None:
-    """A letter that the terminal has not is escaped, and all else is shown."""
+def test_a_letter_that_the_terminal_has_not_is_escaped(tmp_path: Path, encoding: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ledger", "config", "show"],
         env={

@@ -40,8 +40,7 @@ def test_private(tmp_path: Path, mode: int, recwarn: pytest.WarningsRecorder) ->
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
-def test_read_by_others(tmp_path: Path, mode: int) -> None:
-    """Of a file that others can read it is said, once, and no secret with it."""
+def test_of_a_file_that_others_can_read_it_is_said_once(tmp_path: Path, mode: int) -> None:
     file = file_with(tmp_path, SAID)
     file.chmod(mode)
     with pytest.warns(UserWarning, match=r"other than its owner can read; do: chmod 600") as told:
@@ -77,8 +76,9 @@ def test_a_line_sets_what_stands_before_the_first_equals_sign(tmp_path: Path) ->
     ],
     ids=["no equals sign", "no name", "no text"],
 )
-def test_unreadable(tmp_path: Path, content: str | bytes, said: str) -> None:
-    """What cannot be read is told, and no secret with it."""
+def test_what_cannot_be_read_is_told_without_a_secret(
+    tmp_path: Path, content: str | bytes, said: str
+) -> None:
     with pytest.raises(SettingsError) as told:
         client_settings(file_with(tmp_path, content))
     assert said in str(told.value)

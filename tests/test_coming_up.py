@@ -40,8 +40,7 @@ def supervised(script: str) -> Iterator[Supervisor]:
     supervisor.stop()
 
 
-def test_rows_that_are_there(tmp_path: Path) -> None:
-    """Rows that have come as far as the log need no waiting, and nothing to be said."""
+def test_rows_that_have_come_as_far_as_the_log_need_no_waiting(tmp_path: Path) -> None:
     said: list[str] = []
     with RocksStore.open(tmp_path) as store, supervised("read -r line") as supervisor:
         domain = Followed(store)
@@ -67,8 +66,7 @@ def test_rows_that_take_long(tmp_path: Path, *, made: bool) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(FINAL))
-def test_role_that_ends_for_good(tmp_path: Path, code: ExitCode) -> None:
-    """Nobody waits for rows that nobody makes, and the code is the one that it has later on."""
+def test_nobody_waits_for_rows_that_nobody_makes(tmp_path: Path, code: ExitCode) -> None:
     said = f"role ended at once with code {code};"
     with supervised(f"exit {code}") as supervisor, pytest.raises(LedgerError, match=said) as raised:
         wait_for_rows(tmp_path, 1, supervisor, print, rows_s=PATIENCE_S)

@@ -9,8 +9,7 @@ from ledger.errors import SettingsError
 from ledger.machine.endpoints import Endpoint, KeptPorts
 
 
-def test_kept(tmp_path: Path) -> None:
-    """A role has the same port at every start, and each role one of its own."""
+def test_a_role_has_the_same_port_at_every_start(tmp_path: Path) -> None:
     said = list[str]()
     first = {role: KeptPorts(tmp_path, said.append).endpoint_of(role, None) for role in "abc"}
     again = {role: KeptPorts(tmp_path, said.append).endpoint_of(role, None) for role in "cab"}
@@ -20,8 +19,7 @@ def test_kept(tmp_path: Path) -> None:
     assert said == []
 
 
-def test_kept_of_another_folder(tmp_path: Path) -> None:
-    """What is kept is kept in the folder of the ledger, so a copy of that has it too."""
+def test_what_is_kept_is_kept_in_the_folder_of_the_ledger(tmp_path: Path) -> None:
     kept = KeptPorts(tmp_path, print).endpoint_of("follower", None)
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy/ports.json").write_bytes((tmp_path / "ports.json").read_bytes())

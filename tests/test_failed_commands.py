@@ -82,8 +82,7 @@ def test_nothing_is_left(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert files_in(tmp_path) == set()
 
 
-def test_token_that_cannot_be_kept(tmp_path: Path) -> None:
-    """No server knows a token that was lost, and its name can be used."""
+def test_no_server_knows_a_token_that_was_lost(tmp_path: Path) -> None:
     out = ("--file", "tokens", "--out")
     done = done_in(tmp_path, "token", "new", "one", *out, "nowhere/token")
     assert done.returncode

@@ -165,8 +165,7 @@ def test_jars_of_an_image(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cache", ["/proc/none", "/dev/null/none"])
-def test_folder_that_cannot_be(cache: str) -> None:
-    """A folder that the system does not let be used is named, and no raw error of the system."""
+def test_a_folder_that_the_system_does_not_let_be_used_is_named(cache: str) -> None:
     environ = {"LAKELEDGER_CACHE": cache}
     for ask in (lambda: fetch(environ=environ), lambda: jar_paths(BROKER, environ)):
         with pytest.raises(JarsError, match=f"{cache}/jars"):

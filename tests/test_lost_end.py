@@ -35,8 +35,7 @@ def head_of(driver: Driver) -> LogHead:
 
 
 @every_rewrite
-def test_sequencer(rewrite: Rewrite) -> None:
-    """A standby stops with the state of what was lost, and claims nothing."""
+def test_a_standby_stops_with_the_state_of_what_was_lost(rewrite: Rewrite) -> None:
     driver = domain()
     sequencer = Sequencer(driver.log, Genesis("demo", CATALOG))
     sequencer.step(0.0)

@@ -176,8 +176,7 @@ def test_recovery_that_was_killed(driver: Driver) -> None:
     assert leads(driver.log)
 
 
-def test_events_that_come_late(driver: Driver) -> None:
-    """Events that a broker does not tell yet are waited for, and then nothing is wrong."""
+def test_events_that_a_broker_does_not_tell_yet_are_waited_for(driver: Driver) -> None:
     a_beat(driver)
     records, clock = driver.records[KEPT:], FixedClock()
     driver.log.cut(Topic.EVENTS, KEPT)

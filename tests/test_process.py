@@ -177,8 +177,7 @@ def test_error(failure: str, code: ExitCode, why: str) -> None:
     assert "exception" not in line
 
 
-def test_fault() -> None:
-    """A fault of the program is one line too, with the traceback in it, and counts as failed."""
+def test_a_fault_of_the_program_is_one_line_too_with_the_traceback_in_it() -> None:
     code, line = last_line(role("faulty"))
     assert code == ExitCode.FAILED
     assert line["event"] == "ended by a fault of the program; report it"

@@ -178,8 +178,7 @@ def test_stubborn_role(stage: Stage, *, tells_stacks: bool) -> None:
     assert not process.is_running()
 
 
-def test_kill(stage: Stage) -> None:
-    """Roles that do not end are killed all at once, a stopped one too, and none is left."""
+def test_roles_that_do_not_end_are_killed_all_at_once(stage: Stage) -> None:
     roles = [stage.role(name, STUBBORN) for name in ("first", "second")]
     supervisor = Supervisor(roles)
     supervisor.start()
@@ -191,8 +190,7 @@ def test_kill(stage: Stage) -> None:
     assert [role.pid for role in roles] == [0, 0]
 
 
-def test_interrupted_while_it_stops(stage: Stage) -> None:
-    """An interrupt while roles are asked to end kills them, and what ends after them too."""
+def test_an_interrupt_while_roles_are_asked_to_end_kills_them(stage: Stage) -> None:
     role, other = (stage.role(name, ASKED_IN_VAIN) for name in ("role", "other"))
     first, second = Supervisor([role]), Supervisor([other])
     first.start()

@@ -87,14 +87,12 @@ def test_what_no_number_can_be_equal_to_is_refused_rather_than_waited_for(text: 
         condition([text])
 
 
-def test_no_type() -> None:
-    """Nor is a type waited for that no event has; those there are are told."""
+def test_a_type_that_no_event_has_is_not_waited_for() -> None:
     with pytest.raises(SettingsError, match=r"'type=TxnCommited' holds for no .*, TxnCommitted,"):
         condition(["type=TxnCommited"])
 
 
-def test_coarse_writes(driver: Driver) -> None:
-    """What was done to rows is told in the words of a table's history, also where no file is."""
+def test_what_was_done_to_rows_is_told_in_the_words_of_a_tables_history(driver: Driver) -> None:
     session = driver.open_session()
     txn, other = (driver.open_txn(session) for _ in "ab")
     driver.commit(session, txn, write(1, operation="update"))
@@ -136,8 +134,7 @@ def test_a_line_says_where_when_what_and_to_which_table(driver: Driver) -> None:
     assert "TxnCommitted txn 1 table 1 DELETE" in line
 
 
-def test_lines_of_a_session(driver: Driver) -> None:
-    """What is about no txn names its session, and its opening is found by that too."""
+def test_what_is_about_no_txn_names_its_session(driver: Driver) -> None:
     session = driver.open_session()
     driver.open_txn(session)
     driver.close_session(session)

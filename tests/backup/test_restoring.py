@@ -199,8 +199,7 @@ def test_a_restore_that_is_run_again_writes_nothing(backup: Path) -> None:
         restored(backup, log)
 
 
-def test_another_writer(backup: Path) -> None:
-    """A record that another program wrote meanwhile is found at the end, and nobody begins."""
+def test_a_record_that_another_program_wrote_meanwhile_is_found_at_the_end(backup: Path) -> None:
     manifest = manifest_of(backup)
     log = MeddledLog()
     another_topic(log)
@@ -242,8 +241,7 @@ def test_copy_without_a_mark(backup: Path) -> None:
     assert read_genesis(log, 0.0).ledger == manifest_of(backup).ledger
 
 
-def test_copy_of_another_history(backup: Path) -> None:
-    """A copy that is not of the backup's history is refused, and gets no mark."""
+def test_a_copy_that_is_not_of_the_backups_history_is_refused(backup: Path) -> None:
     with folder() as theirs:
         driver = domain()
         grow(driver, [Driver.open_session, Driver.fence] * 20)

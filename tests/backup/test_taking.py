@@ -131,8 +131,7 @@ def test_only_the_owner_reads(tmp_path: Path) -> None:
     assert all(each.stat().st_mode & 0o077 == 0 for each in path.iterdir())
 
 
-def test_stopped(tmp_path: Path) -> None:
-    """A run that is stopped leaves a whole backup of what it had read, and says so."""
+def test_a_run_that_is_stopped_leaves_a_whole_backup_of_what_it_had_read(tmp_path: Path) -> None:
     driver = domain()
     backed_up(driver.log, tmp_path)
     driver.open_session("bob")

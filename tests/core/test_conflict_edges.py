@@ -132,8 +132,7 @@ def test_asked_again_a_table_that_only_has_a_write_id_is_as_little_judged_as_it_
     assert (found.committed, found.would_commit) == (True, True)
 
 
-def test_rows_of_a_backfill() -> None:
-    """Rows have ids once the protocol supports it, and those of one commit with what it enables."""
+def test_rows_have_ids_once_the_protocol_supports_it() -> None:
     arena = Arena()
     arena.wins(arena.part(protocol=SUPPORTING))
     backfill = arena.part(

@@ -219,8 +219,7 @@ def rival_cut(rival: Driver, whole: Driver) -> bytes:
     return rival.records[-1].value
 
 
-def test_a_session_that_was_lost() -> None:
-    """Who comes back with a session that was lost is told so, and one of before has ended."""
+def test_who_comes_back_with_a_session_that_was_lost_is_told_so() -> None:
     whole, short, later = pair()
     event = cut(short, seen_in(whole.state, whole.head.epoch))
     list(filled(short))

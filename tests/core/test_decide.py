@@ -118,8 +118,7 @@ def test_refused(row: Refusal) -> None:
     check_refusal(row)
 
 
-def test_no_session_before_genesis() -> None:
-    """A ledger that is not created yet opens no session, and says which command it answers."""
+def test_a_ledger_that_is_not_created_yet_opens_no_session() -> None:
     command = OpenSession(0, 0, PAST - 1, NONCE, "u", "h", "a", 0)
     refusal = decide(DomainState(), command, PAST)
 

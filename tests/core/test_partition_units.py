@@ -75,8 +75,7 @@ def meet(made: TableDefinition, first: Sequence[CoarseWrite], second: CoarseWrit
         (BY_TWO, "day=1/city=%E6%9D%B1", "city=東/day=1"),
     ],
 )
-def test_one_partition(made: TableDefinition, one: str, other: str) -> None:
-    """Two spellings of one partition meet, and so does what may be one."""
+def test_two_spellings_of_one_partition_meet(made: TableDefinition, one: str, other: str) -> None:
     assert meet(made, [coarse(one)], coarse(other))
     assert meet(made, [coarse(other)], coarse(one))
 

@@ -127,8 +127,7 @@ def test_times_of_day_of_instants(tree: Any) -> None:
     assert matching(tree, "timestamp", MIDNIGHTS) != MIDNIGHTS
 
 
-def test_conjuncts_over_other_columns() -> None:
-    """Within a zone, too, what is said of other columns says nothing, and the rest counts."""
+def test_within_a_zone_too_what_is_said_of_other_columns_says_nothing() -> None:
     tree = ["and", ["=", T, NEW_YEAR], ["=", ["col", "x"], lit("1", "int")]]
     assert matching(["in_zone", BERLIN, tree], "timestamp", MIDNIGHTS) == MIDNIGHTS[::2]
 

@@ -82,8 +82,7 @@ def test_law_there_and_back(zone: str, moment: datetime) -> None:
         (BERLIN, BERLIN),
     ],
 )
-def test_names(written: str, name: str) -> None:
-    """However a zone is written it has one name, and UTC is the empty one."""
+def test_however_a_zone_is_written_it_has_one_name(written: str, name: str) -> None:
     assert canonical_zone(written) == name
 
 

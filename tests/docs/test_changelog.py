@@ -23,8 +23,7 @@ def add(project: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_release(project: Path) -> None:
-    """A release has its changes by kind, above the older versions, and their files are gone."""
+def test_a_release_has_its_changes_by_kind_above_the_older_versions(project: Path) -> None:
     files = [
         add(project, "b.fixed.md", "A fault\nis gone.\n"),
         add(project, "a.added.md", "A verb.\n"),

@@ -44,8 +44,7 @@ def odd_words(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [each.path for each in pages()])
-def test_words(path: str) -> None:
-    """A page names the parts of the program, and begins no sentence with "Of"."""
+def test_a_page_names_the_parts_of_the_program(path: str) -> None:
     assert odd_words(page(path)) == []
 
 

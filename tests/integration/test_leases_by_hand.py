@@ -372,8 +372,7 @@ def test_beats_of_a_leader_that_are_lost(domain: Domain) -> None:
 
 
 @pytest.mark.parametrize("jump_s", [2 * HOUR_S, -2 * HOUR_S, 30 * 24 * HOUR_S, 6.0, -6.0])
-def test_wall_clock_jumps(domain: Domain, jump_s: float) -> None:
-    """A jump of the wall clock ends nobody for a lease, and no txn before its time is up."""
+def test_a_jump_of_the_wall_clock_ends_nobody_for_a_lease(domain: Domain, jump_s: float) -> None:
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     txn = client.ask(live, OpenTxn(*UNNUMBERED, "default", 1, 60_000)).control.txn

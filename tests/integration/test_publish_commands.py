@@ -75,8 +75,7 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda each: int(each["id"]))
 
 
-def test_from_publish_to_release(home: Path) -> None:
-    """Tables are published by name, all at once and by the setting, are read, and are released."""
+def test_tables_are_published_in_three_ways_then_read_and_released(home: Path) -> None:
     with connected(home) as ledger:
         ledger.create_table("db.trips", [{"id": 1, "day": 3}], partition_columns=["day"])
         ledger.create_table("db.fares", [{"id": 1, "price": 2.5}])

@@ -200,8 +200,7 @@ def commands_agree(home: Home, url: str, token: str) -> None:
     assert "lakeledger_cache_lag_seconds" in text
 
 
-def test_publisher_is_away(home: Home) -> None:
-    """A cache that is behind by more than allowed answers on, and says that it is not ready."""
+def test_a_cache_that_is_behind_by_more_than_allowed_answers_on(home: Home) -> None:
     home.add_topic()
     with home.serve("--set", "cache.lag_max_s=0.5") as command:
         url = url_of(command)

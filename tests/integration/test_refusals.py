@@ -155,8 +155,7 @@ def test_a_reader_whose_right_is_taken_away_is_told_so_whether_it_had_read_anyth
         refused(AccessDeniedError, lambda: read_on(events), "lacks READ")
 
 
-def test_topics_of_others(secured: SecureBroker) -> None:
-    """What a user may not know of is denied, and not taken for a topic that is not there."""
+def test_what_a_user_may_not_know_of_is_denied(secured: SecureBroker) -> None:
     client = secured.login(NOBODY)
     said = "lacks DESCRIBE on topic other.commands"
     refused(

@@ -123,8 +123,9 @@ def test_packed(secured: SecureBroker, topic: Topic) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_second_sequencer(secured: SecureBroker, tmp_path: Path) -> None:
-    """A sequencer stands by, writes a checkpoint, and leads once it is the only one."""
+def test_a_sequencer_stands_by_and_leads_once_it_is_alone(
+    secured: SecureBroker, tmp_path: Path
+) -> None:
     with sequencer(secured, tmp_path, "second") as second:
         second.wait_for("standing by")
         with connected(secured) as client:
@@ -134,8 +135,7 @@ def test_second_sequencer(secured: SecureBroker, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_follower_and_cache(secured: SecureBroker, tmp_path: Path) -> None:
-    """A follower comes to the end of the log, and so does a cache beside its rows."""
+def test_a_follower_comes_to_the_end_of_the_log(secured: SecureBroker, tmp_path: Path) -> None:
     rows, anywhere = tmp_path / "rows", ("--http", "127.0.0.1:0")
     with role_of(secured, tmp_path, "follower", "follower", "--store", str(rows), *anywhere) as it:
         it.wait_for("caught up")
@@ -360,8 +360,7 @@ def test_nobody(secured: SecureBroker, ledger: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_refused_cache(secured: SecureBroker, tmp_path: Path) -> None:
-    """A cache that is refused says so in its log, and where its health is asked."""
+def test_a_cache_that_is_refused_says_so_in_its_log(secured: SecureBroker, tmp_path: Path) -> None:
     store = ("--store", str(tmp_path / "rows"), "--http", "127.0.0.1:0")
     with role_of(secured, tmp_path, NOBODY, "cache", *store) as cache:
         url = json.loads(cache.wait_for("answering HTTP"))["url"]

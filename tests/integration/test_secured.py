@@ -260,8 +260,7 @@ def test_no_secret_is_shown(secured: SecuredUp) -> None:
 
 
 @pytest.mark.slow
-def test_stays_secured(tmp_path: Path) -> None:
-    """A ledger that was open can be secured, stays so, and is recovered and read as before."""
+def test_a_ledger_that_was_open_can_be_secured_and_stays_so(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with up(home) as command:
         python(home, WORK)

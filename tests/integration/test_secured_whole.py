@@ -85,8 +85,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
         assert command.end(signal.SIGTERM) == ExitCode.DONE
 
 
-def test_quick_starts(whole: Whole) -> None:
-    """The quick starts for Spark, Python and operators end well, and print what they read."""
+def test_the_quick_starts_for_spark_python_and_operators_end_well(whole: Whole) -> None:
     assert "35.5" in whole.said[SPARK]
     assert "'total': 16.5" in whole.said[PYTHON]
     assert "db.sales" in whole.said[OPERATOR]

@@ -146,8 +146,7 @@ def test_rows_of_a_ledger_of_the_same_name(tmp_path: Path) -> None:
     assert "the rows belong to ledger demo (5f3a9c1e, domain 0), but the log belongs" in done.stderr
 
 
-def test_remedy(running: Command, home: Path) -> None:
-    """What holds the watermark is named with a remedy, and the remedy as printed helps."""
+def test_what_holds_the_watermark_is_named_with_a_remedy(running: Command, home: Path) -> None:
     assert running.process.poll() is None
     position = answer_of(home, "status")["position"]
     explained = answer_of(home, "watermark", "explain")
@@ -256,8 +255,7 @@ def as_of_a_newer_version(store: Path) -> None:
     laid_out(store, FORMAT_VERSION + 1)
 
 
-def test_older_rows(home: Path) -> None:
-    """Rows of an older version are made anew by themselves, and caches beside them wait."""
+def test_rows_of_an_older_version_are_made_anew_by_themselves(home: Path) -> None:
     laid_out(store_of(home), FORMAT_VERSION - 1)
     with up(home, "--caches", "1") as command:
         assert answer_of(home, "txn", "show", "1")["status"] == "committed"
@@ -299,8 +297,7 @@ def test_interrupted_at_its_start(home: Path) -> None:
         assert left_of(children) == []
 
 
-def test_interrupted_twice(running: Command, home: Path) -> None:
-    """A second Ctrl-C kills what does not end; it says that it had been up, and it is no longer."""
+def test_a_second_ctrl_c_kills_what_does_not_end(running: Command, home: Path) -> None:
     children = running.children()
     follower = next(each for each in children if "follower" in each.cmdline())
     follower.suspend()

@@ -126,8 +126,7 @@ class LogContract:
             collect(reader, 2, limit=2)
             assert (before, reader.next_offset()) == (2, 4)
 
-    def test_nothing_to_read(self, bench: Bench) -> None:
-        """At the end a read waits as long as it was told to, and returns nothing."""
+    def test_at_the_end_a_read_waits_as_long_as_it_was_told_to(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, b"only")
         with bench.reading(Topic.EVENTS, 1) as reader:
             started = time.monotonic()

@@ -133,8 +133,7 @@ def test_nothing_is_looked_for_before_the_first_record() -> None:
     [Driver.fence, lambda driver: driver.zombie(CatalogCreated("late"))],
     ids=["a fence", "a drop"],
 )
-def test_broker_away(append: Callable[[Driver], object]) -> None:
-    """While nobody can tell, nothing is taken; later it is, from the same offset."""
+def test_while_nobody_can_tell_nothing_is_taken(append: Callable[[Driver], object]) -> None:
     driver = domain()
     log = WatchedLog(driver)
     batches, read = reader_of(log), len(driver.records)
@@ -160,8 +159,7 @@ def test_open() -> None:
     assert [record.offset for record in batches.open().read(10, 0.0)] == [5, 6]
 
 
-def test_open_after_a_lost_beginning() -> None:
-    """Who has read nothing begins with the first event or not at all; others need it no more."""
+def test_who_has_read_nothing_begins_with_the_first_event_or_not_at_all() -> None:
     driver = domain()
     batches = reader_of(driver.log)
     driver.log.remove_below(Topic.EVENTS, 2)

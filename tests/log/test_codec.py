@@ -67,8 +67,7 @@ def test_the_bytes_of_each_command_give_the_value_they_were_made_of(name: str) -
 
 
 @pytest.mark.parametrize("name", ORDINARY_EVENTS)
-def test_golden_events_decode(name: str) -> None:
-    """The bytes of each event give its body, and the control fields with the chain set."""
+def test_the_bytes_of_each_event_give_its_body(name: str) -> None:
     decoded = decode_event(golden(name))
     assert (type(decoded.body), decoded.body) == (EVENT_TYPES[name], EXAMPLES[name])
     assert decoded.control._replace(chain=bytes(8)) == CONTROL
@@ -81,8 +80,7 @@ def test_golden_fence_decodes() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_published_schemas_suffice(name: str) -> None:
-    """Any Avro reader that has the published schema reads the bytes, and writes the same."""
+def test_any_avro_reader_that_has_the_published_schema_reads_the_bytes(name: str) -> None:
     schema = parse_schema(schema_of(name))
     body = BytesIO(golden(name)[HEADER:])
     written = BytesIO()

@@ -170,8 +170,7 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
     broker.kill()
 
 
-def test_failed_delivery(own_broker: Broker) -> None:
-    """A record that was not delivered in time ends its writer, also after the broker is back."""
+def test_a_record_that_was_not_delivered_in_time_ends_its_writer(own_broker: Broker) -> None:
     log = KafkaLog(own_broker.bootstrap, LEDGER, delivery_timeout_s=4.0)
     writer = written(log)
     writer.flush(WAIT_S)

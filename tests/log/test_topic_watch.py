@@ -106,8 +106,7 @@ def test_changes(broker: Broker, ledger_name: str) -> None:
 
 
 @pytest.mark.kafka
-def test_kept_right(broker: Broker, ledger_name: str) -> None:
-    """The watch sees a change of a broker of one's own, and `up` mends it while it runs."""
+def test_the_watch_sees_a_change_of_a_broker_of_ones_own(broker: Broker, ledger_name: str) -> None:
     create_topics(broker.bootstrap, ledger_name)
     watch = TopicWatch(partial(look_at_topics, broker.bootstrap, ledger_name))
     name, said = topic_name(ledger_name, Topic.EVENTS), list[str]()

@@ -266,8 +266,7 @@ KEPT = [
 
 
 @pytest.mark.kafka
-def test_mended(broker: Broker, created: str) -> None:
-    """Topics of the own broker get back what was changed, and a flush is switched off and on."""
+def test_topics_of_the_own_broker_get_back_what_was_changed(broker: Broker, created: str) -> None:
     as_created: dict[Topic, dict[str, str]] = {
         t: kept_settings(broker.bootstrap, topic_name(created, t)) for t in REQUIRED
     }

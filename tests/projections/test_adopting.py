@@ -127,8 +127,7 @@ def test_version_numbers_go_on(taking: Taking) -> None:
     assert taking.publish().written == 0
 
 
-def test_checkpoints_go_on(taking: Taking) -> None:
-    """A checkpoint of an adopted log has the files of both times, so older versions may go."""
+def test_a_checkpoint_of_an_adopted_log_has_the_files_of_both_times(taking: Taking) -> None:
     taking.owner.adopt(taking.row)
     taking.ledger.alter_table(NAME, properties={"delta.checkpointInterval": "3"})
     taking.insert(5)
@@ -178,8 +177,7 @@ def test_old_writer_is_refused_until_release(taking: Taking) -> None:
     assert taking.publish().written == 0
 
 
-def test_duckdb_is_refused_until_release(taking: Taking) -> None:
-    """DuckDB reads an adopted table, is refused to write, and writes once it is released."""
+def test_duckdb_reads_an_adopted_table_and_writes_once_it_is_released(taking: Taking) -> None:
     taking.owner.adopt(taking.row)
     duckdb = with_delta()
     rows = duckdb.execute("SELECT id FROM delta_scan(?)", [str(taking.path)]).fetchall()

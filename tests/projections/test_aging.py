@@ -85,8 +85,7 @@ def aged() -> Aged:
     return Aged()
 
 
-def test_replaced_by_age(aged: Aged) -> None:
-    """Once it is old it is that of the last event, and then grows old again."""
+def test_an_old_checkpoint_is_replaced_by_one_of_the_last_event(aged: Aged) -> None:
     last = aged.go_on()
     assert [aged.after(AGE_S - 1), aged.after(1)] == [0, last]
     newer = aged.go_on()

@@ -24,8 +24,7 @@ def test_a_row_is_what_the_batch_makes_of_it_or_else_what_the_store_holds() -> N
     assert [batch.get(key) for key in (b"a", b"b", b"c")] == [None, b"2", None]
 
 
-def test_fetched_rows() -> None:
-    """Rows that were fetched at once are those of the store, and changes come before them."""
+def test_rows_that_were_fetched_at_once_are_those_of_the_store() -> None:
     store = MemoryStore()
     store.write([(b"a", b"1"), (b"b", b"2")])
     batch = Batch(store)

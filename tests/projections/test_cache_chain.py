@@ -31,10 +31,9 @@ def test_versions_stand_by_position(order: tuple[int, ...]) -> None:
         ([(3, 0), (9, 2), (5, 1)], [3, 5, 9]),
     ],
 )
-def test_what_every_reader_sees_hides_what_was_before(
+def test_a_version_without_a_write_id_leaves_those_behind_it(
     versions: list[tuple[int, int]], positions: list[int]
 ) -> None:
-    """A version without a write id leaves those behind it, also if it comes after them."""
     assert [each.position for each in chain_of(*versions).versions] == positions
 
 

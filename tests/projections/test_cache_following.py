@@ -138,8 +138,7 @@ def test_who_waits_hears_of_an_event_told_beforehand() -> None:
     assert monotonic() - began_s < WAIT_S
 
 
-def test_damage_ends_it(begun: Begun) -> None:
-    """Whoever reads after the log was damaged is told so at once, and nobody reads it again."""
+def test_whoever_reads_after_the_log_was_damaged_is_told_so_at_once(begun: Begun) -> None:
     began_s = monotonic()
     begun.domain.append(b"no record of a ledger")
 

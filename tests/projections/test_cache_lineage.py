@@ -196,8 +196,7 @@ def test_entries_from_the_log_end_by_what_they_had_seen(grown: Grown, *, startin
 
 
 @pytest.mark.parametrize("grown", [by_cut, by_others])
-def test_a_cache_of_rows_that_was_ahead(tmp_path: Path, grown: Grown) -> None:
-    """Entries from rows that were made anew end likewise, and say which cut left out the rows."""
+def test_entries_from_rows_that_were_made_anew_end_likewise(tmp_path: Path, grown: Grown) -> None:
     with RocksStore.open(tmp_path) as store:
         seen = Seen(Followed(store))
     with closing(MetadataCache.open(tmp_path, CATALOG)) as cache:

@@ -57,8 +57,7 @@ def test_what_came_since_an_answer_is_not_waited_for(cached: Cached) -> None:
     assert monotonic() - began_s < LONG_MS / 2000
 
 
-def test_objects_are_answered(cached: Cached) -> None:
-    """Statistics are read alone, as of the same lists; the table is without them."""
+def test_statistics_are_read_alone_as_of_the_same_lists(cached: Cached) -> None:
     cached.alter("v1")
     cached.catch_up()
 
@@ -178,8 +177,7 @@ def test_a_reader_that_is_ahead_is_waited_for(cached: Cached, max_wait_ms: int) 
         assert reading.result(LONG_MS / 1000) == ("v1", "cache", "hit")
 
 
-def test_numbers_of_numpy(cached: Cached) -> None:
-    """Whoever keeps ids in arrays asks with what is in them, and is told of plain ones."""
+def test_whoever_keeps_ids_in_arrays_asks_with_what_is_in_them(cached: Cached) -> None:
     np = pytest.importorskip("numpy")
     asked = Read("t", listed("0:"), np.int64(cached.table))
     for answer in cached.cache.metadata([asked, asked._replace(table=np.int64(cached.table))]):
@@ -231,8 +229,7 @@ def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rows", "log", "topic"])
-def test_memory_is_bounded(in_memory: Followed, kind: str) -> None:
-    """Tables nobody reads are let go, and are right again when they are read."""
+def test_tables_nobody_reads_are_let_go(in_memory: Followed, kind: str) -> None:
     entries = entries_of(kind, in_memory, bytes_max=5_000)
     cached = Cached(in_memory, entries, ManualClock())
     names = [f"t{n}" for n in range(30)]

@@ -337,8 +337,7 @@ def test_anomalies_of_a_table(lakeledger: Lakeledger) -> None:
 @pytest.mark.parametrize(
     ("ghosts", "told", "more"), [(1, 1, False), (50, 50, False), (51, 50, True)]
 )
-def test_many_anomalies(ghosts: int, told: int, *, more: bool) -> None:
-    """The first anomalies are shown, and that there are more."""
+def test_the_first_anomalies_are_shown(ghosts: int, told: int, *, more: bool) -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights", made=BY_HOUR)
@@ -368,8 +367,7 @@ def test_watermark_usage(lakeledger: Lakeledger, option: list[str]) -> None:
     ],
     ids=" ".join,
 )
-def test_for_people(lakeledger: Lakeledger, command: list[str]) -> None:
-    """Every answer has a form for people too, and says as of which position it is."""
+def test_every_answer_has_a_form_for_people_too(lakeledger: Lakeledger, command: list[str]) -> None:
     result = lakeledger(*command)
 
     assert result.exit_code == ExitCode.DONE, result.output

@@ -91,8 +91,7 @@ def test_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("limit", "listed"), [(1, 1), (2, 2), (5, 3)])
-def test_listed_at_most(tmp_path: Path, limit: int, listed: int) -> None:
-    """No more are listed than were asked for, also where a page holds more."""
+def test_no_more_are_listed_than_were_asked_for(tmp_path: Path, limit: int, listed: int) -> None:
     lakeledger = command_line(haunted(2, 1), tmp_path)
     shown = lakeledger("anomaly", "list", "--limit", str(limit), "--output", "json")
 
@@ -132,8 +131,7 @@ def test_what_is_acknowledged_is_counted_no_longer(ledger: Ledger) -> None:
     assert (counts(ledger), counts(ledger, "one"), counts(ledger, "two")) == (1, 1, 0)
 
 
-def test_acknowledged_of_one_table(ledger: Ledger) -> None:
-    """The anomalies of one table are acknowledged, and those of others stay."""
+def test_the_anomalies_of_one_table_are_acknowledged(ledger: Ledger) -> None:
     (row,) = acknowledge(ledger, "one", None)
     assert (row["name"], row["acknowledged"]) == ("main.one", {"removed_not_live": 1})
     assert (counts(ledger, "one"), counts(ledger, "two")) == (0, 1)
@@ -161,8 +159,7 @@ def test_the_anomalies_of_a_table_that_is_gone_need_no_word_of_anybody(ledger: L
     assert counts(ledger) == 1
 
 
-def test_added_twice(ledger: Ledger) -> None:
-    """Paths that were added a second time are one line, and go with one acknowledgement."""
+def test_paths_that_were_added_a_second_time_are_one_line(ledger: Ledger) -> None:
     files = [AddFile(f"f-{each}") for each in range(70)]
     for _ in range(2):
         ledger.append("two", files)

@@ -245,8 +245,7 @@ def test_errors(
 
 
 @knows_positions
-def test_position_to_come(run: Lakeledger) -> None:
-    """A position that is not applied yet is not waited for, and said to be ahead."""
+def test_a_position_that_is_not_applied_yet_is_not_waited_for(run: Lakeledger) -> None:
     assert isinstance(run(*READ, "--position", "99").exception, ReaderBehindError)
 
 

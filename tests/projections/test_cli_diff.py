@@ -25,8 +25,7 @@ def grown() -> Followed:
     return domain
 
 
-def test_diff(tmp_path: Path) -> None:
-    """A program gets all of the difference, and a time names the last event before it."""
+def test_a_program_gets_all_of_the_difference(tmp_path: Path) -> None:
     lakeledger, domain = command_line(grown(), tmp_path), grown()
     last = domain.head.position
     found = told(lakeledger("diff", str(last - 2), "-ojson"))

@@ -93,8 +93,7 @@ def test_order_of_values(spark_type: str, ordered: list[str | None]) -> None:
     assert sorted(given, key=lambda each: place_of(each, spark_type)) == ordered
 
 
-def test_partitions_in_order(tmp_path: Path) -> None:
-    """The command lists partitions by their values, also where a limit cuts the list, in units."""
+def test_the_command_lists_partitions_by_their_values(tmp_path: Path) -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights", made=table_of(("day", "int"), by=["day"]))

@@ -113,8 +113,7 @@ def test_a_person_is_told_the_reason_and_the_code_is_the_same(tmp_path: Path) ->
     assert done.stderr.startswith("no ledger is up on this machine")
 
 
-def test_without_a_broker(tmp_path: Path) -> None:
-    """Without a broker the reason is told, and what rows of this host still know."""
+def test_without_a_broker_the_reason_is_told(tmp_path: Path) -> None:
     with RocksStore.open(tmp_path / "store") as rows:
         Followed(rows).follow()
     at = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", "LAKELEDGER_LEDGER": "demo"}

@@ -40,8 +40,7 @@ def lakeledger(tmp_path: Path, folder: Path) -> Lakeledger:
     return command_line(domain, tmp_path)
 
 
-def test_dry_run(lakeledger: Lakeledger, folder: Path) -> None:
-    """A dry run says what would go, and deletes nothing."""
+def test_a_dry_run_says_what_would_go(lakeledger: Lakeledger, folder: Path) -> None:
     found = told(lakeledger(*TABLE, "--dry-run", "--output", "json"))
 
     assert [(each["path"], each["why"]) for each in found["files"]] == [

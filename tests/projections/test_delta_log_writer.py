@@ -213,8 +213,7 @@ def test_the_versions_that_are_deleted_from_the_end_come_back_as_they_were(tmp_p
             assert content(tmp_path) == whole
 
 
-def test_checkpoints(tmp_path: Path) -> None:
-    """A checkpoint is written as often as the table says, and the newest one is named."""
+def test_a_checkpoint_is_written_as_often_as_the_table_says(tmp_path: Path) -> None:
     versions = late_log()
     write_until_cut(LogFolder(str(tmp_path)), versions)
     written = [name for name in content(tmp_path) if ".checkpoint." in name]

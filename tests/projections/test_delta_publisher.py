@@ -54,8 +54,7 @@ def test_a_second_run_finds_every_version_written_at_the_same_position(tmp_path:
     assert (content(tmp_path / "a"), content(tmp_path / "b")) == before
 
 
-def test_file_times(tmp_path: Path) -> None:
-    """Versions and checkpoints have the time of their commit, also those of an earlier release."""
+def test_versions_and_checkpoints_have_the_time_of_their_commit(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     lake.alter(published(BY_DAY._replace(location=str(tmp_path / "a")), **{INTERVAL: "1"}))
     folder = tmp_path / "a" / "_delta_log"

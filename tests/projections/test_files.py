@@ -247,8 +247,7 @@ def test_anomalies_of_all_tables(domain: Followed) -> None:
     assert reads.anomalies(7, 9) == reads.anomalies(-1, 9) == []
 
 
-def test_paths_by_hash(domain: Followed) -> None:
-    """Every path that was named is found by its hash, also one that is gone or never was."""
+def test_every_path_that_was_named_is_found_by_its_hash(domain: Followed) -> None:
     reads = flights_after(domain, remove_unknown)
 
     found = [reads.file_paths(FLIGHTS, path_hash(path)) for path in "abxy"]

@@ -292,8 +292,7 @@ def test_rebuild(tmp_path: Path) -> None:
     assert (before, after) == ("spoiled", "demo")
 
 
-def test_rebuild_that_does_not_finish(tmp_path: Path) -> None:
-    """Until new rows have caught up the old ones stay, also if they never do."""
+def test_until_new_rows_have_caught_up_the_old_ones_stay(tmp_path: Path) -> None:
     root, driver = tmp_path / "store", Driver()
     with RocksStore.open(root) as store:
         caught_up(driver, store)

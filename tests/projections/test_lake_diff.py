@@ -68,8 +68,7 @@ def test_files_are_what_the_ends_differ_by(seed: int, cut: tuple[float, float]) 
         assert each is not None or not (came or gone)
 
 
-def test_who_did_what() -> None:
-    """Commits are counted once by user, aborted txns too, and a table says what became of it."""
+def test_commits_and_aborts_are_counted_once_by_user() -> None:
     domain = Followed()
     ada, bob = domain.open_session("ada"), domain.open_session("bob")
     flights = domain.create_table(ada, "flights")

@@ -80,8 +80,7 @@ def check_lists(driver: Driver) -> int:
 
 @PATIENT
 @given(history=steps(min_size=30))
-def test_right_or_refused(history: list[Step]) -> None:
-    """A list is refused only where the answer would be wrong, and no list of an open txn is."""
+def test_a_list_is_refused_only_where_the_answer_would_be_wrong(history: list[Step]) -> None:
     check_lists(played(history).driver)
 
 

@@ -29,8 +29,7 @@ def laid_out(driver: Driver, root: Path, version: int) -> None:
         store.publish()
 
 
-def test_made_anew(tmp_path: Path) -> None:
-    """A follower makes older rows anew without being asked, and says how far it is."""
+def test_a_follower_makes_older_rows_anew_without_being_asked(tmp_path: Path) -> None:
     root, driver, stop = tmp_path / "store", domain(), Signal()
     laid_out(driver, root, FORMAT_VERSION - 1)
     seen: list[tuple[int, int]] = []

@@ -68,8 +68,7 @@ def test_rows_are_there_after_closing_and_opening_again(root: Path) -> None:
         assert digest(store) == written
 
 
-def test_one_writer(store: RocksStore, root: Path) -> None:
-    """A second writer is refused, and told which process is the first."""
+def test_a_second_writer_is_refused(store: RocksStore, root: Path) -> None:
     assert store.get(b"a") is None
     with pytest.raises(StoreLockedError, match=f"written by process {os.getpid()} on "):
         RocksStore.open(root)
@@ -89,8 +88,7 @@ def test_open_scan_does_not_keep_the_lock(root: Path) -> None:
 
 
 @pytest.mark.parametrize("opened", [RocksStore.open, RocksReader.open])
-def test_other_format(root: Path, opened: Callable[..., RowReader]) -> None:
-    """Rows of another format are not read, and the error names both versions."""
+def test_rows_of_another_format_are_not_read(root: Path, opened: Callable[..., RowReader]) -> None:
     RocksStore.open(root, version=6).close()
     with pytest.raises(StoreVersionError) as caught:
         opened(root, version=7)
@@ -106,8 +104,7 @@ def test_failed_open_gives_up_the_lock(root: Path) -> None:
     RocksStore.open(root, version=7).close()
 
 
-def test_rebuild_is_seen_when_published(root: Path) -> None:
-    """Readers keep the old rows until the new store is published, and then see only the new."""
+def test_readers_keep_the_old_rows_until_the_new_store_is_published(root: Path) -> None:
     with RocksStore.open(root) as store:
         store.write(A_BATCH)
     with RocksReader.open(root) as reader, RocksStore.rebuild(root) as store:

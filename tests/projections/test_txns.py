@@ -167,8 +167,7 @@ def row_of(play: Play, txn: int = 1) -> TxnRow:
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )
-def test_life(play: Play, expected: dict[str, Any]) -> None:
-    """A txn's row says how far it has come, and what it touched on the way."""
+def test_a_txns_row_says_how_far_it_has_come(play: Play, expected: dict[str, Any]) -> None:
     row = row_of(play)
 
     assert {name: getattr(row, name) for name in expected} == expected

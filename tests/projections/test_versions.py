@@ -132,8 +132,7 @@ def test_a_version_says_where_when_and_by_whom_it_was_made_and_what_it_did(
     assert reads.versions(table, 1) == [row]
 
 
-def test_file_of_the_first_version(domain: Followed) -> None:
-    """A file that a table was created with is of version 0, and may be empty."""
+def test_a_file_that_a_table_was_created_with_is_of_version_0(domain: Followed) -> None:
     session = domain.open_session()
     txn = domain.open_txn(session)
     table = domain.create_table(session, "planes", txn=txn)

@@ -116,8 +116,7 @@ def test_an_unfinished_restore(whole: MemoryLog) -> None:
         surveyed(copy, None)
 
 
-def test_nothing_to_adopt(whole: MemoryLog) -> None:
-    """The topic that the events were recorded in is no copy, and stays as it is."""
+def test_the_topic_that_the_events_were_recorded_in_is_no_copy(whole: MemoryLog) -> None:
     found = surveyed(whole, None)
     assert not found.is_copy
     check_adoption(found, adopt=True, cut=False)

@@ -92,8 +92,7 @@ def test_another_ledger(log: MemoryLog, tmp_path: Path) -> None:
         surveyed(log, backup=FolderPlace(tmp_path / "theirs"))
 
 
-def test_a_damaged_file(log: MemoryLog, tmp_path: Path) -> None:
-    """A damaged file of the backup is named, and the log is left as it is."""
+def test_a_damaged_file_of_the_backup_is_named(log: MemoryLog, tmp_path: Path) -> None:
     file = next((tmp_path / "backup").glob("*.avro"))
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(BackupDamagedError, match=file.name):

@@ -200,8 +200,7 @@ def test_a_cut_that_came_too_late_and_passes_over(tmp_path: Path) -> None:
     followed(log, tmp_path / "store")
 
 
-def test_commands_of_another_topic() -> None:
-    """Behind a cut each command is answered, also where a new topic of commands counts anew."""
+def test_behind_a_cut_each_command_is_answered() -> None:
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")

@@ -24,8 +24,7 @@ def up(home: Path, ledger: str, bootstrap: str = "127.0.0.1:9092") -> Address:
     return address
 
 
-def test_written_and_read(tmp_path: Path) -> None:
-    """An address is read as it was written, with a store or without, and nothing else is left."""
+def test_an_address_is_read_as_it_was_written_with_a_store_or_without(tmp_path: Path) -> None:
     first = Address("127.0.0.1:9092", "lake", tmp_path / "store")
     second = Address("127.0.0.1:9093", "lake")
     third = Address("127.0.0.1:9093", "lake", None, "http://127.0.0.1:8181")

@@ -8,8 +8,7 @@ from ledger.client import Ledger
 from ledger.log.wire.file_list import AddFile
 
 
-def test_note_comes_back(ledger: Ledger) -> None:
-    """The newest note counts, in each table of the commit; another application has its own."""
+def test_the_newest_note_counts_in_each_table_of_the_commit(ledger: Ledger) -> None:
     first, second = (ledger.create_table(name).table for name in ("db.a", "db.b"))
     for version, tables in ((3, [first, second]), (4, [first])):
         with ledger.transaction() as txn:

@@ -73,8 +73,7 @@ def test_newest_passed_over(tmp_path: Path) -> None:
     assert (log.first, log.last) == (0, 1)
 
 
-def test_cleaned_up(tmp_path: Path) -> None:
-    """What was cleaned up meanwhile is none of the versions, and its followers are no gap."""
+def test_what_was_cleaned_up_meanwhile_is_none_of_the_versions(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")], [add("b")], [add("c")])
     state = [PROTOCOL, metadata(), add("a"), add("b")]
     write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", state)

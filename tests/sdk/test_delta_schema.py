@@ -147,8 +147,7 @@ def test_nested_metadata_is_kept() -> None:
     assert json.loads(column.metadata) == {NESTED_TYPE: nested}
 
 
-def test_ids_stay() -> None:
-    """A column keeps its id under its name, and under any name where it has one of its own."""
+def test_a_column_keeps_its_id_under_its_name() -> None:
     first = defined(schema(("a", "long"), ("b", "long")))
     second = defined(schema(("c", "long"), ("B", "long")), before=first)
     by_name: dict[str, Any] = {"delta_columnMapping_mode": "name"}

@@ -34,8 +34,7 @@ def test_every_version(ledger: Ledger, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_at_once_and_again(ledger: Ledger, name: str) -> None:
-    """Imported at once it is the same in the end, and a second import adds nothing."""
+def test_imported_at_once_it_is_the_same_in_the_end(ledger: Ledger, name: str) -> None:
     first = import_delta(ledger, TABLES / name, NAME)
     reads = ledger.reads()
     position = reads.position()
@@ -63,8 +62,7 @@ def test_rebased(ledger: Ledger, name: str) -> None:
     assert (found.rebased, found.disagreed) == (1, ())
 
 
-def test_contradicting(ledger: Ledger) -> None:
-    """A log that says what no writer may do is imported all the same, and it is said so."""
+def test_a_log_that_says_what_no_writer_may_do_is_imported_all_the_same(ledger: Ledger) -> None:
     found = import_delta(ledger, TABLES / CONTRADICTING, NAME)
 
     assert found[-4:] == (

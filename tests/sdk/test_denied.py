@@ -27,8 +27,7 @@ WRITERS: Final = 3
 BEATS: Final = ClientSettings(beat_s=0.05)
 
 
-def test_denied_command(ledger: Ledger, log: LossyLog) -> None:
-    """A command that the broker denies is refused by name, and long before its time is up."""
+def test_a_command_that_the_broker_denies_is_refused_by_name(ledger: Ledger, log: LossyLog) -> None:
     txn = ledger.begin()
     log.denied[Topic.COMMANDS] = ALWAYS
     began_s = time.monotonic()

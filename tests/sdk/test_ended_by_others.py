@@ -162,8 +162,7 @@ def resource_warnings(drop: Callable[[], object]) -> list[str]:
     return [str(each.message) for each in caught if each.category is ResourceWarning]
 
 
-def test_dropped_open(ledger: Ledger) -> None:
-    """An open txn that nobody holds any more is warned of, once, and without waiting for cycles."""
+def test_an_open_txn_that_nobody_holds_any_more_is_warned_of_once(ledger: Ledger) -> None:
     held = [opened(ledger)]
     number = held[0].id
 

@@ -107,8 +107,7 @@ def test_units(unit: str, columns: Any, paths: Any, wanted: Any, text: str) -> N
     assert f"  over    table 3 main.flights, {text}" in str(found).splitlines()
 
 
-def test_form() -> None:
-    """The form for programs names every side, has only what JSON has, and survives pickling."""
+def test_the_form_for_programs_names_every_side_and_is_json() -> None:
     found = Explanation(EVIDENCE, 7, 44, "main.flights")
     error = ConflictError("lost", reason="ConcurrentDeleteDelete", explanation=found)
 

@@ -79,8 +79,7 @@ def test_any_list_of_files_comes_back_from_its_opaque_form_as_it_was(files: File
 
 
 @given(LISTS)
-def test_any_avro_reader_suffices(files: FileList) -> None:
-    """Any Avro library reads the form with the published schema, and writes the same bytes."""
+def test_any_avro_library_reads_the_form_with_the_published_schema(files: FileList) -> None:
     data = pack(files)
     schema = parse_schema(json.loads(schema_text("FileList")))
     if not data:

@@ -46,8 +46,9 @@ def test_read(ledger: Ledger, table: int, where: str, found: list[str]) -> None:
     assert table == outside.table.table
 
 
-def test_read_earlier(ledger: Ledger, table: int) -> None:
-    """A table can be read at a version, at a position, and with a token."""
+def test_a_table_can_be_read_at_a_version_a_position_and_a_token(
+    ledger: Ledger, table: int
+) -> None:
     created = ledger.reads().versions(table, 9)[-1]
     then = ledger.token
     ledger.append(TABLE, [of_day(3)])

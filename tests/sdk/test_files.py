@@ -257,10 +257,9 @@ def test_append(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     ],
     ids=["expression", "text", "nested expression"],
 )
-def test_a_condition_beyond_bounds(
+def test_a_condition_beyond_bounds_reads_the_whole_table(
     ledger: Ledger, memory: InMemoryLedger, table: int, build: Callable[[], str | Expression]
 ) -> None:
-    """Who reads by it reads the whole table, and conflicts with a file added to any partition."""
     txn = ledger.begin()
     read = txn.read(table, build())
     txn.add_files(table, [of_day(3)])

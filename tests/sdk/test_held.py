@@ -14,8 +14,7 @@ from tests.oracle.reads import StateReads
 from tests.sdk.writing import written
 
 
-def test_many_txns(ledger: Ledger) -> None:
-    """Txns opened together have neighbouring ids, and each sees those before it as open."""
+def test_txns_opened_together_have_neighbouring_ids(ledger: Ledger) -> None:
     earlier = ledger.begin()
 
     txns = ledger.begin_many(3)

@@ -101,8 +101,7 @@ def test_happy_path(deployment: Deployment) -> None:
         assert ledger.snapshot().is_valid(winner.id)
 
 
-def test_leader_lost(deployment: Deployment) -> None:
-    """Txns go on when their leader is lost, and versions stay dense."""
+def test_txns_go_on_when_their_leader_is_lost(deployment: Deployment) -> None:
     with deployment.connect() as ledger, ThreadPoolExecutor(1) as pool:
         flights = ledger.create_table("flights")
         done = pool.submit(lambda: [commit_one(ledger, flights.table) for _ in range(100)])
@@ -162,8 +161,7 @@ def test_not_created(broker: Broker, ledger_name: str) -> None:
         Ledger.connect(broker.bootstrap, ledger_name, timeout_s=1.0)
 
 
-def test_broker_gone(tmp_path: Path) -> None:
-    """Without its broker a client is told that the outcome is unknown, and closes soon."""
+def test_without_its_broker_a_client_is_told_that_the_outcome_is_unknown(tmp_path: Path) -> None:
     with Broker.start(tmp_path / "kafka") as broker:
         before = set(threading.enumerate())
         deployment = Deployment(broker, "gone")

@@ -132,8 +132,7 @@ def test_a_warehouse_is_read_as_a_location_is(given: str, found: str) -> None:
         warehouse_at("~/w")
 
 
-def test_respelled(memory: InMemoryLedger) -> None:
-    """A location is kept in one spelling, and another spelling of it is no other folder."""
+def test_a_location_is_kept_in_one_spelling(memory: InMemoryLedger) -> None:
     ledger = memory.connect(warehouse="file:///w/my%20lake")
     assert ledger.create_table("m", [("id", "int")]).definition.location.startswith("/w/my lake/")
     row = ledger.create_table("t", [("id", "int")], location="file:///x/my%20lake/")

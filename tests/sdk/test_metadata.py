@@ -38,8 +38,7 @@ def stats_of(ledger: Ledger, table: TableLike, **options: ValidWriteIdList) -> s
     return ledger.metadata_object(table, "stats:delay", write_ids=options["write_ids"])
 
 
-def test_the_latest(ledger: Ledger, table: int) -> None:
-    """A client sees its own change at once, and statistics apart from the table."""
+def test_a_client_sees_its_own_change_at_once(ledger: Ledger, table: int) -> None:
     ledger.alter_table(TABLE, moved)
 
     found = ledger.metadata(TABLE)

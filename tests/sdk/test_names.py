@@ -308,8 +308,7 @@ def test_names_within_a_txn(ledger: Ledger) -> None:
     assert ledger.table("routes").table == flights.table
 
 
-def test_drop_within_a_txn(ledger: Ledger) -> None:
-    """A txn that dropped a table can no longer name it, and may give the name again."""
+def test_a_txn_that_dropped_a_table_can_no_longer_name_it(ledger: Ledger) -> None:
     old = ledger.create_table("flights")
     with ledger.transaction() as txn:
         txn.drop_table("flights")

@@ -285,8 +285,7 @@ def test_in_needs_a_value() -> None:
         col("a").isin()
 
 
-def test_where_takes_text_expressions_and_nothing() -> None:
-    """Whatever says which rows were read has one wire form; nothing said is TRUE."""
+def test_whatever_says_which_rows_were_read_has_one_wire_form() -> None:
     assert [tree_of("a = 1"), tree_of(col("a") == 1)] == [json.dumps(A1, separators=(",", ":"))] * 2
     assert tree_of(None) == TRUE_PREDICATE
 

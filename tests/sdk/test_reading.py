@@ -28,8 +28,7 @@ WAIT_S: Final = 5.0
     ("chain", "text"),
     [("", "5f3a9c1e:0:44"), ("0b1d94ac5c7fe210", "5f3a9c1e:0:44:0b1d94ac5c7fe210")],
 )
-def test_token_text(chain: str, text: str) -> None:
-    """A token survives its text form, and the form it had before it knew a chain."""
+def test_a_token_survives_its_text_form(chain: str, text: str) -> None:
     token = Token("5f3a9c1e", 0, 44, chain)
 
     assert str(token) == text

@@ -200,8 +200,7 @@ def test_a_broker_that_is_away_for_reading_is_waited_for(ledger: Ledger, log: Lo
     assert ledger.begin().id == 2
 
 
-def test_command_too_large(ledger: Ledger) -> None:
-    """A command that fits no record is not sent at all, and the session goes on."""
+def test_a_command_that_fits_no_record_is_not_sent_at_all(ledger: Ledger) -> None:
     ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
     txn = ledger.begin()
     txn.wrote("flights", "update", f"day={'9' * COMMAND_BYTES_MAX}")

@@ -159,10 +159,9 @@ def test_however_often_work_was_tried_the_next_pause_is_a_number() -> None:
         errors.OutcomeUnknownError("silence", session=1, n=1),
     ],
 )
-def test_not_done_again(
+def test_what_would_not_come_out_differently_is_raised_at_once(
     ledger: Ledger, memory: InMemoryLedger, table: int, error: Exception
 ) -> None:
-    """What would not come out differently is raised at once, and its txn is aborted."""
     assert table
     work = Contended(memory.connect(), times=0, error=error)
 

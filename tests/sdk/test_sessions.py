@@ -70,8 +70,7 @@ def processes(memory: InMemoryLedger) -> Iterator[Processes]:
     found.close()
 
 
-def test_opened_by_the_first_command(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A session is opened when it is needed, once, and closed with its ledger."""
+def test_a_session_is_opened_once_when_it_is_needed(ledger: Ledger, memory: InMemoryLedger) -> None:
     before = opened(memory)
     ledger.begin()
     txn = ledger.begin()
@@ -325,8 +324,7 @@ def test_none_is_opened_while_closing(
     assert opened(memory) == [session.number]
 
 
-def test_closed_at_exit() -> None:
-    """A process that forgets to close its ledger ends its session at exit, and does not hang."""
+def test_a_process_that_forgets_to_close_its_ledger_ends_its_session_at_exit() -> None:
     script = (
         "import atexit\n"
         "from ledger.testing import InMemoryLedger\n"

@@ -85,8 +85,7 @@ def test_skipped(
     assert tuple(line[name] for name in names) == expected
 
 
-def test_told_once(ledger: Ledger, log_lines: Lines) -> None:
-    """To commit a skipped txn again says the same, and logs nothing more."""
+def test_to_commit_a_skipped_txn_again_says_the_same(ledger: Ledger, log_lines: Lines) -> None:
     ledger.create_table("t", [("x", "int")])
     at_once(ledger, 5)
     txn = ledger.begin()

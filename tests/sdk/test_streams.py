@@ -76,8 +76,7 @@ def test_lag_in_a_table_of_the_ledger(ledger: Ledger) -> None:
     assert [each.lag for each in streams_in(ledger.reads())] == [3]
 
 
-def test_earlier_batches(ledger: Ledger) -> None:
-    """The history of a table has the notes of all batches, and those of other programs between."""
+def test_the_history_of_a_table_has_the_notes_of_all_batches(ledger: Ledger) -> None:
     table = ledger.create_table("db.a").table
     for number in range(3):
         batch(ledger, number, [table], number)

@@ -114,8 +114,7 @@ def test_a_token_of_the_lost_part_is_refused_by_the_cut_and_the_client_reads_on_
     assert [each.name for each in lost.ledger.tables()] == ["planes"]
 
 
-def test_a_token_of_another_history(lost: Lost) -> None:
-    """A position that the log has again tells nothing; the chain does."""
+def test_a_position_that_the_log_has_again_tells_nothing(lost: Lost) -> None:
     other = lost.last.at(lost.last.position, "0123456789abcdef")
     with pytest.raises(LogRewrittenError, match=r"the log has [0-9a-f]{16} there"):
         lost.ledger.wait(other)

@@ -29,8 +29,7 @@ UPDATE = CoarseWrite("unpartitioned", "", "update")
 NO_MIN_OPEN = 2**63 - 1
 
 
-def test_block_commits(ledger: Ledger) -> None:
-    """A block that ends commits its txn, and the receipt says what each table got."""
+def test_a_block_that_ends_commits_its_txn(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
 
     with ledger.transaction() as txn:

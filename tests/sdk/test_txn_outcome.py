@@ -171,8 +171,7 @@ def test_abort_of_what_may_be_committed(still: InMemoryLedger, log: LossyLog) ->
     assert (txn.commit().repeated, txn.status) == (True, "committed")
 
 
-def test_error_after_the_commit(ledger: Ledger) -> None:
-    """A block that raises though its txn was committed says so, and keeps its error."""
+def test_a_block_that_raises_though_its_txn_was_committed_says_so(ledger: Ledger) -> None:
     txn = ledger.begin()
     with pytest.raises(ValueError, match="no rows") as raised:
         commit_and_raise(txn)

@@ -154,10 +154,9 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "said"), ODD_CALLS)
-def test_odd_values(
+def test_what_cannot_be_meant_is_told_where_it_is_said(
     ledger: Ledger, call: Callable[[Ledger], object], error: type[Exception], said: str
 ) -> None:
-    """What cannot be meant is told where it is said, and in words of the caller."""
     ledger.create_table("flights")
 
     with pytest.raises(error, match=said):

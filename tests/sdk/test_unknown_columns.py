@@ -55,10 +55,9 @@ def test_conditions_on_known_columns(ledger: Ledger, table: int, where: str) -> 
 
 
 @pytest.mark.parametrize(("where", "said"), UNKNOWN, ids=str)
-def test_conditions_on_unknown_columns(
+def test_client_and_txn_refuse_unknown_columns(
     ledger: Ledger, table: int, where: str | Expression, said: str
 ) -> None:
-    """Client and txn refuse them, and the txn remembers nothing."""
     with pytest.raises(UnknownColumnError) as raised:
         ledger.read(table, where)
     with ledger.transaction(level="serializable") as txn:

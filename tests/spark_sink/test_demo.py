@@ -102,8 +102,7 @@ def test_days_cut_the_rows_without_rest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("producers", [1, 4, 5, 12])
-def test_shares_deal_out_every_day_once(producers: int) -> None:
-    """Every day is in one share, and all days of a month are in the same one."""
+def test_every_day_is_in_one_share(producers: int) -> None:
     dealt = shares(YEAR, producers)
 
     assert sorted(chain(*dealt)) == YEAR

@@ -43,8 +43,7 @@ def test_files_with_hidden_names(spark: SparkSession, host: Host, path: str) -> 
     assert rows(frame.where("day = 1 AND tail = 'N1'")) == [(1, "N1")]
 
 
-def test_a_partition_of_no_value(spark: SparkSession, host: Host) -> None:
-    """A file whose only partition value is NULL is read, also where it is the only file."""
+def test_a_file_whose_only_partition_value_is_null_is_read(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     host.ledger.append(NAME, [host.file("a.parquet", "N1", day=None)])
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)

@@ -90,8 +90,7 @@ def test_the_command_prints_changed_rows_for_people_and_for_programs(files: RowF
     assert json.loads(lines[2])["tail"] == "a"
 
 
-def test_no_rows_changed(files: RowFiles) -> None:
-    """A commit that only rewrites files gives no rows, also beside one that changes some."""
+def test_a_commit_that_only_rewrites_files_gives_no_rows(files: RowFiles) -> None:
     old = [*files.insert((1, "a")), *files.insert((2, "b"))]
     with files.ledger.transaction() as txn:
         merged = files.write((2, "b"), (1, "a"), data_change=False)

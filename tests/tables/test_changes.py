@@ -96,8 +96,7 @@ def test_over_http(memory: InMemoryLedger, ledger: Ledger, history: list[str]) -
         assert [each.token for each in feed] == [each.token for each in ledger.changes(TABLE)]
 
 
-def test_many_files_by_pages(ledger: Ledger) -> None:
-    """Commits of more files than a page come whole, each file once, also beside small ones."""
+def test_commits_of_more_files_than_a_page_come_whole(ledger: Ledger) -> None:
     ledger.create_table(TABLE, [("tail", "string")])
     for number, size in enumerate([1, MANY, 3, changes.FILES - 4]):
         with ledger.transaction() as txn:

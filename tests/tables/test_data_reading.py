@@ -76,8 +76,7 @@ def test_names_are_found_in_any_case(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
-def test_column_mapping(tmp_path: Path, mode: str) -> None:
-    """With column mapping, files have physical names, also within structs; ids count too."""
+def test_with_column_mapping_files_have_physical_names(tmp_path: Path, mode: str) -> None:
     nested = {
         "type": "struct",
         "fields": [

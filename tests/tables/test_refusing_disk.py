@@ -72,8 +72,7 @@ def test_the_error_names_the_file_the_table_and_what_is_safe(fault: str, verb: s
 
 @pytest.mark.integration
 @pytest.mark.parametrize("fault", FAULTS)
-def test_publisher(fault: str) -> None:
-    """A publisher stops a table by name, tries again without a trace, and goes on by itself."""
+def test_a_publisher_stops_a_table_by_name_and_tries_again(fault: str) -> None:
     told = ran(fault)["publish"]
     for each in ("/published/_delta_log/0000", *SAID[fault], "goes on by itself"):
         assert each in told["said"]

@@ -124,8 +124,7 @@ def test_answers_are_duckdb_s(lake: Ledger, whole: duckdb.DuckDBPyConnection) ->
         ("SELECT " + "+".join(["1"] * 5000), "too deep|depth"),
     ],
 )
-def test_refused(lake: Ledger, query: str, said: str) -> None:
-    """An error names what is wrong, and what is there in its place."""
+def test_an_error_names_what_is_wrong(lake: Ledger, query: str, said: str) -> None:
     with pytest.raises((QuerySyntaxError, UnknownTableError), match=said):
         lake.sql(query)
 

@@ -168,8 +168,7 @@ def test_an_aborted_txn_leaves_no_file(ledger: Ledger, sales: TableRow) -> None:
     assert rows_of(ledger, "shop.sales") == ROWS
 
 
-def test_optimize_joins_small_files(ledger: Ledger, sales: TableRow) -> None:
-    """Many small files become one in each partition, and no row changes."""
+def test_many_small_files_become_one_in_each_partition(ledger: Ledger, sales: TableRow) -> None:
     for number in range(5, 9):
         with ledger.transaction() as txn:
             txn.insert(sales, [{"id": number, "day": ONE}])

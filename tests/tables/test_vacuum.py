@@ -119,8 +119,7 @@ def test_spellings_of_the_location(ledger: Ledger, tmp_path: Path, location: str
     assert files.names() == {"relative.parquet", "absolute.parquet"}
 
 
-def test_links(files: Files, tmp_path: Path) -> None:
-    """Nothing outside the location is deleted, also where a link leads out of it."""
+def test_nothing_outside_the_location_is_deleted(files: Files, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a.parquet").write_bytes(b"rows")
@@ -276,8 +275,7 @@ def test_a_file_stays_while_it_is_live_under_any_deletion_vector(files: Files) -
     assert in_words(files.vacuum()) == []
 
 
-def test_another_table_at_the_location(files: Files) -> None:
-    """What another table of the ledger needs stays, and its own folder is left alone."""
+def test_what_another_table_of_the_ledger_needs_stays(files: Files) -> None:
     for name in ("a.parquet", "b.parquet", "inner/c.parquet", "d.parquet", "e.parquet"):
         files.put(name)
     ledger = files.ledger

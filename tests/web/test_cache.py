@@ -292,8 +292,7 @@ def test_status(cached: ServedCache) -> None:
     assert found.hit_ratio == pytest.approx(1 / 3)
 
 
-def test_verify(cached: ServedCache) -> None:
-    """A comparison on demand tells how many tables it compared, and what differed."""
+def test_a_comparison_on_demand_tells_how_many_tables_it_compared(cached: ServedCache) -> None:
     assert cached.client.verify(10) == VerifiedCache(1, [])
     assert cached.client.verify(0) == VerifiedCache(0, [])
 

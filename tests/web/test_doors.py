@@ -272,8 +272,7 @@ def test_files_that_do_not_fit(
 
 
 @pytest.mark.parametrize("text", ["", "two words", "a\nb", "\u00fc", "\x00"])
-def test_file_without_a_token(locked: Locked, text: str) -> None:
-    """A client's file that holds no token is refused, and the error repeats nothing of it."""
+def test_a_clients_file_that_holds_no_token_is_refused(locked: Locked, text: str) -> None:
     file = locked.folder / "token"
     file.write_text(text)
     with pytest.raises(SettingsError, match="must hold one token") as raised:

@@ -220,8 +220,7 @@ def test_a_wait_is_no_silence() -> None:
 
 
 @pytest.mark.slow
-def test_wait_in_parts() -> None:
-    """A wait longer than a request may last goes on, and what is said is of the whole of it."""
+def test_a_wait_longer_than_a_request_may_last_goes_on() -> None:
     domain = Followed(MemoryStore())
     domain.follow()
     with serving(rows_in(domain)) as served, pytest.raises(ReaderBehindError) as raised:

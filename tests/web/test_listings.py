@@ -107,8 +107,7 @@ class Leafed(StoreReads):
         return super().files(table, **asked)
 
 
-def test_one_position_for_all_pages() -> None:
-    """What is committed while a listing is read is not in it, and what is removed still is."""
+def test_what_is_committed_while_a_listing_is_read_is_not_in_it() -> None:
     domain, go_on, reached = Followed(MemoryStore()), Signal(), Signal()
     session = domain.open_session()
     table = domain.create_table(session, "t")

@@ -51,8 +51,7 @@ def publishing(publisher: DeltaPublisher) -> Iterator[Served]:
         thread.join()
 
 
-def test_status(lake: Lake) -> None:
-    """The status has the position, the lag, and the tables that stopped, by name and reason."""
+def test_the_status_has_position_lag_and_stopped_tables(lake: Lake) -> None:
     with (
         publishing(DeltaPublisher(lake.log)) as served,
         closing(HttpPublisher(served.url)) as client,

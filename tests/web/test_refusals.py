@@ -99,8 +99,7 @@ def test_methods_are_told(served: Served) -> None:
     assert {each.strip() for each in headers["allow"].split(",")} == {"GET", "HEAD", "POST"}
 
 
-def test_head(served: Served) -> None:
-    """A HEAD is answered as a GET without a body, and the connection goes on."""
+def test_a_head_is_answered_as_a_get_without_a_body(served: Served) -> None:
     with closing(Wire(served.url)) as wire:
         for path, status in (("/v1/identity", 200), ("/v1/tables/1/files", 200), ("/none", 404)):
             answer, _ = wire.send(request(path, "HEAD")).answer("HEAD")
@@ -168,8 +167,7 @@ def test_a_name_that_the_setting_has_is_answered(domain: Followed) -> None:
     assert "follower.hosts" not in answer.form
 
 
-def test_chunks_without_end(served: Served) -> None:
-    """A body that never ends is refused where it is too long, and is not read on for long."""
+def test_a_body_that_never_ends_is_refused_where_it_is_too_long(served: Served) -> None:
     with closing(Wire(served.url)) as wire:
         wire.send(post("Transfer-Encoding: chunked"))
         chunk = b"100000\r\n" + b" " * (1 << 20) + b"\r\n"

@@ -86,8 +86,7 @@ def test_commands_that_nobody_answers_yet_are_counted_and_how_long_they_were_see
 
 
 @pytest.mark.parametrize("faults", [[], ["one has retention.ms=1", "two has a small bound"]])
-def test_topics(faults: list[str]) -> None:
-    """Topics that may lose records are counted and named, and the sequencer is not ready."""
+def test_topics_that_may_lose_records_are_counted_and_named(faults: list[str]) -> None:
     with (
         led() as (log, clock, leader, _),
         probing(lambda: leader, log, clock, faults) as served,
@@ -123,8 +122,7 @@ def test_a_standby_is_ready_while_it_hears_the_leader_and_not_when_no_sequencer_
         assert "no sequencer leads now" in answer.form["checks"]["role"]["detail"]
 
 
-def test_before_the_state_is_loaded() -> None:
-    """Before its state is loaded a sequencer lives, is not ready, and has no metrics of its own."""
+def test_before_its_state_is_loaded_a_sequencer_lives_and_is_not_ready() -> None:
     with probing(lambda: None, MemoryLog(), FixedClock()) as served:
         assert (served.ask("/livez").status, served.ask("/readyz").status) == (200, 503)
         assert not any("sequencer" in name for name in samples(served))

@@ -86,8 +86,7 @@ def test_tokens_are_listed_by_name(tmp_path: Path) -> None:
     assert [(each["name"], each["expired"]) for each in listed] == [("report", False)]
 
 
-def test_commands_show_it(served: Served, tmp_path: Path) -> None:
-    """A command is let in with the files of its options, and says what it lacks without them."""
+def test_a_command_is_let_in_with_the_files_of_its_options(served: Served, tmp_path: Path) -> None:
     environ = {
         "LAKELEDGER_BOOTSTRAP": "127.0.0.1:1",
         "LAKELEDGER_LEDGER": "demo",

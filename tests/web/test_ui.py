@@ -88,8 +88,7 @@ def test_nothing_is_from_elsewhere(crawled: dict[str, Seen], served: Served) -> 
         assert served.ask(path).status in {200, 400}
 
 
-def test_names_stay_text(crawled: dict[str, Seen]) -> None:
-    """A name of the log is never a tag, and stands on pages as it is."""
+def test_a_name_of_the_log_is_never_a_tag(crawled: dict[str, Seen]) -> None:
     for address, seen in crawled.items():
         is_page = urlsplit(address).path.startswith("/ui")  # Pages link to documents in JSON too.
         assert not [tag for tag, _ in seen.tags if tag in {"img", "b", "iframe"}]
@@ -109,8 +108,7 @@ def test_a_browser_is_told_to_run_and_load_nothing_else(served: Served) -> None:
 
 
 @pytest.mark.parametrize("path", [each.path for each in PAGES])
-def test_each_position(path: str, lake: Lake, served: Served) -> None:
-    """Every page answers at every position, and says which one, unless it is of no position."""
+def test_every_page_answers_at_every_position(path: str, lake: Lake, served: Served) -> None:
     subject = {
         "txn": "txn=1",
         "conflict": f"position={lake.lost[0]}",
@@ -197,8 +195,7 @@ def test_the_past(lake: Lake, served: Served) -> None:
             assert set(re.findall(r"day=\d/\d+\.parquet", shown)) == files
 
 
-def test_processes(lake: Lake, served: Served) -> None:
-    """The page of processes asks the others, and says which one does not answer."""
+def test_the_page_of_processes_asks_the_others(lake: Lake, served: Served) -> None:
     away = "http://127.0.0.1:9"
     with serving(rows_in(lake), processes=(served.url, away)) as asking:
         text = page(asking, "/ui/processes").text
@@ -218,13 +215,11 @@ def test_processes(lake: Lake, served: Served) -> None:
         ),
     ],
 )
-def test_words(template: str, shown: str) -> None:
-    """Numbers agree with their nouns, and marks of code do not stand in the text."""
+def test_numbers_agree_with_their_nouns(template: str, shown: str) -> None:
     assert environment().from_string(template).render() == shown
 
 
-def test_marks_and_commas(crawled: dict[str, Seen]) -> None:
-    """A page has no mark of code, and no position or id with commas."""
+def test_a_page_has_no_mark_of_code(crawled: dict[str, Seen]) -> None:
     for path, seen in crawled.items():
         if urlsplit(path).path.startswith("/ui"):
             assert "`" not in seen.text

@@ -171,8 +171,7 @@ def test_one_table(lake: Lake) -> None:
         ("/tables?catalog_name=main&schema_name=nowhere", 200),
     ],
 )
-def test_status(lake: Lake, path: str, status: int) -> None:
-    """What is not published is not there, and a question without its parameter is no question."""
+def test_what_is_not_published_is_not_there(lake: Lake, path: str, status: int) -> None:
     assert lake.served.ask(f"{UNITY_PATH}{path}").status == status
 
 

@@ -44,8 +44,7 @@ def by_sdk(lake: Lake, name: str = "db.t") -> list[tuple[Any, ...]]:
     return sorted((tuple(each.values())[:-1] for each in found), key=repr)
 
 
-def test_files_that_a_vacuum_deleted(lake: Lake) -> None:
-    """An old version without its files is refused by name, and the newest one is read."""
+def test_an_old_version_without_its_files_is_refused_by_name(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT, p INT) PARTITIONED BY (p)",

@@ -57,8 +57,7 @@ def test_statements(table: Lake) -> None:
     assert rows(table, f"SELECT * FROM {T} WHERE x <= 0 OR x IS NULL") == []
 
 
-def test_rows_of_the_same_ledger(table: Lake) -> None:
-    """A query over a table of the ledger brings rows that are checked, and none is left out."""
+def test_a_query_over_a_table_of_the_ledger_brings_rows_that_are_checked(table: Lake) -> None:
     done(table, "CREATE TABLE ledger.db.s AS SELECT 5 AS id, 0 AS x UNION ALL SELECT 6, 6")
     said = refusal(table, f"INSERT INTO {T} SELECT * FROM ledger.db.s")
     assert "CHECK_CONSTRAINT_VIOLATION" in said

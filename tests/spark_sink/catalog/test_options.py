@@ -36,8 +36,7 @@ def refused(work: Work) -> str:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_table_of_options(use: str) -> None:
-    """In each use the options of the table pass in any spelling, and all others are refused."""
+def test_in_each_use_the_options_of_the_table_pass_in_any_spelling(use: str) -> None:
     for each in OPTIONS:
         if use in each.uses:
             check_options({each.name: "1", each.name.upper(): "1"}, use)
@@ -202,8 +201,7 @@ def test_streams_do_not_travel(table: Lake, options: dict[str, str], said: str) 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("merges", ["true", "false"])
-def test_columns_that_the_table_lacks(table: Lake, merges: str) -> None:
-    """A column that the table lacks is refused by name, and nothing is written."""
+def test_a_column_that_the_table_lacks_is_refused_by_name(table: Lake, merges: str) -> None:
     filled(table)
     new = table.spark.sql("SELECT 9 AS id, 1 AS p, 2 AS more")
     writer = new.write.mode("append").option("mergeSchema", merges)

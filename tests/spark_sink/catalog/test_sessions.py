@@ -57,8 +57,7 @@ def said_by(program: str, folder: Path, home: Path | None = None) -> Mapping[str
     return found
 
 
-def test_a_txn_in_each_thread(lake: Lake) -> None:
-    """Threads of one session have a txn each, see their own writes, and all commit."""
+def test_threads_of_one_session_have_a_txn_each(lake: Lake) -> None:
     for number in range(THREADS):
         done(lake, f"CREATE TABLE ledger.db.t{number} (id INT)")
     done(lake, "CREATE TABLE ledger.db.all (id INT, p INT) PARTITIONED BY (p)")
@@ -158,8 +157,7 @@ def test_local_cluster(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.kafka
-def test_many_statements(tmp_path: Path) -> None:
-    """Two thousand statements leave nothing in the heap, in Python, and in the catalog."""
+def test_two_thousand_statements_leave_nothing_in_the_heap_in_python(tmp_path: Path) -> None:
     with running(UpSettings(home=tmp_path / "home")):
         found = said_by("many_statements", tmp_path, tmp_path / "home")
     sys.stdout.write(f"{json.dumps(found)}\n")

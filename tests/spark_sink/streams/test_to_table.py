@@ -64,8 +64,7 @@ def test_batches_without_rows(river: River) -> None:
     assert river.ids() == [4, 5, 6, 7, 12, 13, 14, 15]
 
 
-def test_refused(river: River) -> None:
-    """Another query under one name, and a checkpoint without its ledger, are refused by name."""
+def test_another_query_under_one_name_is_refused(river: River) -> None:
     river.table()
     river.arrive()
     flow(river, application="mine")
@@ -83,8 +82,7 @@ def test_refused(river: River) -> None:
     assert (river.ids(), river.orphans()) == (upto(2), 0)
 
 
-def test_task_that_fails(river: River) -> None:
-    """A batch with a failed task leaves no file and no open txn, and comes again."""
+def test_a_batch_with_a_failed_task_leaves_no_file_and_no_open_txn(river: River) -> None:
     river.table()
     river.arrive(2)
     bad = "CASE WHEN id = 7 THEN raise_error('bad row') ELSE id END"

@@ -163,8 +163,7 @@ class DroppedTables:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_dropped_tables(tmp_path: Path, seed: int) -> None:
-    """No needed file is ever gone, and all others are gone after the retention."""
+def test_no_needed_file_is_ever_gone(tmp_path: Path, seed: int) -> None:
     with InMemoryLedger(clock=FixedClock()) as memory:
         history = DroppedTables(memory, tmp_path, seed)
         for _ in range(STEPS):
