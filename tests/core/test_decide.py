@@ -15,16 +15,7 @@ from ledger.core.events.events import CommandRefused, CommandRepeated, SessionOp
 from ledger.core.limits import LABEL_CHARS_MAX, LEASE_MAX_MS, LEASE_MIN_MS, WINDOW
 from ledger.core.refusals import Reason
 from ledger.core.state.domain import DomainState
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Asks,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Asks, Refusal, Scene, accepts, refuses
 from tests.core.test_decide_aborts import REFUSALS as ABORTS
 from tests.core.test_decide_alter import REFUSALS as ALTERS
 from tests.core.test_decide_commit import REFUSALS as COMMIT
@@ -110,12 +101,7 @@ SESSION = [
     ),
 ]
 REFUSALS = [*ASKED_FIRST, *SESSION]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A command that may not be executed is refused with the first reason that applies."""
-    check_refusal(row)
+test_refused = refuses(REFUSALS)
 
 
 def test_a_ledger_that_is_not_created_yet_opens_no_session() -> None:
@@ -157,12 +143,7 @@ ACCEPTED = [
         lambda s: named_again(s, s.ended),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """A command that may be executed is answered by the event that says what it does."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)
 
 
 def test_session_opens_with_its_labels_cut() -> None:

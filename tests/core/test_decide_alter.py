@@ -15,16 +15,7 @@ from ledger.core.invariants import assert_invariants
 from ledger.core.limits import CHANGES_PER_TXN_MAX, OPERATION_CHARS_MAX
 from ledger.core.refusals import Reason
 from tests.core.parts import part, table_of
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import STEP_MS, definition
 
 AHEAD = 1_000_000
@@ -180,12 +171,7 @@ REFUSALS = [
         lambda s: s.mine,
     ),
 ]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """An alter that cannot be, or that was planned before the last change, is refused."""
-    check_refusal(row)
+test_refused = refuses(REFUSALS)
 
 
 def altered(table: int, number: int, write_id: int, read_at: int, **others: Any) -> TableAltered:
@@ -296,12 +282,7 @@ ACCEPTED = [
         ),
     ),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """An alter that nothing stands against is answered with what the table is from then on."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)
 
 
 def test_one_shot_is_a_committed_txn() -> None:

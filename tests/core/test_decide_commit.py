@@ -4,23 +4,12 @@ The refusals stand in the order they are checked: what a row does wrong, the row
 as well, as far as one command can.
 """
 
-import pytest
-
 from ledger.core.commands import CoarseWrite, CommitTxn, RenameTable, TableWrite
 from ledger.core.events.events import CommandRepeated, TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.refusals import Reason
 from tests.core.parts import part, partition
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import write
 
 AHEAD = 1_000_000
@@ -164,13 +153,7 @@ REFUSALS = [
         lambda s: s.flights,
     ),
 ]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A commit that may not be judged is refused with the first reason, and its txn stays open."""
-    check_refusal(row)
-
+test_refused = refuses(REFUSALS)
 
 ACCEPTED = [
     Accepted(
@@ -256,9 +239,4 @@ ACCEPTED = [
         lambda s: CommandRepeated(b"", s.committed_at, "TxnCommitted", s.committed, 1, []),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """What nothing stands against commits, with a version and a write id in each table."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)

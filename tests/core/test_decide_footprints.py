@@ -14,16 +14,7 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.refusals import Reason
 from tests.core.arena import UNPARTITIONED, Arena
 from tests.core.parts import NOTHING, footprint, part, partition
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import write
 
 AHEAD = 1_000_000
@@ -179,12 +170,7 @@ REFUSALS = [
         ),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A commit that may not be judged is refused with the first reason, and its txn stays open."""
-    check_refusal(row)
+test_refused = refuses(REFUSALS)
 
 
 def flights(scene: Scene, read_at: int, said: Any, **others: Any) -> CommittedPart:
@@ -321,12 +307,7 @@ ACCEPTED = [
         ),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """What nothing stands against commits, with the level it was judged at in each part."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)
 
 
 def test_files_of_reads_are_not_kept() -> None:

@@ -31,16 +31,7 @@ from ledger.core.limits import (
 from ledger.core.refusals import Reason
 from ledger.log.wire.codec import frame_event
 from tests.core.parts import after, footprint, part, partition
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import write
 
 FIRST = footprint(adds=[partition()], remove=["a"], rows_added=3, files=b"first")
@@ -246,13 +237,7 @@ COMMIT = [
     ),
 ]
 REFUSALS = [*STAGE, *COMMIT]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A chunk that does not fit, or a commit that does not name what was staged, is refused."""
-    check_refusal(row)
-
+test_refused = refuses(REFUSALS)
 
 ACCEPTED = [
     Accepted(
@@ -271,11 +256,7 @@ ACCEPTED = [
         lambda s: WritesStaged(s.planes, 1, SECOND),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_a_chunk_that_comes_in_its_order_is_kept_as_it_is(row: Accepted) -> None:
-    check_accepted(row)
+test_a_chunk_that_comes_in_its_order_is_kept_as_it_is = accepts(ACCEPTED)
 
 
 def test_as_many_bytes_as_may_wait() -> None:

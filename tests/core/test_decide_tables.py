@@ -4,8 +4,6 @@ The refusals of a command stand in the order they are checked: what a row does w
 it do wrong as well, as far as one command can. Names at the commit stand in `test_decide_names`.
 """
 
-import pytest
-
 from ledger.core.commands import (
     AlterTable,
     Column,
@@ -18,16 +16,7 @@ from ledger.core.commands import (
 from ledger.core.events.events import TableCreated, TableDropped, TableRenamed
 from ledger.core.limits import TABLE_NAME_CHARS_MAX
 from ledger.core.refusals import Reason
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import CATALOG
 
 AHEAD = 1_000_000
@@ -288,13 +277,7 @@ CHANGE = [
     ),
 ]
 REFUSALS = [*CREATE, *CHANGE]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A change of a table that may not be made is refused with the first reason that applies."""
-    check_refusal(row)
-
+test_refused = refuses(REFUSALS)
 
 ACCEPTED = [
     Accepted(
@@ -387,9 +370,4 @@ ACCEPTED = [
         lambda s: TableDropped(s.flights, 1, 2, s.position() - 1),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """A change that may be made is answered by the event that says what the table is then."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)
