@@ -36,15 +36,13 @@ def test_the_page_shows_each_role_with_its_rights(role: str) -> None:
 
 
 @pytest.mark.parametrize("topic", Topic)
-def test_writers(topic: Topic) -> None:
-    """Each topic is written to by those whose records belong there, and by no other role."""
+def test_each_topic_is_written_to_by_no_other_role(topic: Topic) -> None:
     writers = {name for name, role in ROLES.items() if WRITE in role.rights.get(topic, ())}
     assert writers == WRITERS[topic]
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_commands(role: str, tmp_path: Path) -> None:
-    """The commands of a role and its rights as data say the same."""
+def test_commands_and_rights_of_a_role_say_the_same(role: str, tmp_path: Path) -> None:
     asked = ("acl", "--principal", "etl", "--role", role, "--bootstrap", KAFKA, "--ledger", "lake")
     said = done_in(tmp_path, *asked)
     rows = json.loads(done_in(tmp_path, *asked, "--output", "json").stdout)

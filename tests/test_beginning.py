@@ -145,8 +145,7 @@ def lived(request: pytest.FixtureRequest) -> Iterator[Lived]:
 
 
 @pytest.mark.parametrize("anew", [each for each in SETS if Topic.EVENTS in each], ids=named)
-def test_events_made_anew(lived: Lived, anew: frozenset[Topic]) -> None:
-    """Without its events a ledger is neither begun again nor taken for a new one."""
+def test_without_its_events_no_ledger_is_begun_again(lived: Lived, anew: frozenset[Topic]) -> None:
     for topic in anew:
         lived.log.recreate(topic)
 
@@ -251,8 +250,7 @@ def test_claims_are_no_beginning(lived: Lived) -> None:
     assert lived.log.ends(Topic.EVENTS) == (0, 1)
 
 
-def test_crash_before_the_beginning() -> None:
-    """A sequencer that claimed and ended before it told of the ledger leaves no trace of one."""
+def test_a_sequencer_that_claimed_and_ended_early_leaves_no_trace() -> None:
     log, clock = MemoryLog(), FixedClock()
     with closing(Sequencer(log, Genesis("first"), clock=clock)) as first:
         while not log.ends(Topic.EVENTS)[1]:
@@ -284,8 +282,7 @@ def test_beginning_that_does_not_arrive(lost: int) -> None:
 
 
 @pytest.mark.parametrize("grown", [False, True], ids=["empty", "with a claim"])
-def test_standby_while_events_are_made_anew(lived: Lived, *, grown: bool) -> None:
-    """A standby that has read the events claims nothing in a topic that took their place."""
+def test_a_standby_claims_nothing_in_another_topic(lived: Lived, *, grown: bool) -> None:
     with closing(Lived()) as other:
         claim = other.log.topics[Topic.EVENTS].records[0]
     standby = lived.start()
@@ -316,8 +313,7 @@ def test_a_leader_whose_events_are_made_anew_ends_and_whatever_it_left_begins_no
     assert len(records) <= 1, "only what was on its way"
 
 
-def test_client_while_events_are_made_anew() -> None:
-    """A client that waits for an answer is told that the log is no longer the one it read."""
+def test_a_client_is_told_that_the_log_is_no_longer_the_one_it_read() -> None:
     with closing(Lived()) as lived:
         tail = Tail.start(lived.log, 0)
         awaited = tail.expect((lived.session, 1_000))

@@ -66,14 +66,12 @@ def copy(used_folder: Path, tmp_path: Path) -> Path:
     return shutil.copytree(used_folder, tmp_path / "copy")
 
 
-def test_broker_for_hours(copy: Path) -> None:
-    """A broker made for hours goes on with what one made for seconds has kept."""
+def test_a_broker_made_for_hours_goes_on_with_what_was_kept(copy: Path) -> None:
     with Broker.start(copy, lasting=True) as broker:
         assert read(broker, "kept") == b"record"
 
 
-def test_folder_is_kept(used_folder: Path) -> None:
-    """A broker started again in its folder has its address and its records."""
+def test_a_broker_started_again_has_its_address_and_records(used_folder: Path) -> None:
     before = read_properties(used_folder / "server.properties")["advertised.listeners"]
     with Broker.start(used_folder) as broker:
         assert before == f"PLAINTEXT://{broker.bootstrap}"
@@ -216,8 +214,7 @@ def test_damaged_folder(copy: Path, damage: Callable[[Path], None], lost: str) -
     assert (copy / "log/kept-0").is_dir()
 
 
-def test_damaged_metadata(copy: Path) -> None:
-    """A broker that came up without a topic of its folder is ended, and the topic is named."""
+def test_a_broker_that_lacks_a_topic_of_its_folder_is_ended(copy: Path) -> None:
     metadata = copy / "log/__cluster_metadata-0/00000000000000000000.log"
     metadata.write_bytes(bytes(300) + metadata.read_bytes()[300:])
     with pytest.raises(BrokerError, match=r"no longer knows the partitions .*\bkept-0\b"):

@@ -41,8 +41,7 @@ GARBAGE_LOOKED_FOR_EACH: Final = 700
 
 
 @pytest.mark.parametrize("each", [1, 2, 5])
-def test_kept_over_starts(each: int) -> None:
-    """However many processes wrote checkpoints one after another, the newest ones alone stay."""
+def test_only_the_newest_checkpoints_stay(each: int) -> None:
     with InMemoryLedger(settings=SequencerSettings(checkpoint_positions=1)) as memory:
         ledger = memory.connect()
         for _ in range(4):
@@ -214,16 +213,14 @@ def test_no_garbage_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize("number", [1, FORMAT + 1, None])
-def test_formats_not_read(number: int | None) -> None:
-    """One of another version is refused by its number, not guessed at."""
+def test_a_checkpoint_of_another_version_is_refused(number: int | None) -> None:
     form = json.loads(dump(DomainState(), LogHead(), 0)) | {"format": number}
 
     with pytest.raises(IncompatibleError, match=f"format {number}, this version reads {FORMAT};"):
         load(json.dumps(form).encode())
 
 
-def test_later_reader() -> None:
-    """A state that a later version folded is led from by nobody who might fold on differently."""
+def test_a_state_that_a_later_version_folded_is_led_from_by_nobody_else() -> None:
     form = json.loads(dump(DomainState(), LogHead(1, 7), 0)) | {"reader": READER_VERSION + 1}
 
     with pytest.raises(IncompatibleError, match=f"version {READER_VERSION + 1} from position 7"):

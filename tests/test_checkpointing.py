@@ -168,8 +168,7 @@ def test_a_leader_whose_standby_ended_writes_the_next_one_itself(led: Led) -> No
     assert led.checkpoint() > before
 
 
-def test_leader_without_a_free_moment(led: Led) -> None:
-    """A leader that always has something on its way stops for one that is far overdue."""
+def test_a_leader_without_a_free_moment_stops_for_an_overdue_one(led: Led) -> None:
     before: list[int] = []
     while not (position := led.checkpoint()):
         before.append(led.client.acceptor.head.position)

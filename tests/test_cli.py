@@ -148,8 +148,7 @@ def test_every_command_says_what_it_does_and_names_its_options(command: str) -> 
     ],
     ids=" ".join,
 )
-def test_usage(arguments: list[str]) -> None:
-    """What cannot be meant is refused before anything is asked of a ledger."""
+def test_what_cannot_be_meant_is_refused_before_asking(arguments: list[str]) -> None:
     assert invoked(*arguments).exit_code == ExitCode.USAGE
 
 
@@ -201,8 +200,7 @@ def test_numbers_beyond_64_bits(tmp_path: Path, command: str, number: str) -> No
     ],
     ids=" ".join,
 )
-def test_no_ledger(tmp_path: Path, arguments: list[str]) -> None:
-    """Without a ledger to ask, one paragraph on stderr says why and what to do."""
+def test_without_a_ledger_one_paragraph_says_why(tmp_path: Path, arguments: list[str]) -> None:
     done = lakeledger(tmp_path, *arguments)
     assert done.returncode == ExitCode.USAGE
     assert done.stdout == ""

@@ -39,8 +39,7 @@ NO_KAFKA = "127.0.0.1:9"
         ([], False),
     ],
 )
-def test_wants_json(arguments: list[str], *, is_wanted: bool) -> None:
-    """JSON is asked for as commands take it, also where the rest of the line is no command."""
+def test_json_is_asked_for_as_commands_take_it(arguments: list[str], *, is_wanted: bool) -> None:
     assert wants_json(arguments) == is_wanted
 
 
@@ -132,8 +131,7 @@ def lost() -> ConcurrentAppendException:
         (lost(), "ConcurrentAppendException", "read again"),
     ],
 )
-def test_hints(error: Exception, name: str, hint: str) -> None:
-    """What to do is what the evidence of a conflict says, else what the message ends with."""
+def test_what_to_do_is_what_the_evidence_says(error: Exception, name: str, hint: str) -> None:
     found = fields_of(error)
     assert found["name"] == name
     assert found["hint"].startswith(hint)
@@ -156,8 +154,7 @@ def test_where_there_is_nobody_to_ask_the_command_says_what_to_give(tmp_path: Pa
 @pytest.mark.parametrize(
     "arguments", [["config", "show"], ["--help"], ["config", "show", "-ojson"]]
 )
-def test_reader_that_is_gone(tmp_path: Path, arguments: list[str]) -> None:
-    """A command whose reader has read enough ends well, and says nothing."""
+def test_a_command_whose_reader_is_gone_ends_well(tmp_path: Path, arguments: list[str]) -> None:
     reads, writes = os.pipe()
     os.close(reads)
     done = subprocess.run(
@@ -204,8 +201,7 @@ def test_a_letter_that_the_terminal_has_not_is_escaped(tmp_path: Path, encoding:
     assert b" " + wanted + b"\n" in done.stdout
 
 
-def test_byte_order_mark(tmp_path: Path) -> None:
-    """A file that begins with a byte order mark, as some editors write it, is read as without."""
+def test_a_file_with_a_byte_order_mark_is_read_as_without(tmp_path: Path) -> None:
     (tmp_path / "lakeledger.toml").write_text('client_config = "client.properties"\n', "utf-8-sig")
     (tmp_path / "client.properties").write_text("security.protocol=SSL\n", "utf-8-sig")
     (tmp_path / "client.properties").chmod(0o600)

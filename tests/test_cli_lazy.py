@@ -82,8 +82,7 @@ ALL = [
 
 
 @pytest.mark.parametrize("command", ALL, ids=lambda each: str(each.name))
-def test_help_of_what_is_not_loaded(command: Later) -> None:
-    """What a command is for is told before it is loaded as it is told by the command itself."""
+def test_what_a_command_is_for_is_told_before_it_is_loaded(command: Later) -> None:
     found = command.load()
     first, *_ = (found.help or "").splitlines()
 
@@ -123,10 +122,9 @@ def test_a_start_loads_neither_the_client_of_kafka_nor_the_store_nor_what_logs_a
         ("table list", (*UNUSED, *UNUSED_OF_US, "confluent_kafka")),
     ],
 )
-def test_a_command_loads_what_it_uses(
+def test_no_command_loads_what_it_does_not_use(
     rows: Path, tmp_path: Path, command: str, unused: tuple[str, ...]
 ) -> None:
-    """A command that looks at rows loads no client, and no command loads what it does not use."""
     nowhere = {"LAKELEDGER_HOME": str(tmp_path / "nothing")}
     near = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:1", "LAKELEDGER_LEDGER": "demo"}
     near["LAKELEDGER_STORE"] = str(rows)

@@ -86,8 +86,7 @@ def test_what_cannot_be_read_is_told_without_a_secret(
 
 
 @pytest.mark.parametrize("name", ["none", "."])
-def test_no_file(tmp_path: Path, name: str) -> None:
-    """A file that is not there, or is none, is named with the setting."""
+def test_a_file_that_is_not_there_is_named_with_its_setting(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match=r"feeder\.client_config is .* cannot be read"):
         client_settings(tmp_path / name, "feeder.client_config")
 
@@ -96,8 +95,7 @@ def test_no_file(tmp_path: Path, name: str) -> None:
     "command",
     ["init", "log verify", "log tail", "conflict whatif --level snapshot", "serve feeder"],
 )
-def test_unreadable_for_commands(tmp_path: Path, command: str) -> None:
-    """Every command that asks Kafka says that the file cannot be read."""
+def test_every_command_says_that_its_file_is_unreadable(tmp_path: Path, command: str) -> None:
     environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(tmp_path / "none")}
     arguments = [*command.split(), *(["--store", "x"] if command == "serve feeder" else [])]
     run = done_apart if command == "serve feeder" else done_in
@@ -111,8 +109,7 @@ def test_unreadable_for_commands(tmp_path: Path, command: str) -> None:
     "command",
     ["init", "log verify", "log tail", "conflict whatif --level snapshot", "txn abort 1 --yes"],
 )
-def test_commands(tmp_path: Path, command: str) -> None:
-    """Their clients are made with what it says."""
+def test_clients_of_commands_are_made_with_what_it_says(tmp_path: Path, command: str) -> None:
     path = file_with(tmp_path, UNKNOWN)
     environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(path)}
 
@@ -120,8 +117,7 @@ def test_commands(tmp_path: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["sequencer", "follower", "cache"])
-def test_roles(tmp_path: Path, role: str) -> None:
-    """So are those of a role, which may be told by a flag."""
+def test_clients_of_roles_are_made_with_what_it_says(tmp_path: Path, role: str) -> None:
     given = (f"bootstrap={NOWHERE}", f"client_config={file_with(tmp_path, UNKNOWN)}", "store=rows")
     flags = [part for each in given for part in ("-X", each)]
     assert_refused(done_apart(tmp_path, "serve", role, *flags))

@@ -51,8 +51,7 @@ def test_rows_that_have_come_as_far_as_the_log_need_no_waiting(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("made", [True, False])
-def test_rows_that_take_long(tmp_path: Path, *, made: bool) -> None:
-    """Rows that are behind, or not there at all, are waited for a while, and that is said."""
+def test_rows_that_are_behind_are_waited_for_a_while(tmp_path: Path, *, made: bool) -> None:
     said: list[str] = []
     position = 0
     with supervised("read -r line") as supervisor:
@@ -83,8 +82,7 @@ def test_answers_are_waited_for() -> None:
         assert wait_for_answers(url, supervisor, answers_s=PATIENCE_S)
 
 
-def test_reached() -> None:
-    """What the log has reached is told by its last records, whatever stands between them."""
+def test_what_the_log_has_reached_is_told_by_its_last_records() -> None:
     driver = Driver()
     driver.open_session()
     end = driver.log.ends(Topic.EVENTS)[1]
@@ -143,8 +141,7 @@ def test_where_any_port_will_do_one_is_chosen_so_that_clients_can_be_told(host: 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", V6, "localhost"])
-def test_port_that_is_named(host: str) -> None:
-    """What is named is taken as it is."""
+def test_a_port_that_is_named_is_taken_as_it_is(host: str) -> None:
     http = f"{host}:{free_endpoint().port}"
     assert [endpoint_of(each) for each in (http, "off")] == [http, "off"]
 
@@ -174,8 +171,7 @@ class BusyLog(MemoryLog):
 
 
 @pytest.mark.parametrize(("late", "ready_s"), [(0, 0.0), (1, PATIENCE_S), (3, PATIENCE_S)])
-def test_late_answers(late: int, ready_s: float) -> None:
-    """A broker of a busy machine is asked again, until it is too late."""
+def test_a_broker_of_a_busy_machine_is_asked_again(late: int, ready_s: float) -> None:
     log = BusyLog()
     with supervised("read -r line") as supervisor:
         log.late = late

@@ -62,16 +62,14 @@ def test_without_an_engine_it_is_said_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
-def test_commands(role: str) -> None:
-    """Each role is a command that there is, with options that it has."""
+def test_each_role_is_a_command_with_options_that_it_has(role: str) -> None:
     done = invoked(*ROLES[role]["command"], "--help")
     assert done.exit_code == 0, done.output
     assert "Usage:" in done.output
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
-def test_settings(role: str, tmp_path: Path) -> None:
-    """Each role gets settings that there are, the same in all of them."""
+def test_each_role_gets_the_same_settings(role: str, tmp_path: Path) -> None:
     environ = {name: str(each) for name, each in ROLES[role]["environment"].items()}
     found = {"XDG_CONFIG_HOME": str(tmp_path), **environ}
     done = done_in(tmp_path, "config", "show", "--origin", **found)
@@ -80,8 +78,7 @@ def test_settings(role: str, tmp_path: Path) -> None:
     assert environ == ROLES["follower"]["environment"]
 
 
-def test_one_warehouse() -> None:
-    """The publisher finds the files of tables at the path that clients of the host give them."""
+def test_the_publisher_finds_the_files_at_the_path_that_clients_have() -> None:
     warehouse = ROLES["publisher"]["environment"]["LAKELEDGER_WAREHOUSE"]
     assert f"{warehouse}:{warehouse}" in ROLES["publisher"]["volumes"]
     default = re.fullmatch(r"\$\{LAKELEDGER_WAREHOUSE:-(\S+)\}", warehouse)

@@ -68,8 +68,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path / "here", tmp_path / "user")
 
 
-def test_defaults(place: Place) -> None:
-    """With nothing said, every setting but that of the environment is the default."""
+def test_with_nothing_said_every_setting_is_the_default(place: Place) -> None:
     found = place.show()
     assert found.pop("home") == (str(place.here / "home"), "environment")
     assert {origin for _, origin in found.values()} == {"default"}
@@ -77,8 +76,7 @@ def test_defaults(place: Place) -> None:
     assert found["follower.http"] == ("127.0.0.1:8181", "default")
 
 
-def test_precedence(place: Place) -> None:
-    """A flag goes before the environment, that before the project, the user and the default."""
+def test_flags_go_before_environment_project_user_and_default(place: Place) -> None:
     place.personal('ledger = "user"\ncatalog = "user"\nbootstrap = "user:1"\nstore = "/user"\n')
     place.project('ledger = "project"\ncatalog = "project"\nbootstrap = "project:1"\n')
     found = place.show(
@@ -106,8 +104,7 @@ def test_the_lease_of_sessions_is_a_setting_of_clients_bounded_by_name(place: Pl
         )
 
 
-def test_sections(place: Place) -> None:
-    """The settings of a role stand in its section, each with an origin of its own."""
+def test_the_settings_of_a_role_stand_in_its_section(place: Place) -> None:
     place.project("[sequencer]\nlease_s = 5\n[feeder]\ntrigger_ms = 250\n")
     found = place.show(
         "-X",
@@ -122,8 +119,7 @@ def test_sections(place: Place) -> None:
     assert found["follower.http"] == ("127.0.0.1:9", "flag")
 
 
-def test_folder_of_what_is_fetched(place: Place) -> None:
-    """The folder of what is fetched shares a name with the section of caches, and disturbs none."""
+def test_the_folder_of_what_is_fetched_disturbs_no_section(place: Place) -> None:
     place.project("[cache]\nmax_wait_ms = 50\n")
     found = place.show(LAKELEDGER_CACHE="/var/cache", LAKELEDGER_CACHE__BYTES_MAX="1000")
     assert found["cache.max_wait_ms"] == (50, "lakeledger.toml")
@@ -132,8 +128,7 @@ def test_folder_of_what_is_fetched(place: Place) -> None:
     assert found["cache.source"] == ("events", "default")
 
 
-def test_variables_that_set_nothing(place: Place) -> None:
-    """What says which Java runs and where jars come from is no setting, nor what is empty."""
+def test_variables_of_java_and_jars_are_no_settings(place: Place) -> None:
     found = place.show(
         LAKELEDGER_JAVA="/java",
         LAKELEDGER_MAVEN_REPO="http://repository",
@@ -235,10 +230,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("file", "environ", "arguments", "said"), REFUSED)
-def test_refused(
+def test_unknown_names_and_unfit_values_are_refused_with_their_origin(
     place: Place, file: str, environ: dict[str, str], arguments: list[str], said: str
 ) -> None:
-    """A name that no setting has and a value that does not fit are refused, with their origin."""
     place.project(file)
     done = place.run("config", "show", *arguments, **environ)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
@@ -263,8 +257,7 @@ def test_refused(
         ("publish", "delta", "delta"),
     ],
 )
-def test_values(name: str, given: object, found: object) -> None:
-    """A value comes as a text, or as TOML and flags have it, and becomes one of its kind."""
+def test_a_value_becomes_one_of_its_kind(name: str, given: object, found: object) -> None:
     loaded = load({name: given}).given(name)
     assert (loaded, type(loaded)) == (found, type(found))
 
@@ -293,8 +286,7 @@ def test_every_kind_is_known(name: str, kind: Any) -> None:
         ("feeder.trigger_ms=-5", 0),
     ],
 )
-def test_impossible_numbers(place: Place, given: str, least: float) -> None:
-    """A duration, size or count that cannot be is refused, with what can."""
+def test_numbers_that_cannot_be_are_refused(place: Place, given: str, least: float) -> None:
     name, _, _ = given.partition("=")
     done = place.run("config", "show", "--set", given)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")

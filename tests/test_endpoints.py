@@ -27,8 +27,7 @@ def test_what_is_kept_is_kept_in_the_folder_of_the_ledger(tmp_path: Path) -> Non
     assert KeptPorts(tmp_path / "copy", print).endpoint_of("follower", None) == kept
 
 
-def test_kept_port_that_is_taken(tmp_path: Path) -> None:
-    """Where another process listens a role answers elsewhere this once, and that is said."""
+def test_a_role_answers_elsewhere_while_its_port_is_taken(tmp_path: Path) -> None:
     said = list[str]()
     ports = KeptPorts(tmp_path, said.append)
     kept = ports.endpoint_of("follower", None)

@@ -25,8 +25,7 @@ def files_in(folder: Path) -> set[str]:
     return {each for each in found if each not in {"home", "home/lake", "home/lake/lock"}}
 
 
-def test_secured_without_its_extra(tmp_path: Path) -> None:
-    """A ledger that could not be made secure is not taken for a secured one later."""
+def test_a_ledger_that_could_not_be_made_secure_is_not_secured(tmp_path: Path) -> None:
     home, modules = tmp_path / "home", tmp_path / "modules"
     modules.mkdir()
     (modules / "cryptography.py").write_text(ABSENT)
@@ -75,8 +74,7 @@ def test_a_first_start_that_fails_leaves_no_logins(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_nothing_is_left(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """What is refused made no folder and no file."""
+def test_what_is_refused_leaves_nothing(arguments: tuple[str, ...], tmp_path: Path) -> None:
     done = done_in(tmp_path, *arguments, LAKELEDGER_HOME=str(tmp_path / "home"))
     assert done.returncode, done.stdout
     assert files_in(tmp_path) == set()
@@ -91,8 +89,7 @@ def test_no_server_knows_a_token_that_was_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [DEEP, '{"format": 1', "[1]"], ids=["deep", "cut", "list"])
-def test_damaged_manifest(text: str, tmp_path: Path) -> None:
-    """Whatever is in the place of a manifest is named as damaged."""
+def test_whatever_replaces_a_manifest_is_damaged(text: str, tmp_path: Path) -> None:
     (tmp_path / "backup.json").write_text(text)
     with pytest.raises(BackupDamagedError, match="not a manifest"):
         read_manifest(FolderPlace(tmp_path))

@@ -59,8 +59,7 @@ def test_commands_may_be_passed_over(term: Term) -> None:
     assert term.flight.acceptor.head.last_cmd == 7
 
 
-def test_second_copies_change_nothing(term: Term) -> None:
-    """An own event that the log has twice is passed over, with others on their way or none."""
+def test_an_own_event_that_the_log_has_twice_is_passed_over(term: Term) -> None:
     term.send(NOTED)
     own = term.driver.records[-1]
     term.flight.take(own)
@@ -74,8 +73,7 @@ def test_second_copies_change_nothing(term: Term) -> None:
     assert term.flight.acceptor.head.position == last.control.position
 
 
-def test_late_records_of_former_leaders_change_nothing(term: Term) -> None:
-    """What a leader of an earlier epoch still wrote ends no term, wherever it thought the end."""
+def test_late_records_of_former_leaders_end_no_term(term: Term) -> None:
     term.driver.zombie(NOTED)
     term.flight.take(term.driver.records[-1])
     own = term.send(NOTED)
@@ -96,8 +94,7 @@ def test_a_later_epoch_ends_the_term(term: Term) -> None:
 
 
 @pytest.mark.parametrize("sent_last", [0, 1])
-def test_a_hole_before_an_own_event_ends_the_term(term: Term, sent_last: int) -> None:
-    """An own event that comes without the one before it does not count, sent last or not."""
+def test_an_own_event_behind_a_hole_does_not_count(term: Term, sent_last: int) -> None:
     head = term.driver.head.copy()
     head.position += 1
     event, framed = frame_event(internal_control(head, NOTED, 0), NOTED, head.chain)

@@ -72,8 +72,7 @@ def test_rows_ahead_of_the_log(tmp_path: Path, loses: Callable[[Driver], None]) 
 
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
-def test_rows_of_another_log(tmp_path: Path, rewrite: Rewrite) -> None:
-    """A log that lost its end and grew another one is told, unless its followers have to."""
+def test_a_log_that_grew_another_end_is_told(tmp_path: Path, rewrite: Rewrite) -> None:
     ours = domain()
     rows_in(tmp_path, ours)
     lose_end(ours, rewrite)
@@ -93,8 +92,7 @@ def test_rows_that_nothing_was_cut_for(tmp_path: Path, loses: Callable[[Driver],
     check_rows_given_up(tmp_path / STORE, ours.log)
 
 
-def test_rows_of_another_ledger(tmp_path: Path) -> None:
-    """Rows of another ledger have seen nothing that this one could give again."""
+def test_rows_of_another_ledger_tell_nothing_of_this_one(tmp_path: Path) -> None:
     theirs = Driver(ledger="beef")
     fill(theirs, 9)
     rows_in(tmp_path, theirs)

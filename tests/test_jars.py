@@ -144,8 +144,7 @@ def test_changed_jar_no_longer_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["\xff", "[", "null", "[]", '{"broker/one-1.0.jar": [1]}'])
-def test_damaged_records(tmp_path: Path, said: str) -> None:
-    """Where it cannot be read what was checked before, jars are checked again."""
+def test_without_a_record_of_checks_jars_are_checked_again(tmp_path: Path, said: str) -> None:
     test_kept_jars_need_no_network(tmp_path)
     (tmp_path / "jars/checked.json").write_text(said, encoding="latin-1")
 
@@ -153,8 +152,7 @@ def test_damaged_records(tmp_path: Path, said: str) -> None:
     assert fetch(JARS[:1], {"LAKELEDGER_CACHE": str(tmp_path), "LAKELEDGER_JAVA": "/nowhere"}) == 0
 
 
-def test_jars_of_an_image(tmp_path: Path) -> None:
-    """Jars that were packed into an image, with times of whole seconds, are as they were."""
+def test_jars_of_an_image_are_as_they_were(tmp_path: Path) -> None:
     test_kept_jars_need_no_network(tmp_path)
     jar = tmp_path / "jars" / JARS[0].path
     whole_s = jar.stat().st_mtime_ns // 10**9
@@ -220,8 +218,7 @@ def test_what_arrived_is_kept(repository: Repository, environ: dict[str, str]) -
 
 
 @pytest.mark.kafka
-def test_unreachable_repository(environ: dict[str, str]) -> None:
-    """Without a network the error names the repository, the reason and what to do."""
+def test_without_a_network_the_error_names_the_repository(environ: dict[str, str]) -> None:
     nowhere = environ | {"LAKELEDGER_MAVEN_REPO": "http://127.0.0.1:9"}
     with pytest.raises(
         JarsError, match=r"from http://127\.0\.0\.1:9: .*refused.*Check the network"

@@ -5,8 +5,7 @@ from ledger.log.memory import MemoryLog
 from tests.driver import Driver
 
 
-def test_last_position() -> None:
-    """It is that of the last event that counts, whatever a replaced leader wrote behind it."""
+def test_the_last_position_is_that_of_the_last_event_that_counts() -> None:
     driver = Driver()
     driver.open_session()
     driver.zombie(driver.events[-1].body)

@@ -91,8 +91,7 @@ def following(driver: Driver, store: MemoryStore) -> Iterator[Future[None]]:
 
 
 @every_rewrite
-def test_watch(rewrite: Rewrite) -> None:
-    """Whoever watches the events is told, and shown nothing of the other end."""
+def test_whoever_watches_is_told_of_a_lost_end(rewrite: Rewrite) -> None:
     driver = domain()
     watched = watch(driver.log, 0, 0, 0.0)
     shown = list(iter(watched.__next__, None))

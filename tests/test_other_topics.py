@@ -111,8 +111,7 @@ def driver() -> Driver:
 
 
 @pytest.mark.parametrize("left", CASES, ids=named)
-def test_log_that_lost_its_end(driver: Driver, left: tuple[Left, ...]) -> None:
-    """A sequencer refuses by name, tells the way back, and leaves the log as it is."""
+def test_a_sequencer_refuses_and_tells_the_way_back(driver: Driver, left: tuple[Left, ...]) -> None:
     for each in left:
         each(driver)
     driver.log.cut(Topic.EVENTS, KEPT)
@@ -148,8 +147,7 @@ def test_log_that_grew_another_end(left: tuple[Left, ...]) -> None:
 
 
 @pytest.mark.parametrize("left", CASES, ids=named)
-def test_log_that_holds_all(driver: Driver, left: tuple[Left, ...]) -> None:
-    """Where the log holds what others tell of it a sequencer leads as soon as ever."""
+def test_a_log_that_holds_all_is_led_at_once(driver: Driver, left: tuple[Left, ...]) -> None:
     for each in left:
         each(driver)
     assert leads(driver.log)
@@ -165,8 +163,7 @@ def test_log_that_was_cut(driver: Driver, left: Left) -> None:
     assert leads(driver.log)
 
 
-def test_recovery_that_was_killed(driver: Driver) -> None:
-    """Where the cut came, and no checkpoint behind it, another recovery leads back as well."""
+def test_after_a_killed_recovery_another_leads_back_as_well(driver: Driver) -> None:
     a_checkpoint(driver)
     driver.log.cut(Topic.EVENTS, KEPT)
     ends = driver.log.ends(Topic.CHECKPOINTS)[1]

@@ -162,8 +162,7 @@ class Succession:
 
 
 @pytest.mark.parametrize(("decision_s", "ended"), [(1.0, 0), (2.0, 2), (4.0, 3), (9.0, 4)])
-def test_one_slow_decision(decision_s: float, ended: int) -> None:
-    """A command that takes longer than standbys wait is decided after all, by a later leader."""
+def test_a_slow_command_is_decided_by_a_later_leader(decision_s: float, ended: int) -> None:
     succession = Succession()
     client = RawClient(succession.log, succession.turn)
     session = client.open_session()
@@ -176,8 +175,7 @@ def test_one_slow_decision(decision_s: float, ended: int) -> None:
 
 
 @pytest.mark.parametrize("before", [0, 3])
-def test_a_command_that_ends_its_leader(before: int) -> None:
-    """It is refused after some leaders; those around it are answered, each once."""
+def test_a_command_that_ends_its_leader_is_refused_after_some_leaders(before: int) -> None:
     succession = Succession()
     client = RawClient(succession.log, succession.turn)
     session = client.open_session()
@@ -287,8 +285,7 @@ def test_events_of_another_topic(has_checkpoint: bool) -> None:  # noqa: FBT001
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_beats(value: bytes, epoch: int) -> None:
-    """What is no beat is no sign of a leader, and ends nobody who hears it."""
+def test_what_is_no_beat_is_no_sign_of_a_leader(value: bytes, epoch: int) -> None:
     assert beat_epoch(value) == epoch
 
 

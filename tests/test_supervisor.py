@@ -72,8 +72,7 @@ def wait_for_end(role: SupervisedRole) -> int:
     return role.process.wait(WAIT_S)
 
 
-def test_order(stage: Stage) -> None:
-    """Roles are stopped in the reverse of their order, each asked before anything harsher."""
+def test_roles_are_stopped_in_the_reverse_of_their_order(stage: Stage) -> None:
     roles = [stage.role(name, UNTIL_TOLD) for name in ("first", "second")]
     supervisor = Supervisor(roles)
     supervisor.start()
@@ -83,8 +82,7 @@ def test_order(stage: Stage) -> None:
     assert [role.pid for role in roles] == [0, 0]
 
 
-def test_name(stage: Stage) -> None:
-    """Each role gets its name, for the lines that it logs."""
+def test_each_role_has_its_name_in_the_lines_that_it_logs(stage: Stage) -> None:
     roles = [stage.role(name, "echo $0 is $LAKELEDGER_ROLE >&7") for name in ("one", "two")]
     supervisor = Supervisor(roles, environment={"LAKELEDGER_ROLE": "another"})
     supervisor.start()
@@ -99,8 +97,7 @@ def test_interrupt_is_for_the_parent(stage: Stage) -> None:
     Supervisor([role]).stop()
 
 
-def test_restart(stage: Stage) -> None:
-    """A role that ends is started again, later each time, whatever it ended with."""
+def test_a_role_that_ends_is_started_again_later_each_time(stage: Stage) -> None:
     supervisor = Supervisor([stage.role("role", "echo runs >&7; exit 1")])
     supervisor.start()
     stop = Signal()
@@ -144,8 +141,7 @@ def test_settled_role_is_not_held_back(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("code", [ExitCode.USAGE, ExitCode.INCOMPATIBLE, ExitCode.UNHEALTHY])
-def test_final_end(stage: Stage, code: ExitCode) -> None:
-    """A role that would end in the same way again ends the watch, and its code is the answer."""
+def test_a_role_that_would_end_again_ends_the_watch(stage: Stage, code: ExitCode) -> None:
     other = stage.role("other", UNTIL_TOLD)
     supervisor = Supervisor([other, stage.role("role", f"exit {code}")])
     supervisor.start()
@@ -163,8 +159,7 @@ def test_a_watch_that_is_told_to_stop_has_nothing_to_report(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("tells_stacks", [True, False])
-def test_stubborn_role(stage: Stage, *, tells_stacks: bool) -> None:
-    """A role that does not stop when asked is killed; where it was is told if that is wanted."""
+def test_a_role_that_does_not_stop_is_killed(stage: Stage, *, tells_stacks: bool) -> None:
     role, last = stage.role("role", STUBBORN), stage.role("last", "echo last >&7")
     supervisor = Supervisor([role], stop_s=0.2, tells_stacks=tells_stacks)
     supervisor.start()

@@ -66,8 +66,7 @@ def test_who_waits_is_told_how_far_it_is_up_to_the_end(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("offset", range(ZOMBIE))
-def test_flipped_bit(driver: Driver, offset: int) -> None:
-    """One bit flipped is found at the record's position, in a Fenced at the one that follows it."""
+def test_one_flipped_bit_is_found_at_its_position(driver: Driver, offset: int) -> None:
     value = driver.records[offset].value
     replace(driver.log, offset, value[:-1] + bytes([value[-1] ^ 1]))
     with pytest.raises(LogDamagedError) as found:
@@ -76,16 +75,14 @@ def test_flipped_bit(driver: Driver, offset: int) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\0", b"garbage", bytes(200)], ids=repr)
-def test_garbage(driver: Driver, garbage: bytes) -> None:
-    """Bytes no schema explains are damage at the position they would have had."""
+def test_bytes_no_schema_explains_are_damage(driver: Driver, garbage: bytes) -> None:
     driver.append(garbage)
     with pytest.raises(LogDamagedError, match=f"at position {driver.head.position + 1}: ") as found:
         verify(driver.log)
     assert found.value.position == driver.head.position + 1
 
 
-def test_history_is_gone(driver: Driver) -> None:
-    """A log that has lost its beginning is damaged from its first position on."""
+def test_a_log_without_its_beginning_is_damaged(driver: Driver) -> None:
     driver.log.remove_below(Topic.EVENTS, 3)
     with pytest.raises(LogDamagedError, match=r"at position 1: .* offset 3, history is gone"):
         verify(driver.log)
@@ -116,8 +113,7 @@ class LeavingLog(MemoryLog):
         return LeavingReader(self, self.topics[topic], offset)
 
 
-def test_broker_goes_away(driver: Driver) -> None:
-    """A broker that goes away while a log is read makes it neither damaged nor empty."""
+def test_a_broker_that_goes_away_makes_no_log_damaged_or_empty(driver: Driver) -> None:
     with pytest.raises(LogUnavailableError, match="no answer"):
         verify(LeavingLog(driver.log))
     with pytest.raises(LogUnavailableError, match="no answer"):

@@ -75,8 +75,7 @@ def test_conditions(driver: Driver, texts: list[str], positions: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["type", "colour=red", "=1"])
-def test_no_condition(text: str) -> None:
-    """Another text is refused as it was written, in a sentence that shows a condition."""
+def test_another_text_than_a_condition_is_refused_as_it_was_written(text: str) -> None:
     with pytest.raises(SettingsError, match=f"--where type=TxnCommitted.* got '{text}'$"):
         condition([text])
 
@@ -107,8 +106,7 @@ def test_an_alter_without_a_name_is_called_as_in_its_tables_history(driver: Driv
     assert line_of(event)["operation"] == ["ALTER TABLE"]
 
 
-def test_many_txns(driver: Driver) -> None:
-    """An event about several txns names each of them, whoever asks for one."""
+def test_an_event_about_several_txns_names_each_of_them(driver: Driver) -> None:
     session = driver.open_session()
     first = driver.open_txn(session, size=2)
     driver.allocate(session, [first, first + 1], [1])
@@ -159,8 +157,7 @@ class Away(MemoryLog):
         return super().ends(topic, timeout_s)
 
 
-def test_a_broker_that_is_away(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who watches is told once that the broker went, and once that it is back."""
+def test_who_watches_is_told_once_that_a_broker_went(capsys: pytest.CaptureFixture[str]) -> None:
     log, was_away = Away(), False
     for log.is_away in (False, True, True, False, False):
         was_away = tell_of_broker(log, was_away=was_away)
@@ -171,8 +168,7 @@ def test_a_broker_that_is_away(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_tail_of_nothing() -> None:
-    """To show what is to come, and not to wait for it, shows nothing whatever the log holds."""
+def test_to_show_what_is_to_come_without_waiting_shows_nothing() -> None:
     done = invoked("log", "tail", "--no-follow")
 
     assert done.exit_code == ExitCode.USAGE

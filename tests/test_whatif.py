@@ -56,8 +56,7 @@ def test_levels(level: IsolationLevel, told: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("level", ["SnapshotIsolation", "WriteSerializable", "Serializable"])
 @pytest.mark.parametrize("winner", ["alter", "drop"])
-def test_changed_without_a_part(level: IsolationLevel, winner: str) -> None:
-    """Who lost over a table that it changed, and wrote to another, loses at every level."""
+def test_who_lost_over_a_table_that_it_changed_loses(level: IsolationLevel, winner: str) -> None:
     driver = Driver()
     ada, bob = driver.open_session("ada"), driver.open_session("bob")
     one, two = (driver.create_table(ada, name) for name in ("one", "two"))

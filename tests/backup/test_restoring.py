@@ -51,8 +51,7 @@ OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
 
 @settings(deadline=None, max_examples=40)
 @given(HISTORIES, st.integers(100, 3_000))
-def test_same_log(steps: list[Step], file_bytes: int) -> None:
-    """A restored log has the same records, head and state, and readers take it for the ledger."""
+def test_a_restored_log_is_the_same_log_to_readers(steps: list[Step], file_bytes: int) -> None:
     with folder() as path:
         driver = Driver()
         grow(driver, steps)
@@ -228,8 +227,7 @@ def test_a_stop_ends_each_stage_and_the_next_run_ends_it_all(backup: Path) -> No
     assert restored(backup, log).is_whole
 
 
-def test_copy_without_a_mark(backup: Path) -> None:
-    """A topic that was copied by other means is refused until it is compared with a backup."""
+def test_a_topic_copied_by_other_means_is_compared_with_a_backup_first(backup: Path) -> None:
     log = another_topic(MemoryLog())
     restored(backup, log)
     log.recreate(Topic.CATALOGS)

@@ -86,8 +86,7 @@ def test_an_object_that_is_missing_or_changed_is_named(url: str) -> None:
         check_backup(place, manifest_in(place), NEVER)
 
 
-def test_no_bucket(url: str) -> None:
-    """A bucket that is not there is named, without the login and the query of its URL."""
+def test_a_bucket_that_is_absent_is_named_without_login_and_query(url: str) -> None:
     place = open_place(url.replace("@bucket", "@absent"))
     with pytest.raises(BackupError, match=r"^s3://absent") as found:
         take(domain().log, place, TOPICS, stop=NEVER)

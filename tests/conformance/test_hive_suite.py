@@ -167,8 +167,7 @@ def test_the_shared_cases_pass(file: str, log: str, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.kafka
-def test_cases_pass_over_a_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same cases pass over a real broker, with rows in RocksDB."""
+def test_the_same_cases_pass_over_a_broker(capsys: pytest.CaptureFixture[str]) -> None:
     cases = [{"steps": steps} for steps in CASES.values()]
 
     run_cases(SUITE, cases, log="kafka", verbose=False)

@@ -246,8 +246,7 @@ def read(head: LogHead, records: list[bytes]) -> list[Verdict]:
 
 @MANY
 @given(logs(), st.integers(0, 40))
-def test_acceptance_depends_on_the_prefix_only(records: list[bytes], cut: int) -> None:
-    """A reader that stops and goes on from its head judges as one that never stopped."""
+def test_a_reader_that_goes_on_judges_as_one_that_never_did(records: list[bytes], cut: int) -> None:
     whole, parts = LogHead(), LogHead()
     verdicts = read(whole, records)
     first = read(parts, records[:cut])

@@ -103,8 +103,7 @@ def test_read_file_under_a_coarse_write(mine: dict[str, Any], *, meets: bool) ->
     ("protocol", "why"),
     [(SUPPORTING, "lost a feature"), (BEYOND, "gained an unknown feature")],
 )
-def test_alter_at_once_after_features_changed(protocol: Protocol, why: str) -> None:
-    """What was planned for a table with other features is not applied, unless read since."""
+def test_a_plan_for_other_features_is_applied_after_a_read(protocol: Protocol, why: str) -> None:
     arena = Arena()
     arena.wins(arena.part(protocol=VECTORS))
     base = arena.state.position

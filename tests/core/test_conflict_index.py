@@ -59,8 +59,7 @@ def positions(*several: int) -> Positions:
 @pytest.mark.parametrize(
     ("after", "expected"), [(0, 3), (2, 3), (3, 5), (4, 5), (5, 9), (8, 9), (9, 0), (99, 0)]
 )
-def test_first_after(after: int, expected: int) -> None:
-    """The first position after a read is found, 0 if there is none; doubles count once."""
+def test_the_first_position_after_a_read_is_found_or_0(after: int, expected: int) -> None:
     assert positions(3, 5, 5, 9).after(after) == expected
 
 

@@ -271,8 +271,7 @@ def test_partitions_are_typed(said: str, added: str, meet: bool) -> None:  # noq
     assert isinstance(lost, TxnAborted) == (meet or said != DAY_1)
 
 
-def test_two_scans() -> None:
-    """One scan that matches is enough, and it is the one that is shown."""
+def test_one_scan_that_matches_is_enough_and_is_the_one_that_is_shown() -> None:
     arena = Arena()
     arena.wins(arena.part("MERGE", adds=[partition("3")], not_blind=True))
     lost = arena.follows(arena.part(reads=[DAY_1, equals("day", "3", "int")]))

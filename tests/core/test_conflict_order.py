@@ -39,8 +39,7 @@ EXPOSED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("step", range(len(EXPOSED)), ids=[rule for rule, _ in EXPOSED])
-def test_order_of_checks(step: int) -> None:
-    """Within one winner the documented order decides, whatever else stands against the loser."""
+def test_within_one_winner_the_documented_order_of_checks_decides(step: int) -> None:
     arena = Arena()
     arena.alters_with(WITH_VECTORS, arena.part("MERGE", **EVERYTHING))
     exposed = {key: each for _, fields in EXPOSED[step:] for key, each in fields.items()}
@@ -70,8 +69,7 @@ def removes(path: str) -> Footprint:
 
 
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a"), ("b", "c", "a")])
-def test_first_winner_decides(order: tuple[str, ...]) -> None:
-    """Of several winners the first to commit is named, whichever step found it."""
+def test_of_several_winners_the_first_to_commit_is_named(order: tuple[str, ...]) -> None:
     arena = Arena()
     said: dict[str, dict[str, Any]] = {
         "a": {"adds": [partition("1")], "not_blind": True},

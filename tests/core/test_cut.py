@@ -147,8 +147,7 @@ def follows(short: Driver, event: Event) -> bool:
 
 @settings(deadline=None)
 @given(HISTORIES, st.floats(0, 1))
-def test_what_was_lost_is_never_visible(history: list[Step], keep: float) -> None:
-    """A write id that was lost is valid for no reader, as long as files may lie under it."""
+def test_a_lost_write_id_is_valid_for_no_reader(history: list[Step], keep: float) -> None:
     whole, short = lost(history, keep)
     before = {number: each.last_write_id for number, each in short.state.tables.by_id.items()}
     seen = seen_in(whole.state, whole.head.epoch)
@@ -295,8 +294,7 @@ def test_a_cut_costs_what_it_cuts() -> None:
     assert len(counts) == 1
 
 
-def test_a_txn_from_before_its_table_caught_up() -> None:
-    """A txn that read a table behind the cut commits, though the table takes up what it lost."""
+def test_a_txn_that_read_behind_the_cut_commits_though_its_table_catches_up() -> None:
     whole, short, (table,) = many(1)
     cut(short, beyond(seen_in(whole.state, whole.head.epoch), 7))
     list(filled(short))

@@ -88,8 +88,7 @@ def test_units(winner: CoarseWrite, loser: CoarseWrite, expected: type) -> None:
 
 @pytest.mark.parametrize("kind", ["replicated", "compaction", "soft_delete"])
 @pytest.mark.parametrize("place", ["first", "second"])
-def test_types_not_judged(place: str, kind: TxnType) -> None:
-    """What replicates, compacts or soft-deletes neither loses to a commit nor wins over one."""
+def test_replication_compaction_and_soft_deletes_are_not_judged(place: str, kind: TxnType) -> None:
     race = Race(**{place: kind})
     race.win(TABLE)
 

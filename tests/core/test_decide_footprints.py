@@ -339,8 +339,7 @@ def test_nothing_at_all_is_a_version() -> None:
 
 
 @pytest.mark.parametrize("values", [(), ("1", "2")])
-def test_values_for_other_columns(values: tuple[str, ...]) -> None:
-    """Files have a value for each partition column, whatever their writer knew."""
+def test_files_have_a_value_for_each_partition_column(values: tuple[str, ...]) -> None:
     arena = Arena()
     refused = arena.follows(arena.part(adds=[partition(*values)]))
 

@@ -32,8 +32,7 @@ def test_request_raises_the_level(asked: str, expected: type) -> None:
 
 
 @pytest.mark.parametrize(("asked", "expected"), [("", TxnCommitted), ("Serializable", TxnAborted)])
-def test_request_checks_reads(asked: str, expected: type) -> None:
-    """A table only read is checked as soon as Serializable is asked for."""
+def test_a_table_only_read_is_checked_under_serializable(asked: str, expected: type) -> None:
     arena = Arena()
     arena.wins(arena.part(**APPEND))
     lost = arena.follows(arena.part("", reads_whole=True), part(arena.other), level=asked)
@@ -51,8 +50,7 @@ def test_request_keeps_the_downgrade(asked: str) -> None:
 
 
 @pytest.mark.parametrize("txn", ["replicated", "compaction", "soft_delete"])
-def test_types_of_txns(txn: Any) -> None:
-    """Only a replicated commit, judged where it comes from, is not judged by its files."""
+def test_only_a_replicated_commit_is_not_judged_by_its_files(txn: Any) -> None:
     arena = Arena()
     number = arena.open_txn(arena.ada, txn)
     arena.wins(arena.part("DELETE", remove=["a"]))
@@ -124,8 +122,7 @@ def test_two_commits_at_one_instant_or_of_a_clock_that_went_back_still_have_risi
 
 @pytest.mark.parametrize("key", ["delta.isolationLevel", "delta.isolationlevel"])
 @pytest.mark.parametrize("value", ["Serializable", "SERIALIZABLE"])
-def test_level_in_any_case(key: str, value: str) -> None:
-    """The level of a table is known in any case of letters, like the key that Delta gives it."""
+def test_the_level_of_a_table_is_known_in_any_case_of_letters(key: str, value: str) -> None:
     arena = Arena(BY_DAY._replace(properties=[Property(key, value)]))
     arena.wins(arena.part(**APPEND))
 

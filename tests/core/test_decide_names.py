@@ -95,8 +95,7 @@ CHANGES = [
     [row[1:] for row in CHANGES],
     ids=[row[0] for row in CHANGES],
 )
-def test_names_change_together(changes: Any, expected: dict[str, int]) -> None:
-    """The names others see change at the commit, all at once, and not before."""
+def test_names_change_at_the_commit_all_at_once(changes: Any, expected: dict[str, int]) -> None:
     catalog = Catalog()
     changes(catalog)
     before = catalog.tables()

@@ -353,8 +353,7 @@ def test_hashes_wait_too() -> None:
     assert scene.state.txns.staged_bytes >= len(MANY.files) + len(MANY.removes)
 
 
-def test_chunks_that_only_read() -> None:
-    """A table that is only read may have been read in more files than one command can name."""
+def test_a_table_only_read_may_have_more_files_than_a_command_can_name() -> None:
     scene = Scene()
     chunk, last_chunk = (footprint("", read=[path], data_change=False) for path in "ab")
     staged(scene, chunk)

@@ -193,8 +193,7 @@ def test_their_neighbours_are_applied(possible: Callable[[Log], Event]) -> None:
 
 
 @pytest.mark.parametrize(("step", "expected"), [(5, 5), (0, 0), (-5, 0)])
-def test_time_never_falls(step: int, expected: int) -> None:
-    """The time of a state is the latest of its events', whatever clocks said."""
+def test_the_time_of_a_state_is_the_latest_of_its_events(step: int, expected: int) -> None:
     log = Log()
     at, event = log.state.at, log.says(Resigned("x"))
     evolve(log.state, Event(event.control._replace(at=at + step), event.body))

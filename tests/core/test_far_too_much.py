@@ -114,8 +114,7 @@ def test_tables_of_an_abort(more: int, answer: type) -> None:
 
 
 @pytest.mark.parametrize(("more", "answer"), [(0, AbortedForgotten), (1, CommandRefused)])
-def test_tables_of_forgotten_txns(more: int, answer: type) -> None:
-    """Txns that left data in many tables are forgotten a few at a time."""
+def test_txns_that_left_data_in_many_tables_are_forgotten_in_steps(more: int, answer: type) -> None:
     driver = Driver()
     session = driver.open_session()
     first = driver.open_txn(session, size=2)
@@ -134,8 +133,7 @@ def test_tables_of_forgotten_txns(more: int, answer: type) -> None:
         assert "name fewer txns" in body.message
 
 
-def test_repeats_that_name_more() -> None:
-    """Whoever repeats a number with longer lists is told of no more than the first could name."""
+def test_a_repeat_with_longer_lists_is_told_no_more_than_the_first_could_name() -> None:
     driver = Driver(limits=SHORT)
     session = driver.open_session()
     table = driver.create_table(session, "a")
@@ -194,8 +192,7 @@ LONG: dict[str, Callable[[str], TableWrite]] = {
 
 @pytest.mark.parametrize(("more", "answer"), [(0, TxnCommitted), (1, CommandRefused)])
 @pytest.mark.parametrize("what", LONG)
-def test_long_texts(what: str, more: int, answer: type) -> None:
-    """What the state remembers of a commit by its text has a bound."""
+def test_the_texts_that_a_state_remembers_are_bounded(what: str, more: int, answer: type) -> None:
     arena = Arena()
     body = arena.ends(LONG[what]("x" * (CHARS_MAX.get(what, TEXT_CHARS_MAX) + more)))
 

@@ -83,8 +83,7 @@ def escaped_some(segment: str) -> str:
         ("p=12:00/x", "p=12:00/x"),
     ],
 )
-def test_plain_paths(path: str, key: str) -> None:
-    """In a path of a table of the ledger an escape stands for itself."""
+def test_in_a_path_of_the_ledger_an_escape_stands_for_itself(path: str, key: str) -> None:
     assert path_key(path, "file:///lake/t/") == key
 
 

@@ -141,8 +141,7 @@ def test_a_request_raises_the_level(
 
 
 @pytest.mark.parametrize("operation", sorted(CHANGES_DATA))
-def test_operations_that_change_data(operation: str) -> None:
-    """One that changes data by its name keeps WriteSerializable without any file, not more."""
+def test_what_changes_data_by_its_name_keeps_write_serializable(operation: str) -> None:
     empty = footprint(operation, data_change=False)
 
     assert (
@@ -155,8 +154,7 @@ def test_operations_that_change_data(operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["OPTIMIZE", "REORG", "SET TBLPROPERTIES", "Manual Update"])
-def test_operations_that_rearrange(operation: str) -> None:
-    """All others are judged at the weakest level when no file changes data."""
+def test_all_others_are_judged_at_the_weakest_level_without_data_changes(operation: str) -> None:
     empty = footprint(operation, data_change=False)
 
     assert (
@@ -228,8 +226,7 @@ def test_chunks_are_joined() -> None:
 
 
 @pytest.mark.parametrize("unsaid", [0, 1, 2])
-def test_chunk_that_does_not_say_where(unsaid: int) -> None:
-    """Where one chunk does not say in which partitions it removed files, nobody knows of any."""
+def test_one_chunk_without_partitions_leaves_all_of_them_unknown(unsaid: int) -> None:
     said = [footprint(remove=[path], removes_in=["[]"]) for path in "abc"]
     said[unsaid] = said[unsaid]._replace(removes_in=[])
 

@@ -55,8 +55,7 @@ def test_nothing_is_wrong_with_a_state_that_came_about_by_events() -> None:
 
 
 @pytest.mark.parametrize(("name", "spoil"), BREAKS)
-def test_broken_invariant(name: str, spoil: Break) -> None:
-    """A state that contradicts itself is refused with the rule and the position."""
+def test_a_state_that_contradicts_itself_is_refused_by_its_rule(name: str, spoil: Break) -> None:
     state = scene()
     spoil(state)
 

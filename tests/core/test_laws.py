@@ -256,6 +256,5 @@ def check_tidied(history: Sequence[Step]) -> None:
 
 @QUICK
 @given(steps())
-def test_housekeeping_ends(history: list[Step]) -> None:
-    """When everybody has fallen silent housekeeping ends all that is open, and then itself."""
+def test_housekeeping_ends_all_that_is_open_and_then_itself(history: list[Step]) -> None:
     check_tidied(history)

@@ -196,8 +196,7 @@ def test_equal_partitions_meet(drawn: tuple[TableDefinition, Place, Place, bool]
 
 
 @given(st.sampled_from(sorted(SPELLINGS.keys() - {"float"})), st.data())
-def test_untyped_values(kind: str, data: st.DataObject) -> None:
-    """Two texts that a type holds for equal are one value where no type is known, or unknown."""
+def test_texts_that_a_type_holds_for_equal_are_one_value(kind: str, data: st.DataObject) -> None:
     value = data.draw(st.sampled_from(list(SPELLINGS[kind])))
     texts = st.sampled_from(SPELLINGS[kind][value])
     keys = {untyped_key(data.draw(texts)), untyped_key(data.draw(texts))}

@@ -292,8 +292,7 @@ def test_true_predicate_is_true() -> None:
     assert compile_predicate(TRUE_PREDICATE, (("p", "int"),), derive=False).always
 
 
-def test_too_few_values_match() -> None:
-    """A file whose partition has fewer values than the table has columns is not left out."""
+def test_a_file_with_too_few_partition_values_is_not_left_out() -> None:
     assert compiled(P1).matches(())
 
 

@@ -121,8 +121,7 @@ def test_keys_are_those_of_utc() -> None:
         ["<", ["cast", T, "timestamp_ntz"], lit("2024-01-01 00:00:00", "timestamp_ntz")],
     ],
 )
-def test_times_of_day_of_instants(tree: Any) -> None:
-    """In a zone that has changes of clocks, times of day of instants are not judged."""
+def test_times_of_day_are_not_judged_in_a_zone_that_changes_its_clocks(tree: Any) -> None:
     assert matching(["in_zone", BERLIN, tree], "timestamp", MIDNIGHTS) == MIDNIGHTS
     assert matching(tree, "timestamp", MIDNIGHTS) != MIDNIGHTS
 

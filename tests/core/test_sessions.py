@@ -45,8 +45,7 @@ def session(number: int = 1, *, answers: int = 0) -> Session:
         "three windows",
     ],
 )
-def test_window(numbers: list[int], kept: list[int]) -> None:
-    """A session remembers what was answered among its newest 1,024 numbers, whatever the order."""
+def test_a_session_remembers_its_newest_answers(numbers: list[int], kept: list[int]) -> None:
     made = session()
     for n in numbers:
         made.remember(n, answer(n))
@@ -67,8 +66,7 @@ def test_first_answer_stays() -> None:
     ("before", "n", "grown"),
     [(0, 1, 1), (WINDOW, WINDOW + 1, 0), (WINDOW, 2 * WINDOW, 1 - WINDOW), (WINDOW + 1, 1, 0)],
 )
-def test_growth_is_counted(before: int, n: int, grown: int) -> None:
-    """A session says by how many answers it has grown, or shrunk."""
+def test_a_session_says_by_how_much_it_has_grown(before: int, n: int, grown: int) -> None:
     made = session(answers=before)
     kept = len(made.answers)
 

@@ -56,8 +56,7 @@ def test_instants_of_times_of_day(zone: str, local: str, instant: str) -> None:
         (APIA, "2011-12-31", "2011-12-30 10:00:00"),
     ],
 )
-def test_days_begin(zone: str, day: str, instant: str) -> None:
-    """A day begins at the first instant that the zone has of it."""
+def test_a_day_begins_at_its_first_instant_in_the_zone(zone: str, day: str, instant: str) -> None:
     assert start_of_day(date.fromisoformat(day), zone) == datetime.fromisoformat(instant)
 
 

@@ -72,8 +72,7 @@ def how_many(members: set[int], bounds: tuple[int, int]) -> RangeResponse:
         (f"{ID_MAX}:{ID_MAX}::", ValidTxnList(ID_MAX, (), (), None)),
     ],
 )
-def test_txn_list_text(text: str, expected: ValidTxnList) -> None:
-    """A txn list joins runs of five and more, each of its two lists for itself."""
+def test_each_part_of_a_txn_list_joins_its_own_runs(text: str, expected: ValidTxnList) -> None:
     assert expected == ValidTxnList.parse(text)
     assert text == expected.text()
 

@@ -54,8 +54,7 @@ def test_a_change_has_a_kind(project: Path) -> None:
         fragments(project / "docs" / "changes")
 
 
-def test_changes_are_small() -> None:
-    """Each change of this project has a kind, and a few words that say it."""
+def test_each_change_has_a_kind_and_a_few_words() -> None:
     for paths in fragments(ROOT / "docs" / "changes").values():
         for path in paths:
             text = path.read_text(encoding="utf-8")

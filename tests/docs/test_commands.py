@@ -108,8 +108,7 @@ def test_the_page_of_the_command_line_lists_every_exit_code_and_no_other() -> No
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_targets_are_known(target: str) -> None:
-    """Every target of make that a page names is one, even where a folder has its name."""
+def test_every_target_of_make_that_a_page_names_is_one(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     phony = re.search(r"^\.PHONY: (.+)", makefile, re.MULTILINE)
 

@@ -34,8 +34,7 @@ def dead(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [each.path for each in pages()])
-def test_links(path: str) -> None:
-    """Every link of a page leads to a file that is there, and to a section of it."""
+def test_every_link_of_a_page_leads_to_a_file_and_a_section(path: str) -> None:
     assert dead(page(path)) == []
 
 

@@ -19,8 +19,7 @@ def recipe(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_places_exist(name: str) -> None:
-    """Each place of a recipe is a name in a file, and there are three of them at most."""
+def test_each_place_of_a_recipe_is_a_name_in_a_file(name: str) -> None:
     places = PLACE.findall(recipe(name))
     missing = [
         f"{path}: {what}"

@@ -65,8 +65,7 @@ def test_the_python_of_a_page_runs_to_its_end(desk: Desk, program: str) -> None:
 
 
 @pytest.mark.kafka
-def test_operators_quick_start(desk: Desk) -> None:
-    """The commands for operators end well, on the table of the quick start before them."""
+def test_the_commands_for_operators_end_well(desk: Desk) -> None:
     desk.python(block_of(PYTHON, "python"))
     said = desk.run("bash", "-ec", block_of(OPERATOR, "sh"))
 

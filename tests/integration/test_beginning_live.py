@@ -96,8 +96,7 @@ def lived(broker: Broker, ledger_name: str) -> Lived:
 
 
 @pytest.mark.parametrize("lost", WITH_EVENTS, ids=named)
-def test_events_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
-    """Whoever needs the events says that they are lost, and nothing takes their place."""
+def test_whoever_needs_lost_events_says_so(lived: Lived, lost: frozenset[Topic]) -> None:
     lived.lose(lost)
     before = topic_ids(lived.bootstrap, lived.name)
     with pytest.raises(EventsLostError):
@@ -142,8 +141,7 @@ def test_other_topics_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
     assert answered.position > lived.position
 
 
-def test_begun_anew_on_purpose(lived: Lived, tmp_path: Path) -> None:
-    """What is left is deleted when that is asked for, and nothing of it is in the next ledger."""
+def test_what_is_left_is_deleted_on_request_alone(lived: Lived, tmp_path: Path) -> None:
     where = ("--bootstrap", lived.bootstrap, "--ledger", lived.name)
     init = ("init", *where, "--replication", "1")
     whole = lakeledger(tmp_path, *init, "--begin-anew")

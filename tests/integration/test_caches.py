@@ -109,8 +109,7 @@ def test_commands(running: tuple[Path, Command], ledger: Ledger, urls: list[str]
     assert status["lag_positions"] is not None
 
 
-def test_probes(ledger: Ledger, urls: list[str]) -> None:
-    """A cache that follows is ready, by all of its checks, and has metrics."""
+def test_a_cache_that_follows_is_ready_and_has_metrics(ledger: Ledger, urls: list[str]) -> None:
     with closing(HttpCache(urls[1])) as cache:
         cache.wait(ledger.token.position, PATIENCE_MS)
         ids = ledger.begin("read_only").valid_write_ids(TABLE)

@@ -87,10 +87,9 @@ def check_work(raw: RawClient, session: int, log: Log) -> None:
     assert verify(log).head.last_cmd == answer.control.cmd
 
 
-def test_recreated_while_nobody_leads(
+def test_a_topic_created_anew_is_noticed_by_its_id_at_the_next_start(
     broker: Broker, ledger_name: str, log: KafkaLog, bench: Bench, raw: RawClient
 ) -> None:
-    """A topic created anew is noticed by its id at the next start, however many records it has."""
     with led_once(broker, ledger_name, raw) as session:
         pass
     before = log.topic_id(Topic.COMMANDS)
@@ -103,10 +102,9 @@ def test_recreated_while_nobody_leads(
         check_work(again, session, log)
 
 
-def test_recreated_under_a_leader(
+def test_a_client_goes_on_though_its_topic_was_created_anew(
     broker: Broker, ledger_name: str, log: KafkaLog, bench: Bench, raw: RawClient
 ) -> None:
-    """A client of the SDK goes on with its txn though the topic it asks in was created anew."""
     with (
         Fleet(broker.bootstrap, ledger_name, 2),
         Ledger.connect(broker.bootstrap, ledger_name, timeout_s=PATIENCE_S) as ledger,
@@ -195,8 +193,7 @@ def test_marker_at_the_end(broker: Broker, ledger_name: str, raw: RawClient) -> 
     assert raw.expired()[0] == [session]
 
 
-def test_lost(tmp_path: Path) -> None:
-    """Commands that the broker has lost after they were answered are not asked for again."""
+def test_commands_lost_after_their_answer_are_not_asked_for_again(tmp_path: Path) -> None:
     with Broker.start(tmp_path) as broker:
         create_topics(broker.bootstrap, "lake")
         with (

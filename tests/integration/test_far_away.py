@@ -99,8 +99,7 @@ def test_whole_transaction(far: Mapping[str, str], tmp_path: Path) -> None:
     assert told["versions"] == [2, 1, 0]
 
 
-def test_commands_there(far: Mapping[str, str], tmp_path: Path) -> None:
-    """The command line there answers from the same rows."""
+def test_the_command_line_there_answers_by_the_rows(far: Mapping[str, str], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ledger", "status", "--output", "json"],
         env=far,
@@ -114,8 +113,7 @@ def test_commands_there(far: Mapping[str, str], tmp_path: Path) -> None:
     assert json.loads(done.stdout)["leader"]["epoch"] > 0
 
 
-def test_probes(home: Path, url: str) -> None:
-    """The follower that is up is ready, and tells the metrics of a real log."""
+def test_the_follower_that_is_up_is_ready_and_has_metrics_of_its_log(home: Path, url: str) -> None:
     address = Address.read(home / "lake")
     assert address is not None
     with Ledger.connect(address.bootstrap, address.ledger, reads=HttpReads(url)) as ledger:

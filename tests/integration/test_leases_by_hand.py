@@ -158,8 +158,7 @@ def test_lease_of_a_session(domain: Domain, lease_s: float, *, takes_over: bool)
 
 
 @pytest.mark.parametrize("away_s", [0, LEASE_S, HOUR_S], ids=lambda away_s: f"{away_s:.0f} s")
-def test_take_over(domain: Domain, away_s: float) -> None:
-    """However long nobody led, a leader gives everyone a whole lease from when it began to lead."""
+def test_a_new_leader_gives_everyone_a_whole_lease(domain: Domain, away_s: float) -> None:
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     txn = client.ask(live, OpenTxn(*UNNUMBERED, "default", 1, round(2 * HOUR_S * 1000))).control.txn
@@ -185,8 +184,7 @@ def test_overdue_at_take_over(domain: Domain) -> None:
 
 
 @pytest.mark.parametrize("takes_over", [False, True], ids=["the same leader", "a successor"])
-def test_clock_that_was_ahead(domain: Domain, *, takes_over: bool) -> None:
-    """After an event of an hour ahead commands are in time, and a txn has the time it was given."""
+def test_commands_after_an_event_ahead_are_in_time(domain: Domain, *, takes_over: bool) -> None:
     client = domain.client
     session = client.open_session()
     domain.clock.error_s += HOUR_S
@@ -203,8 +201,7 @@ def test_clock_that_was_ahead(domain: Domain, *, takes_over: bool) -> None:
     assert client.expired() == ([], [(short.control.txn, "deadline")])
 
 
-def test_lease_of_the_ledger() -> None:
-    """What counts is the lease the ledger was created with, longer than that of its sequencer."""
+def test_the_lease_that_the_ledger_was_created_with_counts() -> None:
     with closing(Domain(6 * LEASE_S)) as domain:
         client = domain.client
         session = client.open_session()
@@ -217,8 +214,7 @@ def test_lease_of_the_ledger() -> None:
 
 
 @pytest.mark.parametrize("resigns", [False, True], ids=["is lost", "resigns"])
-def test_successor_with_a_clock_ahead(domain: Domain, *, resigns: bool) -> None:
-    """A txn has what was left of its time, whatever the clock of the next leader shows."""
+def test_a_txn_keeps_its_time_whatever_the_next_clock(domain: Domain, *, resigns: bool) -> None:
     client = domain.client
     session = client.open_session()
     txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 60_000)).control.txn
@@ -262,8 +258,7 @@ def test_take_over_after_take_over(domain: Domain) -> None:
     assert client.is_open(silent)
 
 
-def test_backlog_of_commands(domain: Domain) -> None:
-    """A sign of life at the end of a backlog counts, though it takes over a lease to get there."""
+def test_a_sign_of_life_at_the_end_of_a_long_backlog_counts(domain: Domain) -> None:
     client = domain.client
     busy, live, silent = (client.open_session() for _ in range(3))
     domain.live(busy, live, silent, for_s=LEASE_S)
@@ -358,8 +353,7 @@ def test_broker_away(domain: Domain, lived_s: float) -> None:
     assert client.state.txns.status(txn)[0] == "open"
 
 
-def test_beats_of_a_leader_that_are_lost(domain: Domain) -> None:
-    """A leader whose beats are lost leads on, and beats again once they arrive."""
+def test_a_leader_whose_beats_are_lost_leads_on_and_beats_again(domain: Domain) -> None:
     session = domain.client.open_session()
     domain.log.loses_beats = True
     domain.take_over()

@@ -141,8 +141,7 @@ def feeder_of(processes: Sequence[Any]) -> Any:
     return found
 
 
-def test_ports(tmp_path: Path) -> None:
-    """Each port stands in the table, and each of the table is there; all are on loopback."""
+def test_each_port_is_in_the_table_and_all_are_on_loopback(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with (
         up(home, "--secure", "--caches", "1", "--publish", "--spark") as command,

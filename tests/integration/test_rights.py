@@ -172,15 +172,13 @@ def test_a_feeder_folds_by_spark(secured: SecureBroker, tmp_path: Path, user: st
 
 
 @pytest.mark.usefixtures("ledger")
-def test_publisher(secured: SecureBroker, tmp_path: Path) -> None:
-    """A publisher of Delta logs comes to the end of the log."""
+def test_a_publisher_comes_to_the_end_of_the_log(secured: SecureBroker, tmp_path: Path) -> None:
     with role_of(secured, tmp_path, "publisher", "publisher") as publisher:
         publisher.wait_for("caught up")
 
 
 @pytest.mark.usefixtures("ledger")
-def test_operator(secured: SecureBroker, tmp_path: Path) -> None:
-    """An operator reads the log, and learns which sequencer leads."""
+def test_an_operator_learns_which_sequencer_leads(secured: SecureBroker, tmp_path: Path) -> None:
     done = done_of(secured, tmp_path, "operator", "log", "verify")
     assert done.returncode == ExitCode.DONE, done.stderr
     environ = {**secured.environ("operator", LEDGER), "LAKELEDGER_STORE": str(tmp_path / "rows")}
@@ -206,15 +204,13 @@ def set_otherwise(secured: SecureBroker, topic: Topic, setting: str, value: str)
 
 
 @pytest.mark.usefixtures("ledger")
-def test_backup(secured: SecureBroker, tmp_path: Path) -> None:
-    """A backup of the events is taken by a user that may write nowhere."""
+def test_a_backup_needs_no_right_to_write(secured: SecureBroker, tmp_path: Path) -> None:
     done = done_of(secured, tmp_path, "backup", "backup", str(tmp_path / "copy"))
     assert done.returncode == ExitCode.DONE, done.stderr
 
 
 @pytest.mark.usefixtures("ledger")
-def test_restore(secured: SecureBroker, tmp_path: Path) -> None:
-    """A ledger is restored by a user that may write to no other topics than events and catalogs."""
+def test_a_restore_writes_to_events_and_catalogs(secured: SecureBroker, tmp_path: Path) -> None:
     driver = Driver(name=RESTORED)
     driver.open_session()
     backed_up(driver.log, tmp_path / "copy")
@@ -223,8 +219,7 @@ def test_restore(secured: SecureBroker, tmp_path: Path) -> None:
     assert done.returncode == ExitCode.DONE, done.stderr
 
 
-def test_recover(secured: SecureBroker, tmp_path: Path) -> None:
-    """A log that no sequencer leads is cut by a user that may recover it."""
+def test_a_user_that_may_recover_cuts_a_log(secured: SecureBroker, tmp_path: Path) -> None:
     cut = "recovered"
     create_topics(secured.bootstrap, cut, client=secured.login(ADMIN))
     secured.grant(
@@ -247,8 +242,7 @@ def test_recover(secured: SecureBroker, tmp_path: Path) -> None:
     assert (again.returncode, "nothing to cut" in again.stderr) == (ExitCode.USAGE, True)
 
 
-def test_adopt(secured: SecureBroker, tmp_path: Path) -> None:
-    """A copy of the events is taken for the ledger by a user that may recover it."""
+def test_a_user_that_may_recover_adopts_a_copy(secured: SecureBroker, tmp_path: Path) -> None:
     adopted = "adopted"
     create_topics(secured.bootstrap, adopted, client=secured.login(ADMIN))
     with (
@@ -317,8 +311,7 @@ def test_no_other_change(secured: SecureBroker, ledger: str, role: str) -> None:
         assert verify(log).head.position > 0
 
 
-def test_client_without_writing(secured: SecureBroker, ledger: str) -> None:
-    """A client that may only read is told so by its first command, soon, by an error of ours."""
+def test_a_client_that_may_only_read_is_told_so_soon(secured: SecureBroker, ledger: str) -> None:
     began_s = time.monotonic()
     with connected(secured, "cache") as client, pytest.raises(AccessDeniedError) as told:
         client.begin()
@@ -326,8 +319,7 @@ def test_client_without_writing(secured: SecureBroker, ledger: str) -> None:
     assert time.monotonic() - began_s < SOON_S
 
 
-def test_right_taken_away(secured: SecureBroker, ledger: str) -> None:
-    """A client whose rights are taken away while it works is refused, and not left to wait."""
+def test_a_client_whose_rights_go_is_refused(secured: SecureBroker, ledger: str) -> None:
     given = [secured.binding("client", *each) for each in bindings(ledger, "client")]
     with connected(secured) as client:
         client.begin().commit()

@@ -192,8 +192,7 @@ def test_init(broker: Broker, where: tuple[str, ...], tmp_path: Path) -> None:
         assert list(values(log, Topic.EVENTS)) == []
 
 
-def test_too_many_replicas(where: tuple[str, ...], tmp_path: Path) -> None:
-    """More copies than there are brokers are refused, with the number that was asked for."""
+def test_more_copies_than_brokers_are_refused(where: tuple[str, ...], tmp_path: Path) -> None:
     done = lakeledger(tmp_path, "init", *where)
     assert done.returncode == ExitCode.USAGE
     assert "cannot have so many replicas" in done.stderr

@@ -139,8 +139,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredUp]:
         assert command.end(signal.SIGTERM) == ExitCode.DONE
 
 
-def test_clients_of_this_machine(secured: SecuredUp) -> None:
-    """SDK, status, cache, publisher and backup find their logins by themselves."""
+def test_clients_of_this_machine_find_their_logins_by_themselves(secured: SecuredUp) -> None:
     python(secured.home, WORK)
     status = answer_of(secured.home, "status")
     assert status["healthy"]
@@ -198,8 +197,7 @@ def refusals(secured: SecuredUp) -> Iterator[tuple[type[Exception], Any]]:
     yield ReadsUnavailableError, read(plain, WebLogin(secured.address.token_file, None))
 
 
-def test_refused_soon(secured: SecuredUp) -> None:
-    """A client without credentials, or with wrong ones, is refused by name within two seconds."""
+def test_a_client_with_wrong_credentials_is_refused_by_name_soon(secured: SecuredUp) -> None:
     for error, call in refusals(secured):
         began_s = time.monotonic()
         with pytest.raises(error):
@@ -219,8 +217,7 @@ def test_no_user_but_the_sequencer_writes_events(secured: SecuredUp, user: str) 
                     writer.flush(PATIENT_S)
 
 
-def test_no_way_in_beside_clients(secured: SecuredUp) -> None:
-    """The listeners of administrators and of the controller end a connection without our key."""
+def test_other_listeners_end_a_connection_without_our_key(secured: SecuredUp) -> None:
     properties = read_properties(secured.home / "lake" / "broker" / "server.properties")
     context = ssl.create_default_context(cafile=str(secured.address.ca_file))
     listeners = [each.rpartition(":")[2] for each in properties["listeners"].split(",")]

@@ -135,8 +135,7 @@ def crawled(whole: Whole) -> dict[str, str]:
     return found
 
 
-def test_pages(whole: Whole) -> None:
-    """Each page answers to the token and to no one without it; the processes are up."""
+def test_each_page_answers_to_the_token_and_to_no_one_without_it(whole: Whole) -> None:
     found = crawled(whole)
     names = {urlsplit(each).path.removeprefix("/ui").strip("/") for each in found}
     # No conflict was lost in the quick starts.

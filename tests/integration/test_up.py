@@ -111,8 +111,7 @@ def test_while_it_is_up_every_command_answers_to_people_and_to_programs(shared: 
     assert "as of position" in people.stderr
 
 
-def test_second_at_the_same_kafka(shared: Path, tmp_path: Path) -> None:
-    """Where another one leads already, it is up no sooner than its own rows can be read."""
+def test_a_second_is_up_once_its_own_rows_can_be_read(shared: Path, tmp_path: Path) -> None:
     address = answer_of(shared, "status")["bootstrap"]
     settings = UpSettings(LEDGER, tmp_path, address, sequencers=1, http="off")
     with running_up(settings) as second, closing(open_reads(store_of(tmp_path))) as reads:
@@ -121,8 +120,7 @@ def test_second_at_the_same_kafka(shared: Path, tmp_path: Path) -> None:
         assert reads.counts()[:2] == (0, 1)
 
 
-def test_counts_of_many(running: Command, home: Path) -> None:
-    """Every open txn is counted, also where more are open than a list shows."""
+def test_every_open_txn_is_counted_beyond_a_list(running: Command, home: Path) -> None:
     assert running.process.poll() is None
     address = answer_of(home, "status")["bootstrap"]
     with Ledger.connect(address, LEDGER) as ledger, closing(open_reads(store_of(home))) as reads:
@@ -198,8 +196,7 @@ def test_exit_codes(shared: Path, arguments: str, code: ExitCode, said: str) -> 
 
 
 @pytest.mark.parametrize("options", [(), ("--bootstrap", "127.0.0.1:9")])
-def test_up_twice(shared: Path, options: tuple[str, ...]) -> None:
-    """A ledger that is up is not brought up a second time, and stays where clients find it."""
+def test_a_ledger_that_is_up_stays_where_it_is(shared: Path, options: tuple[str, ...]) -> None:
     second = lakeledger(shared, "up", *options)
     assert second.returncode == ExitCode.USAGE
     assert f"another `lakeledger up` runs in {shared / LEDGER}" in second.stderr
@@ -309,8 +306,7 @@ def test_a_second_ctrl_c_kills_what_does_not_end(running: Command, home: Path) -
     assert Address.read(home / LEDGER) is None
 
 
-def test_broker_dies(running: Command) -> None:
-    """Without its broker it ends as a whole, and says why in its last line, without any stack."""
+def test_without_its_broker_it_ends_as_a_whole_and_says_why(running: Command) -> None:
     broker = next(each for each in running.children() if each.name() == "java")
     children = running.children()
     broker.kill()
@@ -322,8 +318,7 @@ def test_broker_dies(running: Command) -> None:
     assert not any("most recent call" in line for line in before)
 
 
-def test_broker_hangs(running: Command, home: Path) -> None:
-    """A ledger whose broker hangs is told to be unwell, and why."""
+def test_a_ledger_whose_broker_hangs_is_told_to_be_unwell(running: Command, home: Path) -> None:
     broker = next(each for each in running.children() if each.name() == "java")
     broker.suspend()
     asked = lakeledger(home, "status", "--output", "json")
@@ -353,8 +348,7 @@ def test_the_last_events_are_shown_as_many_as_asked_for(shared: Path) -> None:
     assert (done.returncode, done.stderr) == (ExitCode.DONE, b"")
 
 
-def test_acknowledged(running: Command, home: Path) -> None:
-    """An anomaly is counted until it is acknowledged, on the command line."""
+def test_an_anomaly_is_counted_until_it_is_acknowledged(running: Command, home: Path) -> None:
     assert running.process.poll() is None
     with Ledger.connect(answer_of(home, "status")["bootstrap"], LEDGER) as ledger:
         ledger.create_table("db.files")

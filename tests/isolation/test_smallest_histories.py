@@ -122,8 +122,7 @@ def test_rows_of_no_partition_are_met_by_an_equality(symbol: str) -> None:
     assert is_stopped(scene.write(ADDED._replace(reads=[scan]), txn))
 
 
-def test_a_backfill_hides_no_coarse_write() -> None:
-    """A backfill exempts the files it lists again, not a coarse write beside them."""
+def test_a_backfill_exempts_the_files_it_lists_and_no_coarse_write_beside_them() -> None:
     scene = Scene()
     txn = scene.begin()
     backfill = EMPTY_FOOTPRINT._replace(operation="ROW TRACKING BACKFILL")
@@ -201,8 +200,7 @@ def test_a_level_counts_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("entries_max", [3, 1000])
-def test_a_write_id_alone_is_not_judged(entries_max: int) -> None:
-    """A txn that holds a write id and declares nothing commits, whatever is remembered."""
+def test_a_txn_with_a_write_id_that_declares_nothing_commits(entries_max: int) -> None:
     scene = Scene(KEEPS_NOTHING._replace(conflict_entries_max=entries_max))
     txn = scene.begin()
     scene.allocate(scene.session, [txn], [scene.table])

@@ -64,16 +64,14 @@ def values(records: list[Record]) -> list[bytes]:
 class LogContract:
     """The contract of Log, LogReader and LogWriter."""
 
-    def test_order(self, bench: Bench) -> None:
-        """Records come back in the order of their appends, numbered from 0 without a hole."""
+    def test_records_come_back_in_order_and_numbered_without_a_hole(self, bench: Bench) -> None:
         written = [b"%d" % number for number in range(500)]
         bench.write(Topic.EVENTS, *written)
         records = bench.read(Topic.EVENTS, 500)
         assert [record.offset for record in records] == list(range(500))
         assert values(records) == written
 
-    def test_record(self, bench: Bench) -> None:
-        """A record has the key and value it was given and the time at which it was appended."""
+    def test_a_record_has_its_key_its_value_and_its_time(self, bench: Bench) -> None:
         before_ms = int(time.time() * 1000)
         bench.write(Topic.COMMANDS, b"\x00\xff")
         record = bench.read(Topic.COMMANDS, 1)[0]
@@ -105,8 +103,7 @@ class LogContract:
         assert values(bench.read(Topic.EVENTS, 1)) == [b"happened"]
         assert bench.log.ends(Topic.HEARTBEATS) == (0, 0)
 
-    def test_limit(self, bench: Bench) -> None:
-        """No read returns more than its limit, and the next one goes on behind it."""
+    def test_no_read_returns_more_than_its_limit(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(10)])
         with bench.reading(Topic.EVENTS) as reader:
             first = collect(reader, 1, limit=1)
@@ -118,8 +115,7 @@ class LogContract:
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(10)])
         assert values(bench.read(Topic.EVENTS, 3, offset=7)) == [b"7", b"8", b"9"]
 
-    def test_next_offset(self, bench: Bench) -> None:
-        """The next offset is the one asked for at first, then the one behind the last record."""
+    def test_the_next_offset_is_behind_the_last_record(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(5)])
         with bench.reading(Topic.EVENTS, 2) as reader:
             before = reader.next_offset()
@@ -135,8 +131,7 @@ class LogContract:
             assert list(reader.read(10, 0.0)) == []
             assert reader.next_offset() == 1
 
-    def test_waiting_read_wakes(self, bench: Bench) -> None:
-        """A read that waits returns as soon as one record is there, however many it would take."""
+    def test_a_read_that_waits_returns_with_the_first_record(self, bench: Bench) -> None:
         with bench.reading(Topic.EVENTS) as reader, ThreadPoolExecutor() as pool:
             waiting = pool.submit(reader.read, 10, 10 * WAIT_S)
             bench.write(Topic.EVENTS, b"awaited")
@@ -162,8 +157,7 @@ class LogContract:
         expected = [b"%d" % number for number in range(100)]
         assert by_writer == {b"a": expected, b"b": expected}
 
-    def test_ends(self, bench: Bench) -> None:
-        """The ends are those of now, not of the last time they were asked for."""
+    def test_the_ends_are_those_of_now(self, bench: Bench) -> None:
         empty = bench.log.ends(Topic.EVENTS)
         bench.write(Topic.EVENTS, b"one", b"two", b"three")
         full = bench.log.ends(Topic.EVENTS)

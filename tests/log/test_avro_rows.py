@@ -42,8 +42,7 @@ def record(field_type: Any) -> Mapping[str, Any]:
 @pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
 @PATIENT
 @given(data=st.data())
-def test_commands(name: str, data: st.DataObject) -> None:
-    """Any command of any type has the bytes that the library gives it."""
+def test_any_command_has_the_bytes_of_the_library(name: str, data: st.DataObject) -> None:
     command = data.draw(records_of(COMMAND_TYPES[name]))
     assert encode_command(command)[HEADER_BYTES:] == library_bytes(
         schema_of(name), fields_of(command)
@@ -122,8 +121,7 @@ def test_a_schema_of_what_rows_do_not_hold_is_refused_when_it_is_loaded(field_ty
 
 
 @given(st.lists(LONGS), st.binary(max_size=4))
-def test_longs_come_back(values: list[int], before: bytes) -> None:
-    """Numbers are read as they were written, from wherever they begin."""
+def test_numbers_are_read_as_written_wherever_they_begin(values: list[int], before: bytes) -> None:
     written = before + longs_bytes(values) + b"\x80"
     assert read_longs(written, len(before), len(values)) == values
 
@@ -137,7 +135,6 @@ def test_longs_come_back(values: list[int], before: bytes) -> None:
         (b"\x80" * 1_000_000, OverflowError),
     ],
 )
-def test_no_long(data: bytes, error: type[Exception]) -> None:
-    """Bytes that hold no number of 64 bits are told, however many there are."""
+def test_bytes_without_a_number_of_64_bits_are_told(data: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         read_longs(data, 0, 1)

@@ -58,8 +58,7 @@ def troubled() -> Driver:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 40])
-def test_judged_as_by_the_acceptor(size: int) -> None:
-    """Whatever the batches, the same records count, and the offset is behind the last of them."""
+def test_whatever_the_batches_the_same_records_count(size: int) -> None:
     driver = troubled()
     batches = BatchAcceptor(driver.log, Acceptor(LogHead()), 0)
     cuts = pairwise(range(0, len(driver.records) + size, size))
@@ -78,8 +77,7 @@ def test_the_control_fields_alone_are_those_of_the_same_records() -> None:
 
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
-def test_lost_end(rewrite: Rewrite) -> None:
-    """Whatever comes next in a log that lost its end, nothing of it is taken."""
+def test_nothing_that_follows_a_lost_end_is_taken(rewrite: Rewrite) -> None:
     driver = domain()
     batches, read = reader_of(driver.log), len(driver.records)
     lose_end(driver, rewrite)
@@ -149,8 +147,7 @@ def test_while_nobody_can_tell_nothing_is_taken(append: Callable[[Driver], objec
     assert batches.acceptor.head == driver.head
 
 
-def test_open() -> None:
-    """What is opened reads on behind the last record that counted, whatever came after it."""
+def test_what_is_opened_reads_on_behind_the_last_record_that_counted() -> None:
     driver = domain()
     driver.zombie(CatalogCreated("late"))
     batches = reader_of(driver.log)

@@ -155,14 +155,12 @@ def expected_fields(kind: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
-def test_command_schemas(name: str) -> None:
-    """The fields of a command stand in its schema in their order and with their types."""
+def test_the_fields_of_a_command_stand_in_its_schema_in_order(name: str) -> None:
     assert plain(schema_of(name), {}) == ["record", name, *expected_fields(ALL[name])]
 
 
 @pytest.mark.parametrize("name", sorted(EVENT_TYPES))
-def test_event_schemas(name: str) -> None:
-    """An event's schema has the control fields first, the chain 8 bytes long, then its own."""
+def test_the_schema_of_an_event_has_control_fields_first(name: str) -> None:
     control = [["chain", ["fixed", 8]], *expected_fields(Control)[1:]]
     own = expected_fields(ALL[name])
     assert plain(schema_of(name), {}) == ["record", name, *control, *own]
@@ -227,8 +225,7 @@ def test_any_fence_comes_back(control: Control, body: Fenced) -> None:
 
 
 @pytest.mark.parametrize("name", ORDINARY_EVENTS)
-def test_chain_covers_everything(name: str) -> None:
-    """The chain changes with the one before, with the body and with every control field."""
+def test_the_chain_changes_with_body_control_and_what_came_before(name: str) -> None:
     body = EXAMPLES[name]
     changes: list[dict[str, Any]] = [{field: 2} for field in Control._fields[1:]]
     framings = [
@@ -253,8 +250,7 @@ def test_an_event_that_lost_its_end_however_little_is_unreadable(name: str) -> N
 
 
 @pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
-def test_cut_commands(name: str) -> None:
-    """A command that lost its end comes back unreadable, with its asker if that is whole."""
+def test_a_command_that_lost_its_end_is_unreadable_with_its_asker(name: str) -> None:
     framed, asker = golden(name), EXAMPLES[name][:3]
     cut = [decode_command(framed[:length]) for length in range(len(framed))]
     assert {type(each) for each in cut} == {Unreadable}
@@ -365,8 +361,7 @@ SPECIAL = {
     [*SPECIAL.items()]
     + [(name, RecordKind.ORDINARY) for name in ORDINARY_EVENTS if name not in SPECIAL],
 )
-def test_kinds(name: str, kind: RecordKind) -> None:
-    """The schema id alone tells how an event takes part in the accept rule."""
+def test_the_schema_id_alone_tells_how_an_event_takes_part(name: str, kind: RecordKind) -> None:
     assert record_kind(golden(name)) is kind
     assert read_control(golden(name))[1] is kind
 

@@ -105,8 +105,7 @@ def test_offsets_of_gone() -> None:
     assert "offset 7 is gone, the topic holds 9 to 12" in str(gone)
 
 
-def test_offset_gone_of_a_silent_broker() -> None:
-    """Where the broker does not tell what it holds, reading can still go on at an offset."""
+def test_reading_goes_on_at_an_offset_though_a_broker_is_silent() -> None:
     gone = as_log_error(heard("_AUTO_OFFSET_RESET"), TOPIC, wanted=7)
     assert isinstance(gone, OffsetGoneError)
     assert gone.earliest == 0
@@ -146,8 +145,7 @@ def test_the_newest_reason_is_kept_not_the_news_that_all_brokers_are_down_and_re
     assert trouble == Trouble(has_answered=True)
 
 
-def test_first_undelivered() -> None:
-    """The first record not delivered counts, with the reason of then, whatever comes after."""
+def test_the_first_record_not_delivered_counts_with_its_reason() -> None:
     trouble = Trouble()
     trouble(REFUSED)
     timed_out = heard("_MSG_TIMED_OUT")
@@ -199,8 +197,7 @@ def test_unwritten(error: KafkaError | None, lines: list[str], unwritten: int) -
         ("READ", "sdk", "user sdk lacks READ on topic flights.events; grant it: `lakeledger acl"),
     ],
 )
-def test_denial(right: str, user: str, said: str) -> None:
-    """A denial names user, right, topic and what prints the commands that grant it."""
+def test_a_denial_names_user_right_topic_and_remedy(right: str, user: str, said: str) -> None:
     error = as_log_error(DENIED, TOPIC, right=right, user=user)
     assert isinstance(error, AccessDeniedError)
     assert (error.topic, error.right, error.retry_unchanged) == (TOPIC, right, False)
@@ -292,13 +289,11 @@ def lines() -> Iterator[list[Any]]:
     structlog.reset_defaults()
 
 
-def test_client_lines(lines: list[Any]) -> None:
-    """What the client would print is a debug line where lines are wanted."""
+def test_what_the_client_would_print_is_a_debug_line(lines: list[Any]) -> None:
     ClientLines(Trouble()).log(40, "%s [%s] %s", "FAIL", "producer-1", "Connection refused")
     assert lines == [("debug", "FAIL [producer-1] Connection refused")]
 
 
-def test_no_client_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is printed in a program that never set structlog up."""
+def test_nothing_is_printed_where_structlog_is_not_set(capsys: pytest.CaptureFixture[str]) -> None:
     ClientLines(Trouble()).log(40, "%s", "Connection refused")
     assert capsys.readouterr() == ("", "")

@@ -193,8 +193,7 @@ def test_a_record_that_was_not_delivered_in_time_ends_its_writer(own_broker: Bro
     assert isinstance(first.__cause__, KafkaException)
 
 
-def test_broker_comes_back(own_broker: Broker) -> None:
-    """A broker that is away for less than the time of a delivery costs that time and no more."""
+def test_a_broker_that_was_away_costs_that_time_and_no_more(own_broker: Broker) -> None:
     log = KafkaLog(own_broker.bootstrap, LEDGER)
     reader, writer = log.reader(Topic.EVENTS, 1), written(log)
     writer.flush(WAIT_S)
@@ -214,8 +213,7 @@ def test_broker_comes_back(own_broker: Broker) -> None:
             part.close()
 
 
-def test_broker_that_is_slow(own_broker: Broker) -> None:
-    """The answer of a broker that is connected is waited for as long as was asked."""
+def test_the_answer_of_a_slow_broker_is_waited_for_as_asked(own_broker: Broker) -> None:
     log = KafkaLog(own_broker.bootstrap, LEDGER)
     assert log.ends(Topic.EVENTS, WAIT_S) == (0, 1)
     process = psutil.Process(own_broker.pid)

@@ -98,8 +98,7 @@ def interrupt(*_: object) -> None:
     ],
     ids=["ends", "topics"],
 )
-def test_interrupted(nowhere: str, ask: Callable[[str], object]) -> None:
-    """A signal is heard while an answer that does not come is waited for, not only after that."""
+def test_a_signal_is_heard_during_a_wait(nowhere: str, ask: Callable[[str], object]) -> None:
     began_s, before = time.monotonic(), signal.signal(signal.SIGALRM, interrupt)
     # Hypothesis is called at each collection of garbage, and what is raised there is lost.
     gc.disable()
@@ -121,8 +120,7 @@ def test_reading(log: KafkaLog) -> None:
     reader.close()
 
 
-def test_writing(log: KafkaLog) -> None:
-    """A record that cannot be delivered is noticed, with the reason, by every call from then on."""
+def test_a_record_that_cannot_be_delivered_is_noticed_by_every_call(log: KafkaLog) -> None:
     writer = log.writer(Topic.EVENTS)
     writer.append(b"key", b"value")
     reason = r"flights\.events: no answer.*timed out, .*Connection refused"
@@ -185,8 +183,7 @@ ASKED: list[Callable[[str], object]] = [
 
 
 @pytest.mark.parametrize("ask", ASKED, ids=["create", "verify", "ids"])
-def test_topics(nowhere: str, ask: Callable[[str], object]) -> None:
-    """Whatever is asked about topics, the answer that does not come names the reason."""
+def test_topics_name_why_no_answer_comes(nowhere: str, ask: Callable[[str], object]) -> None:
     with pytest.raises(LogUnavailableError, match=rf"no answer.*{nowhere}.*Connection refused"):
         ask(nowhere)
 
@@ -208,8 +205,7 @@ def test_a_broker_that_does_not_come_is_waited_for_as_long_as_was_asked(nowhere:
         ({"fetch.wait.max.ms": "never"}, "fetch.wait.max.ms"),
     ],
 )
-def test_unfit_settings(client: dict[str, object], message: str) -> None:
-    """Settings that Kafka's client does not know, or that are not open to choice, are named."""
+def test_settings_that_are_not_open_are_named(client: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         KafkaLog("127.0.0.1:1", LEDGER, client=client)
     with pytest.raises(SettingsError, match=message):
@@ -217,7 +213,6 @@ def test_unfit_settings(client: dict[str, object], message: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "-flights", "air lines", "a.b", "x" * 201, "Flüge"])
-def test_unfit_name(name: str) -> None:
-    """A name that cannot begin the names of topics is refused before anything is asked."""
+def test_a_name_that_no_topic_can_have_is_refused_first(name: str) -> None:
     with pytest.raises(SettingsError, match="a ledger name must"):
         KafkaLog("127.0.0.1:1", name)

@@ -87,8 +87,7 @@ def test_what_is_missing_is_created_and_named(broker: Broker, ledger_name: str) 
 
 
 @pytest.mark.kafka
-def test_topic_of_caches(broker: Broker, created: str) -> None:
-    """The topic that not every ledger has is made when it is added, and verified from then on."""
+def test_a_topic_that_was_added_is_made_and_then_verified(broker: Broker, created: str) -> None:
     name = topic_name(created, Topic.CACHE)
     assert Topic.CACHE not in topic_ids(broker.bootstrap, created)
     add_topic(broker.bootstrap, created, Topic.CACHE)
@@ -195,8 +194,7 @@ def test_remedy_of_a_missing_topic(broker: Broker, ledger_name: str) -> None:
 
 
 @pytest.mark.kafka
-def test_remedy_of_one_topic_of_many(broker: Broker, created: str) -> None:
-    """A topic that was lost is created by the command as printed, with the copies others have."""
+def test_a_lost_topic_is_created_by_the_printed_command(broker: Broker, created: str) -> None:
     delete_topic(broker.bootstrap, f"{created}.beats")
     create_as_told(broker.bootstrap, created)
     assert list(verify_topics(broker.bootstrap, created))

@@ -120,8 +120,7 @@ class StoreContract:
         assert rows == [(key, key) for key in sorted(MANY_KEYS, reverse=reverse)[:limit]]
 
     @pytest.mark.parametrize("count", [0, 1, 4, 5, 20, 21, len(MANY_KEYS)])
-    def test_highest_first(self, store: RowStore, count: int) -> None:
-        """However many rows there are, each comes once, from the highest down."""
+    def test_each_row_comes_once_from_the_highest_down(self, store: RowStore, count: int) -> None:
         keys = MANY_KEYS[:count]
         store.write(put([*FEW_KEYS, *keys, b"n"]))
         assert list(highest_first(store, b"m", b"n")) == [(key, key) for key in reversed(keys)]
@@ -143,8 +142,7 @@ class StoreContract:
         store.write(put(FEW_KEYS))
         assert [key for key, _ in store.scan(prefix, prefix_end(prefix))] == expected
 
-    def test_whole_store(self, store: RowStore) -> None:
-        """The end of the empty prefix is the end of all keys, the format row is the first."""
+    def test_the_end_of_the_empty_prefix_is_the_end_of_all_keys(self, store: RowStore) -> None:
         store.write(put(FEW_KEYS))
         assert [key for key, _ in store.scan(b"", prefix_end(b""))] == [FORMAT_KEY, *FEW_KEYS]
 

@@ -157,8 +157,7 @@ def test_publisher_without_retention_goes_on(taking: Taking) -> None:
     assert taking.read() == taking.scan()
 
 
-def test_old_writer_is_refused_until_release(taking: Taking) -> None:
-    """An old writer is refused after the adoption, and served again after the release."""
+def test_an_old_writer_is_refused_from_adoption_to_release(taking: Taking) -> None:
     taking.append(5)
     assert taking.owner.adopt(taking.row).imported.delta_version == 4
     table = deltalake.DeltaTable(taking.path)
@@ -278,8 +277,7 @@ def test_own_times_go_on(taking: Taking) -> None:
     assert taking.actions(6)["protocol"]["writerFeatures"] == features
 
 
-def test_refused(taking: Taking, tmp_path: Path) -> None:
-    """A table that no log can go on for is refused by name, and stays as it is."""
+def test_a_table_that_no_log_can_go_on_for_is_refused(taking: Taking, tmp_path: Path) -> None:
     ledger, owner = taking.ledger, taking.owner
     with pytest.raises(NotAdoptableError, match="not published"):
         owner.release(taking.row)

@@ -54,8 +54,7 @@ def test_every_version_is_weighed_once() -> None:
     assert Counted.looks == COLUMNS
 
 
-def test_what_versions_share_counts_once() -> None:
-    """Versions that differ in the definition alone take the bytes of the other objects once."""
+def test_what_versions_share_takes_its_bytes_once() -> None:
     one, two = (entry_bytes(altered(times)) for times in (1, 2))
 
     assert one == objects_bytes(objects("v001"))

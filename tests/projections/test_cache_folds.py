@@ -119,8 +119,7 @@ def test_event_told_beforehand_counts_once() -> None:
     assert (tag(entries, table), entries.position()) == ((1, (), True), domain.head.position)
 
 
-def test_bytes_are_bounded() -> None:
-    """The tables read last stay, those that go come back by a miss."""
+def test_tables_read_last_stay_and_others_come_back_by_a_miss() -> None:
     cached = one_version(SMALL)
     names = [f"t{number}" for number in range(9)]
     tables = [cached.domain.create_table(cached.session, name) for name in names]

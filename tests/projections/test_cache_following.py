@@ -207,8 +207,7 @@ class AwayOnce(SharedLog):
         return super().ends(topic, timeout_s)
 
 
-def test_events_before_a_fence_that_nobody_can_confirm(begun: Begun) -> None:
-    """A broker that is away for a moment takes nothing from the events that were read before."""
+def test_a_broker_away_for_a_moment_takes_nothing_from_events_read(begun: Begun) -> None:
     begun.domain.commit(begun.session, begun.txn)
     begun.domain.fence()
     begun.domain.open_session()

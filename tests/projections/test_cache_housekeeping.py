@@ -294,8 +294,7 @@ def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
     cached.cache.close()
 
 
-def test_forgotten_aborts_of_a_table_without_history(in_memory: Followed) -> None:
-    """Aborted ids go also where no version does."""
+def test_aborted_ids_of_a_table_without_versions_go_too(in_memory: Followed) -> None:
     cached = Cached(in_memory, TaggedEntries(in_memory.log).start(), ManualClock())
     for _ in range(5):
         txn = in_memory.open_txn(cached.session)

@@ -32,8 +32,7 @@ def test_sets_are_compared_and_not_lists() -> None:
     assert all(a.covers(b) == (members(a) >= members(b)) for a, b in pairs)
 
 
-def test_two_sets_together() -> None:
-    """What is valid in either is valid in both together, in the one form equal sets have."""
+def test_what_is_valid_in_either_is_valid_in_both_together() -> None:
     pairs = list(product(map(ReaderIds.of, lists()), repeat=2))
 
     assert all(members(a.joined(b)) == members(a) | members(b) for a, b in pairs)

@@ -65,8 +65,7 @@ def test_an_external_table_is_not_old_for_long(in_memory: Followed) -> None:
 
 
 @pytest.mark.parametrize(("age_ms", "found"), [(900, "x0"), (1_500, "x1")])
-def test_a_bound_on_the_lag(lagging: Lagging, age_ms: int, found: str) -> None:
-    """Entries older than the bound are no answer where the store knows more."""
+def test_entries_older_than_the_bound_give_way(lagging: Lagging, age_ms: int, found: str) -> None:
     lagging.clock.elapsed_s += age_ms / 1000
 
     answer = lagging.cache.read("x", None, max_lag_ms=1_000, max_wait_ms=10)

@@ -61,15 +61,13 @@ def first_wrong(make: Make, orders: Mapping[str, int], seeds: int) -> list[str]:
 
 @QUICK
 @given(HISTORIES, plans(ANY_ORDER))
-def test_several_versions(history: list[Step], plan: list[Order]) -> None:
-    """Whatever comes in whatever order, a reader is told what its list says or sent on."""
+def test_a_reader_is_told_by_its_list_or_sent_on(history: list[Step], plan: list[Order]) -> None:
     assert wrong_answers(played(history), plan, MultiVersion) == []
 
 
 @QUICK
 @given(HISTORIES, plans(ANY_ORDER))
-def test_one_version(history: list[Step], plan: list[Order]) -> None:
-    """An entry with one version tells as little that is wrong, and sends more readers on."""
+def test_one_version_sends_more_readers_on(history: list[Step], plan: list[Order]) -> None:
     assert wrong_answers(played(history), plan, OneVersion) == []
 
 
@@ -80,8 +78,7 @@ def test_no_drawn_way_to_a_cache_makes_it_tell_what_is_not_right(cache: Mutant) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cache", HONEST.values(), ids=HONEST)
-def test_very_many_ways(cache: Mutant) -> None:
-    """Nor does any of thousands."""
+def test_thousands_of_drawn_ways_to_a_cache_tell_nothing_wrong(cache: Mutant) -> None:
     assert first_wrong(*cache, SWEPT_FOR_LONG) == []
 
 
@@ -110,8 +107,7 @@ def test_the_store_answers_every_list(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("begin", [0, 20])
-def test_a_cache_that_followed_answers_itself(seed: int, begin: int) -> None:
-    """Who was in no txn when it took its list, after the cache began, is never sent on."""
+def test_who_was_in_no_txn_with_its_list_is_never_sent_on(seed: int, begin: int) -> None:
     history = drawn(seed)
     trip = Trip(history, MultiVersion)
     trip.bootstrap(begin)

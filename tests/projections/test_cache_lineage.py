@@ -139,8 +139,7 @@ def test_a_cache_goes_on_over_a_cut(cached: Cached) -> None:
 
 
 @pytest.mark.parametrize("within", [1, MARGIN])
-def test_a_token_of_what_is_lost(cached: Cached, within: int) -> None:
-    """A position that a cut left out is refused by it at once, and the ones around it are not."""
+def test_a_position_that_a_cut_left_out_is_refused(cached: Cached, within: int) -> None:
     domain = cached.domain
     base = domain.head.position
     event = cut_above(domain, domain)
@@ -246,8 +245,7 @@ def test_reads_of_rows_tell_it_once(tmp_path: Path) -> None:
         assert location(reads.metadata([seen.read_of(short)])[0]) == "kept"
 
 
-def test_a_cache_of_what_is_published_that_was_ahead() -> None:
-    """Once the feeder has gone on over the cut, who had what was lost is told and ends."""
+def test_who_had_what_was_lost_is_told_once_the_feeder_is_over_the_cut() -> None:
     seen = Seen()
     seen.domain.publish()
     log = seen.domain.log
@@ -274,8 +272,7 @@ def test_a_cache_of_what_is_published_that_was_ahead() -> None:
         assert location(cache.metadata([seen.read_of(short)])[0]) == "kept"
 
 
-def test_rows_of_before_behind_a_new_cache() -> None:
-    """A miss is not answered from rows of before the cut, which lie there until made anew."""
+def test_a_miss_is_not_answered_from_rows_of_before_the_cut() -> None:
     seen = Seen()
     short = seen.lost(by_cut)
     entries = FollowedEntries(short.log).start()

@@ -84,8 +84,7 @@ def test_lists_of_the_other_are_refused(cache: MetadataCache, other: Followed) -
         process.metadata_at(ReadAt("t"), Bounds(max_wait_ms=0))
 
 
-def test_rows_of_two_stores(domain: Followed, other: Followed) -> None:
-    """It is the same where the entries come from rows."""
+def test_entries_of_rows_of_two_stores_are_refused_too(domain: Followed, other: Followed) -> None:
     cache = MetadataCache(RowEntries(domain.rows), RowMetadataStore(other.rows), CATALOG)
     with closing(cache), pytest.raises(SettingsError):
         cache.read("no such table", listed("1:"))

@@ -36,8 +36,7 @@ def test_a_list_is_answered(cached: Cached) -> None:
 
 
 @pytest.mark.parametrize("odd", [{"own_txn": -1}, {"token": -1}, {"table_id": 2**63}], ids=str)
-def test_numbers_that_can_be_none(cached: Cached, odd: dict[str, int]) -> None:
-    """A txn, a token or a table that can be none is refused by its name, and counts as no read."""
+def test_what_can_be_none_is_refused_by_its_name(cached: Cached, odd: dict[str, int]) -> None:
     asked: dict[str, Any] = {"own_txn": 1, "token": 1, **odd}
     ((name, number),) = odd.items()
 
@@ -266,10 +265,9 @@ def test_a_long_history_is_not_all_kept(cached: Cached) -> None:
         pytest.param(2 * VERSIONS_MAX * "w", 2, ("t0", "first"), id="renames with write ids"),
     ],
 )
-def test_nothing_is_taken_from_before_a_gap(
+def test_no_name_or_version_is_passed_over_between_two_reads(
     cached: Cached, changes: str, hwm: int, found: tuple[str, str]
 ) -> None:
-    """However much is altered and renamed between two reads, no name or version is passed over."""
     cached.alter("first")
     cached.catch_up()
     cached.read("1:")

@@ -106,8 +106,7 @@ def refused(far: Far, error: type[LedgerError], words: str) -> None:
         far.cache.read(1, ValidWriteIdList("t", 1, (), (), None), max_wait_ms=10_000)
 
 
-def test_not_asked_yet(far: Far) -> None:
-    """Before the topic was opened it counts as being read."""
+def test_before_its_topic_was_opened_a_cache_counts_as_being_read(far: Far) -> None:
     with pytest.raises(PublishedLoadingError):
         far.place()
     assert far.entries.lag() is None
@@ -139,8 +138,7 @@ def test_another_log_was_published(far: Far) -> None:
     refused(far, NothingPublishedError, "without a whole batch of rows")
 
 
-def test_broker_refuses_later(far: Far) -> None:
-    """Who was answered is answered on when the topic goes away, and what comes later is read."""
+def test_who_was_answered_is_answered_on_when_the_topic_goes_away(far: Far) -> None:
     far.publish()
     far.entries.check()
     far.domain.log.recreate(Topic.CACHE)
@@ -168,8 +166,7 @@ def test_rows_of_another_version_end_the_process_for_it_would_never_answer_again
         far.entries.check()
 
 
-def test_lag(far: Far) -> None:
-    """It is counted in records of the log that are not published, and in time since they are."""
+def test_the_lag_is_counted_in_unpublished_records_and_in_time(far: Far) -> None:
     far.publish()
     far.entries.check()
     in_time = far.entries.lag()
@@ -237,8 +234,7 @@ def test_first_read_takes_too_long(hours: int, reads: int) -> None:
 
 @PATIENT
 @given(history=HISTORIES)
-def test_lists_of_now(history: list[Step]) -> None:
-    """Who brings no list is told what the read model's own list of now tells."""
+def test_who_brings_no_list_is_told_by_the_list_of_now(history: list[Step]) -> None:
     known = played(history)
     host = Host(events_log(known))
     host.feed_all()

@@ -169,8 +169,7 @@ def test_only_what_is_missing_is_published(host: Host) -> None:
     assert host.log.ends(Topic.CACHE)[1] == before + len(changes) + 1
 
 
-def test_publisher_that_could_not_deliver(history: Played) -> None:
-    """After a batch that was lost in part, the next one brings all that readers lack."""
+def test_after_a_batch_lost_in_part_the_next_brings_all_that_lacks(history: Played) -> None:
     log = events_log(history)
     through = Refusing(log)
     host = Host(log, through)
@@ -187,8 +186,7 @@ def test_publisher_that_could_not_deliver(history: Played) -> None:
     assert metadata_rows(rows) == metadata_rows(host.store)
 
 
-def test_floors_equal_those_of_the_store(host: Host) -> None:
-    """How far history may be let go is known to readers of the topic as to those of the store."""
+def test_readers_of_the_topic_know_how_far_history_may_be_let_go(host: Host) -> None:
     host.feed_all()
     tables = range(1, 10)
     stores = RowMetadataStore(PublishedRows.whole(host.log)), RowMetadataStore(host.store)
@@ -197,8 +195,7 @@ def test_floors_equal_those_of_the_store(host: Host) -> None:
     assert any(floor.hwm for floor in local.values())
 
 
-def test_store_that_is_behind_publishes_nothing(host: Host) -> None:
-    """A store made anew publishes nothing before it has come as far as the topic."""
+def test_a_store_made_anew_publishes_nothing_before_it_has_caught_up(host: Host) -> None:
     host.feed(50)
     end = host.log.ends(Topic.CACHE)
     fresh = Host(host.log)
@@ -209,8 +206,7 @@ def test_store_that_is_behind_publishes_nothing(host: Host) -> None:
     assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(fresh.store)
 
 
-def test_two_publishers(history: Played, host: Host) -> None:
-    """Who finds records of somebody else ends, and no reader takes what both wrote for a batch."""
+def test_who_finds_records_of_another_publisher_ends(history: Played, host: Host) -> None:
     other = Host(host.log)
     host.feed(20)
     other.feed(30)
@@ -224,8 +220,7 @@ def test_two_publishers(history: Played, host: Host) -> None:
     assert (metadata_rows(rows)[0], as_of(history, rows)) == (40, True)
 
 
-def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) -> None:
-    """Who was away for so long that tombstones are gone does not keep the rows they ended."""
+def test_who_was_away_long_keeps_no_rows_that_ended(history: Played, host: Host) -> None:
     host.feed(30)
     rows = PublishedRows.whole(host.log)
     host.feed_all()
@@ -237,8 +232,7 @@ def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) 
 
 
 @pytest.mark.parametrize("begun", [10, 60])
-def test_topic_made_anew(host: Host, begun: int) -> None:
-    """Readers notice that the topic is another one, shorter or longer than the one they read."""
+def test_readers_notice_that_the_topic_is_another_one(host: Host, begun: int) -> None:
     host.feed(30)
     rows = PublishedRows.whole(host.log)
     host.log.recreate(Topic.CACHE)
@@ -374,8 +368,7 @@ def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
     assert any(each.source == "cache" and each.value is not None for each in remote)
 
 
-def test_empty_topic(history: Played) -> None:
-    """Where nothing was published yet there are no rows, and they come with the first batch."""
+def test_where_nothing_was_published_rows_come_with_the_first_batch(history: Played) -> None:
     host = Host(events_log(history))
     rows = PublishedRows.whole(host.log)
     assert metadata_rows(rows) == (0, {})

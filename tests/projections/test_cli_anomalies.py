@@ -56,8 +56,7 @@ def test_pages(ghosts: list[int], size: int, pages_of: list[int], *, is_all: boo
     assert all(is_whole for _, is_whole in found) == is_all
 
 
-def test_counts(tmp_path: Path) -> None:
-    """The status of a ledger has a line for each kind, not for each anomaly."""
+def test_the_status_of_a_ledger_has_a_line_for_each_kind_of_anomaly(tmp_path: Path) -> None:
     lakeledger = command_line(haunted(60, 3), tmp_path)
     shown = lakeledger("status").stdout
     result = lakeledger("status", "--output", "json")
@@ -77,8 +76,7 @@ def test_where_one_commit_has_more_than_are_counted_that_is_said() -> None:
     assert counts_shown(found, Output.TABLE)["anomalies"] == [{"added_live": "7 or more"}]
 
 
-def test_list(tmp_path: Path) -> None:
-    """Anomalies are listed with table, kind and path, for people and for programs."""
+def test_anomalies_are_listed_with_table_kind_and_path(tmp_path: Path) -> None:
     lakeledger = command_line(played(), tmp_path)
     shown = lakeledger("anomaly", "list", "--catalog", CATALOG).stdout.splitlines()
     (row,) = told(lakeledger("anomaly", "list", "--catalog", CATALOG, "--output", "json"))
@@ -145,8 +143,7 @@ def test_only_what_was_known_up_to_a_position_is_acknowledged(ledger: Ledger) ->
     assert (known.has(first), known.has(second)) == (True, False)
 
 
-def test_acknowledged_by_another_client(ledger: Ledger) -> None:
-    """Two clients that acknowledge use one table, whichever of them made it."""
+def test_two_clients_that_acknowledge_use_one_table(ledger: Ledger) -> None:
     acknowledge(ledger, "one", None)
     acknowledge(ledger, "two", None)
 

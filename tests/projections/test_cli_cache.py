@@ -190,8 +190,7 @@ def test_statistics_are_read_alone(run: Lakeledger) -> None:
     ],
     ids=" ".join,
 )
-def test_usage(run: Lakeledger, options: list[str]) -> None:
-    """What cannot be meant is refused before anything is asked."""
+def test_what_cannot_be_meant_is_refused_first(run: Lakeledger, options: list[str]) -> None:
     assert run(*READ, *options).exit_code == ExitCode.USAGE
 
 
@@ -249,8 +248,7 @@ def test_a_position_that_is_not_applied_yet_is_not_waited_for(run: Lakeledger) -
     assert isinstance(run(*READ, "--position", "99").exception, ReaderBehindError)
 
 
-def test_what_does_not_exist(run: Lakeledger) -> None:
-    """What a reader does not see is told in a sentence, with an exit code of its own."""
+def test_what_a_reader_does_not_see_is_told_with_an_exit_code(run: Lakeledger) -> None:
     result = run(*READ, "--what", "stats:none")
 
     assert result.exit_code == ExitCode.NOT_FOUND
@@ -289,8 +287,7 @@ def test_a_process_that_found_a_difference_is_unhealthy_as_its_exit_code_tells(f
     assert "see lakeledger cache verify" in result.stderr
 
 
-def test_status(run: Lakeledger, fresh: Host) -> None:
-    """The status tells how far the cache is and what it answered."""
+def test_the_status_tells_position_and_answers(run: Lakeledger, fresh: Host) -> None:
     found = told(run("status", "--output", "json"))
 
     assert (found["position"], found["mismatches"]) == (fresh.domain.head.position, 0)
@@ -310,8 +307,7 @@ def test_a_process_tells_its_lag_and_counts_by_reason(fresh: Host) -> None:
 
 
 @pytest.mark.parametrize("is_process", [False, True])
-def test_whose_status(host: Host, *, is_process: bool) -> None:
-    """Who names no process is told that nothing but this command has asked the cache anything."""
+def test_who_names_no_process_is_told_of_this_one(host: Host, *, is_process: bool) -> None:
     result = host.run("status", *(["--url", host.url] if is_process else []))
 
     assert ("made for this answer" in result.stderr) != is_process

@@ -57,8 +57,7 @@ def test_diff_of_nothing(tmp_path: Path, arguments: list[str], code: ExitCode, p
 
 
 @pytest.mark.parametrize("bad_from", range(1, COMMITS + 1))
-def test_bisect(tmp_path: Path, bad_from: int) -> None:
-    """The first version that a check fails at is found, with its commit."""
+def test_the_first_version_that_a_check_fails_at_is_found(tmp_path: Path, bad_from: int) -> None:
     lakeledger = command_line(grown(), tmp_path)
     seen = "int(os.environ['BISECT_VERSION'])"
     code = f"import os, sys; print('noise'); sys.exit({seen} >= {bad_from})"

@@ -62,8 +62,7 @@ def spelled() -> Followed:
 
 
 @pytest.mark.parametrize("lakeledger", [spelled], indirect=True)
-def test_spellings_of_a_partition(lakeledger: Lakeledger) -> None:
-    """Spellings of one value are one partition, values of former columns are another."""
+def test_spellings_of_one_value_are_one_partition(lakeledger: Lakeledger) -> None:
     found = told(lakeledger(*COMMAND))
 
     assert [(row["partition"], row["files"], row["size"], row["rows"]) for row in found] == [

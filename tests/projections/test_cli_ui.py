@@ -28,8 +28,7 @@ def test_the_browser_of_the_environment_is_started_with_the_address(tmp_path: Pa
     assert opened.read_text() == f"{URL}/ui"
 
 
-def test_a_login(tmp_path: Path) -> None:
-    """For a server that asks for a login, the files of token and certificate are named."""
+def test_for_a_server_with_a_login_its_files_are_named(tmp_path: Path) -> None:
     token = tmp_path / "etl.token"
     token.touch(mode=0o600)
     token.write_text("secret-word")

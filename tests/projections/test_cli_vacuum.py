@@ -51,8 +51,7 @@ def test_a_dry_run_says_what_would_go(lakeledger: Lakeledger, folder: Path) -> N
     assert len(list(folder.iterdir())) == 3
 
 
-def test_asks_first(lakeledger: Lakeledger, folder: Path) -> None:
-    """Without a terminal and without --yes what would go is shown, and nothing is deleted."""
+def test_without_a_terminal_nothing_is_deleted(lakeledger: Lakeledger, folder: Path) -> None:
     done = lakeledger(*TABLE)
 
     assert done.exit_code == ExitCode.USAGE
@@ -61,8 +60,7 @@ def test_asks_first(lakeledger: Lakeledger, folder: Path) -> None:
     assert len(list(folder.iterdir())) == 3
 
 
-def test_a_dropped_table(tmp_path: Path, folder: Path) -> None:
-    """A dropped table goes by its name, by its id and with all tables; its files are shown."""
+def test_a_dropped_table_goes_by_name_by_id_and_with_all(tmp_path: Path, folder: Path) -> None:
     domain = Followed()
     session = domain.open_session()
     made = table_of(("hour", "string"), by=["hour"])._replace(location=str(folder))

@@ -140,8 +140,7 @@ def test_versions_that_could_not_be_set_aside_at_the_cut_are_set_aside_later(cut
     assert (rounds[0], rounds[-1]) == ([*range(KEPT + 1)], [*range(KEPT)])
 
 
-def test_a_state_that_was_kept_behind_the_cut(cut: Cut, tmp_path: Path) -> None:
-    """A restart sets aside what comes back, such as files of a backup."""
+def test_a_restart_sets_aside_what_came_back(cut: Cut, tmp_path: Path) -> None:
     state = tmp_path / "state"
     cut.publish(state)
     log = cut.folder / IDLE / "_delta_log"

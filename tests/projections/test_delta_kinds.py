@@ -128,8 +128,7 @@ def test_a_log_in_another_folder_names_a_vector_beside_the_data_by_its_absolute_
         ("s3://bucket/t", "s3://bucket/t/x"),
     ],
 )
-def test_absolute_paths(location: str, path: str) -> None:
-    """A log elsewhere has URIs that Java takes, whichever way the location is written."""
+def test_a_log_elsewhere_has_uris_that_java_takes(location: str, path: str) -> None:
     assert FilePlaces.of(location, "/log", are_uris=False).placed({"path": "x"})["path"] == path
 
 

@@ -116,8 +116,7 @@ def test_cuts_at_any_step(tmp_path: Path, seed: int) -> None:
         assert content(table) == whole
 
 
-def test_two_writers_at_once(tmp_path: Path) -> None:
-    """Whichever of two writers is first with a version, both find it written."""
+def test_both_of_two_writers_find_a_version_written(tmp_path: Path) -> None:
     versions, draw = late_log(), Random(7)  # noqa: S311
     writers = [DeltaLogWriter(LogFolder(str(tmp_path / "t"))) for _ in range(2)]
     left = [iter(versions), iter(versions)]
@@ -145,8 +144,7 @@ class RacedFolder(LogFolder):
 
 
 @pytest.mark.parametrize("is_same", [True, False])
-def test_raced(tmp_path: Path, *, is_same: bool) -> None:
-    """A version that another writer links first must have the same bytes."""
+def test_a_version_of_another_writer_must_be_the_same(tmp_path: Path, *, is_same: bool) -> None:
     first = Lake().found[0]
     folder = RacedFolder(str(tmp_path))
     folder.other = first.data if is_same else b"{}\n"
@@ -246,8 +244,7 @@ def test_old_versions_are_deleted(tmp_path: Path, deltalake: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 7])
-def test_foreign_log(tmp_path: Path, number: int) -> None:
-    """A folder with a version of another writer, below, at or above the first one, is left."""
+def test_a_folder_with_a_foreign_version_is_left_alone(tmp_path: Path, number: int) -> None:
     name = f"{number:020}.json"
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / name).write_text('{"commitInfo":{"operation":"WRITE"}}\n')
@@ -256,8 +253,7 @@ def test_foreign_log(tmp_path: Path, number: int) -> None:
     assert list(content(tmp_path)) == [name]
 
 
-def test_read_by_deltalake(tmp_path: Path, deltalake: Any) -> None:
-    """Another reader finds the files, versions, times and progress of every version."""
+def test_deltalake_finds_files_times_and_progress(tmp_path: Path, deltalake: Any) -> None:
     lake = Lake(BY_DAY._replace(properties=[]))
     lake.files("abc")
     lake.alter(BY_DAY)

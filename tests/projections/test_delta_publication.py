@@ -171,10 +171,9 @@ TAKEN_AGAIN = PLAIN._replace(
         (BY_DAY, MAPPED, ""),
     ],
 )
-def test_change_with_older_files(
+def test_a_change_that_hides_older_values_stops_the_table_by_name(
     before: TableDefinition, after: TableDefinition, reason: str
 ) -> None:
-    """A change that hides values of older files from Delta's readers stops the table by name."""
     lake = Lake(published(before))
     adds = list("ab")
     partition = ("1",) * len(before.partition_columns)
@@ -303,8 +302,7 @@ def test_a_path_is_plain_text_in_the_ledger_and_a_uri_in_the_log(path: str, said
 
 @given(filings())
 @PATIENT
-def test_same_files_at_every_version(history: list[Step]) -> None:
-    """The import of a published log finds the files that the ledger has at every version."""
+def test_an_import_of_a_published_log_finds_the_same_files(history: list[Step]) -> None:
     writers = played(history)
     followed = Followed()
     followed.go_on_with(writers.log)
@@ -346,8 +344,7 @@ def runs_of(found: list[DeltaVersion]) -> list[list[DeltaVersion]]:
 
 @given(filings())
 @PATIENT
-def test_dense_and_the_same_again(history: list[Step]) -> None:
-    """The versions of a log are dense, their times rise, and a second fold gives the same bytes."""
+def test_versions_are_dense_and_a_second_fold_gives_the_same_bytes(history: list[Step]) -> None:
     writers = played(history)
     found = outcomes(writers.events)
 

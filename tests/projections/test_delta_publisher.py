@@ -88,8 +88,7 @@ def test_a_place_that_is_no_local_folder_stops_its_table_by_name(location: str) 
     assert location in stopped.reason
 
 
-def test_dropped_and_made_again(tmp_path: Path) -> None:
-    """A table that is made again in the folder of a dropped one does not touch its log."""
+def test_a_table_made_again_does_not_touch_the_log_of_a_dropped_one(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     run(lake)
     before = content(tmp_path / "a")
@@ -112,8 +111,7 @@ def written(lake: Lake, made: TableDefinition, rows: Any) -> list[AddFile]:
     return files
 
 
-def test_rows_by_other_readers(tmp_path: Path) -> None:
-    """Two other readers find the rows, the NULL partition too, at each version."""
+def test_two_other_readers_find_the_rows_at_each_version(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     deltalake, polars = pytest.importorskip("deltalake"), pytest.importorskip("polars")
     made = BY_DAY._replace(location=str(tmp_path))
@@ -168,8 +166,7 @@ def test_what_is_missing_or_foreign_is_published_anew(tmp_path: Path) -> None:
     assert len(visible) == len(before)
 
 
-def test_versions_of_a_faster_publisher(tmp_path: Path) -> None:
-    """A version that a publisher wrote after the events were read is not foreign."""
+def test_a_version_of_a_faster_publisher_is_not_foreign(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     events = list(lake.events)
     commit(lake, lake.session, lake.table, ["y"])

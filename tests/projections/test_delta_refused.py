@@ -84,8 +84,7 @@ def test_goes_on_without_a_restart(refused: Refused) -> None:
     refused.check()
 
 
-def test_pauses_grow(refused: Refused) -> None:
-    """A storage that goes on refusing is tried more and more rarely, up to a bound."""
+def test_a_storage_that_goes_on_refusing_is_tried_ever_more_rarely(refused: Refused) -> None:
     (first, *_) = versions(refused.lake.events)
     cursor, now_s, pauses = TableCursor(first.table), 0.0, list[float]()
     for _ in range(10):
@@ -111,8 +110,7 @@ def test_too_many_to_wait(refused: Refused) -> None:
 
 
 @pytest.mark.parametrize("is_lifted", [False, True])
-def test_restart_while_refused(refused: Refused, *, is_lifted: bool) -> None:
-    """A publisher that starts again with its state knows what the storage lacks."""
+def test_a_restart_knows_what_the_storage_lacks(refused: Refused, *, is_lifted: bool) -> None:
     state = refused.folder / "state"
     step_by_step(refused.publisher(state))
     refused.commit()
@@ -136,8 +134,7 @@ def run_once(publisher: DeltaPublisher) -> list[StoppedStatus]:
     return publisher.stopped_now()
 
 
-def test_published_elsewhere(refused: Refused) -> None:
-    """A table that is published into another folder goes on there at once."""
+def test_a_table_published_elsewhere_goes_on_there_at_once(refused: Refused) -> None:
     publisher = refused.publisher()
 
     def move(_: DeltaPublisher) -> None:
@@ -164,9 +161,7 @@ def test_the_log_of_a_dropped_table_gets_its_last_versions_too(refused: Refused)
     refused.check()
 
 
-def test_same_bytes_as_undisturbed(refused: Refused) -> None:
-    """A publisher without troubles finds nothing to write after one that had them."""
-
+def test_troubles_leave_the_bytes_of_an_undisturbed_run(refused: Refused) -> None:
     def lift(_: DeltaPublisher) -> None:
         refused.log.unlink()
         refused.clock.elapsed_s += PAUSE_S

@@ -141,8 +141,7 @@ def test_a_version_shows_what_its_position_shows(domain: Followed, play: Play) -
     assert found == [reads.files(FLIGHTS, position=row.position) for row in versions]
 
 
-def test_what_is_known_of_a_file(domain: Followed) -> None:
-    """A file's row says what its writer said, when and with which version it came and went."""
+def test_a_row_of_a_file_says_what_its_writer_said(domain: Followed) -> None:
     reads = flights_after(domain, in_place)
 
     said = (FLIGHTS, "a", "", ("1",), 10, 7, '{"numRecords":1}')
@@ -230,8 +229,7 @@ def test_an_add_of_a_live_file_takes_its_place(domain: Followed) -> None:
     assert (after.added, after.removed) == (7, 0)
 
 
-def test_anomalies_of_all_tables(domain: Followed) -> None:
-    """Anomalies are listed by position over all tables, or of one alone, as many as asked for."""
+def test_anomalies_are_listed_by_position_up_to_a_limit(domain: Followed) -> None:
     session = domain.open_session()
     tables = [domain.create_table(session, name) for name in ("a", "b")]
     for table in (*tables, *tables):
@@ -256,8 +254,7 @@ def test_every_path_that_was_named_is_found_by_its_hash(domain: Followed) -> Non
 
 
 @pytest.mark.parametrize("odd", [b"", path_hash("a")[:4], path_hash("a") + b"a"])
-def test_no_whole_hash(domain: Followed, odd: bytes) -> None:
-    """By what is shorter or longer than a hash no path goes."""
+def test_by_what_is_no_hash_no_path_goes(domain: Followed, odd: bytes) -> None:
     assert flights_after(domain, remove_unknown).file_paths(FLIGHTS, odd) == []
 
 
@@ -286,8 +283,7 @@ def test_a_dropped_table_has_no_files_any_more(domain: Followed) -> None:
         reads.files(FLIGHTS, position=8)
 
 
-def test_asked_for_what_is_not_there(domain: Followed) -> None:
-    """A table, a position and a version that are not there are refused, not guessed."""
+def test_what_is_not_there_is_refused_and_not_guessed(domain: Followed) -> None:
     reads = flights_after(domain, add_two)
 
     with pytest.raises(UnknownTableError, match="no table 9"):
@@ -298,8 +294,7 @@ def test_asked_for_what_is_not_there(domain: Followed) -> None:
         reads.files(FLIGHTS, version=2)
 
 
-def test_within_one_batch_or_over_many() -> None:
-    """A file that one event adds is live for the next, whether it was stored meanwhile or not."""
+def test_a_file_that_one_event_adds_is_live_for_the_next() -> None:
     at_once, one_by_one = Followed(), Followed()
     flights_after(at_once, come_back)
     session = one_by_one.open_session()
@@ -338,8 +333,7 @@ ROWS_BESIDES = 12
 
 
 @pytest.mark.parametrize("commits", [20, 200])
-def test_cost(commits: int) -> None:
-    """A listing of now reads what is live, an older one what was removed since; no history."""
+def test_a_listing_of_now_reads_what_is_live_and_no_history(commits: int) -> None:
     store = CountingStore()
     domain = Followed(store)
     session = domain.open_session()

@@ -135,8 +135,7 @@ def test_kept_equals_rebuilt_in_a_long_history(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_kept_on_disk_equals_kept_in_memory(seed: int, tmp_path: Path) -> None:
-    """A store on disk that was closed and opened between batches holds what one in memory does."""
+def test_a_store_on_disk_holds_what_one_in_memory_does(seed: int, tmp_path: Path) -> None:
     records = played(random_steps(seed, 300)).driver.records
 
     with RocksStore.open(restarted(tmp_path / "store", records)) as store:
@@ -285,8 +284,7 @@ def test_after_a_restart_only_the_records_from_the_newest_checkpoint_on_are_read
     ],
     ids=["before the checkpoint", "after it", "by another leader", "without events that count"],
 )
-def test_rewritten_log(theirs: Driver) -> None:
-    """A log that lost its end and grew another one is found before any row is changed."""
+def test_a_log_with_another_end_is_found_before_a_row_changes(theirs: Driver) -> None:
     store = kept(MemoryStore(), OURS.records)
     before = digest(store)
     fold = Fold.load(store, theirs.log)
@@ -310,8 +308,7 @@ def test_shortened_log(first: int, end: int, error: type[LogError]) -> None:
 
 
 @pytest.mark.parametrize(("first", "end"), [(0, 33), (27, 33), (0, 90)])
-def test_whole_log(first: int, end: int) -> None:
-    """A log that holds the newest checkpoint and all that follows is followed."""
+def test_a_log_with_the_newest_checkpoint_and_the_rest_is_followed(first: int, end: int) -> None:
     Fold.load(kept(MemoryStore(), OURS.records), OURS.log).check_log(first, end)
 
 
@@ -330,8 +327,7 @@ def test_rows_of_one_topic_are_not_continued_from_another_even_one_of_the_same_n
         Fold.load(store, driver.log)
 
 
-def test_topic_that_is_lost() -> None:
-    """Rows of a topic that was made anew and is empty are not to be made anew of nothing."""
+def test_rows_of_a_topic_that_is_empty_are_not_made_anew_of_nothing() -> None:
     driver = Driver()
     store = kept(MemoryStore(), driver.records)
     driver.log.recreate(Topic.EVENTS)

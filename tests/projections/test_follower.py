@@ -272,8 +272,7 @@ def test_a_second_follower_of_one_store_is_refused(tmp_path: Path) -> None:
         follow(driver.log, tmp_path / "store", Signal())
 
 
-def test_rebuild(tmp_path: Path) -> None:
-    """Rows made anew take the place of spoiled ones, and readers move over by themselves."""
+def test_rows_made_anew_take_the_place_of_spoiled_ones(tmp_path: Path) -> None:
     root, driver = tmp_path / "store", Driver()
     with RocksStore.open(root) as spoiled:
         caught_up(driver, spoiled)
@@ -322,8 +321,7 @@ def test_rebuild_to_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
-def test_in_kafka(broker: Broker, ledger_name: str) -> None:
-    """From a real broker come the same rows, also when the follower was away meanwhile."""
+def test_from_a_real_broker_come_the_same_rows(broker: Broker, ledger_name: str) -> None:
     create_topics(broker.bootstrap, ledger_name)
     driver, store, log = Driver(), MemoryStore(), KafkaLog(broker.bootstrap, ledger_name)
     publish(log, driver.records)

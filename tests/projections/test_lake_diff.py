@@ -122,8 +122,7 @@ def made(**changes: object) -> TableDefinition:
     ],
     ids=["equal", "dropped", "type", "partitions", "property"],
 )
-def test_how_a_schema_changed(new: TableDefinition, said: list[str]) -> None:
-    """Each change of a definition is one short sentence."""
+def test_each_changed_definition_is_a_sentence(new: TableDefinition, said: list[str]) -> None:
     assert schema_diff(PLAIN, new) == said
 
 

@@ -103,8 +103,7 @@ def removed_twice(domain: Followed, session: int, table: int) -> None:
         (removed_twice, ["a", "b"]),
     ],
 )
-def test_released(play: Play, released: list[str]) -> None:
-    """A path may go once its last removal is behind the mark, whatever vectors it had."""
+def test_a_path_may_go_once_its_last_removal_is_behind(play: Play, released: list[str]) -> None:
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
@@ -112,8 +111,7 @@ def test_released(play: Play, released: list[str]) -> None:
     assert [each.path for each in domain.reads.released_files(FLIGHTS, 99)] == released
 
 
-def test_released_in_parts(domain: Followed) -> None:
-    """Whoever took some goes on behind the last one, within a commit and after it."""
+def test_whoever_took_some_goes_on_behind_the_last_one(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     commit(domain, session, table, ["a", "ab", "b", "c"])
@@ -180,8 +178,7 @@ def test_later_tables_are_not_held() -> None:
     ],
     ids=["committed", "aborted", "its session closed", "past its deadline", "its session silent"],
 )
-def test_whatever_ends_a_writer(end: Play) -> None:
-    """Below an id everything has ended once its txn has, in whatever way that ended."""
+def test_below_an_id_everything_has_ended_once_its_txn_has(end: Play) -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")
@@ -207,8 +204,7 @@ def test_younger_reader_holds_it(kind: TxnType) -> None:
     assert (mark.open.txn, mark.position) == (reader, mark.open.opened)
 
 
-def test_not_there_for_all_yet() -> None:
-    """Nobody who reads holds a table that its creator has not committed, nor does its creator."""
+def test_a_table_that_is_not_committed_is_held_by_nobody() -> None:
     domain = Followed()
     session = domain.open_session()
     txn = domain.open_txn(session)
@@ -242,8 +238,7 @@ def test_a_table_that_was_dropped_is_held_by_who_saw_it_and_then_by_nobody() -> 
         lambda reads: reads.aborted_write_ids(9, 1),
     ],
 )
-def test_unknown(ask: Callable[[Reads], object]) -> None:
-    """There is no mark of a table that never was."""
+def test_there_is_no_mark_of_a_table_that_never_was(ask: Callable[[Reads], object]) -> None:
     with pytest.raises(UnknownTableError):
         ask(Followed().reads)
 

@@ -71,8 +71,7 @@ def scene() -> Scene:
     return Scene()
 
 
-def test_what_changed_is_told(scene: Scene) -> None:
-    """Applying an event names the tables with new metadata, ids alone and repeats name none."""
+def test_applying_an_event_names_the_tables_with_new_metadata(scene: Scene) -> None:
     txn = scene.domain.open_txn(scene.session)
     scene.domain.allocate(scene.session, [txn], [scene.table])
     scene.alter("v1", txn=txn)
@@ -205,8 +204,7 @@ def test_old_versions_are_cut(scene: Scene) -> None:
     ]
 
 
-def test_versions_are_bounded(scene: Scene) -> None:
-    """A table altered ever again keeps its newest versions, and says what it no longer knows."""
+def test_a_table_altered_ever_again_keeps_its_newest_versions(scene: Scene) -> None:
     for number in range(1, VERSIONS_MAX + 11):
         scene.alter(f"v{number}")
     scene.catch_up()
@@ -324,8 +322,7 @@ def test_changes_without_objects_are_missed(scene: Scene) -> None:
     assert late.read(EntryRead(T, ids(1))).reason == "absent"
 
 
-def test_values_are_shared(scene: Scene) -> None:
-    """Objects that a change leaves as they were take up no memory in the new version."""
+def test_objects_that_a_change_leaves_take_up_no_memory(scene: Scene) -> None:
     stats = Property(OBJECT_PREFIX + "stats:a", "long ago")
     for word in ("v1", "v2"):
         definition = made(word)._replace(properties=[stats])

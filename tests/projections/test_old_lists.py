@@ -105,8 +105,7 @@ def cleaned(table_of_writer: str) -> tuple[Followed, int, ValidTxnList]:
 
 
 @pytest.mark.parametrize(("written", "is_refused"), [("a", True), ("b", False)])
-def test_list_of_a_txn_that_ended(written: str, *, is_refused: bool) -> None:
-    """What was open in the list of a reader that ended is not shown as committed, from anywhere."""
+def test_a_list_of_an_ended_reader_shows_nothing_open(written: str, *, is_refused: bool) -> None:
     domain, table, txns = cleaned(written)
     rows, state = readers(domain)
 

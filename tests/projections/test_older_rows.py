@@ -96,8 +96,7 @@ def test_older_rows_of_a_ledger_whose_events_are_gone_are_kept(tmp_path: Path) -
         assert store.get(b"!log") is not None
 
 
-def test_no_rows(tmp_path: Path) -> None:
-    """A store that is missing or empty has nothing to make anew, but an older stamp has."""
+def test_a_store_that_is_empty_has_nothing_to_make_anew(tmp_path: Path) -> None:
     root, driver = tmp_path / "store", domain()
     assert not has_older_rows(driver.log, root)
     assert not root.exists()

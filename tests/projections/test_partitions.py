@@ -103,8 +103,7 @@ def summed(reads: Reads, table: int, position: int) -> list[tuple[int, int]]:
 
 @PATIENT
 @given(history=filings())
-def test_files_of_a_condition(history: list[Step]) -> None:
-    """The files of a condition are the files of the table that it may concern, in their order."""
+def test_the_files_of_a_condition_are_those_that_it_may_concern(history: list[Step]) -> None:
     driver = filed(history)
     reads = StoreReads(rows_of(driver))
     for table, position in moments(driver, reads):
@@ -162,8 +161,7 @@ def test_a_partition_has_the_sums_of_its_live_files_now_and_at_an_earlier_positi
             assert texts(reads.files(1, where=DAY_1, position=before)) == ["b", "d"]
 
 
-def test_a_long_condition() -> None:
-    """A condition that is too long for the head of a request is answered as a short one."""
+def test_a_condition_too_long_for_the_head_of_a_request_is_answered() -> None:
     domain = Driver()
     play(domain)
     items = ",".join(f'["lit","{number}","int"]' for number in range(1, 2_000))
@@ -187,8 +185,7 @@ def test_a_text_in_another_form_is_refused_wherever_the_rows_are(where: str) -> 
                 reads.partitions(1, where=where)
 
 
-def test_a_path_in_two_partitions(domain: Followed) -> None:
-    """A removal finds its file by path and vector, whatever partition it names."""
+def test_a_removal_finds_its_file_whatever_partition_it_names(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "t", made=BY_DAY)
     marked = add("a", "2")._replace(vector="1")
@@ -216,8 +213,7 @@ def test_sizes_that_a_writer_reports_may_be_anything(domain: Followed) -> None:
 
 
 @pytest.mark.parametrize("count", [5, 200])
-def test_cost(count: int) -> None:
-    """A read costs its partitions and the files of those that match, not the files of the table."""
+def test_a_read_costs_its_partitions_and_the_files_that_match(count: int) -> None:
     store = CountingStore()
     domain = Followed(store)
     session = domain.open_session()
@@ -234,8 +230,7 @@ def test_cost(count: int) -> None:
     assert store.cost(lambda: reads.partitions(table)) <= 4 + 12
 
 
-def test_merged_pages(domain: Followed) -> None:
-    """Pages are in the order of paths, whether partitions have many files or one each."""
+def test_pages_are_in_the_order_of_paths(domain: Followed) -> None:
     session = domain.open_session()
     many, each_one = (domain.create_table(session, name, made=BY_DAY) for name in "ab")
     paths = [f"{number:04}" for number in range(0, 3_000, 7)]
@@ -288,8 +283,7 @@ ASKED = (
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Paris"])
 @pytest.mark.parametrize("asked", ASKED, ids=ascii)
-def test_partitions_by_value(asked: str, zone: str) -> None:
-    """Partitions are found by a value of any type, however it is spelled, in any time zone."""
+def test_partitions_are_found_by_a_value_however_it_is_spelled(asked: str, zone: str) -> None:
     domain = Driver()
     session = domain.open_session()
     table = domain.create_table(session, "t", made=TYPED)

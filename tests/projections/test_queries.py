@@ -26,8 +26,7 @@ def test_the_reads_say_which_ledger_they_are_of(domain: Followed) -> None:
     assert domain.reads.identity() == Identity(LEDGER, "demo", 0)
 
 
-def test_nothing_applied(domain: Followed) -> None:
-    """Before the first event the reads are empty, and say so when asked who they are."""
+def test_before_the_first_event_the_reads_are_empty(domain: Followed) -> None:
     reads = StoreReads(domain.reader)
 
     assert reads.position() == 0
@@ -87,8 +86,7 @@ def test_write_ids_of_a_table_that_never_was_are_an_error(domain: Followed, tabl
         reads.mappings(table)
 
 
-def test_open_and_aborted(domain: Followed) -> None:
-    """Open txns are listed with the read-only ones, aborted ones until they are forgotten."""
+def test_open_and_aborted_txns_are_listed(domain: Followed) -> None:
     session = domain.open_session()
     domain.open_txn(session, size=3)
     domain.open_txn(session, "read_only")
@@ -121,8 +119,7 @@ def test_snapshot_and_write_ids(domain: Followed) -> None:
     assert reads.mappings(table) == [MappingRow(1, 1), MappingRow(2, 2)]
 
 
-def test_asker(domain: Followed) -> None:
-    """What became of a command is found by session and number, the session by its nonce."""
+def test_what_became_of_a_command_is_found_by_session_and_number(domain: Followed) -> None:
     session = domain.open_session("bob", nonce=b"n" * 16)
     domain.open_txn(session, size=2)
     reads = domain.reads

@@ -258,8 +258,7 @@ def keep_house(driver: Driver, session: int, txn: int, _tables: Sequence[int]) -
     ],
     ids=["abort", "forget_one", "forget_each", "wrote_one", "drop_one", "keep_house"],
 )
-def test_aborted_ids_of_one_table(play: Play, ids: list[int]) -> None:
-    """Of a txn that left data in several tables, each tells what may still lie there."""
+def test_each_table_tells_what_aborts_may_have_left_there(play: Play, ids: list[int]) -> None:
     driver = Driver()
     session = driver.open_session()
     layouts: Sequence[Layout] = ("directories", "directories", "listed")
@@ -276,8 +275,7 @@ def test_aborted_ids_of_one_table(play: Play, ids: list[int]) -> None:
 
 
 @pytest.mark.parametrize("asked", range(19))
-def test_nothing_is_before_the_first(asked: int) -> None:
-    """What is numbered or limited below 0 cannot be meant, whatever is read from, wherever."""
+def test_what_is_numbered_or_limited_below_0_cannot_be_meant(asked: int) -> None:
     driver = Driver()
     driver.create_table(driver.open_session(), "a")
     store = rows_of(driver)
@@ -288,8 +286,7 @@ def test_nothing_is_before_the_first(asked: int) -> None:
 
 
 @pytest.mark.parametrize("asked", range(11))
-def test_unknown_table(asked: int) -> None:
-    """What a table that never was has is an error, whatever is read from and from wherever."""
+def test_an_unknown_table_is_an_error_wherever_it_is_read(asked: int) -> None:
     driver = Driver()
     driver.create_table(driver.open_session(), "a")
     store = rows_of(driver)
@@ -301,8 +298,7 @@ def test_unknown_table(asked: int) -> None:
 
 @PATIENT
 @given(history=steps(min_size=30))
-def test_same_answers(history: list[Step]) -> None:
-    """Rows say what the events and the state say, each kept in its own way."""
+def test_rows_say_what_the_events_and_the_state_say(history: list[Step]) -> None:
     driver = played(history).driver
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)

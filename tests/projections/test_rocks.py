@@ -118,8 +118,7 @@ def test_readers_keep_the_old_rows_until_the_new_store_is_published(root: Path) 
         assert len(list(root.glob("*-*"))) == 1
 
 
-def test_abandoned_rebuild(root: Path) -> None:
-    """A rebuild that is not published leaves the old store in place and nothing of its own."""
+def test_an_abandoned_rebuild_leaves_nothing_of_its_own(root: Path) -> None:
     with RocksStore.open(root) as store:
         store.write(A_BATCH)
     with RocksStore.rebuild(root) as store:
@@ -139,8 +138,7 @@ def test_a_reader_whose_store_was_rebuilt_in_another_format_says_so_and_ends(roo
             reader.get(b"a")
 
 
-def test_checkpoint(store: RocksStore, tmp_path: Path) -> None:
-    """A checkpoint is a store of its own, with the rows of its moment."""
+def test_a_checkpoint_is_a_store_of_its_moment(store: RocksStore, tmp_path: Path) -> None:
     store.write(A_BATCH)
     taken = digest(store)
     store.checkpoint(tmp_path / "copy")
@@ -149,8 +147,7 @@ def test_checkpoint(store: RocksStore, tmp_path: Path) -> None:
         assert digest(copy) == taken != digest(store)
 
 
-def test_checkpoint_again(store: RocksStore, tmp_path: Path) -> None:
-    """A later checkpoint at the same place replaces the earlier one."""
+def test_a_later_checkpoint_replaces_the_earlier_one(store: RocksStore, tmp_path: Path) -> None:
     store.checkpoint(tmp_path / "copy")
     store.write(A_BATCH)
     store.checkpoint(tmp_path / "copy")
@@ -212,8 +209,7 @@ def test_a_published_store_whose_files_are_lost_is_damaged_not_empty(
 
 
 @pytest.mark.parametrize("part", ["", "PUBLISHED"])
-def test_nothing_to_read(root: Path, part: str) -> None:
-    """A reader of nothing says what creates a store, and creates none itself."""
+def test_a_reader_of_nothing_says_what_creates_a_store(root: Path, part: str) -> None:
     with pytest.raises(StoreMissingError, match="Start the process that writes it"):
         RocksReader.open(root / part)
     assert not root.exists()
@@ -226,8 +222,7 @@ def test_root_is_no_directory(root: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["PUBLISHED", "CURRENT"])
-def test_unreadable_files(root: Path, file: str) -> None:
-    """A file that the operating system does not let be read is named in its words."""
+def test_an_unreadable_file_is_named_in_the_words_of_the_system(root: Path, file: str) -> None:
     RocksStore.open(root).close()
     (path,) = root.rglob(file)
     path.unlink()
@@ -237,8 +232,7 @@ def test_unreadable_files(root: Path, file: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["WRITER", "PUBLISHED.draft"])
-def test_full_disk(root: Path, file: str) -> None:
-    """What takes nothing in is named in the words of the operating system, and locks nothing."""
+def test_a_full_disk_is_named_and_locks_nothing(root: Path, file: str) -> None:
     RocksStore.open(root).close()
     (root / file).unlink(missing_ok=True)
     (root / file).symlink_to("/dev/full")
@@ -255,8 +249,7 @@ def test_generation_is_a_file(root: Path) -> None:
         RocksReader.open(root)
 
 
-def test_store_removed_under_a_reader(root: Path) -> None:
-    """A reader whose store was removed says so, and shows no old rows, until it is made anew."""
+def test_a_reader_whose_store_was_removed_says_so(root: Path) -> None:
     RocksStore.open(root).close()
     with RocksReader.open(root) as reader:
         shutil.rmtree(root)
@@ -271,8 +264,7 @@ def test_store_removed_under_a_reader(root: Path) -> None:
         assert reader.get(b"a") == b"1"
 
 
-def test_store_replaced_under_a_reader(root: Path) -> None:
-    """A reader notices that the directory was removed and made anew, though all sizes are equal."""
+def test_a_reader_notices_that_its_store_was_replaced(root: Path) -> None:
     with RocksStore.open(root) as store:
         store.write([(b"a", b"1")])
     with RocksReader.open(root) as reader:
@@ -293,8 +285,7 @@ def test_reader_leaves_nothing_behind(store: RocksStore, root: Path, tmp_path: P
     assert list(scratch.iterdir()) == []
 
 
-def test_killed_writer(root: Path) -> None:
-    """After a kill at any moment the store holds whole batches, and all that were reported."""
+def test_after_a_kill_the_store_holds_whole_batches(root: Path) -> None:
     history = History()
     assert [killed_after(root, count, history) for count in (3, 60, 120)] == ["whole"] * 3
 

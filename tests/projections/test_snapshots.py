@@ -51,8 +51,7 @@ def test_every_position(history: list[Step]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_every_position_of_a_long_history(seed: int) -> None:
-    """Lists are as exact behind a full list as they are before the first one."""
+def test_lists_behind_a_full_list_are_as_exact_as_before_the_first(seed: int) -> None:
     driver = played(random_steps(seed, 700)).driver
     reads = StoreReads(rows_of(driver))
     positions = range(1, driver.head.position + 1)
@@ -77,8 +76,7 @@ def test_as_of_position_0_no_txn_was_given_out() -> None:
     assert Followed().reads.valid_txns(0) == ValidTxnList(0, (), (), None)
 
 
-def test_aborted_below_the_watermark() -> None:
-    """An aborted txn that wrote nothing holds no watermark and is an exception all the same."""
+def test_an_aborted_txn_that_wrote_nothing_is_an_exception_all_the_same() -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")

@@ -146,8 +146,7 @@ def test_names_and_standing(play: Play, names: dict[str, int], row: dict[str, An
         ),
     ],
 )
-def test_created_in_a_txn(play: Play, expected: dict[str, int]) -> None:
-    """A table created in a txn belongs to it until the commit, and is gone with its abort."""
+def test_a_table_created_in_a_txn_shares_its_fate(play: Play, expected: dict[str, int]) -> None:
     created = domain_after(play).reads.table(2)
 
     assert {name: getattr(created, name) for name in expected} == expected

@@ -178,8 +178,7 @@ def test_no_version(domain: Followed, play: Play, newest: dict[int, int | None])
     assert {table: row and row.version for table, row in rows.items()} == newest
 
 
-def test_newest_first(domain: Followed) -> None:
-    """The history of a table begins with its newest version, or below one that is named."""
+def test_the_history_of_a_table_begins_with_its_newest_version(domain: Followed) -> None:
     session = domain.open_session()
     table, other = (domain.create_table(session, name) for name in ("flights", "planes"))
     for number in range(4):
@@ -196,8 +195,7 @@ def test_newest_first(domain: Followed) -> None:
     assert [row.version for row in reads.versions(other, 9)] == [4, 3, 2, 1, 0]
 
 
-def test_found_by_position_and_time(domain: Followed) -> None:
-    """A position or a time between two versions belongs to the earlier of them."""
+def test_a_place_between_two_versions_belongs_to_the_earlier(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     for number in range(9):
@@ -218,13 +216,11 @@ def test_found_by_position_and_time(domain: Followed) -> None:
 
 
 @pytest.mark.parametrize(("table", "version"), [(1, 1), (1, -1), (2, 0), (0, 0), (-3, 0)])
-def test_no_such_version(domain: Followed, table: int, version: int) -> None:
-    """A version that a table does not have is None, as is that of a table that never was."""
+def test_a_version_that_is_not_there_is_none(domain: Followed, table: int, version: int) -> None:
     assert flights_after(domain, lambda *_: None).version_row(table, version=version) is None
 
 
-def test_version_of_the_future(domain: Followed) -> None:
-    """What the last version up to a position is, nobody knows before that is applied."""
+def test_a_version_of_the_future_is_not_known(domain: Followed) -> None:
     with pytest.raises(ReaderBehindError):
         flights_after(domain, lambda *_: None).version_row(FLIGHTS, position=6)
 
@@ -249,8 +245,7 @@ def test_a_txn_whose_progress_was_made_before_is_aborted_and_says_so(domain: Fol
 THREE_SEVEN = Protocol(3, 7, ["deletionVectors"])
 
 
-def test_protocol(domain: Followed) -> None:
-    """The protocol is that of the last protocol action, None before the first."""
+def test_the_protocol_is_that_of_its_last_action(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     commit(domain, session, table, ["a"])
@@ -325,8 +320,7 @@ def test_an_open_txn_shows_what_it_staged_among_what_it_touched(domain: Followed
     )
 
 
-def test_altered_at_once_is_a_txn(domain: Followed) -> None:
-    """The alter of a managed table is a committed txn with a write id of its own."""
+def test_the_alter_of_a_managed_table_is_a_committed_txn(domain: Followed) -> None:
     reads = flights_after(domain, lambda d, s, t: d.alter_table(s, t, WIDER, "ADD COLUMNS"))
     txn, table = reads.txn(1), reads.table(FLIGHTS)
 

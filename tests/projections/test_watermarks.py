@@ -127,8 +127,7 @@ def test_whoever_holds_the_watermark_is_named(play: Play, held_by: str, remedy: 
     assert bool(fields.get("since")) == (remedy is not None)
 
 
-def test_cost() -> None:
-    """What the watermark keeps are the mappings of every table, be it dropped or not yet there."""
+def test_the_watermark_keeps_the_mappings_of_every_table() -> None:
     domain = Followed()
     session, later = domain.open_session(), domain.open_session("bob")
     table = domain.create_table(session, "flights")
@@ -161,8 +160,7 @@ def test_row_is_the_state(history: list[Step]) -> None:
     assert row.watermark == min(row.open_bound, row.aborted_bound, row.next_txn)
 
 
-def test_no_watermark_before_the_first_txn(domain: Followed) -> None:
-    """What happens outside of txns leaves no row of the watermark, until there was one."""
+def test_what_happens_outside_of_txns_leaves_no_watermark(domain: Followed) -> None:
     session = domain.open_session()
     domain.drop_table(session, domain.create_table(session, "flights"))
     before = domain.rows.get(WATERMARK)

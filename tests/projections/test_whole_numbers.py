@@ -123,8 +123,7 @@ def test_whoever_keeps_ids_in_arrays_asks_with_what_is_in_them() -> None:
 
 
 @pytest.mark.parametrize("number", ["1", "a", 1.0, b"1"])
-def test_no_whole_number(number: object) -> None:
-    """What is no whole number is refused at once, whatever is read from and from wherever."""
+def test_what_is_no_whole_number_is_refused_at_once(number: object) -> None:
     driver = Driver()
     driver.create_table(driver.open_session(), "a")
     store = rows_of(driver)

@@ -90,8 +90,7 @@ def alter_behind_an_open_txn(domain: Followed, session: int, table: int) -> None
         "cleaned once that is gone",
     ],
 )
-def test_mappings(play: Play, expected: Mapped) -> None:
-    """A mapping is there from the moment the id is given until the watermark has passed its txn."""
+def test_a_mapping_stays_until_the_watermark_has_passed(play: Play, expected: Mapped) -> None:
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))

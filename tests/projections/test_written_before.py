@@ -53,8 +53,7 @@ def folded(name: str) -> tuple[DomainState, LogHead]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_states_are_equal(name: str) -> None:
-    """The same events count, and make a state of the same digest."""
+def test_the_same_events_make_a_state_of_the_same_digest(name: str) -> None:
     state, head = folded(name)
 
     assert head.position == kept()[name]["position"]
@@ -70,8 +69,7 @@ def test_a_former_checkpoint_holds_the_state_that_its_log_gives(name: str) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_answers_are_equal(name: str) -> None:
-    """Rows made of a former log give every answer that the former program gave."""
+def test_rows_of_a_former_log_give_every_former_answer(name: str) -> None:
     log, store = log_of(name), MemoryStore()
     Fold.load(store, log).feed(log.topics[Topic.EVENTS].records)
 

@@ -78,8 +78,7 @@ def test_rows_that_were_set_aside(tmp_path: Path) -> None:
         assert commits(ledger, count=1) > [max(txns)]
 
 
-def test_a_checkpoint_that_is_ahead(tmp_path: Path) -> None:
-    """A sequencer starts from behind the cut, whatever a checkpoint of before holds."""
+def test_a_sequencer_starts_from_behind_the_cut(tmp_path: Path) -> None:
     log = MemoryLog()
     eager = SequencerSettings(suspect_s=0.01, jitter_s=0.01, checkpoint_positions=1)
     with InMemoryLedger(log=log, settings=eager) as memory, closing(memory.connect()) as ledger:
@@ -121,8 +120,7 @@ def test_a_stray_record(tmp_path: Path) -> None:
         assert reads.position() >= position
 
 
-def test_what_came_behind_a_damaged_record() -> None:
-    """What records behind a damaged one had given is given to nobody else, without rows too."""
+def test_what_records_behind_a_damaged_one_had_given_is_not_given_again() -> None:
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")

@@ -56,8 +56,7 @@ def test_odd_name(bootstrap: str | None, name: Any) -> None:
         Ledger.connect(bootstrap, name)
 
 
-def test_private(tmp_path: Path) -> None:
-    """Only its owner may read an address, whatever else this process makes for others."""
+def test_only_its_owner_may_read_an_address(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         Address("127.0.0.1:9092", "lake").write(tmp_path)
@@ -79,8 +78,7 @@ def test_private(tmp_path: Path) -> None:
         ([1], "it must be an object, got a list"),
     ],
 )
-def test_types(tmp_path: Path, fields: object, said: str) -> None:
-    """A field of another type is named with what it should be, and what is there."""
+def test_a_field_of_another_type_is_named(tmp_path: Path, fields: object, said: str) -> None:
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "address.json").write_text(json.dumps(fields))
     with pytest.raises(
@@ -98,8 +96,7 @@ def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"bootstrap": "127.0.0.1:1"}'])
-def test_damaged(tmp_path: Path, text: str) -> None:
-    """A file that does not say where a ledger is, is named, with what to do about it."""
+def test_a_file_that_does_not_say_where_a_ledger_is_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "address.json").write_text(text)
 
     with pytest.raises(SettingsError, match=r"address\.json .* remove it"):
@@ -116,10 +113,9 @@ def test_damaged(tmp_path: Path, text: str) -> None:
         ("127.0.0.1:9092", "sea", False),
     ],
 )
-def test_damaged_beside_another(
+def test_a_damaged_address_stands_only_in_the_way_of_who_may_have_meant_it(
     tmp_path: Path, bootstrap: str | None, ledger: str | None, *, is_in_the_way: bool
 ) -> None:
-    """It stands in the way only of who may have meant it."""
     up(tmp_path, "lake")
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn/address.json").write_text("{")
@@ -137,8 +133,7 @@ def test_damaged_beside_another(
         ({}, Path("~/.local/share/lakeledger").expanduser()),
     ],
 )
-def test_home(environ: dict[str, str], folder: Path) -> None:
-    """The home of ledgers is the one chosen, else the user's folder for data."""
+def test_the_home_of_ledgers_is_chosen_or_the_users(environ: dict[str, str], folder: Path) -> None:
     assert home_folder(environ) == folder
 
 
@@ -166,8 +161,7 @@ def test_with_several_ledgers_up_and_none_named_all_are_named(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("ledger", [None, "sea"])
-def test_none(tmp_path: Path, ledger: str | None) -> None:
-    """With no ledger up, one is told how to start it or where to point."""
+def test_with_no_ledger_up_one_is_told_how_to_start_it(tmp_path: Path, ledger: str | None) -> None:
     with pytest.raises(SettingsError, match=r"lakeledger up.*LAKELEDGER_BOOTSTRAP") as raised:
         find_address(ledger=ledger, environ={"LAKELEDGER_HOME": str(tmp_path)})
 
@@ -183,8 +177,7 @@ def test_who_names_one_that_is_not_up_is_told_which_ones_are(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("ledger", [None, "lake"])
-def test_killed(tmp_path: Path, ledger: str | None) -> None:
-    """A ledger whose `up` was killed is not taken for one that is up, and that is said."""
+def test_a_ledger_that_was_killed_is_not_taken_for_up(tmp_path: Path, ledger: str | None) -> None:
     up(tmp_path, "lake")
     (tmp_path / "lake" / LOCK).touch()
 
@@ -192,8 +185,7 @@ def test_killed(tmp_path: Path, ledger: str | None) -> None:
         find_address(ledger=ledger, environ={"LAKELEDGER_HOME": str(tmp_path)})
 
 
-def test_killed_beside_another(tmp_path: Path) -> None:
-    """It is not in the way of one that is up, whose lock is held."""
+def test_a_killed_ledger_is_not_in_the_way_of_one_that_is_up(tmp_path: Path) -> None:
     lake = up(tmp_path, "lake")
     up(tmp_path, "sea")
     (tmp_path / "sea" / LOCK).touch()

@@ -111,8 +111,7 @@ def test_highest_id(properties: dict[str, str], following: int, remembered: str)
     assert dict(after.properties)[HIGHEST_ID] == remembered
 
 
-def test_highest_id_is_not_lowered() -> None:
-    """Whoever alters columns cannot make the table forget which ids it had."""
+def test_an_alter_cannot_make_a_table_forget_which_ids_it_had() -> None:
     dropped = changed(BEFORE, columns=[("day", "int")])
     after = changed(dropped, columns=[("day", "int"), ("x", "int")], unset=[HIGHEST_ID])
 
@@ -153,8 +152,7 @@ def test_text_in_place_of_keys() -> None:
         ({"unset": ["delta.isolationlevel"]}, "WriteSerializable"),
     ],
 )
-def test_level_in_any_case(changes: Any, level: str) -> None:
-    """A key of Delta takes the place of what it is called in another case of letters."""
+def test_a_key_of_delta_replaces_another_spelling_of_it(changes: Any, level: str) -> None:
     before = changed(BEFORE, properties={"delta.isolationLevel": "SnapshotIsolation"})
 
     assert level == traits_of(changed(before, **changes)).level
@@ -215,8 +213,7 @@ def test_properties_that_are_no_texts(ledger: Ledger, make: Callable[[Ledger], o
         ({"columns": [("a", "int")]}, r"must be a Column, got \('a', 'int'\)"),
     ],
 )
-def test_odd_parts_of_a_change(parts: Any, said: str) -> None:
-    """A change that makes a definition of other parts is refused, before letters become names."""
+def test_a_change_that_makes_a_definition_of_odd_parts_is_refused(parts: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         changed(BEFORE, BEFORE._replace(**parts))
 
@@ -273,8 +270,7 @@ def comment(definition: TableDefinition) -> TableDefinition:
 @pytest.mark.parametrize(
     "change", [{"properties": {"comment": "seen"}}, {"change": comment}, {"change": BEFORE}]
 )
-def test_at_once(ledger: Ledger, log: LossyLog, change: Any) -> None:
-    """A managed table is altered by a commit of its own, with a version and a write id."""
+def test_a_managed_table_is_altered_by_a_commit(ledger: Ledger, log: LossyLog, change: Any) -> None:
     table = create_flights(ledger).table
 
     receipt = ledger.alter_table(TABLE, **change)
@@ -311,8 +307,7 @@ class Rival:
         return changed(definition, properties={"own": str(self.calls)})
 
 
-def test_changed_meanwhile(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A change of what was there is made again of what is there by now; nothing is overwritten."""
+def test_a_change_is_made_again_of_what_is_new(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
 
     ledger.alter_table(TABLE, Rival(memory.connect(), 2))
@@ -338,8 +333,7 @@ def test_changed_every_time(ledger: Ledger, memory: InMemoryLedger, how: str) ->
     }
 
 
-def test_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A txn sees what it altered, others when it has committed; its changes add up."""
+def test_a_txn_sees_what_it_altered_first(ledger: Ledger, memory: InMemoryLedger) -> None:
     table = create_flights(ledger).table
     other = memory.connect()
     with ledger.transaction() as txn:
@@ -364,8 +358,7 @@ def test_a_txn_alters_the_table_it_created(ledger: Ledger) -> None:
     assert dict(ledger.table("routes").definition.properties) == {"a": "1"}
 
 
-def test_altered_under_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A txn does not alter a table that was changed after it opened."""
+def test_a_table_changed_since_is_not_altered(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
     txn = ledger.begin()
     memory.connect().alter_table(TABLE, comment)
@@ -374,8 +367,7 @@ def test_altered_under_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
         txn.alter_table(TABLE, comment)
 
 
-def test_altered_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A client that knows a table by itself learns that another one altered it."""
+def test_a_client_learns_that_another_altered(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
     memory.connect().alter_table(TABLE, partition_columns=["tail"])
     ledger.reads().wait(memory.reads.position(), 10_000)

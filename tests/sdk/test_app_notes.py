@@ -36,8 +36,7 @@ def test_a_commit_in_several_records_has_its_note_once(ledger: Ledger) -> None:
     assert [each.info for each in ledger.progress("etl")] == [{"offsets": ["x" * 9_000]}]
 
 
-def test_progress_without_a_note(ledger: Ledger) -> None:
-    """Progress of a plain append has no note, and a skipped commit leaves the first note."""
+def test_progress_of_a_plain_append_has_no_note(ledger: Ledger) -> None:
     table = ledger.create_table("db.a").table
     ledger.append(table, ["1.parquet"], app=("plain", 1))
     with ledger.transaction() as txn:

@@ -141,10 +141,9 @@ def test_an_append_to_a_table_that_was_changed_after_it_was_looked_up_is_a_confl
 
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
 @pytest.mark.parametrize("is_own", [True, False])
-def test_properties_after_the_row(
+def test_a_row_that_is_held_long_serves_until_its_columns_are_others(
     ledger: Ledger, memory: InMemoryLedger, files: list[AddFile], *, is_own: bool
 ) -> None:
-    """A row that is held for long serves until its columns are others."""
     row = create_flights(ledger)
     CHANGES["properties"](memory.connect())
     late = ledger if is_own else memory.connect()
@@ -156,7 +155,7 @@ def test_properties_after_the_row(
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
 @pytest.mark.parametrize("change", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("is_own", [True, False])
-def test_changed_after_the_row(
+def test_a_row_says_what_files_are_made_for_however_long_it_was_held(
     ledger: Ledger,
     memory: InMemoryLedger,
     change: Rival,
@@ -164,7 +163,6 @@ def test_changed_after_the_row(
     *,
     is_own: bool,
 ) -> None:
-    """A row says what files are made for, however long the caller had it and whoever made it."""
     row = create_flights(ledger)
     change(memory.connect())
     late = ledger if is_own else memory.connect()
@@ -189,10 +187,9 @@ def test_changed_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
 
 
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
-def test_dropped_after_look_up(
+def test_an_append_to_a_table_that_is_gone_says_so_each_time(
     ledger: Ledger, memory: InMemoryLedger, late: Late, files: list[AddFile]
 ) -> None:
-    """An append to a table that is gone says so, also to who appends to the row of it again."""
     late.log.rival = lambda: ledger.drop_table(TABLE)
 
     for table in (late.table, late.row):

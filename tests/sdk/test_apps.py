@@ -113,8 +113,7 @@ def test_two_tables(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     assert memory.reads.app(read, APP) is None
 
 
-def test_half_applied(ledger: Ledger, table: int) -> None:
-    """A batch that some of its tables have and others have not is refused."""
+def test_a_batch_that_some_tables_have_is_refused(ledger: Ledger, table: int) -> None:
     ledger.create_table("other")
     at_once(ledger, 1)
 
@@ -129,8 +128,7 @@ def test_half_applied(ledger: Ledger, table: int) -> None:
     assert txn.status == "open"
 
 
-def test_no_table(ledger: Ledger) -> None:
-    """Progress that no table would record is an error of the caller, and ends the txn."""
+def test_progress_that_no_table_would_record_is_an_error(ledger: Ledger) -> None:
     with (
         pytest.raises(ValueError, match="progress of stream, but writes no table"),
         ledger.transaction() as txn,

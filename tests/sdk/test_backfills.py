@@ -45,8 +45,7 @@ def test_a_backfill_numbers_rows_that_were_there(
     assert (part.first_row_id, part.footprint.rows_added) == said
 
 
-def test_rows_of_a_large_backfill() -> None:
-    """Each chunk of a backfill counts the rows of its files, though none of them changes data."""
+def test_each_chunk_of_a_backfill_counts_the_rows_of_its_files() -> None:
     writer = FootprintWriter()
     stats = '{"numRecords":2}'
     files = [AddFile(f"f{at}", stats=stats, data_change=False) for at in range(40)]

@@ -32,8 +32,7 @@ def test_changes_of_different_partitions_do_not_meet(
         second.commit()
 
 
-def test_where_of_a_partitioned_table(ledger: Ledger) -> None:
-    """An update of a partitioned table has to say of which partition, or of all."""
+def test_an_update_of_a_partitioned_table_says_of_which_partition(ledger: Ledger) -> None:
     ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
     txn = ledger.begin()
 

@@ -51,8 +51,7 @@ def test_a_column_with_the_name_of_a_dropped_one_has_another_name_in_files() -> 
     assert names(changed(again, properties={"owner": "ada"})) == names(again)
 
 
-def test_replaced_at_once() -> None:
-    """A new column that takes the name of a dropped one in the same change is told apart."""
+def test_a_new_column_with_the_name_of_a_dropped_one_is_told_apart() -> None:
     other = Column("day", "string", nullable=True, id=3)
     after = changed(PLAIN, columns=[PLAIN.columns[0], other])
     assert names(after)[1][1] != "day"
@@ -68,6 +67,5 @@ def test_replaced_at_once() -> None:
         changed(PLAIN, unset=[PUBLISH]),
     ],
 )
-def test_not_mapped(after: TableDefinition) -> None:
-    """Columns that keep their names need no mapping, nor does a table that is not published."""
+def test_columns_that_keep_their_names_need_no_mapping(after: TableDefinition) -> None:
     assert not is_mapped(after)

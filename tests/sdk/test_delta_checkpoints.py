@@ -145,8 +145,7 @@ def test_no_version_depends_on_the_hint_whatever_stands_in_it(tmp_path: Path, hi
     assert log.passed_over == (told if ":9" in hint else {})
 
 
-def test_hole_below_a_checkpoint(tmp_path: Path) -> None:
-    """A log whose early versions have a hole begins with the first checkpoint above it."""
+def test_a_log_with_a_hole_begins_with_the_first_checkpoint_above_it(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")], [add("b")], [add("c")], [add("d")])
     classic(tmp_path)
     (tmp_path / "_delta_log" / V1).unlink()
@@ -160,8 +159,7 @@ def test_hole_below_a_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", ["no json", "", '{"add":{}}', json.dumps(metadata("{")), json.dumps(NEWER)]
 )
-def test_damage_below_a_checkpoint(tmp_path: Path, damage: str) -> None:
-    """A version that cannot be read is not needed where a checkpoint above it can."""
+def test_a_damaged_version_below_a_checkpoint_is_not_needed(tmp_path: Path, damage: str) -> None:
     write_log(tmp_path, begin(), [damage], [add("b")], [add("c")])
     classic(tmp_path)
 
@@ -176,8 +174,7 @@ def test_damage_below_a_checkpoint(tmp_path: Path, damage: str) -> None:
         list(log.versions(after=0))
 
 
-def test_broken_older_checkpoint(tmp_path: Path) -> None:
-    """A checkpoint that cannot be read is passed over where a newer one can be."""
+def test_a_broken_checkpoint_is_passed_over_for_a_newer_one(tmp_path: Path) -> None:
     write_log(tmp_path, [add("c")], [add("d")], [add("e")], first=3)
     replaced(classic, "*.parquet", "no parquet")(tmp_path)
     write_checkpoint(tmp_path, f"{4:020}.checkpoint.parquet", [*STATE, add("c"), add("d")])
@@ -188,16 +185,14 @@ def test_broken_older_checkpoint(tmp_path: Path) -> None:
     assert ["it is no Parquet file" in each for each in log.passed_over.values()] == [True]
 
 
-def test_empty_checkpoint(tmp_path: Path) -> None:
-    """A checkpoint without a byte is what a dead writer left, and is not there."""
+def test_a_checkpoint_without_a_byte_is_not_there(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")])
     write_file(tmp_path, f"{9:020}.checkpoint.parquet", "")
 
     assert [each.version for each in read(tmp_path)] == [0, 1]
 
 
-def test_checkpoint_above_all_versions(tmp_path: Path) -> None:
-    """A checkpoint is the newest version where the files of the versions up to it are gone."""
+def test_a_checkpoint_is_the_newest_version_where_the_others_are_gone(tmp_path: Path) -> None:
     write_log(tmp_path, begin())
     classic(tmp_path)
 
@@ -245,8 +240,7 @@ def test_who_read_up_to_a_version_and_finds_the_next_one_gone_is_told_so(tmp_pat
         list(DeltaLog.open(tmp_path).versions(after=0))
 
 
-def test_without_the_extra(tmp_path: Path) -> None:
-    """Without pyarrow a log that begins with a checkpoint is refused, naming the extra."""
+def test_without_pyarrow_a_log_of_a_checkpoint_is_refused(tmp_path: Path) -> None:
     classic(tmp_path)
     script = (
         "import sys; sys.modules['pyarrow'] = None\n"
@@ -278,8 +272,7 @@ def test_checkpoint_that_makes_no_sense(tmp_path: Path, changed: list[Action], w
     assert raised.value.file == str(path)
 
 
-def test_checkpoint_without_data_changes(tmp_path: Path) -> None:
-    """A file in a checkpoint is live, whether or not it says that it changed data."""
+def test_a_file_in_a_checkpoint_is_live_whatever_it_says_of_data(tmp_path: Path) -> None:
     said = add("a")
     del said["add"]["dataChange"]
     write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", [PROTOCOL, metadata(), said])

@@ -47,8 +47,7 @@ def recorded(ledger: Ledger, version: int) -> Any:
     return json.loads(row.info) if row.info else None
 
 
-def test_as_recorded(ledger: Ledger, tmp_path: Path) -> None:
-    """A version keeps user, user metadata, metrics and times as its writer recorded them."""
+def test_a_version_keeps_what_its_writer_recorded(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [info(**RECORDED), add("a")], [add("b")], [info(**RECORDED)])
 
     import_delta(ledger, tmp_path, NAME)
@@ -56,8 +55,7 @@ def test_as_recorded(ledger: Ledger, tmp_path: Path) -> None:
     assert [recorded(ledger, each) for each in range(4)] == [None, RECORDED, None, RECORDED]
 
 
-def test_as_deltalake_recorded(ledger: Ledger, tmp_path: Path) -> None:
-    """The history of an imported table says what deltalake says of the table."""
+def test_the_history_of_an_import_says_what_deltalake_says(ledger: Ledger, tmp_path: Path) -> None:
     for number in range(2):
         said = CommitProperties(custom_metadata={"userName": "ada", "run": str(number)})
         rows = pa.table({"id": [number]})
@@ -72,8 +70,7 @@ def test_as_deltalake_recorded(ledger: Ledger, tmp_path: Path) -> None:
         assert datetime.fromtimestamp(ours["timestamp"] / 1000, UTC).year >= 2026
 
 
-def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
-    """The version of a checkpoint keeps what its own file says, if that is there."""
+def test_the_version_of_a_checkpoint_keeps_its_own_file(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, [info(**RECORDED), add("a")], first=3)
     write_checkpoint(tmp_path, f"{3:020}.checkpoint.parquet", [PROTOCOL, metadata(), add("a")])
 

@@ -34,8 +34,7 @@ def domain(name: str, configuration: str) -> Action:
     return {"domainMetadata": fields}
 
 
-def test_large_domains(ledger: Ledger, tmp_path: Path) -> None:
-    """Domains are imported at any length, beside files or alone."""
+def test_domains_are_imported_at_any_length(ledger: Ledger, tmp_path: Path) -> None:
     large, many = json.dumps(list(range(600_000))), {f"d{n}": "é" * 3_000 for n in range(400)}
     write_log(
         tmp_path,
@@ -104,8 +103,7 @@ COMMENTS = {name: {"comment": "lorem ipsum dolor sit amet, " * 2} for name, _ in
 BEYOND = {name: {"comment": secrets.token_hex(500)} for name, _ in WIDE[:3_000]}
 
 
-def test_wide_schema(ledger: Ledger, tmp_path: Path) -> None:
-    """A schema of 20,000 commented columns is imported, changed, and there for every reader."""
+def test_a_schema_of_many_columns_is_imported(ledger: Ledger, tmp_path: Path) -> None:
     wide = schema(*WIDE, **COMMENTS)
     large = {"note": "lorem ipsum " * 100_000}
     write_log(tmp_path, [PROTOCOL, metadata(wide)], [metadata(wide, **large)], [info(), add("a")])

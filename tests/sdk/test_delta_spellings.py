@@ -51,8 +51,7 @@ def test_a_removal_finds_its_file_under_any_spelling_in_the_same_import_and_in_a
     assert report.unmatched == ()
 
 
-def test_removal_without_a_file(ledger: Ledger, tmp_path: Path) -> None:
-    """A removal that finds no live file is told, with its version."""
+def test_a_removal_that_finds_no_live_file_is_told(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [info(), add("a")], [info("DELETE"), remove("a"), remove("b")])
     write_version(tmp_path, 3, [info("DELETE"), remove("a%2520b")])
 
@@ -81,8 +80,7 @@ def test_a_file_is_live_once_also_where_its_log_names_it_in_two_ways(
     assert ledger.read(NAME).paths == expected
 
 
-def test_vectors_of_one_path(ledger: Ledger, tmp_path: Path) -> None:
-    """A file with another deletion vector is another file, whatever the spelling."""
+def test_a_file_with_another_vector_is_another_file(ledger: Ledger, tmp_path: Path) -> None:
     first = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 3}
     second = {**first, "offset": 2}
     write_log(

@@ -28,8 +28,7 @@ REBASED = ["append_date_partition_rebased", "append_vacuumed_log", "unknown_acti
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_version(ledger: Ledger, name: str) -> None:
-    """Imported version by version, a table is at each what is expected of it."""
+def test_at_each_imported_version_a_table_is_as_expected(ledger: Ledger, name: str) -> None:
     assert list(import_stepwise(ledger, TABLES / name)) == expected(name)
 
 
@@ -55,8 +54,7 @@ def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path, name: str, checkpoint
 
 
 @pytest.mark.parametrize("name", REBASED)
-def test_rebased(ledger: Ledger, name: str) -> None:
-    """Versions that really were rebased come out as commits when they are decided anew."""
+def test_rebased_versions_come_out_as_commits(ledger: Ledger, name: str) -> None:
     found = import_delta(ledger, TABLES / name, NAME)
 
     assert (found.rebased, found.disagreed) == (1, ())
@@ -80,8 +78,7 @@ def test_the_levels_recorded_by_databricks_are_kept_version_by_version(ledger: L
     assert [row.level for row in rows] == ["Serializable"] * 5
 
 
-def test_version_numbers(ledger: Ledger) -> None:
-    """The versions of a table whose early ones are gone are told apart from Delta's."""
+def test_version_numbers_of_a_log_without_early_ones_are_told_apart(ledger: Ledger) -> None:
     found: ImportReport = import_delta(ledger, TABLES / "append_vacuumed_log", NAME)
     numbers = delta_versions(ledger.reads(), found.table)
 

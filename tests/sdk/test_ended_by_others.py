@@ -63,14 +63,13 @@ def opened(ledger: Ledger) -> Transaction:
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(("end", "said"), LEAVE)
-def test_aborted_by_others(
+def test_every_call_tells_of_the_abort_by_others(
     ledger: Ledger,
     memory: InMemoryLedger,
     call: str,
     end: Callable[[InMemoryLedger, Ledger, int], object],
     said: str,
 ) -> None:
-    """Every call says it, the first and all that follow."""
     txn = opened(ledger)
     end(memory, ledger, txn.id)
     ledger._channel.tail.hear(memory.reads.position())  # noqa: SLF001 - whatever calls it
@@ -94,8 +93,7 @@ def test_seen_by_a_read(ledger: Ledger, memory: InMemoryLedger, call: str) -> No
             CALLS[call](txn)
 
 
-def test_in_a_block(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """The block ends by that error, and has nothing more to abort."""
+def test_a_block_ends_by_that_error(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
 
     def work() -> None:
@@ -119,8 +117,7 @@ def test_a_txn_that_was_too_slow_is_told_that_it_was(still: InMemoryLedger) -> N
         txn.read(TABLE)
 
 
-def test_lease(still: InMemoryLedger) -> None:
-    """A session that expired is told with what its process knows of that."""
+def test_an_expired_session_is_told_what_its_process_knows(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     create_flights(ledger)
     txn = ledger.begin()

@@ -138,8 +138,7 @@ def test_every_rule_by_which_a_commit_can_lose_is_put_into_words() -> None:
     assert set(evidence.RULES) == set(RULES)
 
 
-def test_append_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A lost delete is told the table, the partition, the scan, the level and the winner."""
+def test_a_lost_delete_is_told_all_about_the_winner(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger, "Serializable")
     txn = ledger.begin()
     txn.remove_files(TABLE, txn.read(TABLE, "day = 1 AND tail = 'N14228'"))
@@ -157,8 +156,7 @@ def test_append_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert f"DELETE planned at position {txn.opened}, judged as Serializable" in found
 
 
-def test_file_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A file that both removed is told by its path, which the loser knows."""
+def test_a_file_that_both_removed_is_told_by_path(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
     txn = ledger.begin()
     txn.remove_files(TABLE, ["day1"])
@@ -218,8 +216,7 @@ def no_reads() -> Reads:
     raise SettingsError("no store")
 
 
-def test_rows_of_another_ledger(memory: InMemoryLedger, ledger: Ledger) -> None:
-    """A conflict is not explained by the names that another ledger's rows have."""
+def test_names_of_another_ledgers_rows_are_not_used(memory: InMemoryLedger, ledger: Ledger) -> None:
     table = create_flights(ledger).table
     planned = ledger.read(TABLE).position
     with ledger.transaction() as winner:
@@ -239,8 +236,7 @@ def test_rows_of_another_ledger(memory: InMemoryLedger, ledger: Ledger) -> None:
     assert "secret" not in raised.value.explain()
 
 
-def test_refused_without_evidence(ledger: Ledger) -> None:
-    """A conflict that is refused without evidence says what its message says."""
+def test_a_conflict_without_evidence_says_what_its_message_says(ledger: Ledger) -> None:
     error = ConflictError("changed meanwhile", reason="MetadataChanged")
     name_conflict(error, ledger.reads, lambda _table, _hash: ())
 

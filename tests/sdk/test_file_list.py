@@ -131,8 +131,7 @@ def test_first_form_is_read() -> None:
     ],
     ids=["empty", "short", "long"],
 )
-def test_form(files: FileList, header: bytes) -> None:
-    """An empty list takes no bytes, a long one is compressed."""
+def test_an_empty_list_takes_no_bytes(files: FileList, header: bytes) -> None:
     assert pack(files)[:5] == header
     assert len(pack(files)) < DEFLATE_FROM_BYTES
 
@@ -222,8 +221,7 @@ WHOLE = pack(FileList([AddFile("a" * 999)]))
         plain([], [["a", [], True, "v\0"]]),
     ],
 )
-def test_refused(data: bytes) -> None:
-    """Bytes that are no file list, or name what no store could keep, are refused as a whole."""
+def test_bytes_that_are_no_file_list_are_refused_as_a_whole(data: bytes) -> None:
     with pytest.raises(FileListError, match=f"{len(data)} bytes are no file list"):
         unpack(data)
 

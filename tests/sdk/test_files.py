@@ -159,8 +159,7 @@ def test_impossible_files(ledger: Ledger, table: int, files: list[AddFile], said
     assert before == ledger.token
 
 
-def test_added_and_removed(ledger: Ledger, table: int) -> None:
-    """One txn cannot both add and remove a file."""
+def test_one_txn_cannot_both_add_and_remove_a_file(ledger: Ledger, table: int) -> None:
     txn = ledger.begin()
     txn.add_files(table, [of_day(3)])
 
@@ -220,8 +219,7 @@ def test_refused_files(ledger: Ledger, memory: InMemoryLedger, table: int, name:
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSED if "known" not in name])
-def test_refused_files_of_another_table(ledger: Ledger, table: int, name: str) -> None:
-    """A table of which nothing but a call that raised is known is no part of the commit."""
+def test_a_table_of_a_call_that_raised_is_no_part(ledger: Ledger, table: int, name: str) -> None:
     other = ledger.create_table("other", [("day", "int")], partition_columns=["day"]).table
     with ledger.transaction() as txn:
         txn.add_files(table, [of_day(3)])
@@ -272,8 +270,7 @@ def test_a_condition_beyond_bounds_reads_the_whole_table(
         txn.commit()
 
 
-def test_plain_paths(ledger: Ledger) -> None:
-    """Files of a table without partitions can be named by their paths alone."""
+def test_files_of_a_table_without_partitions_have_plain_paths(ledger: Ledger) -> None:
     ledger.create_table("routes")
 
     ledger.append("routes", ["a.parquet", "b.parquet"])
@@ -281,8 +278,7 @@ def test_plain_paths(ledger: Ledger) -> None:
     assert ledger.read("routes").paths == ["a.parquet", "b.parquet"]
 
 
-def test_rows_are_counted(ledger: Ledger, log: LossyLog) -> None:
-    """The rows of the files added give the next row id, where rows are tracked."""
+def test_the_rows_of_the_files_added_give_the_next_row_id(ledger: Ledger, log: LossyLog) -> None:
     table = ledger.create_table("tracked", properties={"delta.enableRowTracking": "true"}).table
     stats = ['{"numRecords":7}', "unreadable", "[]", '{"numRecords":"many"}', ""]
 

@@ -17,8 +17,7 @@ CHILD_S = 10
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 
-def test_fork(ledger: Ledger) -> None:
-    """A forked child is told to connect for itself, and its end disturbs nobody."""
+def test_a_forked_child_is_told_to_connect_for_itself(ledger: Ledger) -> None:
     txn = ledger.begin()
     reader, writer = os.pipe()
     child = os.fork()

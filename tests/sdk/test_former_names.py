@@ -120,8 +120,7 @@ def test_name_of_another_table(
     assert held.status == "open"
 
 
-def test_told_before_it_opened(ledger: Ledger, scene: Scene) -> None:
-    """The names that a txn gave before another one opened are new to that one at the commit."""
+def test_names_given_before_a_txn_opened_are_new_to_it(ledger: Ledger, scene: Scene) -> None:
     swap(scene.early, scene)
     held = ledger.begin("read_only")
     scene.early.commit()
@@ -133,8 +132,7 @@ def test_told_before_it_opened(ledger: Ledger, scene: Scene) -> None:
     assert held.read(scene.flights).paths == ["of flights"]
 
 
-def test_name_given_to_a_table_that_it_altered(ledger: Ledger, scene: Scene) -> None:
-    """That a txn altered a table makes no name its own which somebody gave that table since."""
+def test_an_alter_makes_no_name_of_others_its_own(ledger: Ledger, scene: Scene) -> None:
     held = ledger.begin()
     held.alter_table("routes", properties={"k": "v"})
     scene.other.drop_table(scene.flights)

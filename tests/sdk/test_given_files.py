@@ -117,8 +117,7 @@ def test_values_that_are_refused(ledger: Ledger, kind: str, value: Any, said: st
     assert ledger.read(table).paths == []
 
 
-def test_a_bad_value_of_the_log(ledger: Ledger) -> None:
-    """What came there before it was checked is in nobody's way, and can be removed."""
+def test_a_bad_value_of_the_log_can_be_removed(ledger: Ledger) -> None:
     row = ledger.create_table("t", [("p", "string"), ("x", "int")], partition_columns=["p"])
     ledger.append(row, [AddFile("bad", ("march",)), AddFile("a", ("3",)), AddFile("b", ("4",))])
     ledger.alter_table("t", columns=[("p", "int"), ("x", "int")])

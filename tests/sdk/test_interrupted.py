@@ -95,8 +95,7 @@ def commit_interrupted(txn: Transaction) -> None:
         txn.commit()
 
 
-def test_interrupted_with_its_receipt(ledger: Ledger) -> None:
-    """A commit that was interrupted at its very end is known once it is asked for again."""
+def test_a_commit_interrupted_at_its_end_is_known_on_demand(ledger: Ledger) -> None:
     txn = ledger.begin()
     commit_interrupted(txn)
 
@@ -112,8 +111,7 @@ def test_run_goes_on_with_its_receipt(ledger: Ledger) -> None:
     assert [each.repeated for each in receipts] == [False]
 
 
-def test_silent_once_closed(memory: InMemoryLedger) -> None:
-    """A close that Ctrl-C interrupts before it came to its session lets that expire."""
+def test_a_close_interrupted_early_lets_its_session_expire(memory: InMemoryLedger) -> None:
     before = set(threading.enumerate())
     ledger = memory.connect(settings=ClientSettings(beat_s=0.01))
     ledger.begin()

@@ -82,8 +82,7 @@ def tails() -> int:
     return sum(thread.name == "lakeledger-tail" for thread in threading.enumerate())
 
 
-def test_happy_path(deployment: Deployment) -> None:
-    """Two clients create, write, read, conflict and close on a real broker."""
+def test_two_clients_work_on_a_real_broker(deployment: Deployment) -> None:
     with deployment.connect() as ledger, deployment.connect() as other:
         flights = ledger.create_table("flights", [("day", "date")])
         with ledger.transaction() as winner:
@@ -147,14 +146,12 @@ def test_closed_at_exit(deployment: Deployment) -> None:
     assert done.stderr == ""
 
 
-def test_no_such_ledger(broker: Broker, ledger_name: str) -> None:
-    """A ledger that has no topics is told apart from a broker that is away."""
+def test_a_ledger_without_topics_is_told_apart(broker: Broker, ledger_name: str) -> None:
     with pytest.raises(LogUnavailableError, match="no such topic"):
         Ledger.connect(broker.bootstrap, ledger_name, timeout_s=5.0)
 
 
-def test_not_created(broker: Broker, ledger_name: str) -> None:
-    """Topics that no sequencer has written to are no ledger yet."""
+def test_topics_without_a_sequencer_are_no_ledger_yet(broker: Broker, ledger_name: str) -> None:
     create_topics(broker.bootstrap, ledger_name)
 
     with pytest.raises(SettingsError, match="no sequencer has written"):
@@ -182,8 +179,7 @@ def test_without_its_broker_a_client_is_told_that_the_outcome_is_unknown(tmp_pat
     assert {thread.name for thread in set(threading.enumerate()) - before} == set()
 
 
-def test_one_line(deployment: Deployment) -> None:
-    """Clients of one process have sessions of their own and one tail, which outlives the first."""
+def test_clients_of_one_process_share_a_tail_that_outlives_one(deployment: Deployment) -> None:
     with deployment.connect() as ledger:
         with deployment.connect() as other:
             flights = other.create_table("flights")
@@ -198,8 +194,7 @@ def test_one_line(deployment: Deployment) -> None:
     assert tails() == 0
 
 
-def test_closed_while_waited(deployment: Deployment) -> None:
-    """Who waits for an answer is told that the ledger was closed, though its line goes on."""
+def test_who_waits_is_told_that_the_ledger_was_closed(deployment: Deployment) -> None:
     with deployment.connect(), ThreadPoolExecutor(1) as pool:
         other = deployment.connect()
         other.begin()

@@ -70,8 +70,7 @@ def test_one_spelling(given: str, found: str) -> None:
         ("/x/\0", "must have no zero byte"),
     ],
 )
-def test_refused(ledger: Ledger, given: str, said: str) -> None:
-    """A wrong URI is refused by name, for new tables, altered ones and a warehouse."""
+def test_a_wrong_uri_is_refused_by_name_everywhere(ledger: Ledger, given: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         ledger.create_table("t", [("id", "int")], location=given)
     row = ledger.create_table("t", [("id", "int")], location="/x")
@@ -96,8 +95,7 @@ def test_refused(ledger: Ledger, given: str, said: str) -> None:
         ("abfs://c@a.host/x y", "abfs://c@a.host/x%20y"),
     ],
 )
-def test_uri_of_a_location(location: str, uri: str) -> None:
-    """Other programs get a URI, of which they decode the escapes once."""
+def test_other_programs_get_a_uri_with_escapes(location: str, uri: str) -> None:
     assert as_uri(location) == uri
 
 

@@ -137,8 +137,7 @@ def test_an_external_table_has_no_snapshot(ledger: Ledger) -> None:
     assert place(ledger.metadata("db.raw")) == "v1"
 
 
-def test_the_token_of_a_receipt(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Another client that brings the token of a receipt sees what was written."""
+def test_the_token_of_a_receipt_shows_its_write(ledger: Ledger, memory: InMemoryLedger) -> None:
     token = ledger.alter_table(TABLE, moved).token
 
     assert place(memory.connect().metadata(TABLE, token=str(token))) == "v1"
@@ -146,8 +145,7 @@ def test_the_token_of_a_receipt(ledger: Ledger, memory: InMemoryLedger) -> None:
 
 
 @pytest.mark.parametrize("what", ["stats:none", "table:"])
-def test_no_such_object(ledger: Ledger, table: int, what: str) -> None:
-    """A part that the table does not have is told by its name."""
+def test_a_part_that_is_not_there_is_told_by_name(ledger: Ledger, table: int, what: str) -> None:
     with pytest.raises(UnknownTableError, match=f"object '{what}' of table {table}"):
         ledger.metadata_object(TABLE, what)
 
@@ -158,8 +156,7 @@ def test_the_table_itself_is_no_object_of_it(ledger: Ledger, what: str) -> None:
         ledger.metadata_object(TABLE, what)
 
 
-def test_no_such_table(ledger: Ledger, table: int) -> None:
-    """A dropped table is gone for readers of now, by name and by id."""
+def test_a_dropped_table_is_gone_for_readers_of_now(ledger: Ledger, table: int) -> None:
     ledger.drop_table(table)
 
     with pytest.raises(UnknownTableError):

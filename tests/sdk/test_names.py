@@ -148,10 +148,9 @@ def altered_in_a_txn(ledger: Ledger, row: TableRow) -> None:
 @pytest.mark.parametrize(
     "rename", [renamed_at_once, renamed_in_a_txn, renamed_before_a_txn, altered_in_a_txn]
 )
-def test_rename_of_an_old_row(
+def test_who_renames_a_table_by_an_old_row_changes_its_name_alone(
     ledger: Ledger, memory: InMemoryLedger, rename: Callable[[Ledger, TableRow], object], who: str
 ) -> None:
-    """Who renames a table changes its name alone, however old the row is that it was named by."""
     row = ledger.create_table("flights", ONE)
     writer = ledger if who == "the client" else memory.connect()
     writer.alter_table("flights", columns=TWO, partition_columns=["b"])
@@ -232,8 +231,7 @@ def test_a_dropped_table_is_gone_and_a_new_one_of_its_name_is_another_table(ledg
     assert ledger.create_table("flights").table != flights.table
 
 
-def test_tables(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """All tables of the ledger are listed, whoever created them."""
+def test_all_tables_of_the_ledger_are_listed(ledger: Ledger, memory: InMemoryLedger) -> None:
     made = [ledger.create_table("flights"), memory.connect().create_table("routes")]
     ledger.wait(made[1].created)
 
@@ -252,8 +250,7 @@ def test_a_name_is_given_once(ledger: Ledger) -> None:
         ledger.create_table("Flights")
 
 
-def test_changed_since_read(ledger: Ledger) -> None:
-    """A change of a table that was changed since it was read is refused as Delta does."""
+def test_a_change_of_what_was_changed_since_is_refused(ledger: Ledger) -> None:
     ledger.create_table("flights")
     read_at = ledger.token
     ledger.rename_table("flights", "voyages")
@@ -264,8 +261,7 @@ def test_changed_since_read(ledger: Ledger) -> None:
     assert raised.value.explain() == str(raised.value)
 
 
-def test_created_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A table created in a txn is its own until it commits, then everybody's."""
+def test_a_table_is_of_its_txn_until_it_commits(ledger: Ledger, memory: InMemoryLedger) -> None:
     other = memory.connect()
     with ledger.transaction() as txn:
         made = txn.create_table("flights", [("day", "date")])
@@ -338,8 +334,7 @@ def test_an_external_table_has_no_write_ids(ledger: Ledger) -> None:
         ledger.begin().write_id("flights")
 
 
-def test_unknown_catalog(log: LossyLog, memory: InMemoryLedger) -> None:
-    """A catalog that the ledger does not have takes no tables."""
+def test_an_unknown_catalog_takes_no_tables(log: LossyLog, memory: InMemoryLedger) -> None:
     assert memory.log is log
     with (
         Ledger.connect(log=log, catalog="lake") as ledger,
@@ -369,8 +364,7 @@ def kept(row: TableRow) -> int:
         ("weather", "has no table weather. ledger.tables() lists the tables"),
     ],
 )
-def test_misspelled(ledger: Ledger, name: str, said: str) -> None:
-    """A name that is nearly right is told with the one that may be meant."""
+def test_a_name_nearly_right_is_told_with_a_near_one(ledger: Ledger, name: str, said: str) -> None:
     ledger.create_table("db.Flights")
     for call in (ledger.table, ledger.read, ledger.begin().write_id):
         with pytest.raises(UnknownTableError, match=re.escape(said)):

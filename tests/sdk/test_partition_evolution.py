@@ -119,8 +119,7 @@ def test_removed(ledger: Ledger, evolved: Evolution, remove: Removal) -> None:
     assert conflicts(ledger, remove, "after", evolved.other) is (remove is removed_by_path)
 
 
-def test_read(ledger: Ledger, evolved: Evolution) -> None:
-    """A condition on a partition column leaves out no file from before."""
+def test_a_condition_leaves_out_no_file_from_before(ledger: Ledger, evolved: Evolution) -> None:
     column, _, value = evolved.other.split("/")[0].partition("=")
     kind = next(each.type for each in evolved.columns if each.name == column)
     literal = f"'{value}'" if kind == "string" else value

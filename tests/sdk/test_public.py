@@ -35,8 +35,7 @@ def test_type_checkers_see_what_is_loaded() -> None:
 
 
 @pytest.mark.parametrize("name", ledger.__all__)
-def test_named(name: str) -> None:
-    """Each public name is there, and says what it is."""
+def test_each_public_name_is_there_and_says_what_it_is(name: str) -> None:
     assert getattr(ledger, name).__doc__
     assert name in dir(ledger)
 

@@ -219,14 +219,13 @@ def delete_nothing(txn: Transaction) -> None:
         ("WriteSerializable", ["s1"], None),
     ],
 )
-def test_read_beside_rearranging(
+def test_a_table_that_is_only_rearranged_takes_no_weight_from_other_writes(
     ledger: Ledger,
     beside: Callable[[Transaction], None],
     level_of_table: str,
     elsewhere: list[str],
     end: type[Exception] | None,
 ) -> None:
-    """To change nothing in a table takes no weight from what is written elsewhere after it."""
     create_flights(ledger, level_of_table)
     ledger.create_table("summary")
     txn = ledger.begin()

@@ -59,8 +59,7 @@ def test_wait_for_the_write_of_another(ledger: Ledger, memory: InMemoryLedger) -
     assert other.table("flights").name == "flights"
 
 
-def test_wait_in_vain(ledger: Ledger) -> None:
-    """A position that is not there yet is not waited for longer than asked."""
+def test_a_position_is_not_waited_for_longer_than_asked(ledger: Ledger) -> None:
     with pytest.raises(ReaderBehindError) as raised:
         ledger.wait(1_000_000, timeout_s=0.01)
 
@@ -81,8 +80,7 @@ class Behind(StateReads):
         return 1
 
 
-def test_reads_own_writes(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A read never answers from before the client's own last write."""
+def test_a_read_never_misses_the_clients_own_write(memory: InMemoryLedger, log: LossyLog) -> None:
     with Ledger.connect(log=log, reads=Behind(log), timeout_s=5.0) as ledger:
         before = ledger.tables()
         ledger.create_table("flights")
@@ -110,8 +108,7 @@ def test_outcome_of_the_read_model(ledger: Ledger, memory: InMemoryLedger) -> No
     )
 
 
-def test_outcome_not_known_yet(ledger: Ledger) -> None:
-    """That a command has no answer yet is an answer of its own."""
+def test_a_command_without_an_answer_yet_is_told_as_such(ledger: Ledger) -> None:
     outcome = ledger.outcome(4, 1_000)
 
     assert not outcome.is_known

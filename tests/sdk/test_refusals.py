@@ -44,8 +44,7 @@ def refused(reason: str) -> CommandRefused:
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_every_reason(reason: Reason) -> None:
-    """Each reason has its exception, and its message says why and what to do."""
+def test_each_reason_has_its_exception_and_says_what_to_do(reason: Reason) -> None:
     row = ROWS[reason]
 
     with pytest.raises(row.error) as raised:
@@ -86,8 +85,7 @@ def test_every_conflict_has_its_class() -> None:
 
 
 @pytest.mark.parametrize("exception", [*CONFLICTS, "RowConflict"])
-def test_conflict(exception: str) -> None:
-    """A lost commit is raised with its evidence, one of a later version as plain conflict."""
+def test_a_lost_commit_is_raised_with_its_evidence(exception: str) -> None:
     evidence = EVIDENCE._replace(exception=exception)
     lost = TxnAborted("conflict", one_shot=False, parts=(), evidence=evidence)
 
@@ -117,8 +115,7 @@ def test_abort_where_a_commit_was_hoped_for() -> None:
 @pytest.mark.parametrize(
     ("outcome", "error"), [("TxnAborted", TxnNotOpenError), ("UnknownTable", UnknownTableError)]
 )
-def test_repeat_of_something_else(outcome: str, error: type[LedgerError]) -> None:
-    """A repeat whose first answer was an abort or a refusal is raised as that was."""
+def test_a_repeat_is_raised_as_its_first_answer(outcome: str, error: type[LedgerError]) -> None:
     with pytest.raises(error, match="answered before, at position 41"):
         body_as(TxnCommitted, Event(CONTROL, CommandRepeated(b"", 41, outcome, 7, 1, ())))
 
@@ -140,8 +137,7 @@ def test_answer_of_another_kind() -> None:
         errors.SettingsError("unset"),
     ],
 )
-def test_errors_survive_pickling(error: LedgerError) -> None:
-    """An error that leaves a worker process keeps its message and its fields."""
+def test_errors_survive_pickling_with_message_and_fields(error: LedgerError) -> None:
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - what this test made itself
 
     assert type(copy) is type(error)

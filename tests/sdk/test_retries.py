@@ -43,8 +43,7 @@ def test_lost_command(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> 
     assert (events(memory, "TxnOpened"), events(memory, "CommandRepeated")) == (1, 0)
 
 
-def test_refused_command(ledger: Ledger, log: LossyLog) -> None:
-    """A command that the broker did not take is sent again with a fresh writer."""
+def test_a_command_not_taken_is_sent_again(ledger: Ledger, log: LossyLog) -> None:
     ledger.create_table("flights")
     log.refused[Topic.COMMANDS] = 2
     before = log.writers[Topic.COMMANDS]
@@ -112,8 +111,7 @@ def commit_one(ledger: Ledger, table: int) -> TableVersion:
     return txn.receipt.tables[table]
 
 
-def test_unknown_outcome(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A commit that nobody answers is neither done nor failed; committed again it tells."""
+def test_an_unanswered_commit_tells_when_repeated(ledger: Ledger, memory: InMemoryLedger) -> None:
     hasty = memory.connect(settings=HASTY)
     txn = hasty.begin()
     memory.leader.crash()
@@ -155,8 +153,7 @@ def test_unknown_outcome_leaves_a_block(memory: InMemoryLedger) -> None:
     assert txn.commit().txn == txn.id
 
 
-def test_abort_unanswered(memory: InMemoryLedger) -> None:
-    """An error in a block is raised though nobody answers the abort, which is noted in it."""
+def test_an_error_in_a_block_is_raised_though_no_abort_answers(memory: InMemoryLedger) -> None:
     hasty = memory.connect(settings=HASTY)
     with pytest.raises(ValueError, match="no rows") as raised:
         abort_alone(memory, hasty)
@@ -171,8 +168,7 @@ def abort_alone(memory: InMemoryLedger, ledger: Ledger) -> None:
         raise ValueError("no rows")
 
 
-def test_late_answer(memory: InMemoryLedger, log: LossyLog) -> None:
-    """An answer that comes after its caller gave up is what the repeat returns."""
+def test_a_late_answer_is_what_the_repeat_returns(memory: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     flights = cut_off.create_table("flights")

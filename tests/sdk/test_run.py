@@ -225,8 +225,7 @@ class Afterwards:
         raise errors.SnapshotTooOldError("old", reason="SnapshotTooOld")
 
 
-def test_lost_after_its_commit(ledger: Ledger, table: int) -> None:
-    """Work that commits its txn and then loses something else is not done a second time."""
+def test_work_that_committed_its_txn_is_not_done_again(ledger: Ledger, table: int) -> None:
     work = Afterwards()
 
     with pytest.raises(errors.SnapshotTooOldError):
@@ -270,8 +269,7 @@ class CutOff:
 READS_AWAY = 4
 
 
-def test_commit_not_answered(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A commit that was not answered is asked for again; the work is not done twice."""
+def test_an_unanswered_commit_is_asked_for_again(memory: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     create_flights(cut_off)
@@ -283,8 +281,7 @@ def test_commit_not_answered(memory: InMemoryLedger, log: LossyLog) -> None:
     assert cut_off.read(TABLE).paths == ["day1", "day2", "once"]
 
 
-def test_commit_never_answered(memory: InMemoryLedger, log: LossyLog) -> None:
-    """If no answer comes before the deadline, the outcome stays unknown, and is said to be."""
+def test_without_an_answer_the_outcome_is_unknown(memory: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     create_flights(cut_off)

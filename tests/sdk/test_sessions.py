@@ -84,8 +84,7 @@ def test_a_session_is_opened_once_when_it_is_needed(ledger: Ledger, memory: InMe
     assert (row.status, row.reason, row.ended) == ("aborted", "closed", closed.ended)
 
 
-def test_label_that_is_no_text(memory: InMemoryLedger) -> None:
-    """A script whose name the system has as bytes that are no text can use a ledger too."""
+def test_a_script_whose_name_is_no_text_can_use_a_ledger(memory: InMemoryLedger) -> None:
     with memory.connect(application="caf\udce9.py") as ledger:
         txn = ledger.begin()
 
@@ -127,8 +126,7 @@ def test_a_session_that_fell_silent_has_lost_its_txns(still: InMemoryLedger) -> 
     assert len(opened(still)) == 2
 
 
-def test_expired_while_idle(still: InMemoryLedger) -> None:
-    """A session that expired between two txns is replaced without a word."""
+def test_an_idle_session_that_expired_is_replaced_silently(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     ledger.create_table("flights")
     still.advance(LEASE_S + 1)
@@ -140,8 +138,7 @@ def test_expired_while_idle(still: InMemoryLedger) -> None:
     assert len(opened(still)) == 2
 
 
-def test_block_in_an_expired_session(still: InMemoryLedger) -> None:
-    """A block whose session expired meanwhile raises that at its end."""
+def test_a_block_whose_session_expired_raises_at_its_end(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     with pytest.raises(SessionExpiredError), ledger.transaction() as txn:
         still.advance(LEASE_S + 1)
@@ -149,8 +146,7 @@ def test_block_in_an_expired_session(still: InMemoryLedger) -> None:
     assert txn.status == "aborted"
 
 
-def test_heartbeats(still: InMemoryLedger, log: LossyLog) -> None:
-    """A session that beats outlives its lease, though it asks for nothing."""
+def test_a_session_that_beats_outlives_its_lease(still: InMemoryLedger, log: LossyLog) -> None:
     ledger = still.connect(settings=ClientSettings(beat_s=0.01))
     txn = ledger.begin()
     for _ in range(4):
@@ -175,10 +171,9 @@ class StrainedLog(LossyLog):
         return super().writer(topic)
 
 
-def test_beats_that_fail(
+def test_a_session_whose_beats_could_not_be_sent_goes_on_to_beat(
     memory: InMemoryLedger, log: LossyLog, log_lines: Sequence[EventDict]
 ) -> None:
-    """A session whose beats could not be sent goes on to beat, and says once that they failed."""
     strained = memory.connect(settings=ClientSettings(beat_s=0.01), log=StrainedLog(log))
     strained.begin()
     log.wait_for(Topic.HEARTBEATS, 1)
@@ -187,8 +182,7 @@ def test_beats_that_fail(
     assert said == ["failed to create thread"]
 
 
-def test_more_than_the_window(memory: InMemoryLedger, log: LossyLog) -> None:
-    """No more commands are under way than the ledger remembers answers; the others wait."""
+def test_commands_beyond_the_window_wait(memory: InMemoryLedger, log: LossyLog) -> None:
     ledger = memory.connect()
     ledger.begin()
     memory.leader.crash()
@@ -295,8 +289,7 @@ def test_close_without_a_sequencer(memory: InMemoryLedger) -> None:
     assert set(threading.enumerate()) <= before
 
 
-def test_interrupted_close(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A close that Ctrl-C interrupts leaves nothing behind all the same."""
+def test_a_close_interrupted_leaves_nothing(memory: InMemoryLedger, log: LossyLog) -> None:
     before = set(threading.enumerate())
     ledger = memory.connect()
     ledger.begin()
@@ -310,10 +303,9 @@ def test_interrupted_close(memory: InMemoryLedger, log: LossyLog) -> None:
         ledger.begin()
 
 
-def test_none_is_opened_while_closing(
+def test_who_asks_while_a_ledger_is_being_closed_opens_no_session(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
-    """Who asks while a ledger is being closed opens no further session, which nobody would end."""
     own = processes.start(log)
     session = own.current()
     own.close()

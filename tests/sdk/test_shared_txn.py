@@ -53,8 +53,7 @@ def taken_beside_a_commit(ledger: Ledger) -> list[str]:
 
 
 @pytest.mark.usefixtures("restless")
-def test_declared_while_another_commits(ledger: Ledger) -> None:
-    """A file that is added while another thread commits is in the commit, or refused."""
+def test_a_file_added_during_a_commit_is_in_it_or_refused(ledger: Ledger) -> None:
     create_flights(ledger)
 
     taken = [path for _ in range(ROUNDS) for path in taken_beside_a_commit(ledger)]

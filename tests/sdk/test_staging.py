@@ -119,8 +119,7 @@ def test_what_no_reader_unpacks(ledger: Ledger, memory: InMemoryLedger, table: i
     assert len(ledger.read(TABLE)) == 2
 
 
-def test_many_hashes() -> None:
-    """Many hashes come in chunks of whole hashes, beside a file that could have ridden along."""
+def test_many_hashes_come_in_chunks_of_whole_hashes() -> None:
     writes = DeclaredWrites(7)
     writes.writer(1).add([AddFile("a")])
     (part,) = writes.parts((), "")
@@ -138,8 +137,7 @@ def test_many_hashes() -> None:
     assert (len(sent), b"") == (write.footprint.staged, write.footprint.read_files)
 
 
-def test_partitions_not_known() -> None:
-    """One removed file of an unknown partition makes the partitions of all chunks unknown."""
+def test_one_unknown_partition_makes_those_of_all_chunks_unknown() -> None:
     writer = FootprintWriter()
     files = [RemoveFile(f"f{at}", ("1",)) for at in range(3)]
     writer.remove([*files, RemoveFile("somewhere")])
@@ -172,8 +170,7 @@ class Lost:
 
 @pytest.mark.parametrize("arrives", [True, False])
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_chunk_not_answered(number: int, *, arrives: bool) -> None:
-    """Who commits again goes on with the chunk that was not answered, sending none twice."""
+def test_who_commits_again_sends_no_chunk_twice(number: int, *, arrives: bool) -> None:
     writes = DeclaredWrites(7)
     writes.writer(1).add(many())
     lost = Lost(number, arrives=arrives)

@@ -50,8 +50,7 @@ def checkpointed(driver: Driver, *, times: int = 1) -> int:
     return offset
 
 
-def test_answer(driver: Driver, tail: Tail) -> None:
-    """An answer reaches whoever waits for it, with its place in the log."""
+def test_an_answer_reaches_whoever_waits_for_it(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     awaited = tail.expect((session, 2))
 
@@ -62,8 +61,7 @@ def test_answer(driver: Driver, tail: Tail) -> None:
     assert awaited.wait(0) == event
 
 
-def test_the_only_change(driver: Driver, tail: Tail) -> None:
-    """A change is the only one behind a position if no table was redefined in between or since."""
+def test_a_change_is_the_only_one_unless_a_table_was_redefined(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     table, seen = driver.create_table(session, "t"), tail.expect((session, 4))
     one, two = (driver.rename_table(session, table, name).control.position for name in "uv")
@@ -93,8 +91,7 @@ def test_what_is_no_longer_expected_is_not_delivered(driver: Driver, tail: Tail)
     assert forgotten.wait(0) is None
 
 
-def test_session_by_nonce(driver: Driver, tail: Tail) -> None:
-    """The answer to an OpenSession is found by its nonce among those of others."""
+def test_the_answer_to_an_open_session_is_found_by_nonce(driver: Driver, tail: Tail) -> None:
     awaited = tail.expect_session(b"our own nonce !!")
     driver.open_session(nonce=b"another's nonce!")
 
@@ -129,8 +126,7 @@ def answer_by_replaced(driver: Driver, command: OpenTxn) -> bytes:
     return framed
 
 
-def test_damage(driver: Driver, tail: Tail) -> None:
-    """Bytes that no sequencer wrote end the tail, and whoever waits or asks later is told."""
+def test_bytes_that_no_sequencer_wrote_end_the_tail(driver: Driver, tail: Tail) -> None:
     awaited = tail.expect((session_of(driver), 2))
     opening = tail.expect_session(b"our own nonce !!")
     driver.append(b"\0\0\0\0\1 no event")
@@ -154,8 +150,7 @@ def test_a_log_that_needs_a_later_reader_ends_the_tail(driver: Driver, tail: Tai
         awaited.wait(WAIT_S)
 
 
-def test_event_of_a_later_version(driver: Driver, tail: Tail) -> None:
-    """An event of a type not known here is no obstacle while it answers nothing of ours."""
+def test_an_event_of_a_later_version_is_no_obstacle(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     awaited = tail.expect((session, 3))
     skip_one(driver, later_version(driver, OpenTxn(session, 2, NEVER, "default", 1, 0)))
@@ -243,8 +238,7 @@ class BrokenLog(MemoryLog):
         return BrokenReader(self, self.topics[topic], offset)
 
 
-def test_unforeseen_error() -> None:
-    """An error that nobody foresaw reaches whoever waits, and is not swallowed in a thread."""
+def test_an_unforeseen_error_reaches_whoever_waits() -> None:
     tail = Tail(BrokenLog(), LogHead(), 0)
     awaited = tail.expect((4, 1))
 
@@ -254,8 +248,7 @@ def test_unforeseen_error() -> None:
         awaited.wait(WAIT_S)
 
 
-def test_from_the_newest_checkpoint(driver: Driver) -> None:
-    """A tail begins behind the newest checkpoint and needs nothing before it."""
+def test_a_tail_begins_behind_the_newest_checkpoint(driver: Driver) -> None:
     offset = checkpointed(driver)
     driver.log.remove_below(Topic.EVENTS, offset - 1)
     session = session_of(driver)
@@ -284,8 +277,7 @@ def expected(tail: Tail) -> Awaited:
 
 
 @pytest.mark.parametrize("times", [1, 5, 20])
-def test_head_of_the_newest_checkpoint(driver: Driver, times: int) -> None:
-    """The newest head is found among the remains of older checkpoints."""
+def test_the_newest_head_is_found_among_older_checkpoints(driver: Driver, times: int) -> None:
     checkpointed(driver, times=times)
     driver.open_session()
     offset = checkpointed(driver)
@@ -350,8 +342,7 @@ def test_a_log_says_at_its_beginning_which_ledger_it_is(driver: Driver) -> None:
     assert read_genesis(driver.log, WAIT_S) == driver.state.genesis
 
 
-def test_genesis_of_another_topic(driver: Driver) -> None:
-    """Events that were recorded in another topic are not taken for those of this one."""
+def test_events_of_another_topic_are_not_taken_for_those_of_this(driver: Driver) -> None:
     renamed = Renamed(driver.log)
 
     with pytest.raises(LogDamagedError, match="recorded in topic events-0"):
@@ -369,8 +360,7 @@ class Renamed(MemoryLog):
         return f"copy of {super().topic_id(topic)}"
 
 
-def test_genesis_that_is_gone(driver: Driver) -> None:
-    """A log whose first events were removed does not say whose it is any more."""
+def test_a_log_without_its_first_events_does_not_say_whose_it_is(driver: Driver) -> None:
     driver.log.remove_below(Topic.EVENTS, 2)
 
     with pytest.raises(LogDamagedError, match="at offset 2, history is gone"):

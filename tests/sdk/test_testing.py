@@ -124,8 +124,7 @@ def test_who_waits_is_in_nobodys_way(memory: InMemoryLedger, ledger: Ledger) -> 
 
 
 @pytest.mark.usefixtures("_eager")
-def test_many_readers(memory: InMemoryLedger, ledger: Ledger) -> None:
-    """Threads read as of one position each, whatever others write meanwhile."""
+def test_threads_read_as_of_one_position_each(memory: InMemoryLedger, ledger: Ledger) -> None:
     table = ledger.create_table("flights").table
     held = ledger.begin("read_only")  # So that no mapping is cleaned.
 

@@ -50,10 +50,9 @@ def test_a_read_in_a_zone(ledger: Ledger, table: str, zone: ZoneLike) -> None:
         ((col("at") == "2024-01-01 05:00:00").in_zone("Asia/Karachi"), paths(AFTER)),
     ],
 )
-def test_a_client_in_a_zone(
+def test_a_client_means_its_conditions_in_the_zone_of_its_connection(
     memory: InMemoryLedger, table: str, condition: str | Expression, expected: list[str]
 ) -> None:
-    """A client means its conditions in the zone that it connected with, unless they name one."""
     with memory.connect(time_zone=BERLIN) as client:
         assert client.read(table, condition).paths == expected
 

@@ -117,8 +117,7 @@ def test_abort_without_writes_pins_nothing(ledger: Ledger) -> None:
     assert ledger.begin().id == ledger.reads().watermark().watermark
 
 
-def test_ended_within_the_block(ledger: Ledger) -> None:
-    """A txn that was ended within its block is left alone at the end of it."""
+def test_a_txn_that_ended_within_its_block_is_left_alone(ledger: Ledger) -> None:
     with ledger.transaction() as committed:
         committed.commit()
     with ledger.transaction() as aborted:
@@ -171,8 +170,7 @@ def test_inserts_do_not_conflict(ledger: Ledger) -> None:
     assert versions == [1, 2]
 
 
-def test_table_by_id_alone(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A table of which another client knows only the id counts as changed as a whole."""
+def test_a_table_known_by_id_changes_as_a_whole(ledger: Ledger, memory: InMemoryLedger) -> None:
     flights = ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
     first, second = ledger.begin(), memory.connect().begin()
     first.wrote("flights", "update", "day=1")
@@ -194,8 +192,7 @@ def test_a_txn_that_read_the_rows_again_after_the_winner_does_not_lose(ledger: L
     assert loser.commit().position > winner.opened
 
 
-def test_oldest_read_counts(ledger: Ledger) -> None:
-    """Of several reads of one table the oldest is what the commit is judged by."""
+def test_the_oldest_of_several_reads_of_a_table_counts(ledger: Ledger) -> None:
     ledger.create_table("flights")
     loser = ledger.begin()
     with ledger.transaction() as winner:
@@ -207,8 +204,7 @@ def test_oldest_read_counts(ledger: Ledger) -> None:
         loser.commit()
 
 
-def test_commit_at_once(ledger: Ledger) -> None:
-    """A commit without a txn opens, allocates and commits in one round trip."""
+def test_a_commit_without_a_txn_is_one_round_trip(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
 
     receipt = ledger.commit_once([TableWrite(flights.table, 0, (INSERT,))])
@@ -254,8 +250,7 @@ def test_a_committed_txn_cannot_be_aborted(ledger: Ledger) -> None:
         ledger.abort(txn.id, "too late")
 
 
-def test_commit_twice(ledger: Ledger) -> None:
-    """A txn that is committed again is told where it committed first, and what its tables got."""
+def test_a_txn_committed_again_is_told_where_it_committed_first(ledger: Ledger) -> None:
     flights = ledger.create_table("flights").table
     txn = written(ledger, "flights")
     first = txn.commit()
@@ -302,8 +297,7 @@ def test_a_txn_has_the_deadline_it_was_opened_with_however_short_that_is(
 
 
 @pytest.mark.parametrize("deadline_s", [0, -1.0, math.nan, math.inf, 1e300])
-def test_no_deadline(ledger: Ledger, deadline_s: float) -> None:
-    """What is no positive duration is refused before anything is sent."""
+def test_what_is_no_positive_duration_is_refused(ledger: Ledger, deadline_s: float) -> None:
     with pytest.raises(ValueError, match="deadline_s must be above 0"):
         ledger.begin(deadline_s=deadline_s)
 
@@ -316,8 +310,7 @@ def test_who_opened_a_txn_can_be_seen(ledger: Ledger, memory: InMemoryLedger) ->
     assert "" not in {row.user, row.host}
 
 
-def test_shown(ledger: Ledger) -> None:
-    """What a person sees of a ledger, a txn and a receipt names the numbers."""
+def test_what_a_person_sees_names_the_numbers(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
     with ledger.transaction() as txn:
         txn.write_id(flights)

@@ -187,8 +187,7 @@ def commit_and_raise(txn: Transaction) -> None:
         raise ValueError("no rows")
 
 
-def test_closed_meanwhile(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A commit whose outcome is unknown stays so where its ledger was closed."""
+def test_an_unknown_outcome_stays_so_once_closed(memory: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     txn = cut_off.begin()

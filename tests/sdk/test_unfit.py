@@ -48,8 +48,7 @@ def test_unfit_commit_is_aborted(
     assert memory.reads.open_txns(10) == []
 
 
-def test_error_that_no_record_takes(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A txn is aborted also for an error whose text could not be written as it is."""
+def test_a_txn_is_aborted_for_an_unwritable_error(ledger: Ledger, memory: InMemoryLedger) -> None:
     with pytest.raises(ValueError, match="\ud800"), ledger.transaction() as txn:
         raise ValueError("\ud800")
 
@@ -208,8 +207,7 @@ def test_what_a_txn_would_do_after_its_end_is_refused_not_dropped_with_the_block
             declare(txn)
 
 
-def test_properties_that_are_no_mapping(ledger: Ledger) -> None:
-    """Properties that are no mapping at all are answered with what one looks like."""
+def test_properties_that_are_no_mapping_are_shown_what_one_is(ledger: Ledger) -> None:
     pairs: Any = [("a", "b")]
 
     with pytest.raises(

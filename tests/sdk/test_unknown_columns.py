@@ -49,8 +49,7 @@ def test_names_are_told_as_they_are_written_each_once() -> None:
 
 
 @pytest.mark.parametrize("where", KNOWN)
-def test_conditions_on_known_columns(ledger: Ledger, table: int, where: str) -> None:
-    """What Spark SQL can say of the columns of a table is taken."""
+def test_conditions_on_known_columns_are_taken(ledger: Ledger, table: int, where: str) -> None:
     assert "b" in ledger.read(table, where).paths
 
 
@@ -73,8 +72,7 @@ def test_client_and_txn_refuse_unknown_columns(
     assert (raised.value.column, table) == (told.column, told.table)
 
 
-def test_columns_of_another_time(ledger: Ledger, table: int) -> None:
-    """A column counts where the table has it now, had it then, or gets it from the txn."""
+def test_a_column_of_another_time_counts_where_it_is_known(ledger: Ledger, table: int) -> None:
     reader = ledger.begin("read_only")
     ledger.alter_table("t", columns=[("month", "int"), ("tail", "string")])
 

@@ -122,6 +122,5 @@ def test_rows_added(operation: str, files: Sequence[AddFile], rows: int) -> None
     ],
     ids=["nothing", "bytes", "texts", "domains"],
 )
-def test_size_in_a_record(footprint: Footprint, size: int) -> None:
-    """All that may be long in a footprint counts against what a record holds."""
+def test_all_long_parts_count_against_a_record(footprint: Footprint, size: int) -> None:
     assert size_of(footprint) == size

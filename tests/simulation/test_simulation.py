@@ -97,8 +97,7 @@ def test_the_last_line_counts_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[-1] == "4 passed, 0 failed"
 
 
-def test_a_trace_tells_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
-    """A traced seed tells who leads and what landed in the log."""
+def test_a_trace_tells_who_leads_and_what_landed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seed", "3", "--trace"]) == 0
     told = capsys.readouterr().out
     assert "leads epoch 1" in told

@@ -275,8 +275,7 @@ def test_wait_that_takes_too_long_says_for_what() -> None:
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_other_readers(tmp_path: Path, reader: str) -> None:
-    """Another reader finds the sums of each month at a version, in the folder alone."""
+def test_another_reader_finds_the_sums_of_each_month(tmp_path: Path, reader: str) -> None:
     package, read = READERS[reader]
     pytest.importorskip(package)
     with InMemoryLedger() as memory:

@@ -97,8 +97,7 @@ def test_wanted_sums_follow_from_the_commits(played: Played, month: int, wanted:
     assert played.acts.wanted[month] == wanted
 
 
-def test_wrong_sum_fails(played: Played) -> None:
-    """Files that hold something else than was committed end the demo, by month."""
+def test_files_of_something_else_end_the_demo_by_month(played: Played) -> None:
     found = played.acts.wanted | {2: NOTHING}
 
     with pytest.raises(CheckFailedError, match=r"Spark .*: month 2 has .* instead of "):

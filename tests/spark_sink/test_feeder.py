@@ -145,8 +145,7 @@ def test_restart_begins_at_the_store(fed: Fed) -> None:
     assert fed.plain_digest() == digest(fed.store)
 
 
-def test_batch_brought_twice_changes_nothing(fed: Fed) -> None:
-    """Records the store has already are passed over, in whole batches and in parts of them."""
+def test_records_that_the_store_has_are_passed_over(fed: Fed) -> None:
     fed.publish()
     feeder = fed.feeder()
     feeder.feed(fed.driver.records)
@@ -238,8 +237,7 @@ def test_fault_ends_the_feeder(fed: Fed) -> None:
         fed.feeder(fail).run(Signal())
 
 
-def test_query_that_others_stop(fed: Fed) -> None:
-    """A feeder whose query is stopped by others does not end as if it had been told to."""
+def test_a_feeder_whose_query_others_stop_does_not_end_as_told(fed: Fed) -> None:
     fed.publish()
     has_fed = Signal()
     feeder = fed.feeder(lambda _position: has_fed.set())

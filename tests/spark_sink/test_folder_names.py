@@ -176,8 +176,7 @@ def test_file_beside_a_colon(spark: SparkSession, host: Host) -> None:
     assert rows(cached_table(spark, NAME, host.snapshot(), host.tables)) == [("1", "N1")]
 
 
-def test_file_that_cannot_be_looked_for(spark: SparkSession, host: Host) -> None:
-    """Where Hadoop cannot look for a file, the table is refused by name."""
+def test_a_file_that_hadoop_cannot_look_for_is_named(spark: SparkSession, host: Host) -> None:
     create(host, "day", "listed")
     host.ledger.append(NAME, [AddFile("file://elsewhere/a.parquet", ("1",))])
     with pytest.raises(UnreadableTableError, match="of this host"):

@@ -222,8 +222,7 @@ def test_bounded_texts(spark: SparkSession, host: Host, *, is_empty: bool) -> No
     assert rows(frame) == ([] if is_empty else [("N1", None, "abc")])
 
 
-def test_only_partition_columns(spark: SparkSession, host: Host) -> None:
-    """Files that lie anywhere and hold no column of the table still have as many rows."""
+def test_files_without_a_column_still_have_their_rows(spark: SparkSession, host: Host) -> None:
     host.ledger.create_table(
         NAME,
         [("day", "INT")],
@@ -277,7 +276,7 @@ def add_row(host: Host, txn: Transaction, tail: str, columns: Sequence[str], val
     ],
     ids=["other", "none", "renamed", "replaced", "dropped"],
 )
-def test_partitioned_otherwise_before(
+def test_a_file_has_values_of_the_partition_columns_when_it_was_added(
     spark: SparkSession,
     host: Host,
     *,
@@ -286,7 +285,6 @@ def test_partitioned_otherwise_before(
     columns: list[str],
     expected: list[tuple[object, ...]],
 ) -> None:
-    """The values of a file are of the columns the table was partitioned by when it was added."""
     host.create(layout)
     with host.ledger.transaction() as txn:
         add_row(host, txn, "N1", ["day"], "1")

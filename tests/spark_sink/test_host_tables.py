@@ -39,8 +39,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
         yield host
 
 
-def test_renamed_and_replaced_since(host: Host) -> None:
-    """A snapshot finds a table under the name it had, not one that took the name later."""
+def test_a_snapshot_finds_a_table_under_the_name_it_had(host: Host) -> None:
     before = host.snapshot()
     with host.ledger.transaction() as txn:
         txn.rename_table(NAME, "db.old_flights")
@@ -63,8 +62,7 @@ def test_a_snapshot_of_another_ledger(host: Host) -> None:
             host.tables.resolve(NAME, other.begin("read_only"))
 
 
-def test_dropped_since(host: Host) -> None:
-    """A table that a later txn dropped is there for a snapshot, and gone for a newer one."""
+def test_a_table_dropped_later_is_there_for_a_snapshot(host: Host) -> None:
     before = host.snapshot()
     with host.ledger.transaction() as txn:
         txn.drop_table(NAME)
@@ -73,8 +71,7 @@ def test_dropped_since(host: Host) -> None:
         host.tables.resolve(NAME, host.snapshot())
 
 
-def test_replaced_at_once(host: Host) -> None:
-    """A name that was one table's for a snapshot never leads it to another, new one."""
+def test_a_name_never_leads_a_snapshot_to_another_table(host: Host) -> None:
     first, second, names = "db.first", "db.second", ("db.first", "db.second", "db.new")
     for name in (first, second):
         host.ledger.create_table(name, [("old", "INT")])

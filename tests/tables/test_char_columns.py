@@ -101,10 +101,9 @@ def test_refused(ledger: Ledger, where: str) -> None:
         ("replace(s, '\0', '') = 'ab'", [1]),
     ],
 )
-def test_texts_with_nul(
+def test_the_character_0_is_one_like_any_other(
     memory: InMemoryLedger, tmp_path: Path, where: Any, found: list[int]
 ) -> None:
-    """The character U+0000 is one like any other."""
     ledger = memory.connect(warehouse=str(tmp_path))
     rows = [{"id": 1, "s": "a\0b"}, {"id": 2, "s": "a"}, {"id": 3, "s": "a\0bc"}]
     ledger.create_table("db.t", [("id", "INT"), ("s", "STRING")])

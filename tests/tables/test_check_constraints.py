@@ -270,8 +270,7 @@ def test_a_constraint_is_checked_again(
     assert len(rows_of(ledger, NAME)) == 2
 
 
-def test_a_level_at_which_rows_slip_in(ledger: Ledger, sales: TableRow) -> None:
-    """A txn whose reads no commit is judged by cannot add a constraint."""
+def test_a_txn_judged_by_no_reads_cannot_add_a_constraint(ledger: Ledger, sales: TableRow) -> None:
     ledger.alter_table(sales, properties={"delta.isolationLevel": "SnapshotIsolation"})
     with ledger.transaction() as txn, pytest.raises(ValueError, match="level="):
         txn.alter_table(sales, properties=named("small", "id < 100"))
@@ -279,8 +278,7 @@ def test_a_level_at_which_rows_slip_in(ledger: Ledger, sales: TableRow) -> None:
         txn.alter_table(sales, properties=named("small", "id < 100"))
 
 
-def test_a_planned_change(ledger: Ledger, sales: TableRow) -> None:
-    """A constraint that was planned before another change of the table is refused."""
+def test_a_constraint_planned_before_a_change_is_refused(ledger: Ledger, sales: TableRow) -> None:
     position = ledger.reads().position()
     after = ledger.table(NAME).definition._replace(
         properties=[Property("delta.constraints.a", "id > 0")]

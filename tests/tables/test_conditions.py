@@ -247,8 +247,7 @@ LIKE_FORMS = ["%a%b%", "%ab%", "%_%", "%a_b%", "a%%b", "%.%b%", "%(a)%*", "%\\%%
 
 
 @pytest.mark.parametrize("form", LIKE_FORMS)
-def test_patterns_with_several_wildcards(form: str) -> None:
-    """A pattern matches what it matches for the core, in whichever way DuckDB is asked."""
+def test_a_pattern_matches_what_it_matches_for_the_core(form: str) -> None:
     rows = pa.table({"s": LIKE_TEXTS})
     escaped = form.replace("\\", "\\\\").replace("\\\\%", "\\%")
     tokens = like_tokens(form)

@@ -37,8 +37,7 @@ def test_the_published_vectors(vector: DeletionVector) -> None:
         ("^-aqEH.-t@S}K{vb[*k^", "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"),
     ],
 )
-def test_the_published_name(place: str, path: str) -> None:
-    """The name of a file is encoded in the log, behind a prefix that may be empty."""
+def test_the_name_of_a_vector_is_encoded_behind_a_prefix(place: str, path: str) -> None:
     assert path_of(DeletionVector("u", place, 1, 40, 6)) == path
 
 

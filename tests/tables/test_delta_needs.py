@@ -157,8 +157,7 @@ def test_what_the_table_has() -> None:
 
 
 @pytest.mark.parametrize("feature", sorted((KNOWN_FEATURES | READER_FEATURES) - NOT_PUBLISHED))
-def test_each_feature(tmp_path: Path, feature: str) -> None:
-    """A reader refuses a table with a feature if the table says so; no reader refuses others."""
+def test_a_reader_refuses_a_table_with_a_feature_it_lacks(tmp_path: Path, feature: str) -> None:
     bare_log(tmp_path, feature)
     wanted = NEEDS[feature].refused_by if feature in NEEDS else ()
     assert refusing(tmp_path, 0) == [each for each in HERE if each in wanted]
@@ -206,8 +205,7 @@ def test_warned_once(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> 
     assert WIDENING in features_in(LogFolder(str(tmp_path / "plain")))
 
 
-def test_a_warning_as_an_error(ledger: Ledger, tmp_path: Path) -> None:
-    """A program that makes the warning an error keeps its table as it is."""
+def test_a_warning_as_an_error_keeps_the_table(ledger: Ledger, tmp_path: Path) -> None:
     made(ledger, tmp_path)
     before = ledger.table("t")
     with warnings.catch_warnings():

@@ -47,8 +47,7 @@ def test_threads_judge_tables_of_the_same_name_each_its_own() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_process_judges() -> None:
-    """A process that is forked behind a condition judges others and ends, as its parent does."""
+def test_a_forked_process_judges_conditions_and_ends() -> None:
     rows = pa.table({"a": pa.array(range(500_000))})
     query = "SELECT a % 7 = 0 AS b, count(*) FROM rows GROUP BY 1 ORDER BY 1"
     with duck() as connection:

@@ -180,8 +180,7 @@ KEYS: Sequence[Any] = (None, by_halves)
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_what_a_form_of_bounds_has_lost(name: str) -> None:
-    """No file is left out that has a row of the condition, for all forms and operators."""
+def test_no_form_of_bounds_leaves_out_a_file_with_a_row(name: str) -> None:
     lost = []
     for seed in range(6):
         values = rows(name, seed)
@@ -206,8 +205,7 @@ def test_what_a_form_of_bounds_has_lost(name: str) -> None:
         ('{"numRecords":1,"nullCount":{}}', "s IS NOT NULL"),
     ],
 )
-def test_odd_bounds_exclude_nothing(found: str, where: str) -> None:
-    """Bounds with NaN, in another order, in an unknown zone or without counts are no bounds."""
+def test_odd_bounds_are_no_bounds(found: str, where: str) -> None:
     assert not skips(where, file_row("a.parquet", stats=found))
 
 

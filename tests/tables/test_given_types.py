@@ -253,8 +253,7 @@ REFUSED: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize("given", [each[1] for each in REFUSED], ids=[each[0] for each in REFUSED])
-def test_types_that_are_refused(given: Any) -> None:
-    """What would change, or has no place in a table, is refused by the name of its column."""
+def test_types_that_would_change_are_refused_by_column(given: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"column c\b"):
         opened(given).read_all()
 

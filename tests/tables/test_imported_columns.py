@@ -81,8 +81,7 @@ def test_a_default_is_not_computed(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger.scan(NAME).to_arrow().to_pylist() == [{"id": 2, "c": None}]
 
 
-def test_append_only(ledger: Ledger, tmp_path: Path) -> None:
-    """The rows of a table that is only appended to stay as they are."""
+def test_rows_of_a_table_that_is_appended_to_stay(ledger: Ledger, tmp_path: Path) -> None:
     create(ledger, tmp_path, delta_appendOnly="true")
     ledger.append(NAME, [{"id": 1}])
     ledger.append(NAME, [{"id": 2}])

@@ -91,10 +91,9 @@ CLAUSES: list[tuple[str, dict[str, Any], list[Any]]] = [
 @pytest.mark.parametrize(
     ("clauses", "found"), [each[1:] for each in CLAUSES], ids=[each[0] for each in CLAUSES]
 )
-def test_clauses(
+def test_each_clause_takes_the_rows_that_no_clause_before_it_took(
     ledger: Ledger, stock: TableRow, clauses: dict[str, Any], found: list[Any]
 ) -> None:
-    """Each clause takes the rows that no clause before it took."""
     assert merged(ledger, stock, SOURCE[:2], KEY, **clauses) == found
 
 

@@ -41,8 +41,7 @@ def test_short_work_is_not_shown(console: Console) -> None:
     assert said(console) == ""
 
 
-def test_items_come_through() -> None:
-    """All items come in their order, whoever watches."""
+def test_all_items_come_in_their_order_whoever_watches() -> None:
     assert list(shown(iter("abc"), None, "letters")) == ["a", "b", "c"]
 
 

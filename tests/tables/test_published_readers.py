@@ -54,8 +54,7 @@ def append(lake: PublishedLake, **row: Any) -> None:
     lake.note()
 
 
-def test_renamed_columns(lake: PublishedLake) -> None:
-    """Old and new files have their values after renames, of the partition column too."""
+def test_files_have_their_values_after_renames(lake: PublishedLake) -> None:
     rename(lake, id="number", day="dag")
     append(lake, number=3, dag=7, s={"a": 5, "b": None})
     rename(lake, number="dag", dag="number")
@@ -88,8 +87,7 @@ def test_the_log_names_a_constraint_as_delta_does_for_writers(lake: PublishedLak
     assert "checkConstraints" not in (protocol.writer_features or [])
 
 
-def test_fields_of_structs(lake: PublishedLake) -> None:
-    """A field that is renamed, or dropped and added again, is what other readers show of it."""
+def test_renamed_and_replaced_fields_are_shown_to_other_readers(lake: PublishedLake) -> None:
     location = lake.folder / "fields"
     columns = [("id", "bigint"), ("s", "struct<a: int, b: struct<c: int, d: int>>")]
     lake.ledger.create_table("fields", columns, location=location, properties=PUBLISHED)
@@ -124,8 +122,7 @@ def shown_in_order(rows: pa.Table) -> list[dict[str, Any]]:
     return sorted(found, key=lambda each: (each["id"], each["s"]["a"] or 0))
 
 
-def test_dropped_columns(lake: PublishedLake) -> None:
-    """A column with the name of a dropped one shows nothing of its values."""
+def test_a_new_column_shows_nothing_of_a_dropped_one(lake: PublishedLake) -> None:
     lake.ledger.alter_table("t", columns=[("day", "int"), ("s", NESTED)])
     lake.note()
     append(lake, day=5, s=None)
@@ -152,8 +149,7 @@ def played(folder: Path, seed: int) -> PublishedHistory:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_histories(tmp_path: Path, seed: int) -> None:
-    """At every version of a random history each reader shows what the ledger's scan showed."""
+def test_each_reader_shows_what_the_scan_showed_at_every_version(tmp_path: Path, seed: int) -> None:
     assert played(tmp_path, seed).shown
 
 

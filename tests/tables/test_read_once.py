@@ -173,8 +173,7 @@ TWICE: dict[str, tuple[Callable[[], Any], bool]] = {
 
 @pytest.mark.parametrize("verb", ["append", *VERBS])
 @pytest.mark.parametrize("kind", TWICE)
-def test_two_calls_with_one_object(lake: Ledger, kind: str, verb: str) -> None:
-    """The second call is refused by name where the object is known to have no rows left."""
+def test_a_second_call_with_one_object_is_refused(lake: Ledger, kind: str, verb: str) -> None:
     make, is_refused = TWICE[kind]
     rows = make()
     takes = lake.create_table if verb == "create" and are_rows(rows) else lake.append
@@ -198,8 +197,7 @@ def test_two_calls_with_one_object(lake: Ledger, kind: str, verb: str) -> None:
             call(2)
 
 
-def test_a_reader_that_broke_off(lake: Ledger) -> None:
-    """What an append has left over is not taken for the rows of the next one."""
+def test_what_an_append_has_left_is_not_the_rows_of_the_next_one(lake: Ledger) -> None:
     batches = [pa.record_batch({"id": [1]}), pa.record_batch({"id": [2**40]})]
     lake.create_table("db.small", [("id", "int")])
     rows = pa.RecordBatchReader.from_batches(batches[0].schema, [*batches, batches[0]])

@@ -49,8 +49,7 @@ SAME: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", SAME)
-def test_rows_of_every_library(kind: str) -> None:
-    """The same rows come from every kind; a missing column is NULL."""
+def test_the_same_rows_come_from_every_library(kind: str) -> None:
     found = read(SAME[kind], ("id", "bigint"), ("name", "string"), ("more", "double"))
     assert found == [{"id": 1, "name": "a", "more": None}, {"id": 2, "name": None, "more": None}]
 
@@ -91,8 +90,7 @@ KEPT: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "given", "kept"), KEPT)
-def test_values_that_are_taken(kind: str, given: Any, kept: Any) -> None:
-    """A value of Python, NumPy or pandas is kept if its column can hold it."""
+def test_a_value_is_kept_if_its_column_can_hold_it(kind: str, given: Any, kept: Any) -> None:
     assert read([{"x": given}], ("x", kind)) == [{"x": kept}]
 
 

@@ -25,8 +25,7 @@ def rows(
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
-def test_statements(ledger: Ledger, bucket: str, scheme: str) -> None:
-    """Rows are created, appended, changed and merged, and read as of each version."""
+def test_rows_in_s3_are_read_at_each_version(ledger: Ledger, bucket: str, scheme: str) -> None:
     location = f"{scheme}://{bucket}/lake/t"
     ledger.create_table("lake.t", ROWS, partition_columns=["place"], location=location)
     assert rows(ledger) == ROWS
@@ -58,8 +57,7 @@ def test_statements(ledger: Ledger, bucket: str, scheme: str) -> None:
     assert versions == [1, 2, 3]
 
 
-def test_vacuum(ledger: Ledger, bucket: str) -> None:
-    """What overwritten and orphaned objects held goes, and the live rows stay."""
+def test_a_vacuum_leaves_the_live_objects(ledger: Ledger, bucket: str) -> None:
     location = f"s3://{bucket}/lake/t"
     ledger.create_table("lake.t", ROWS, partition_columns=["place"], location=location)
     with ledger.transaction() as txn:

@@ -101,8 +101,7 @@ def test_conditions(lake: Lake, table: str, where: Any, wanted: list[int]) -> No
     assert ids(lake, where, table) == wanted
 
 
-def test_columns(lake: Lake, table: str) -> None:
-    """Columns come in the order asked for, spelled as the table spells them."""
+def test_columns_come_in_the_order_asked_for(lake: Lake, table: str) -> None:
     scan = lake.ledger.scan(table, "id = 1", ["CARRIER", "month"])
     assert scan.schema.names == ["carrier", "month"]
     assert scan.to_arrow().to_pylist() == [{"carrier": "AA", "month": 1}]
@@ -126,8 +125,7 @@ def test_the_error_says_what_is_wrong_before_a_file_is_read(
         lake.ledger.scan(table, columns=columns)
 
 
-def test_wrong_conditions(lake: Lake, table: str) -> None:
-    """An unknown column, and a condition that rows do not support, are named at once."""
+def test_unknown_columns_and_conditions_are_named_at_once(lake: Lake, table: str) -> None:
     with pytest.raises(UnknownColumnError, match="did you mean carrier"):
         lake.ledger.scan(table, "carier = 'UA'")
     with pytest.raises(PredicateSyntaxError, match="RAND"):
@@ -186,8 +184,7 @@ def test_a_version_a_position_a_token_and_a_time_name_a_state(lake: Lake, table:
             txn.scan(table, version=1, at=second)
 
 
-def test_the_schema_changes(lake: Lake) -> None:
-    """Columns follow their ids through renames, drops, additions and wider types."""
+def test_columns_follow_their_ids_through_all_changes(lake: Lake) -> None:
     name = lake.create("db.t", [("a", "int"), ("b", "string"), ("c", "float")])
     lake.append(name, [{"a": 1, "b": "x", "c": 1.5}])
     a, b, c = lake.ledger.table(name).definition.columns
@@ -262,8 +259,7 @@ def test_a_scan_is_short_to_print(lake: Lake, table: str) -> None:
     assert "<td>int64</td>" in scan._repr_html_()
 
 
-def test_a_txn_scans_its_snapshot_and_its_own_changes(lake: Lake, table: str) -> None:
-    """Own writes and own changes of columns are seen, commits of others are not."""
+def test_a_txn_scans_its_snapshot_and_its_own_changes_alone(lake: Lake, table: str) -> None:
     with lake.ledger.transaction() as txn:
         txn.insert(table, [{"id": 9, "month": 1}])
         txn.delete(table, "id = 1")

@@ -118,8 +118,7 @@ def test_paths_of_files(ledger: Ledger, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["relative/t", "~/t"])
-def test_relative_locations(ledger: Ledger, location: str) -> None:
-    """A location that does not begin at a root is refused before anything is written."""
+def test_a_relative_location_is_refused_first(ledger: Ledger, location: str) -> None:
     with pytest.raises(SettingsError, match="must be an absolute path or a URI"):
         ledger.create_table("t", [{"id": 1}], location=location)
     ledger.create_table("t", ROWS, location=location)
@@ -127,8 +126,7 @@ def test_relative_locations(ledger: Ledger, location: str) -> None:
         ledger.append("t", [{"id": 1, "p": "x"}])
 
 
-def test_files_of_earlier_releases(tmp_path: Path) -> None:
-    """A vacuum keeps what earlier releases wrote below a URI, in which they decoded nothing."""
+def test_a_vacuum_keeps_what_earlier_releases_wrote_below_a_uri(tmp_path: Path) -> None:
     keys, location = FileKeys(), f"file://{tmp_path}/a%20b"
     found = set(keys.of(location, "x.parquet"))
     for name in ("a b", "a%20b"):

@@ -148,8 +148,7 @@ def test_one_position(lake: Ledger, memory: InMemoryLedger) -> None:
         ("SELECT * FROM a.b.c.d", "DuckDB cannot answer"),
     ],
 )
-def test_refused(lake: Ledger, query: str, said: str) -> None:
-    """Anything but one query over tables is refused, with the verb to use in its place."""
+def test_anything_but_one_query_is_refused(lake: Ledger, query: str, said: str) -> None:
     with pytest.raises(QuerySyntaxError) as refused:
         lake.sql(query)
     assert said in str(refused.value)
@@ -166,8 +165,7 @@ def test_a_version_is_of_one_table(lake: Ledger) -> None:
         lake.sql("SELECT * FROM planes, db.flights", version=1)
 
 
-def test_before_the_table(lake: Ledger, tmp_path: Path) -> None:
-    """A table that did not exist at a position is no empty table there."""
+def test_before_it_existed_a_table_is_not_empty(lake: Ledger, tmp_path: Path) -> None:
     before = lake.token
     lake.create_table("later", [("id", "int")], location=str(tmp_path / "later"))
 

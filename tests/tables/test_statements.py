@@ -124,8 +124,7 @@ def test_an_update_that_fails_leaves_neither_a_change_nor_a_file_and_the_txn_goe
     assert len(stored(sales)) == 3
 
 
-def test_overwrite(ledger: Ledger, sales: TableRow) -> None:
-    """New rows take the place of the rows that fulfil the condition, or of all."""
+def test_new_rows_take_the_place_of_those_of_a_condition(ledger: Ledger, sales: TableRow) -> None:
     new = {"id": 9, "day": ONE, "item": "cap", "price": 9.0}
     with ledger.transaction() as txn:
         txn.overwrite(sales, [new], "day = DATE'2024-01-01'")
@@ -214,8 +213,7 @@ def test_rows_that_do_not_fit_change_no_column(
     assert ids(ledger) == [1, 2, 3, 4, 5]
 
 
-def test_an_overwrite_evolves(ledger: Ledger, sales: TableRow) -> None:
-    """The new column is there in the condition, in kept rows, and in later statements."""
+def test_an_overwrite_evolves_its_condition_and_rows_too(ledger: Ledger, sales: TableRow) -> None:
     with ledger.transaction() as txn:
         rows = [{"id": 5, "day": ONE, "tag": "x"}]
         txn.overwrite(sales, rows, "day = DATE'2024-01-01' AND (tag = 'x' OR id < 2)", evolve=True)

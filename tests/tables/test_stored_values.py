@@ -72,8 +72,7 @@ def test_an_empty_text_in_a_partition_column(lake: Ledger, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["append", "insert", "overwrite"])
-def test_lengths_and_not_null_at_every_depth(lake: Ledger, verb: str) -> None:
-    """A text that is too long, or a NULL, is refused with its place; nothing is written."""
+def test_a_long_text_or_a_null_is_refused_with_its_place(lake: Ledger, verb: str) -> None:
     for kind, given, said in WORDS:
         lake.create_table("t", [("id", "bigint"), ("p", kind)])
         txn = lake.begin()

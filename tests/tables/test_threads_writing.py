@@ -87,8 +87,7 @@ def lake(ledger: Ledger, tmp_path: Path) -> Ledger:
     return ledger
 
 
-def test_verbs_of_rows_at_once(lake: Ledger) -> None:
-    """Sixteen threads append, update, delete and merge in one table as if one after the other."""
+def test_sixteen_threads_change_one_table_as_if_one_after_the_other(lake: Ledger) -> None:
     evaluation.close_database()
     for key in range(THREADS):
         plays(lake, "db.serial", key)

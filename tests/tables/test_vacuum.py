@@ -211,8 +211,7 @@ def test_writers_of_another_name(files: Files) -> None:
 
 
 @pytest.mark.parametrize("moment", ["files", "txn", "open_txns", "file_paths"])
-def test_a_commit_meanwhile(files: Files, moment: str) -> None:
-    """A file that is committed while the vacuum looks up its writer stays."""
+def test_a_file_committed_during_a_vacuum_stays(files: Files, moment: str) -> None:
     files.put("a.parquet")
     files.add("a.parquet")
     txn = files.ledger.begin()
@@ -238,8 +237,7 @@ class KilledError(BaseException):
 
 
 @pytest.mark.parametrize("moment", range(16))
-def test_killed_at_any_step(files: Files, moment: int) -> None:
-    """A vacuum that is killed at any access deletes nothing that is needed; another one ends it."""
+def test_a_killed_vacuum_deletes_nothing_that_is_needed(files: Files, moment: int) -> None:
     live, removed, orphans = ({f"{kind}{n}.parquet" for n in range(4)} for kind in ("l", "r", "o"))
     for name in live | removed | orphans:
         files.put(name)
@@ -293,8 +291,7 @@ def test_what_another_table_of_the_ledger_needs_stays(files: Files) -> None:
 
 
 @pytest.mark.parametrize("inner", ["", "/.."])
-def test_unlisted_table_at_the_location(files: Files, inner: str) -> None:
-    """Beside files that the ledger does not list nothing is deleted."""
+def test_beside_unlisted_files_nothing_is_deleted(files: Files, inner: str) -> None:
     files.put("a.parquet")
     location = files.location + inner
     files.ledger.create_table("b", [("c", "int")], location=location, layout="directories")
@@ -304,8 +301,7 @@ def test_unlisted_table_at_the_location(files: Files, inner: str) -> None:
     assert files.names() == {"a.parquet"}
 
 
-def test_a_folder_that_is_absent(ledger: Ledger, tmp_path: Path) -> None:
-    """A location that is not there holds nothing to delete."""
+def test_an_absent_location_holds_nothing_to_delete(ledger: Ledger, tmp_path: Path) -> None:
     files = Files(ledger, tmp_path / "flights")
     files.folder.rmdir()
     assert in_words(files.vacuum()) == []

@@ -88,8 +88,7 @@ def test_a_commit_between_choice_and_delete(files: Files, batch: int) -> None:
     assert [each.path for each in gone.files] == [each for each in names if each != wanted]
 
 
-def test_a_commit_before_the_choice(files: Files) -> None:
-    """A dry run does not show a file that is committed while others are looked up."""
+def test_a_dry_run_does_not_show_a_file_that_is_committed_meanwhile(files: Files) -> None:
     names = [files.put(f"{number}.parquet") for number in range(4)]
     live: set[str] = set()
 
@@ -104,8 +103,7 @@ def test_a_commit_before_the_choice(files: Files) -> None:
 
 
 @pytest.mark.parametrize("hours", [0.0, 168.0])
-def test_a_clock_that_is_ahead(files: Files, hours: float) -> None:
-    """An append under way keeps its file though the clock of the vacuum's host is days ahead."""
+def test_an_append_under_way_keeps_its_file_from_a_vacuum(files: Files, hours: float) -> None:
     old = files.put("old.parquet")
     later = files.ledger.begin("read_only").opened_at + DAYS_MS
     under_way = NewRows(files.row, [{"tail": "N1"}])
@@ -117,8 +115,7 @@ def test_a_clock_that_is_ahead(files: Files, hours: float) -> None:
     assert files.ledger.scan(TABLE).count() == 1
 
 
-def test_a_ledger_whose_clock_is_behind(files: Files) -> None:
-    """Ages are counted from the clock of the ledger where that is the earlier one."""
+def test_ages_are_counted_from_the_earlier_of_two_clocks(files: Files) -> None:
     for name in ("removed.parquet", "orphan.parquet"):
         files.put(name, 48 * 3_600)
     files.add("removed.parquet")
@@ -170,8 +167,7 @@ with InMemoryLedger() as memory:
 
 
 @pytest.mark.integration
-def test_another_mount_of_a_folder(tmp_path: Path) -> None:
-    """Live files stay where two locations are one folder, or lie in one, by another mount."""
+def test_live_files_stay_where_two_locations_are_one_folder(tmp_path: Path) -> None:
     enter = ["unshare", "--mount", "--map-root-user"]
     if which("unshare") is None or subprocess.run([*enter, "true"], check=False).returncode:
         pytest.skip("this user may not mount")

@@ -100,8 +100,7 @@ def test_rows_become_json_one_by_one() -> None:
     assert peak < 3 * len(expected)
 
 
-def test_hostile_names(domain: Followed, served: Served) -> None:
-    """A name with whatever characters is found, or is not there."""
+def test_a_name_of_any_characters_is_found_or_absent(domain: Followed, served: Served) -> None:
     found = served.reads.table_named(CATALOG, "Flüge/db?&")
     assert found == domain.reads.table_named(CATALOG, "Flüge/db?&")
     assert found is not None
@@ -294,8 +293,7 @@ def test_before_there_is_a_store_the_server_says_so_and_goes_on(tmp_path: Path) 
         assert served.ask("/livez").status == 200
 
 
-def test_no_store_for_many(tmp_path: Path) -> None:
-    """Of many who ask while there is no store, few are the cause of a look for it."""
+def test_of_many_who_ask_without_a_store_few_look_for_it(tmp_path: Path) -> None:
     looks = Counter[str]()
 
     def none_yet() -> Reads:
@@ -346,8 +344,7 @@ def test_client_that_goes_away(domain: Followed, log_lines: Sequence[EventDict])
     assert not log_lines
 
 
-def test_many_at_once(domain: Followed, served: Served) -> None:
-    """Many clients are answered, those that wait do not stand in the way of the others."""
+def test_clients_that_wait_do_not_stand_in_the_way(domain: Followed, served: Served) -> None:
     txns = domain.reads.valid_txns()
     expected = domain.reads.valid_write_ids(1, txns)
     with ThreadPoolExecutor(24) as pool:

@@ -102,8 +102,7 @@ def test_schemas_are_valid(document: Any) -> None:
     assert named <= schemas.keys()
 
 
-def test_topics(served: Served) -> None:
-    """Each event and command is a message of its topic, with the schema of the registry."""
+def test_each_event_and_command_is_a_message_of_its_topic(served: Served) -> None:
     found = served.ask("/asyncapi.json").form
     messages = found["components"]["messages"]
     ids = schema_ids()

@@ -55,8 +55,7 @@ def test_the_rules_are_yaml_in_the_form_of_prometheus() -> None:
     assert LOAD(DEPLOY / "prometheus.yml")["rule_files"] == ["/etc/prometheus/alerts.yml"]
 
 
-def test_targets() -> None:
-    """Prometheus asks every role of the deployment that answers HTTP, by a name that it has."""
+def test_prometheus_asks_every_role_that_answers_http() -> None:
     services = LOAD(ROOT / "docker-compose.yml")["services"]
     (job,) = LOAD(DEPLOY / "prometheus.yml")["scrape_configs"]
     targets = [each for static in job["static_configs"] for each in static["targets"]]

@@ -114,8 +114,7 @@ def told(answer: MetadataAnswer) -> tuple[str | None, str, str]:
     return place, answer.source, answer.reason
 
 
-def test_reads_travel(cached: ServedCache) -> None:
-    """Several reads with lists are answered at one position, from the entries."""
+def test_several_reads_with_lists_are_answered_at_one_position(cached: ServedCache) -> None:
     asked = [Read("t", ids(1)), Read(cached.table, ids(0)), Read("t", ids(1), what="stats:delay")]
 
     found = cached.client.metadata(asked)
@@ -129,8 +128,7 @@ def test_reads_travel(cached: ServedCache) -> None:
 
 
 @fed_by_log
-def test_nobody_waits_while_it_loads(loading: ServedCache) -> None:
-    """Before the entries are there the store answers at once, whatever wait is allowed."""
+def test_before_the_entries_are_there_the_store_answers_at_once(loading: ServedCache) -> None:
     answer = loading.client.metadata([Read("t", ids(1))], Bounds(max_wait_ms=LONG_MS))[0]
     ready = loading.served.ask("/readyz")
 
@@ -164,8 +162,7 @@ def test_one_read_in_a_path(cached: ServedCache, query: str, place: str | None) 
 
 
 @fed_by_topic
-def test_nobody_is_answered_while_it_loads(loading: ServedCache) -> None:
-    """On a host without rows of its own, who asks too early is told so at once."""
+def test_without_rows_who_asks_too_early_is_told_so(loading: ServedCache) -> None:
     answer = loading.served.ask(
         f"/v1/metadata?table=t&write_ids=t:1:{2**63 - 1}::&max_wait_ms=9999"
     )
@@ -203,8 +200,7 @@ def test_a_position_is_not_published(cached: ServedCache) -> None:
 
 
 @fed_by_topic
-def test_behind_the_publisher(cached: ServedCache) -> None:
-    """Once nothing is published any more, readiness says how far it is behind, and what helps."""
+def test_readiness_says_how_far_a_cache_is_behind_its_publisher(cached: ServedCache) -> None:
     cached.domain.fold = Fold.load(cached.domain.store, cached.domain.log)
     cached.domain.now += 1
     cached.alter("v2")
@@ -271,8 +267,7 @@ def test_a_long_wait_is_refused(cached: ServedCache) -> None:
         cached.client.metadata_at(ReadAt("none"))
 
 
-def test_status(cached: ServedCache) -> None:
-    """The status tells how far the cache is, what it holds and what it answered."""
+def test_the_status_tells_position_contents_and_answers(cached: ServedCache) -> None:
     cached.client.metadata([Read("t", ids(1)), Read("t", None)])
     cached.client.metadata([Read("t", ids(1))])
 
@@ -330,8 +325,7 @@ def test_a_mismatch_is_no_readiness(cached: ServedCache) -> None:
     assert "1 differed" in ready.form["checks"]["sampler"]["detail"]
 
 
-def test_metrics(cached: ServedCache) -> None:
-    """What the status tells is told to Prometheus too, with waits and lengths of chains."""
+def test_prometheus_is_told_what_the_status_tells(cached: ServedCache) -> None:
     cached.client.metadata([Read("t", ids(1)), Read("t", ids(0))])
     cached.client.verify(10)
 

@@ -113,8 +113,7 @@ def test_let_in(served: Served, domain: Followed, locked: Locked) -> None:
         *("Digest lkl_unknown", "Bearer \xff\xfe", basic("lkl_unknown")),
     ],
 )
-def test_refused(served: Served, header: str) -> None:
-    """A request without a known token is answered 401, by JSON and with what is wanted."""
+def test_a_request_without_a_known_token_is_answered_401(served: Served, header: str) -> None:
     answer, headers = served.ask_with(QUESTION, {"authorization": header})
     assert answer.error == REFUSED
     assert [each.partition(" ")[0] for each in headers.getlist("www-authenticate")] == [
@@ -152,8 +151,7 @@ def test_file_that_changes(served: Served, locked: Locked, log_lines: Sequence[E
     assert served.ask_with(QUESTION, {"authorization": f"Bearer {second}"})[0].status == 200
 
 
-def test_token_that_changes(served: Served, locked: Locked) -> None:
-    """A client reads its file again when its token is refused."""
+def test_a_client_reads_its_token_again_when_refused(served: Served, locked: Locked) -> None:
     position = served.reads.position()
     change_tokens(locked.tokens, lambda _: [])
     (locked.folder / "token").write_text(locked.add("etl"))
@@ -167,8 +165,7 @@ def test_an_expired_token_is_refused_by_its_name(served: Served, locked: Locked)
     assert "token past has expired" in answer.form["message"]
 
 
-def test_unfit_clients(served: Served, locked: Locked) -> None:
-    """A client without token, CA or TLS gets an error that says what it lacks."""
+def test_a_client_without_token_ca_or_tls_is_told_so(served: Served, locked: Locked) -> None:
     lacking = {
         WebLogin(None, locked.folder / CA): "requires a token",
         WebLogin(locked.folder / "token", None): "certificate is not trusted.*--ca-file",
@@ -187,8 +184,7 @@ def test_unfit_clients(served: Served, locked: Locked) -> None:
         reads.position()
 
 
-def test_tls_where_there_is_none(domain: Followed, locked: Locked) -> None:
-    """A client that asks a plain server by TLS is told so."""
+def test_a_client_that_asks_a_plain_server_by_tls_is_told(domain: Followed, locked: Locked) -> None:
     with serving(rows_in(domain)) as served:
         url = served.url.replace("http://", "https://")
         with (
@@ -204,8 +200,7 @@ def test_no_token_over_an_open_line(locked: Locked) -> None:
     assert locked.login.is_withheld("http://far:1")
 
 
-def test_renewed_certificate(served: Served, locked: Locked) -> None:
-    """A renewed certificate is shown to new connections, without a restart."""
+def test_a_renewed_certificate_needs_no_restart(served: Served, locked: Locked) -> None:
     make_certificates(locked.folder)
     ends_s = time.monotonic() + PATIENCE_S
     while True:

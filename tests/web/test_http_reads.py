@@ -78,8 +78,7 @@ def foreign() -> Iterator[str]:
         "http://[::1",
     ],
 )
-def test_no_url(url: str) -> None:
-    """What is no URL is refused before anything is asked, with where it may have been given."""
+def test_what_is_no_url_is_refused_before_anything_is_asked(url: str) -> None:
     with pytest.raises(SettingsError, match=r"http://host:8181.* LAKELEDGER_READS_URL"):
         HttpReads(url)
 
@@ -229,8 +228,7 @@ def test_a_wait_longer_than_a_request_may_last_goes_on() -> None:
     assert (raised.value.applied, raised.value.wanted) == (domain.head.position, 99)
 
 
-def test_metadata_for_a_client() -> None:
-    """A client that reads over HTTP asks for metadata, though it waits longer than one request."""
+def test_a_client_over_http_waits_for_metadata_longer_than_a_request() -> None:
     with InMemoryLedger() as memory, serving(lambda: StateReads(memory.log)) as served:
         memory.connect()
         with Ledger.connect(log=memory.log, reads=served.reads) as ledger:

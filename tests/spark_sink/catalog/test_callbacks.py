@@ -46,8 +46,7 @@ def test_no_token_no_answer(lake: Lake) -> None:
     assert rows(lake, "SELECT * FROM ledger.db.t") == [(1,)]
 
 
-def test_a_server_without_a_token(lake: Lake) -> None:
-    """A server that was started without a token demands it from then on, of all connections."""
+def test_a_server_without_a_token_demands_it_from_then_on(lake: Lake) -> None:
     done(lake, "CREATE TABLE ledger.db.t AS SELECT 1 AS id")
     gateway = gateway_of(lake)
     server = gateway.get_callback_server()

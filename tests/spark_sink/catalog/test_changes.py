@@ -59,8 +59,7 @@ def test_an_old_version_without_its_files_is_refused_by_name(lake: Lake) -> None
     assert rows(lake, "SELECT id FROM ledger.db.t") == [(2,), (3,)]
 
 
-def test_net_rows(history: Lake) -> None:
-    """Rows that a rewrite copied are left out, and all others have the columns of now."""
+def test_rows_that_a_rewrite_copied_are_left_out(history: Lake) -> None:
     frame = history.spark.table("ledger.db.t.changes")
     assert frame.columns[-3:] == ["_change_type", "_commit_version", "_commit_timestamp"]
     found = rows(history, CHANGES)
@@ -76,8 +75,7 @@ def test_net_rows(history: Lake) -> None:
     assert all(version != 6 for version, _ in kinds)
 
 
-def test_pruned_and_filtered(history: Lake) -> None:
-    """A query for some columns or some rows finds the changes that all columns make."""
+def test_a_query_for_some_rows_finds_the_changes_of_all_columns(history: Lake) -> None:
     whole = rows(history, CHANGES)
     for condition in (
         "_change_type = 'insert'",
@@ -96,8 +94,7 @@ def test_pruned_and_filtered(history: Lake) -> None:
             assert (found, len(found) > 0) == (same, True)
 
 
-def test_range(history: Lake) -> None:
-    """Options name the first and the last version or time, which both belong to the range."""
+def test_options_name_the_first_and_the_last_version_or_time(history: Lake) -> None:
     whole = rows(history, "SELECT id, _commit_version FROM ledger.db.t.changes")
 
     def between(**options: Any) -> set[int]:

@@ -38,8 +38,7 @@ WRITES = (
 )
 
 
-def test_statements(table: Lake) -> None:
-    """A row for which the condition is false or NULL is refused in every statement that writes."""
+def test_a_row_that_breaks_a_constraint_is_refused_in_every_statement(table: Lake) -> None:
     for at, statement in enumerate(WRITES):
         said = refusal(table, statement.format("-1" if at % 2 else "CAST(NULL AS INT)"))
         assert "CHECK_CONSTRAINT_VIOLATION" in said
@@ -114,8 +113,7 @@ def test_other_constraints_are_refused(table: Lake, constraint: str) -> None:
         assert "CHECK constraints only" in said
 
 
-def test_streams(table: Lake, tmp_path: Path) -> None:
-    """The rows of a stream are checked, though Spark does not check them."""
+def test_the_rows_of_a_stream_are_checked_too(table: Lake, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
 

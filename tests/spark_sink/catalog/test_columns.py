@@ -226,8 +226,7 @@ def test_all_types(lake: Lake) -> None:
     assert rows(lake, "SELECT s, o FROM ledger.db.t WHERE i IS NULL") == [(None, None)]
 
 
-def test_time_zones(lake: Lake) -> None:
-    """A condition means the session's time zone, wherever partitions and files are judged."""
+def test_a_condition_means_the_time_zone_of_its_session(lake: Lake) -> None:
     lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         done(
@@ -272,8 +271,7 @@ def test_files_of_other_writers(lake: Lake, tmp_path: Path) -> None:
     assert both(lake, "SELECT a FROM ledger.db.t WHERE p = 'p=/'") == [(1,), (2,)]
 
 
-def test_hidden_names(lake: Lake, tmp_path: Path) -> None:
-    """Files with names that Spark's own scan passes over are read like others."""
+def test_files_that_spark_passes_over_are_read(lake: Lake, tmp_path: Path) -> None:
     names = ("_one.parquet", ".two.parquet", "three.parquet")
     for number, name in enumerate(names):
         pq.write_table(pa.table({"a": [number]}), tmp_path / name)
@@ -285,8 +283,7 @@ def test_hidden_names(lake: Lake, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 3000, 10**7])
-def test_sizes_that_are_wrong(lake: Lake, tmp_path: Path, size: int) -> None:
-    """All rows of a file are read, whatever size the ledger knows."""
+def test_all_rows_are_read_whatever_size_is_known(lake: Lake, tmp_path: Path, size: int) -> None:
     numbers = list(range(1000))
     pq.write_table(pa.table({"a": numbers}), tmp_path / "a.parquet", row_group_size=100)
     lake.ledger.create_table("db.t", [("a", "bigint")], location=str(tmp_path))
@@ -313,8 +310,7 @@ def test_partition_values_that_do_not_fit(lake: Lake, tmp_path: Path) -> None:
     assert "has the value march" in refusal(lake, "UPDATE ledger.db.t SET a = 2")
 
 
-def test_partitions_without_a_zone(lake: Lake, tmp_path: Path) -> None:
-    """The value of a partition without a zone is in the session's, as conditions have it."""
+def test_partitions_without_a_zone_are_in_that_of_the_session(lake: Lake, tmp_path: Path) -> None:
     columns = [("at", "TIMESTAMP"), ("a", "bigint")]
     lake.ledger.create_table("db.t", columns, partition_columns=["at"], location=str(tmp_path))
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
@@ -325,8 +321,7 @@ def test_partitions_without_a_zone(lake: Lake, tmp_path: Path) -> None:
     assert [tuple(each) for each in found.collect()] == [(1704063600,)]
 
 
-def test_mapped_columns(lake: Lake, tmp_path: Path) -> None:
-    """A table whose files have other names for its columns is read and written with them."""
+def test_mapped_columns_are_read_and_written(lake: Lake, tmp_path: Path) -> None:
     mapped = {"delta.columnMapping.mode": "name"}
     lake.ledger.create_table("db.t", [("a", "bigint")], location=str(tmp_path), properties=mapped)
     definition = lake.ledger.table("db.t").definition
@@ -341,8 +336,7 @@ def test_mapped_columns(lake: Lake, tmp_path: Path) -> None:
     assert pq.read_schema(new).names == ["col-1"]
 
 
-def test_folders(lake: Lake) -> None:
-    """A table of layout directories takes rows into the folder of the txn's write id."""
+def test_a_table_of_directories_takes_rows_into_its_own_folders(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (a INT, p STRING) PARTITIONED BY (p) "

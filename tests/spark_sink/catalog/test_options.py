@@ -149,8 +149,7 @@ def streamed(lake: Lake, place: Path, reads: dict[str, str], writes: dict[str, s
 
 
 @pytest.mark.spark
-def test_path(table: Lake, tmp_path: Path) -> None:
-    """A path is the place of a new table, or that of the table; another one is refused."""
+def test_a_path_is_that_of_the_table_or_is_refused(table: Lake, tmp_path: Path) -> None:
     spark, new, name = table.spark, filled(table), "ledger.db.t"
     place = str(tmp_path / "elsewhere")
 

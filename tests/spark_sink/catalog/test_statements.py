@@ -78,8 +78,7 @@ def test_update_delete_and_merge_rewrite_the_files_with_matching_rows_only(table
     assert added[1:] == [(1, 4, 0), (2, 1, 1), (3, 0, 1), (4, 0, 1), (5, 2, 1)]
 
 
-def test_overwrites(table: Lake) -> None:
-    """All kinds of INSERT OVERWRITE replace what they name, and nothing else."""
+def test_all_kinds_of_insert_overwrite_replace_what_they_name(table: Lake) -> None:
     done(
         table,
         "INSERT OVERWRITE ledger.db.t PARTITION (p = 'y', d = DATE'2024-05-05') VALUES (5, 'e')",
@@ -200,6 +199,5 @@ def test_writes_without_a_statement(table: Lake) -> None:
         ("INSERT INTO ledger.db.t VALUES (1)", "NOT_ENOUGH_DATA_COLUMNS"),
     ],
 )
-def test_refusals(table: Lake, statement: str, words: str) -> None:
-    """What the catalog does not do is refused by name."""
+def test_what_the_catalog_lacks_is_refused_by_name(table: Lake, statement: str, words: str) -> None:
     assert words in refusal(table, statement)

@@ -88,8 +88,7 @@ def test_a_statement_that_loses(two: Lake) -> None:
     assert "lost" in explained[0][1]
 
 
-def test_run_again(two: Lake) -> None:
-    """`run` repeats the work while an earlier commit wins."""
+def test_a_run_repeats_its_work_while_an_earlier_commit_wins(two: Lake) -> None:
     tries: list[int] = []
 
     def work(spark: SparkSession) -> int:
@@ -104,8 +103,7 @@ def test_run_again(two: Lake) -> None:
     assert rows(two, "SELECT v FROM ledger.db.a WHERE id = 1") == [(101,)]
 
 
-def test_a_snapshot(two: Lake) -> None:
-    """All queries of a block see one position of all tables; a write is refused."""
+def test_all_queries_of_a_block_see_one_position(two: Lake) -> None:
     with snapshot(two.spark):
         before = rows(two, "SELECT * FROM ledger.db.a")
         with two.ledger.transaction() as other:

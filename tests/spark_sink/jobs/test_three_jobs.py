@@ -168,8 +168,7 @@ def notes(row: VersionRow) -> list[dict[str, object]]:
     return list(json.loads(row.info)[APPLICATIONS].values())
 
 
-def test_three_jobs(tmp_path: Path) -> None:
-    """At every version the table has the rows of the serial execution of what was committed."""
+def test_three_jobs_leave_the_rows_of_the_serial_execution(tmp_path: Path) -> None:
     days = write_days(tmp_path / "in")
     settings = UpSettings(home=tmp_path / "home", http="off", sequencers=1)
     with ExitStack() as held:

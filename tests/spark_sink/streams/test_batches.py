@@ -11,8 +11,7 @@ from tests.spark_sink.streams.river import River, upto
 pytestmark = pytest.mark.spark
 
 
-def test_one_table(river: River) -> None:
-    """Each batch is one append, and the stream is listed with the offsets of the last one."""
+def test_each_batch_is_one_append_and_the_stream_is_listed(river: River) -> None:
     river.table()
     river.arrive(2)
     sink = foreach_batch("db.t")

@@ -100,8 +100,7 @@ def test_end_before_sparks_commit(river: River) -> None:
     assert (river.ids(), river.stored()) == (upto(2), files)
 
 
-def test_ledger_is_another(river: River) -> None:
-    """A checkpoint of another ledger is refused, unless the stream says that it begins here."""
+def test_a_checkpoint_of_another_ledger_is_refused(river: River) -> None:
     river.table()
     river.arrive(2)
     river.flow(foreach_batch("db.t"))

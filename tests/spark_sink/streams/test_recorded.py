@@ -37,8 +37,7 @@ def recorded(ledger: Ledger, app: str = "q1", from_batch: int = 0) -> RecordedBa
     return RecordedBatches(ledger.reads(), token, app, from_batch)
 
 
-def test_same_batch(ledger: Ledger) -> None:
-    """A batch with the number and the offsets of a recorded one has its receipt, also later."""
+def test_a_repeated_batch_has_the_receipt_of_the_recorded_one(ledger: Ledger) -> None:
     first, second = (ledger.create_table(name).table for name in ("db.a", "db.b"))
     receipts = [
         applied(ledger, note(0, 10), first, second),
@@ -114,8 +113,7 @@ def test_a_batch_follows_the_last_one_that_any_table_has(
         found.receipt_of(note(batch, batch))
 
 
-def test_home(ledger: Ledger) -> None:
-    """Batches that write nothing have one table, also for two clients that begin together."""
+def test_batches_that_write_nothing_have_one_table(ledger: Ledger) -> None:
     home = home_of(ledger)
     applied(ledger, note(0, 10), home)
     assert home_of(ledger) == home == ledger.table(HOME).table

@@ -75,8 +75,7 @@ def row(*ids: int) -> list[tuple[Any, ...]]:
     return sorted(((n % 2, n, f"n{n}") for n in ids), key=repr)
 
 
-def test_rows_then_commits(table: River) -> None:
-    """A stream begins with the rows of now, and goes on with each commit from its checkpoint."""
+def test_a_stream_begins_with_rows_and_goes_on_with_commits(table: River) -> None:
     reader = Reader(table)
     assert reader.read() == [row(0, 1, 2, 3)]
     assert reader.read() == []
@@ -100,8 +99,7 @@ def test_rows_of_the_first_version_come_in_batches_too(table: River) -> None:
     assert together(found) == row(0, 1, 2, 3)
 
 
-def test_some_columns(table: River) -> None:
-    """A stream of some columns has them by their names, and the path of a row's file."""
+def test_a_stream_of_some_columns_has_them_by_their_names(table: River) -> None:
     table.spark.sql("INSERT INTO ledger.db.t VALUES (7, 8, 'n8')").collect()
     found: list[tuple[Any, ...]] = []
 

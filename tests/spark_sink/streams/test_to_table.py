@@ -52,8 +52,7 @@ def test_a_batch_is_one_append(river: River, log_lines: list[dict[str, object]])
     assert [(each["version"], each["recorded"]) for each in skipped] == [(2, 2)]
 
 
-def test_batches_without_rows(river: River) -> None:
-    """The first batch, one in the middle and the last are recorded without rows, over restarts."""
+def test_batches_without_rows_are_recorded_over_restarts(river: River) -> None:
     river.table()
     for files in (1, 3, 1):
         river.arrive(files)
