@@ -21,7 +21,6 @@ from ledger.machine.process import ExitCode
 from tests.command_line import done_apart
 from tests.test_cli import COMMANDS
 
-WAIT_S = 20.0
 NO_KAFKA = "127.0.0.1:9"
 
 

@@ -18,7 +18,7 @@ from ledger.core.decide.cut import beyond, seen_in
 from ledger.core.events.events import Resigned
 from ledger.core.events.parts import PassedOver
 from ledger.log.memory import MemoryLog, MemoryTopic, MemoryWriter
-from ledger.log.port import Record, Topic
+from ledger.log.port import Topic
 from tests.core.cutting import cut, filled
 from tests.driver import Driver, write
 
@@ -183,7 +183,3 @@ def another_topic(log: MemoryLog) -> MemoryLog:
     for topic in Topic:
         log.recreate(topic)
     return log
-
-
-def records_of(log: MemoryLog) -> list[Record]:
-    return log.topics[Topic.EVENTS].records

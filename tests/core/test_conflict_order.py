@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import Footprint, TableWrite
+from ledger.core.commands import TableWrite
 from tests.core.arena import (
     APPEND,
     CLUSTERING,
@@ -17,7 +17,7 @@ from tests.core.arena import (
     serializable,
     statement,
 )
-from tests.core.parts import footprint, part, partition
+from tests.core.parts import part, partition
 
 # One winner that everything stands against, and losers that avoid its steps one after another.
 EVERYTHING = {
@@ -61,11 +61,6 @@ def test_metadata_stands_between_protocol_and_domains(said: Any, expected: str) 
     arena.alters_with(WITH_VECTORS, arena.part("MERGE", **EVERYTHING))
 
     assert arena.ends(arena.part("MERGE", **said)).evidence.rule == expected
-
-
-def removes(path: str) -> Footprint:
-    """Return a delete of one file that nobody scans for."""
-    return footprint("DELETE", remove=[path])
 
 
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a"), ("b", "c", "a")])

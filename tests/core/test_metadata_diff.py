@@ -13,7 +13,6 @@ from tests.core.parts import table_of
 EVERY_FEATURE = frozenset(feature for feature, _ in RESOLVABLE.values())
 TABLE = table_of(("day", "string"), ("delay", "int"), by=["day"])
 FIRST, SECOND = TABLE.columns
-MODE = "delta.columnMapping.mode"
 MARK = "delta.identity.highWaterMark"
 MAPPED = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
 

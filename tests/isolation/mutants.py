@@ -220,7 +220,6 @@ def valued_as_text(text: str, schema: PartitionSchema) -> Any:
 HONEST_VALUED: Final = winners.valued
 HONEST_PLANNED_AT: Final = table_part.planned_at
 HONEST_PRUNE: Final = ConflictIndex.prune
-HONEST_FIRST_HIT: Final = conflicts.first_hit
 HONEST_CHECK_BASE: Final = decide_commit.check_base
 HONEST_TABLE_CONFLICT: Final = judge.table_conflict
 

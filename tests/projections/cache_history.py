@@ -69,7 +69,6 @@ DRAWS = st.binary(min_size=DRAW_BYTES, max_size=DRAW_BYTES)
 LENGTH = 50
 HISTORIES = st.lists(st.builds(Step, st.sampled_from(MOVES), DRAWS), min_size=10, max_size=LENGTH)
 
-Sees = Callable[[int], bool]
 Told = tuple[str, str] | str | None
 """What a reader is told: name and location of the table, the value of an object, or nothing."""
 

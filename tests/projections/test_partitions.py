@@ -1,7 +1,6 @@
 """Partitions: the files of a condition, found by partition, and the sums of each partition."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 import pytest
 from hypothesis import given
@@ -89,16 +88,6 @@ def in_pages(reads: Reads, table: int, where: str, position: int) -> list[FileRo
         if len(page) < 3:
             return found
         path, vector = page[-1].path, page[-1].vector
-
-
-def summed(reads: Reads, table: int, position: int) -> list[tuple[int, int]]:
-    """Return the number of files and bytes by partition, from the files themselves."""
-    files = reads.files(table, position=position)
-    row = reads.table(table)
-    assert row is not None
-    keys = sorted((each.partition, each.size) for each in files)
-    groups = [list(each) for _, each in groupby(keys, key=lambda each: each[0])]
-    return sorted((len(each), sum(size for _, size in each)) for each in groups)
 
 
 @PATIENT

@@ -28,8 +28,6 @@ WHATS: Final = (TABLE, TABLE, *OBJECTS)
 READS_MAX: Final = 4
 PAUSE_S: Final = 0.05
 AWAY_S: Final = 0.2
-STATUS_EVERY: Final = 10
-TOLD_MAX: Final = 20
 
 
 class Asked(NamedTuple):
