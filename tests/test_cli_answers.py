@@ -75,12 +75,7 @@ def test_a_command_does_not_fill_lines_up_either(tmp_path: Path, columns: str) -
 
 @pytest.mark.parametrize(
     ("text", "cell"),
-    [
-        ("a\nb", r"a\x0ab"),
-        ("a\x1b[2Jb", r"a\x1b[2Jb"),
-        ("a\rb", r"a\x0db"),
-        ("a\x9bb", r"a\x9bb"),
-    ],
+    [("a\nb", r"a\x0ab"), ("a\x1b[2Jb", r"a\x1b[2Jb"), ("a\rb", r"a\x0db"), ("a\x9bb", r"a\x9bb")],
 )
 def test_a_row_is_one_line_and_no_command_to_a_screen(
     capsys: pytest.CaptureFixture[str], text: str, cell: str

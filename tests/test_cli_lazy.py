@@ -75,10 +75,7 @@ def later_ones(group: Any) -> Iterator[Later]:
             yield from later_ones(each)
 
 
-ALL = [
-    *later_ones(typer.main.get_command(app)),
-    *later_ones(typer.main.get_group(tables.app)),
-]
+ALL = [*later_ones(typer.main.get_command(app)), *later_ones(typer.main.get_group(tables.app))]
 
 
 @pytest.mark.parametrize("command", ALL, ids=lambda each: str(each.name))

@@ -11,13 +11,7 @@ from ledger.config.address import Address
 from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError, SettingsError
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
-from ledger.machine.coming_up import (
-    answer_of,
-    newest_of,
-    reached,
-    wait_for_answers,
-    wait_for_rows,
-)
+from ledger.machine.coming_up import answer_of, newest_of, reached, wait_for_answers, wait_for_rows
 from ledger.machine.endpoints import endpoint_of, free_endpoint
 from ledger.machine.process import FINAL, ExitCode, exit_code
 from ledger.machine.staying_up import next_step

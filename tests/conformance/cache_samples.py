@@ -107,12 +107,7 @@ CASES: dict[str, Steps] = {
         given("M"),
         *writes("T14", 14),
         step(
-            "rename_table",
-            txn="T14",
-            table="db.t",
-            new_table="db.r",
-            metadata="r14",
-            write_id=14,
+            "rename_table", txn="T14", table="db.t", new_table="db.r", metadata="r14", write_id=14
         ),
         END,
         reads(LISTED, "store v0", "cache v0", table_id=1),
@@ -202,12 +197,7 @@ CASES: dict[str, Steps] = {
         given("M"),
         *writes("T14", 14),
         step(
-            "rename_table",
-            txn="T14",
-            table="db.t",
-            new_table="db.r",
-            metadata="r14",
-            write_id=14,
+            "rename_table", txn="T14", table="db.t", new_table="db.r", metadata="r14", write_id=14
         ),
         step("commit", txn="T14"),
         END,

@@ -123,9 +123,7 @@ class DeltaCase:
             [self._added(each) for each in side["adds"]],
             [
                 RemoveFile(
-                    each["path"],
-                    self._partitions.get(each["path"]),
-                    each.get("data_change", True),
+                    each["path"], self._partitions.get(each["path"]), each.get("data_change", True)
                 )
                 for each in side["removes"]
             ],

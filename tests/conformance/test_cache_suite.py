@@ -8,16 +8,7 @@ import pytest
 
 from tests.conformance.__main__ import main, run_cases
 from tests.conformance.cache import OPERATIONS, SKIPPED, SUITE, run
-from tests.conformance.cache_samples import (
-    CASES,
-    END,
-    LISTED,
-    Steps,
-    given,
-    reads,
-    step,
-    writes,
-)
+from tests.conformance.cache_samples import CASES, END, LISTED, Steps, given, reads, step, writes
 from tests.conformance.logs import MemoryLedgers
 from tests.conformance.suite import Mismatch, Skipped
 
@@ -83,8 +74,7 @@ def test_an_altered_source_fails(name: str, number: int, expect: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "altered",
-    [None, {"list": "14:7,8"}, {"committed": True}, {"metadata": "v0"}],
+    "altered", [None, {"list": "14:7,8"}, {"committed": True}, {"metadata": "v0"}]
 )
 def test_an_altered_entry_fails(altered: dict[str, Any] | None) -> None:
     steps = list(copy.deepcopy(CASES["alter and commit"]))

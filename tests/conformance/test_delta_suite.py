@@ -28,9 +28,7 @@ AGREEING: dict[str, dict[str, Any]] = {
         conflicting_winner=0,
     ),
     "another application does not mind how often": case(
-        inserted("p1/n", app_id="other"),
-        inserted("p1/v", app_id="q"),
-        inserted("p1/w", app_id="q"),
+        inserted("p1/n", app_id="other"), inserted("p1/v", app_id="q"), inserted("p1/w", app_id="q")
     ),
     "files recorded again without row ids are not new": case(
         updated(),

@@ -36,10 +36,7 @@ FAILING: list[tuple[dict[str, Any], str]] = [
         {"kind": "txn_list", "text": "5:9::", "hwm": 6},
         "step 1: expected fields = {'hwm': 6} got {'hwm': 5}",
     ),
-    (
-        {"kind": "txn_list", "text": "5:3"},
-        "step 2: expected text = 5:3 got 5:3::",
-    ),
+    ({"kind": "txn_list", "text": "5:3"}, "step 2: expected text = 5:3 got 5:3::"),
     (
         {"kind": "write_id_list", "text": "t:5:9::", "is_valid": {"5": True, "6": True}},
         "step 4: expected is_valid(6) = True got False",
@@ -63,10 +60,7 @@ FAILING: list[tuple[dict[str, Any], str]] = [
         {"kind": "compare", "a": "t:5:9::", "b": "t:9:9::", "expect": -1, "hint": 1},
         f"step 1: expected only fields of {sorted(COMPARE_CASE)} got also ['hint']",
     ),
-    (
-        {"kind": "digest"},
-        f"step 1: expected a kind of {[*LISTS, 'compare']} got 'digest'",
-    ),
+    ({"kind": "digest"}, f"step 1: expected a kind of {[*LISTS, 'compare']} got 'digest'"),
 ]
 
 

@@ -41,11 +41,7 @@ def above(column: str, value: str, kind: str = "int") -> str:
 
 
 def footprint(
-    operation: str = "WRITE",
-    *,
-    read: Iterable[str] = (),
-    remove: Iterable[str] = (),
-    **others: Any,
+    operation: str = "WRITE", *, read: Iterable[str] = (), remove: Iterable[str] = (), **others: Any
 ) -> Footprint:
     """Return a footprint: the paths it read and removed, and fields of `Footprint` as they are."""
     return NOTHING._replace(

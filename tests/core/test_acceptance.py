@@ -7,14 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.core.acceptance import NO_CHAIN, LogHead, RecordKind, Verdict, accept, placed
-from ledger.core.events.events import (
-    Body,
-    CommandRefused,
-    CommandsMoved,
-    Control,
-    Fenced,
-    Resigned,
-)
+from ledger.core.events.events import Body, CommandRefused, CommandsMoved, Control, Fenced, Resigned
 from ledger.errors import LogDamagedError
 from ledger.log.wire.codec import frame_event, frame_fence, read_control
 
@@ -124,12 +117,7 @@ def test_no_changed_byte_counts(byte: int) -> None:
 @pytest.mark.parametrize("position", [0, 10, 11, 12])
 @pytest.mark.parametrize(
     ("epoch", "expected"),
-    [
-        (1, Verdict.OLD_FENCE),
-        (2, Verdict.OLD_FENCE),
-        (3, Verdict.ACCEPTED),
-        (9, Verdict.ACCEPTED),
-    ],
+    [(1, Verdict.OLD_FENCE), (2, Verdict.OLD_FENCE), (3, Verdict.ACCEPTED), (9, Verdict.ACCEPTED)],
 )
 def test_fences(epoch: int, expected: Verdict, position: int, chain: bytes, cmd: int) -> None:
     """A Fenced is judged by its epoch alone, and takes its place from the log, not its bytes."""

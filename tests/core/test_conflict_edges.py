@@ -4,13 +4,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import (
-    AppVersion,
-    Domain,
-    Protocol,
-    StageWrites,
-    TableWrite,
-)
+from ledger.core.commands import AppVersion, Domain, Protocol, StageWrites, TableWrite
 from ledger.core.decide.whatif import redecide
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evolve.evolve import evolve
@@ -70,8 +64,7 @@ def test_what_depends_on_a_base_names_it(planned: dict[str, Any], rule: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("made", "texts"),
-    [(BY_DAY, ["[]"]), (BY_DAY, ['["1","5"]']), (UNPARTITIONED, ['["1"]'])],
+    ("made", "texts"), [(BY_DAY, ["[]"]), (BY_DAY, ['["1","5"]']), (UNPARTITIONED, ['["1"]'])]
 )
 def test_unknown_partition_is_anywhere(made: Any, texts: list[str]) -> None:
     arena = Arena(made)
@@ -100,8 +93,7 @@ def test_read_file_under_a_coarse_write(mine: dict[str, Any], *, meets: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("protocol", "why"),
-    [(SUPPORTING, "lost a feature"), (BEYOND, "gained an unknown feature")],
+    ("protocol", "why"), [(SUPPORTING, "lost a feature"), (BEYOND, "gained an unknown feature")]
 )
 def test_a_plan_for_other_features_is_applied_after_a_read(protocol: Protocol, why: str) -> None:
     arena = Arena()

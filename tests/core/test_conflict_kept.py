@@ -248,10 +248,7 @@ def test_coarse_and_files(
     Where a removal does not say its partitions it may be anywhere.
     """
     arena = Arena()
-    sides = [
-        arena.coarse(coarse),
-        arena.part("DELETE", remove=["a"], removes_in=removed_in),
-    ]
+    sides = [arena.coarse(coarse), arena.part("DELETE", remove=["a"], removes_in=removed_in)]
     first, second = sides if coarse_wins else reversed(sides)
     arena.wins(first)
 

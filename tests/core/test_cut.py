@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.decide.cut import SeenBeforeCut, beyond, seen_in
-from ledger.core.events.events import (
-    CommandRefused,
-    Event,
-    LogCut,
-    TxnCommitted,
-)
+from ledger.core.events.events import CommandRefused, Event, LogCut, TxnCommitted
 from ledger.core.evolve.evolve import fold
 from ledger.core.invariants import assert_invariants
 from ledger.core.lists.valid_lists import ValidWriteIdList

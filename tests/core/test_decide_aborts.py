@@ -137,10 +137,7 @@ def forget_one_of_two(scene: Scene) -> Event:
 ACCEPTED = [
     Accepted(
         "an owner that says nothing has written wherever it holds a write id",
-        lambda s: last(
-            s.allocate(s.ada, [s.mine], [s.flights, s.planes]),
-            s.abort(s.ada, s.mine),
-        ),
+        lambda s: last(s.allocate(s.ada, [s.mine], [s.flights, s.planes]), s.abort(s.ada, s.mine)),
         lambda s: TxnAborted(
             "no longer wanted",
             one_shot=False,
@@ -169,10 +166,7 @@ ACCEPTED = [
     ),
     Accepted(
         "anyone may abort, but only the owner is believed",
-        lambda s: last(
-            s.allocate(s.ada, [s.mine], [s.planes]),
-            s.abort(s.bob, s.mine, wrote=[]),
-        ),
+        lambda s: last(s.allocate(s.ada, [s.mine], [s.planes]), s.abort(s.bob, s.mine, wrote=[])),
         lambda s: TxnAborted(
             "no longer wanted",
             one_shot=False,
@@ -193,8 +187,7 @@ ACCEPTED = [
     Accepted(
         "an abort counts the changes of a table that takes no write ids",
         lambda s: last(
-            s.rename_table(s.ada, s.weather, "wind", txn=s.mine),
-            s.abort(s.ada, s.mine),
+            s.rename_table(s.ada, s.weather, "wind", txn=s.mine), s.abort(s.ada, s.mine)
         ),
         lambda s: TxnAborted(
             "no longer wanted",

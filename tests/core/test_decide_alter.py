@@ -128,21 +128,11 @@ REFUSALS = [
         ),
         lambda s: s.weather,
     ),
+    Refusal(Reason.COMMAND_INVALID, "'delay' and 'DELAY'", lambda s: alter(s, s.flights, TWICE)),
     Refusal(
-        Reason.COMMAND_INVALID,
-        "'delay' and 'DELAY'",
-        lambda s: alter(s, s.flights, TWICE),
+        Reason.COMMAND_INVALID, "partition column 'day'", lambda s: alter(s, s.flights, NO_COLUMN)
     ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "partition column 'day'",
-        lambda s: alter(s, s.flights, NO_COLUMN),
-    ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "got 'Dirty'",
-        lambda s: alter(s, s.flights, NO_LEVEL),
-    ),
+    Refusal(Reason.COMMAND_INVALID, "got 'Dirty'", lambda s: alter(s, s.flights, NO_LEVEL)),
     Refusal(
         Reason.COMMAND_INVALID,
         "must stay managed and listed, got managed and directories",

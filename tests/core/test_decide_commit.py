@@ -61,11 +61,7 @@ REFUSALS = [
         lambda s: commit(s, s.others, update(MISSING, AHEAD)),
         lambda s: s.others,
     ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "without a txn must write",
-        lambda s: commit(s, 0),
-    ),
+    Refusal(Reason.COMMAND_INVALID, "without a txn must write", lambda s: commit(s, 0)),
     Refusal(
         Reason.TXN_READ_ONLY,
         "is read only",
@@ -84,11 +80,7 @@ REFUSALS = [
         lambda s: commit(s, s.mine, update(MISSING)),
         lambda _: MISSING,
     ),
-    Refusal(
-        Reason.UNKNOWN_TABLE,
-        "there is no table 0",
-        lambda s: commit(s, 0, update(0)),
-    ),
+    Refusal(Reason.UNKNOWN_TABLE, "there is no table 0", lambda s: commit(s, 0, update(0))),
     Refusal(
         Reason.UNKNOWN_TABLE,
         "there is no table 5",
@@ -217,13 +209,7 @@ ACCEPTED = [
             one_shot=True,
             parts=[
                 CommittedPart(
-                    s.flights,
-                    0,
-                    2,
-                    2,
-                    0,
-                    [CoarseWrite("unpartitioned", "", "insert")],
-                    blind=True,
+                    s.flights, 0, 2, 2, 0, [CoarseWrite("unpartitioned", "", "insert")], blind=True
                 )
             ],
         ),

@@ -162,11 +162,7 @@ REFUSALS = [
         "got both",
         lambda s: last(
             s.commit(s.ada, 0, batch(s.flights, 7)),
-            commit(
-                s,
-                0,
-                part(s.flights, apps=[AppVersion("loader", 6), AppVersion("other", 1)]),
-            ),
+            commit(s, 0, part(s.flights, apps=[AppVersion("loader", 6), AppVersion("other", 1)])),
         ),
     ),
 ]
@@ -246,10 +242,7 @@ ACCEPTED = [
     Accepted(
         "a table only read is no part: it gets no version and no write id",
         lambda s: s.commit(
-            s.ada,
-            s.mine,
-            of_flights(s, ADDED),
-            TableWrite(s.planes, s.seen, [], READ),
+            s.ada, s.mine, of_flights(s, ADDED), TableWrite(s.planes, s.seen, [], READ)
         ),
         lambda s: TxnCommitted(
             "default",
@@ -262,10 +255,7 @@ ACCEPTED = [
         "a read-only txn may say what it read",
         lambda s: s.commit(s.ada, s.reading, TableWrite(s.flights, s.seen, [], READ)),
         lambda s: TxnCommitted(
-            "read_only",
-            one_shot=False,
-            parts=[],
-            reads=[TableWrite(s.flights, s.seen, [], READ)],
+            "read_only", one_shot=False, parts=[], reads=[TableWrite(s.flights, s.seen, [], READ)]
         ),
     ),
     Accepted(
@@ -278,20 +268,13 @@ ACCEPTED = [
     Accepted(
         "units and files in one part",
         lambda s: s.commit(
-            s.ada,
-            s.mine,
-            write(s.flights, operation="update")._replace(footprint=ADDED),
+            s.ada, s.mine, write(s.flights, operation="update")._replace(footprint=ADDED)
         ),
         lambda s: TxnCommitted(
             "default",
             one_shot=False,
             parts=[
-                flights(
-                    s,
-                    s.snapshot,
-                    ADDED,
-                    writes=write(s.flights, operation="update").writes,
-                )
+                flights(s, s.snapshot, ADDED, writes=write(s.flights, operation="update").writes)
             ],
         ),
     ),

@@ -72,11 +72,7 @@ CHANGES = [
         lambda c: last(c.rename(c.b, "c"), c.rename(c.a, "b"), c.create("a")),
         {"a": 3, "b": 1, "c": 2},
     ),
-    (
-        "there and back",
-        lambda c: last(c.rename(c.a, "c"), c.rename(c.a, "a")),
-        {"a": 1, "b": 2},
-    ),
+    ("there and back", lambda c: last(c.rename(c.a, "c"), c.rename(c.a, "a")), {"a": 1, "b": 2}),
     (
         "there and back, while the name is asked for",
         lambda c: last(c.rename(c.a, "c"), c.create("a"), c.rename(c.a, "a")),
@@ -91,9 +87,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
-    [row[1:] for row in CHANGES],
-    ids=[row[0] for row in CHANGES],
+    ("changes", "expected"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
 )
 def test_names_change_at_the_commit_all_at_once(changes: Any, expected: dict[str, int]) -> None:
     catalog = Catalog()
@@ -195,10 +189,7 @@ LOST = [
     (
         "a rename of a table renamed meanwhile, repeated on top of that",
         lambda c: c.rename(c.a, "c"),
-        lambda c: last(
-            c.rename_table(c.bob, c.a, "d"),
-            c.rename_as_of_now(c.a, "e"),
-        ),
+        lambda c: last(c.rename_table(c.bob, c.a, "d"), c.rename_as_of_now(c.a, "e")),
         ("metadata_twice", "MetadataChanged", "metadata"),
     ),
     (

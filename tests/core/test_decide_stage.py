@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from ledger.core.acceptance import NO_CHAIN
-from ledger.core.commands import (
-    CommitTxn,
-    Footprint,
-    Protocol,
-    StageWrites,
-    TableWrite,
-)
+from ledger.core.commands import CommitTxn, Footprint, Protocol, StageWrites, TableWrite
 from ledger.core.conflicts.footprints import CHUNK_BYTES, path_hash
 from ledger.core.decide import candidate
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted, WritesStaged
@@ -241,9 +235,7 @@ test_refused = refuses(REFUSALS)
 
 ACCEPTED = [
     Accepted(
-        "the first chunk",
-        lambda s: staged(s, FIRST),
-        lambda s: WritesStaged(s.flights, 1, FIRST),
+        "the first chunk", lambda s: staged(s, FIRST), lambda s: WritesStaged(s.flights, 1, FIRST)
     ),
     Accepted(
         "the second of a table",

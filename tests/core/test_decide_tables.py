@@ -231,11 +231,7 @@ CHANGE = [
         lambda s: drop(after(s, rename(s, s.flights, "trips")), s.flights, txn=s.mine),
         lambda s: s.flights,
     ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "got 'a:b'",
-        lambda s: rename(s, s.flights, BAD_NAME),
-    ),
+    Refusal(Reason.COMMAND_INVALID, "got 'a:b'", lambda s: rename(s, s.flights, BAD_NAME)),
     Refusal(
         Reason.TABLE_EXISTS,
         "table 2 has the name Planes",

@@ -106,18 +106,9 @@ IMPOSSIBLE: list[tuple[str, Callable[[Log], Event]]] = [
     ("a table id twice", lambda log: created(log, table=2, name="c")),
     ("a name that is held", lambda log: created(log, table=3, name="A")),
     ("a first write id left out", lambda log: created(log, table=3, name="c", write_id=2, txn=1)),
-    (
-        "another table's name",
-        lambda log: log.says(TableRenamed(log.other, 0, 0, 0, CATALOG, "a")),
-    ),
-    (
-        "a txn forgotten with data",
-        lambda log: log.says(AbortedForgotten([log.failed], ())),
-    ),
-    (
-        "a txn forgotten that is open",
-        lambda log: log.says(AbortedForgotten([log.txn], ())),
-    ),
+    ("another table's name", lambda log: log.says(TableRenamed(log.other, 0, 0, 0, CATALOG, "a"))),
+    ("a txn forgotten with data", lambda log: log.says(AbortedForgotten([log.failed], ()))),
+    ("a txn forgotten that is open", lambda log: log.says(AbortedForgotten([log.txn], ()))),
     (
         "data forgotten that was not there",
         lambda log: log.says(AbortedForgotten([], [ForgottenPart(log.failed, log.other)])),

@@ -202,12 +202,7 @@ def test_chunks_are_joined() -> None:
         footprint("X", reads_whole=True, read_apps=["p"], data_change=False),
     ]
     last = footprint(
-        "UPDATE",
-        reads=["1", "2"],
-        remove=["c"],
-        removes_in=["[]"],
-        adds=["[]"],
-        data_change=False,
+        "UPDATE", reads=["1", "2"], remove=["c"], removes_in=["[]"], adds=["[]"], data_change=False
     )
     whole = joined(chunks, last)
 
@@ -243,11 +238,7 @@ def test_what_is_remembered_of_a_winner() -> None:
 
 @pytest.mark.parametrize(
     ("names", "joined_name"),
-    [
-        ((), ""),
-        (("UPDATE",), "UPDATE"),
-        (("UPDATE", "", "DELETE", "UPDATE"), "UPDATE, DELETE"),
-    ],
+    [((), ""), (("UPDATE",), "UPDATE"), (("UPDATE", "", "DELETE", "UPDATE"), "UPDATE, DELETE")],
 )
 def test_names_of_several_operations(names: tuple[str, ...], joined_name: str) -> None:
     """Several operations of one txn on a table are named in order, each once."""

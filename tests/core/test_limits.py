@@ -61,13 +61,7 @@ def fullest_expiry() -> Body:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        answer_to_allocate,
-        end_of_the_widest_txn,
-        end_of_the_widest_session,
-        fullest_expiry,
-    ],
+    "body", [answer_to_allocate, end_of_the_widest_txn, end_of_the_widest_session, fullest_expiry]
 )
 def test_the_largest_events_fit_a_record(body: Callable[[], Body]) -> None:
     assert bytes_of(body()) < EVENT_BYTES_MAX

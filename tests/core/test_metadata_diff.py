@@ -138,12 +138,7 @@ CHANGES = [
     ("a comment", TABLE, columns(FIRST, saying(SECOND, comment="minutes")), "shape"),
     ("other partition columns", TABLE, TABLE._replace(partition_columns=["delay"]), "shape"),
     ("no partition columns", TABLE, TABLE._replace(partition_columns=[]), "shape"),
-    (
-        "a first identity mark",
-        TABLE,
-        columns(FIRST, saying(SECOND, **{MARK: 7})),
-        "identity",
-    ),
+    ("a first identity mark", TABLE, columns(FIRST, saying(SECOND, **{MARK: 7})), "identity"),
     (
         "a higher identity mark",
         columns(FIRST, saying(SECOND, comment="n", **{MARK: 7})),

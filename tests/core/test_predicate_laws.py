@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.predicates.predicates import (
-    UNCASTABLE,
-    compile_predicate,
-    key_of,
-)
+from ledger.core.predicates.predicates import UNCASTABLE, compile_predicate, key_of
 from ledger.core.predicates.sql_text import sql_of
 from tests.core.predicate_trees import RAND, SCHEMA, SUBQUERY, UDF, VALUES, condition, row
 

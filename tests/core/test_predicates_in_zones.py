@@ -73,12 +73,7 @@ MIDNIGHTS = ["2024-01-01 00:00:00", "2024-01-01 00:00:00Z", "2023-12-31 23:00:00
             MIDNIGHTS,
             MIDNIGHTS[::2],
         ),
-        (
-            ["=", T, ["in_zone", BERLIN, NEW_YEAR]],
-            "timestamp",
-            MIDNIGHTS,
-            MIDNIGHTS[2:],
-        ),
+        (["=", T, ["in_zone", BERLIN, NEW_YEAR]], "timestamp", MIDNIGHTS, MIDNIGHTS[2:]),
         # A timestamp without a zone is a time of day in every zone, and others have none.
         (
             ["in_zone", BERLIN, [">", T, lit("2024-01-01 00:00:00", "timestamp_ntz")]],

@@ -71,10 +71,7 @@ EXAMPLES = [
     ("2 all committed", "T1 open, T1 write, T1 commit, = next"),
     ("3 one open", "T1 open, = T1"),
     ("4 a reader opens after the commit", "T1 open, T1 write, T1 commit, R open, = R"),
-    (
-        "5 a reader saw it open",
-        "T1 open, T1 write, R open, T1 commit, = T1, R commit, = next",
-    ),
+    ("5 a reader saw it open", "T1 open, T1 write, R open, T1 commit, = T1, R commit, = next"),
     (
         "6 history is not transitive",
         "T1 open, A open, T1 commit, B open, A commit, = A, B commit, = next",

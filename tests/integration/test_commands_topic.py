@@ -14,13 +14,7 @@ from confluent_kafka import Producer
 
 from ledger.client import Ledger
 from ledger.core.commands import OpenTxn
-from ledger.core.events.events import (
-    CommandRefused,
-    CommandsMoved,
-    Event,
-    Resigned,
-    TxnOpened,
-)
+from ledger.core.events.events import CommandRefused, CommandsMoved, Event, Resigned, TxnOpened
 from ledger.core.refusals import Reason
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name

@@ -312,8 +312,7 @@ def played_seed(seed: int, count: int = 45) -> Player:
     source = random.Random(seed)  # noqa: S311 - a history must come back from its seed
     opening = source.randbytes(DRAW_BYTES)
     return played(
-        opening,
-        [Step(source.choice(WEIGHTED), source.randbytes(DRAW_BYTES)) for _ in range(count)],
+        opening, [Step(source.choice(WEIGHTED), source.randbytes(DRAW_BYTES)) for _ in range(count)]
     )
 
 

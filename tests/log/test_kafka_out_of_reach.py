@@ -14,12 +14,7 @@ import pytest
 
 from ledger.errors import LoginRefusedError, LogUnavailableError, SettingsError
 from ledger.log.kafka.log import KafkaLog
-from ledger.log.kafka.topics import (
-    create_topics,
-    topic_ids,
-    verify_topics,
-    wait_until_ready,
-)
+from ledger.log.kafka.topics import create_topics, topic_ids, verify_topics, wait_until_ready
 from ledger.log.port import Topic
 
 LEDGER = "flights"

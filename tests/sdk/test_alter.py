@@ -240,10 +240,7 @@ def test_odd_columns(options: Any, said: str) -> None:
     ("definition", "said"),
     [
         (BEFORE._replace(location=ODD), "location of .* must be a text"),
-        (
-            BEFORE._replace(partition_columns=[ODD]),
-            "one of partition columns must be a text",
-        ),
+        (BEFORE._replace(partition_columns=[ODD]), "one of partition columns must be a text"),
         (BEFORE._replace(kind=ODD), "kind of TableDefinition: must be one of managed"),
         (BEFORE._replace(columns=[DAY._replace(nullable=ODD)]), "nullable of Column: must be"),
         (
@@ -327,10 +324,7 @@ def test_changed_every_time(ledger: Ledger, memory: InMemoryLedger, how: str) ->
         ledger.alter_table(TABLE, rival, read_at=planned if how == "read_at" else 0)
 
     assert rival.calls == (1 if how == "read_at" else 10)
-    assert raised.value.as_dict() == {
-        "exception": "MetadataChanged",
-        "message": str(raised.value),
-    }
+    assert raised.value.as_dict() == {"exception": "MetadataChanged", "message": str(raised.value)}
 
 
 def test_a_txn_sees_what_it_altered_first(ledger: Ledger, memory: InMemoryLedger) -> None:

@@ -156,12 +156,7 @@ def test_a_row_that_is_held_long_serves_until_its_columns_are_others(
 @pytest.mark.parametrize("change", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("is_own", [True, False])
 def test_a_row_says_what_files_are_made_for_however_long_it_was_held(
-    ledger: Ledger,
-    memory: InMemoryLedger,
-    change: Rival,
-    files: list[AddFile],
-    *,
-    is_own: bool,
+    ledger: Ledger, memory: InMemoryLedger, change: Rival, files: list[AddFile], *, is_own: bool
 ) -> None:
     row = create_flights(ledger)
     change(memory.connect())
@@ -230,11 +225,7 @@ def of_both(ledger: Ledger) -> TableRow:
     "named", [lambda row: row, lambda row: row.name, lambda row: row.name.upper()]
 )
 def test_an_append_names_the_newest_position_at_which_it_knows_the_table_and_is_one_command(
-    ledger: Ledger,
-    memory: InMemoryLedger,
-    named: Callable[[TableRow], TableLike],
-    *,
-    is_own: bool,
+    ledger: Ledger, memory: InMemoryLedger, named: Callable[[TableRow], TableLike], *, is_own: bool
 ) -> None:
     row = of_both(ledger)
     ledger.create_table("another")

@@ -208,10 +208,7 @@ def test_an_empty_version_did_nothing(tmp_path: Path, text: str) -> None:
     log = DeltaLog.open(tmp_path)
 
     assert [list(each.adds) for each in log.versions()] == [[], [], [("b", "")]]
-    assert log.passed_over == {
-        str(newest.parent / V1): "it is empty",
-        str(newest): "it is empty",
-    }
+    assert log.passed_over == {str(newest.parent / V1): "it is empty", str(newest): "it is empty"}
 
 
 def test_a_sidecar_may_be_named_with_its_folder_as_a_uri_too(tmp_path: Path) -> None:

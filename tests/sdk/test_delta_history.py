@@ -103,10 +103,7 @@ def test_what_a_writer_recorded_may_be_larger_than_a_record_of_the_log(
     ("configuration", "expected"),
     [
         ({}, {COMMENT: "All trips.", TABLE_NAME: "trips"}),
-        (
-            {COMMENT: "Own."},
-            {COMMENT: "Own.", DESCRIPTION: "All trips.", TABLE_NAME: "trips"},
-        ),
+        ({COMMENT: "Own."}, {COMMENT: "Own.", DESCRIPTION: "All trips.", TABLE_NAME: "trips"}),
     ],
 )
 def test_a_table_keeps_its_name_and_its_description_as_properties(

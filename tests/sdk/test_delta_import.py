@@ -166,11 +166,7 @@ def test_staged(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
     [
         ([info(), add("a")], [info(**OLDER), add("b")], ()),
         ([info(), add("a")], [info("DELETE", blind=False, **OLDER), remove("x")], ()),
-        (
-            [info("UPDATE", blind=False), remove("x"), add("a")],
-            [info(**OLDER), add("b")],
-            (),
-        ),
+        ([info("UPDATE", blind=False), remove("x"), add("a")], [info(**OLDER), add("b")], ()),
         (
             [info("DELETE", blind=False), remove("x")],
             [info("DELETE", blind=False, **OLDER), remove("x", partitionValues={})],

@@ -83,10 +83,7 @@ def test_names_of_any_length(ledger: Ledger, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("action", "what"),
     [
-        (
-            {"txn": {"appId": "a" * (TEXT_CHARS_MAX + 1), "version": 1}},
-            "got 150001: 'a+'",
-        ),
+        ({"txn": {"appId": "a" * (TEXT_CHARS_MAX + 1), "version": 1}}, "got 150001: 'a+'"),
         (domain("d" * (TEXT_CHARS_MAX + 1), ""), "got 150001: 'd+'"),
     ],
 )

@@ -179,17 +179,12 @@ def test_level(level: str, kept: str, counts_as: str) -> None:
     found = defined(schema(), delta_isolationLevel=level, a="1")
     aside = [] if kept == level else [Property(UNKNOWN_LEVEL, level)]
 
-    assert found.properties == [
-        Property("a", "1"),
-        Property("delta.isolationLevel", kept),
-        *aside,
-    ]
+    assert found.properties == [Property("a", "1"), Property("delta.isolationLevel", kept), *aside]
     assert traits_of(found).level == counts_as
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected"),
-    [("none", ["day"]), ("name", ["col-7"]), ("id", ["col-7"])],
+    ("mode", "expected"), [("none", ["day"]), ("name", ["col-7"]), ("id", ["col-7"])]
 )
 def test_partition_keys(mode: str, expected: list[str]) -> None:
     """Under column mapping files have their partition values by physical name."""

@@ -8,16 +8,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.delta.importer import import_delta
 from ledger.delta.live import Unmatched
-from tests.sdk.delta_logs import (
-    Action,
-    add,
-    begin,
-    info,
-    remove,
-    schema,
-    write_log,
-    write_version,
-)
+from tests.sdk.delta_logs import Action, add, begin, info, remove, schema, write_log, write_version
 
 NAME = "t"
 Spelling = Callable[[Path], str]

@@ -81,13 +81,7 @@ def test_what_is_not_known_is_left_out_or_stands_as_it_is(fields: Any, line: str
             {"kind": "partition", "name": '["1",null]', "values": {"day": "1", "hour": None}},
             "partition day=1, hour=NULL",
         ),
-        (
-            'partition ["1"]',
-            (),
-            (),
-            {"kind": "partition", "name": '["1"]'},
-            'partition ["1"]',
-        ),
+        ('partition ["1"]', (), (), {"kind": "partition", "name": '["1"]'}, 'partition ["1"]'),
         (
             "file 00ff",
             (),

@@ -53,14 +53,7 @@ EXTRAS = {
     "row_version": st.none() | NUMBERS,
 }
 ADDS = st.builds(
-    AddFile,
-    TEXTS.filter(bool),
-    PARTITIONS,
-    NUMBERS,
-    NUMBERS,
-    st.booleans(),
-    TEXTS,
-    **EXTRAS,
+    AddFile, TEXTS.filter(bool), PARTITIONS, NUMBERS, NUMBERS, st.booleans(), TEXTS, **EXTRAS
 ).map(with_extras)
 REMOVES = st.builds(
     RemoveFile, TEXTS.filter(bool), st.none() | PARTITIONS, st.booleans(), **EXTRAS

@@ -115,11 +115,7 @@ RENAMED: TableChanges = {
     ],
 )
 def test_read_repartitioned(
-    ledger: Ledger,
-    by: list[str],
-    changes: TableChanges,
-    where: str,
-    found: list[str],
+    ledger: Ledger, by: list[str], changes: TableChanges, where: str, found: list[str]
 ) -> None:
     """Files from before the partition columns became others are returned, whatever is asked.
 
@@ -135,8 +131,7 @@ def test_read_repartitioned(
 
 
 @pytest.mark.parametrize(
-    ("there", "back", "found"),
-    [(["b"], ["a"], ["mid", "old"]), (["a"], ["a"], [])],
+    ("there", "back", "found"), [(["b"], ["a"], ["mid", "old"]), (["a"], ["a"], [])]
 )
 def test_read_repartitioned_and_back(
     ledger: Ledger, there: list[str], back: list[str], found: list[str]

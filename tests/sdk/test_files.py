@@ -80,11 +80,7 @@ CHANGES = {
     "append": Change(
         lambda txn: txn.add_files(TABLE, [of_day(3)]), ["day1", "day2", "day3"], "WRITE", blind=True
     ),
-    "append after reading": Change(
-        read_and_append,
-        ["day1", "day2", "day3"],
-        "WRITE",
-    ),
+    "append after reading": Change(read_and_append, ["day1", "day2", "day3"], "WRITE"),
     "remove what was read": Change(
         lambda txn: txn.remove_files(TABLE, txn.read(TABLE, "day = 2")), ["day1"], "DELETE"
     ),
@@ -106,10 +102,7 @@ CHANGES = {
         "SnapshotIsolation",
     ),
     "named later": Change(
-        append_and_name,
-        ["day1", "day2", "day3"],
-        "STREAMING UPDATE",
-        blind=True,
+        append_and_name, ["day1", "day2", "day3"], "STREAMING UPDATE", blind=True
     ),
     "nothing to delete": Change(
         lambda txn: txn.operation(TABLE, "DELETE"), ["day1", "day2"], "DELETE", blind=True

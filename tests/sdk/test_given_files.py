@@ -66,11 +66,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("DOUBLE", 2**53 + 1, "must be a number that a double holds exactly, got 9007199254740993"),
     ("DOUBLE", True, "must be a number, got True"),
     ("DECIMAL(5,2)", 1.5, "must be a Decimal, a whole number or a text, got 1.5"),
-    (
-        "DECIMAL(5,2)",
-        Decimal("1.555"),
-        "must be a number with at most 3 digits before the point",
-    ),
+    ("DECIMAL(5,2)", Decimal("1.555"), "must be a number with at most 3 digits before the point"),
     ("BOOLEAN", 1, "must be True or False, got 1"),
     ("DATE", "2024-13-45", "must be a day such as 2024-01-31"),
     ("DATE", NOON, "must be a date, or a datetime at midnight without a zone, got"),

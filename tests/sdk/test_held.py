@@ -5,9 +5,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.errors import (
-    LogError,
-)
+from ledger.errors import LogError
 from ledger.log.lossy import LossyLog
 from ledger.testing import InMemoryLedger
 from tests.oracle.reads import StateReads

@@ -91,9 +91,7 @@ RACES = {
         read_whole_and_add, in_txn(delete_day(2)), errors.ConcurrentDeleteReadException
     ),
     "whole table, read": Race(
-        read_as_whole_and_add,
-        in_txn(delete_day(2)),
-        errors.ConcurrentDeleteReadException,
+        read_as_whole_and_add, in_txn(delete_day(2)), errors.ConcurrentDeleteReadException
     ),
     "one domain": Race(
         lambda txn: txn.set_domain(TABLE, "d", "1"),

@@ -59,13 +59,7 @@ def skips(lines: Lines) -> Lines:
     ],
 )
 def test_skipped(
-    ledger: Ledger,
-    log_lines: Lines,
-    batch: Batch,
-    version: int,
-    said: str,
-    *,
-    begins_anew: bool,
+    ledger: Ledger, log_lines: Lines, batch: Batch, version: int, said: str, *, begins_anew: bool
 ) -> None:
     """One warning for each, with its cause where that is likely to be another one."""
     ledger.create_table("t", [("x", "int")])

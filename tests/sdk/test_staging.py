@@ -127,8 +127,7 @@ def test_many_hashes_come_in_chunks_of_whole_hashes() -> None:
     hashes = b"hash___8" * 200_000
 
     (write,) = Staging().fit(
-        [part._replace(read_files=hashes)],
-        lambda _table, _number, chunk: sent.append(chunk),
+        [part._replace(read_files=hashes)], lambda _table, _number, chunk: sent.append(chunk)
     )
 
     assert hashes == b"".join(each.read_files for each in sent)

@@ -32,10 +32,7 @@ def paths(*instants: str) -> list[str]:
 @pytest.mark.parametrize("zone", [BERLIN, "+01:00", ZoneInfo(BERLIN), timezone(timedelta(hours=1))])
 def test_a_read_in_a_zone(ledger: Ledger, table: str, zone: ZoneLike) -> None:
     here = ledger.read(table, NEW_YEAR, time_zone=zone)
-    assert (here.paths, ledger.read(table, NEW_YEAR).paths) == (
-        paths(BEFORE),
-        paths(BEFORE, AFTER),
-    )
+    assert (here.paths, ledger.read(table, NEW_YEAR).paths) == (paths(BEFORE), paths(BEFORE, AFTER))
     with ledger.transaction("read_only") as txn:
         assert txn.read(table, NEW_YEAR, time_zone=zone).paths == paths(BEFORE)
 

@@ -195,9 +195,7 @@ def test_odd_names(log: LossyLog, memory: InMemoryLedger, given: dict[str, Any])
 )
 @pytest.mark.parametrize("end", [Transaction.abort, Transaction.commit])
 def test_what_a_txn_would_do_after_its_end_is_refused_not_dropped_with_the_block(
-    ledger: Ledger,
-    end: Callable[[Transaction], object],
-    declare: Callable[[Transaction], object],
+    ledger: Ledger, end: Callable[[Transaction], object], declare: Callable[[Transaction], object]
 ) -> None:
     ledger.create_table("flights")
 

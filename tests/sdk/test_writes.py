@@ -92,11 +92,7 @@ def test_files_read_where_something_is_written(ledger: Ledger) -> None:
     [
         ("", [numbered("a", 5, data_change=True), numbered("b", 3, data_change=False)], 5),
         (NUMBERS_ALL, [numbered("a", 5, data_change=False)], 5),
-        (
-            NUMBERS_ALL,
-            [numbered("a", 5, data_change=True), numbered("b", 3, data_change=False)],
-            5,
-        ),
+        (NUMBERS_ALL, [numbered("a", 5, data_change=True), numbered("b", 3, data_change=False)], 5),
         ("", [numbered("a", 5, data_change=False)], 0),
         ("", [numbered("a", ROWS_PER_WRITE_MAX, data_change=True)], ROWS_PER_WRITE_MAX),
         ("", [numbered(path, ROWS_PER_WRITE_MAX, data_change=True) for path in "ab"], 0),

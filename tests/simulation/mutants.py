@@ -235,9 +235,7 @@ class Mutant(Variant):
 
 MUTANTS: Final = (
     Mutant(
-        "fence position taken from its record",
-        rule_with(fence_says_position=True),
-        PlacedFence,
+        "fence position taken from its record", rule_with(fence_says_position=True), PlacedFence
     ),
     Mutant("leading before the fence is read back", sequencer=EarlySequencer),
     Mutant("no position", rule_with(position="any")),

@@ -49,12 +49,7 @@ def test_each_kind_of_commit(files: RowFiles) -> None:
         [("insert", each) for each in [(1, "a"), (2, "b"), (2, "b"), (3, None)]],
         [("delete", (2, "b"))],
         [("update_postimage", (2, "x")), ("update_preimage", (2, "b"))],
-        [
-            ("delete", (2, "x")),
-            ("delete", (3, None)),
-            ("insert", (2, "y")),
-            ("insert", (4, "d")),
-        ],
+        [("delete", (2, "x")), ("delete", (3, None)), ("insert", (2, "y")), ("insert", (4, "d"))],
         [("delete", (1, "a")), ("delete", (2, "y")), ("delete", (4, "d"))],
     ]
 

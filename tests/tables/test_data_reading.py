@@ -125,11 +125,7 @@ def test_nested_columns_follow_their_fields(tmp_path: Path) -> None:
     parquet(tmp_path, "f", pa.table({"s": pa.array(values, type_)}))
     assert rows_of(tmp_path, schema) == [
         {
-            "s": {
-                "n": 1,
-                "m": [("k", {"z": None, "y": "v"}), ("j", None)],
-                "l": [[1.5], None, []],
-            },
+            "s": {"n": 1, "m": [("k", {"z": None, "y": "v"}), ("j", None)], "l": [[1.5], None, []]},
             "e": None,
         },
         {"s": None, "e": None},
@@ -255,10 +251,7 @@ def test_deleted_rows_are_left_out(tmp_path: Path, in_log: bool) -> None:  # noq
     found = read_file(
         storage_at(str(tmp_path)), file_row("f", vector=vector), schema, numbered=True
     )
-    assert found.to_pydict() == {
-        "a": [1, 2, 3, 5, 6, 7, 8],
-        "_row_number": [1, 2, 3, 5, 6, 7, 8],
-    }
+    assert found.to_pydict() == {"a": [1, 2, 3, 5, 6, 7, 8], "_row_number": [1, 2, 3, 5, 6, 7, 8]}
     assert read_file(
         storage_at(str(tmp_path)), file_row("f", vector=vector), schema, [], numbered=True
     ).to_pydict() == {"_row_number": [1, 2, 3, 5, 6, 7, 8]}

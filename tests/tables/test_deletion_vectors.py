@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.files.deletion_vectors import (
-    DamagedVectorError,
-    decoded,
-    deleted_rows,
-    kept,
-    path_of,
-)
+from ledger.files.deletion_vectors import DamagedVectorError, decoded, deleted_rows, kept, path_of
 from ledger.files.storage import storage_at
 from ledger.log.wire.file_extras import DeletionVector
 from tests.tables.files import encoded, inline_vector, stored_vector

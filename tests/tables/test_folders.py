@@ -7,12 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ledger.client import Ledger
-from ledger.errors import (
-    ConflictError,
-    FilesUnknownError,
-    LimitExceededError,
-    UnreadableTableError,
-)
+from ledger.errors import ConflictError, FilesUnknownError, LimitExceededError, UnreadableTableError
 from tests.tables.files import parquet
 
 COLUMNS = [("id", "bigint"), ("day", "string")]
@@ -21,11 +16,7 @@ COLUMNS = [("id", "bigint"), ("day", "string")]
 @pytest.fixture
 def table(ledger: Ledger, tmp_path: Path) -> str:
     ledger.create_table(
-        "db.t",
-        COLUMNS,
-        layout="directories",
-        partition_columns=["day"],
-        location=str(tmp_path),
+        "db.t", COLUMNS, layout="directories", partition_columns=["day"], location=str(tmp_path)
     )
     return "db.t"
 

@@ -18,10 +18,7 @@ from tests.tables.published_history import PublishedHistory
 from tests.tables.published_lake import PUBLISHED, PublishedLake
 
 NESTED = "struct<a:bigint,b:struct<c:string>>"
-ROWS = [
-    {"id": 1, "day": 1, "s": {"a": 1, "b": {"c": "x"}}},
-    {"id": 2, "day": None, "s": None},
-]
+ROWS = [{"id": 1, "day": 1, "s": {"a": 1, "b": {"c": "x"}}}, {"id": 2, "day": None, "s": None}]
 
 
 @pytest.fixture

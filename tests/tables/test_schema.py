@@ -20,10 +20,7 @@ NESTED = {
             "name": "x",
             "type": {"type": "array", "elementType": "null", "containsNull": True},
             "nullable": True,
-            "metadata": {
-                "delta.columnMapping.id": 7,
-                "delta.columnMapping.physicalName": "col-7",
-            },
+            "metadata": {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-7"},
         }
     ],
 }
@@ -56,10 +53,7 @@ def test_columns_have_types_and_ids() -> None:
 
 
 def test_a_mapped_table_has_physical_names() -> None:
-    columns = (
-        Column("a", "int", nullable=True, id=1),
-        STRUCT,
-    )
+    columns = (Column("a", "int", nullable=True, id=1), STRUCT)
     schema = TableSchema.of(definition(*columns, mode="name"))
     assert schema.arrow.names == ["a", "s"]
     assert schema.stored.names == ["a", "col-3"]

@@ -88,11 +88,7 @@ def serving(
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
     pages = read_pages(
-        open_reads,
-        lambda: follower,
-        lag_max_s=lag_max_s,
-        limits=limits,
-        processes=processes,
+        open_reads, lambda: follower, lag_max_s=lag_max_s, limits=limits, processes=processes
     )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
     routes = [each for each in pages.app.routes if isinstance(each, Route)]

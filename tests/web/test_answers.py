@@ -79,12 +79,7 @@ def test_every_question_has_its_client(served: Served) -> None:
 def test_a_row_is_an_object_by_field_a_list_a_list_bytes_are_hex_digits(served: Served) -> None:
     files = served.ask("/v1/tables/1/files").form
     assert [(each["path"], each["partition"]) for each in files] == [("b", ["1"])]
-    assert served.ask("/v1/snapshot").form == {
-        "hwm": 3,
-        "open": [3],
-        "aborted": [],
-        "min_open": 3,
-    }
+    assert served.ask("/v1/snapshot").form == {"hwm": 3, "open": [3], "aborted": [], "min_open": 3}
     assert served.ask("/v1/identity").form["domain"] == 0
 
 
@@ -118,8 +113,7 @@ def test_names_of_no_table(served: Served, ids: ValidWriteIdList | None) -> None
 
 @pytest.mark.parametrize("catalog", ["", "&catalog=main"])
 @pytest.mark.parametrize(
-    ("name", "status"),
-    [("db.sales", 200), ("DB.Sales", 200), ("db.none", 404)],
+    ("name", "status"), [("db.sales", 200), ("DB.Sales", 200), ("db.none", 404)]
 )
 @pytest.mark.parametrize("given", ["", "&write_ids={}:0:1"])
 def test_metadata_by_name(catalog: str, name: str, status: int, given: str) -> None:

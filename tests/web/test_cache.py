@@ -21,11 +21,7 @@ from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened, RowMetadataStore, StoreAt
 from projections.cache.topic.published import PublishedRows
-from projections.cache.topic.remote import (
-    PublishedEntries,
-    PublishedLists,
-    PublishedStore,
-)
+from projections.cache.topic.remote import PublishedEntries, PublishedLists, PublishedStore
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.web.roles.cache import serve_cache
@@ -280,10 +276,7 @@ def test_the_status_tells_position_contents_and_answers(cached: ServedCache) -> 
     )
     assert (found.entries, found.versions, found.is_loading) == (1, 2, False)
     assert 0 < found.bytes < found.bytes_max
-    assert found.reads == [
-        ReadCount("cache", "hit", 1),
-        ReadCount("store", "null_list", 2),
-    ]
+    assert found.reads == [ReadCount("cache", "hit", 1), ReadCount("store", "null_list", 2)]
     assert found.hit_ratio == pytest.approx(1 / 3)
 
 

@@ -14,12 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from ledger.client import Ledger
-from ledger.errors import (
-    IncompatibleError,
-    ReaderBehindError,
-    ReadsUnavailableError,
-    SettingsError,
-)
+from ledger.errors import IncompatibleError, ReaderBehindError, ReadsUnavailableError, SettingsError
 from ledger.reads.metadata import Bounds, Read, ReadAt
 from ledger.reads.port import FileRow, TableRow
 from ledger.reads.remote.http import HttpCache, HttpReads
@@ -293,10 +288,7 @@ def test_pages_of_one_position(ask: Callable[[HttpReads, int, int], list[FileRow
     domain.follow()
     expected, here = domain.reads.files(table), domain.head.position
     version = expected[0].version
-    with (
-        serving(lambda: Busy(domain, session)) as served,
-        closing(Leafing(served.url)) as reads,
-    ):
+    with serving(lambda: Busy(domain, session)) as served, closing(Leafing(served.url)) as reads:
         found = ask(reads, here, version)
 
     assert texts(found) == texts(expected)

@@ -141,10 +141,7 @@ def test_a_listing_that_breaks_off(domain: Followed) -> None:
     """A listing that cannot be ended is cut, so that no client takes the part for the whole."""
     store = domain.store
     assert isinstance(store, MemoryStore)
-    with (
-        serving(lambda: Breaking(store.reader())) as served,
-        closing(Wire(served.url)) as wire,
-    ):
+    with serving(lambda: Breaking(store.reader())) as served, closing(Wire(served.url)) as wire:
         said = wire.send(request("/v1/tables/1/files?version=1")).read_to_end()
         assert b"0\r\n\r\n" not in said
         assert served.ask("/v1/identity").status == 200
@@ -204,10 +201,7 @@ def test_short_answers_wait_for_no_listing(domain: Followed) -> None:
     store, go_on = domain.store, Signal()
     assert isinstance(store, MemoryStore)
     more = 2 * AT_ONCE[Size.PAGES]
-    with (
-        serving(lambda: Held(store.reader(), go_on)) as served,
-        ThreadPoolExecutor(more) as pool,
-    ):
+    with serving(lambda: Held(store.reader(), go_on)) as served, ThreadPoolExecutor(more) as pool:
         asked = [pool.submit(served.ask, "/v1/tables/1/files?version=1") for _ in range(more)]
         try:
             for path in ("/livez", "/readyz", "/metrics", "/v1/identity", "/v1/position") * 3:

@@ -87,10 +87,7 @@ def test_commands_that_nobody_answers_yet_are_counted_and_how_long_they_were_see
 
 @pytest.mark.parametrize("faults", [[], ["one has retention.ms=1", "two has a small bound"]])
 def test_topics_that_may_lose_records_are_counted_and_named(faults: list[str]) -> None:
-    with (
-        led() as (log, clock, leader, _),
-        probing(lambda: leader, log, clock, faults) as served,
-    ):
+    with led() as (log, clock, leader, _), probing(lambda: leader, log, clock, faults) as served:
         found, ready = samples(served), served.ask("/readyz")
     assert found["lakeledger_sequencer_topic_faults"] == len(faults)
     assert ready.status == (503 if faults else 200)

@@ -58,9 +58,7 @@ def opened(
 ) -> Iterator[tuple[Page, list[str]]]:
     """Yield an empty page, and the errors that the browser tells of while the block runs."""
     context = browser.new_context(
-        viewport={"width": width, "height": 800},
-        color_scheme=scheme,
-        java_script_enabled=scripts,
+        viewport={"width": width, "height": 800}, color_scheme=scheme, java_script_enabled=scripts
     )
     with closing(context):
         page = context.new_page()

@@ -85,14 +85,7 @@ class History:
     With `vacuums` the tables are vacuumed now and then, beside open txns.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        folder: Path,
-        seed: int,
-        *,
-        vacuums: bool = False,
-    ) -> None:
+    def __init__(self, ledger: Ledger, folder: Path, seed: int, *, vacuums: bool = False) -> None:
         self.vacuums = vacuums
         self.rng = Random(seed)  # noqa: S311 - a history must come back from its seed
         self.ledger = ledger

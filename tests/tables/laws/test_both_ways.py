@@ -265,10 +265,7 @@ def check(ledger: Ledger, folder: Path, case: tuple[str, str, str]) -> Any:
     winner, loser = pair
     verbs = outcome(ledger, names[0], (winner, loser), lambda txn, name, plan: plan.verb(txn, name))
     files = outcome(
-        ledger,
-        names[1],
-        (winner, loser),
-        lambda txn, name, plan: by_files(ledger, txn, name, plan),
+        ledger, names[1], (winner, loser), lambda txn, name, plan: by_files(ledger, txn, name, plan)
     )
     assert verbs == files, f"{loser} after {winner} at {level}"
     return verbs[0]
