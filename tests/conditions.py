@@ -19,7 +19,6 @@ def tree_of(where: Where) -> Node:
 
 
 def wire_of(where: Where) -> str:
-    """Return the wire form of a condition."""
     return tree_of(where).to_wire()
 
 

@@ -113,7 +113,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker | Contai
 
 @pytest.fixture
 def ledger_name() -> str:
-    """Return a name for a ledger, and so for its topics, that no other test has."""
     return f"test-{uuid4().hex[:12]}"
 
 

@@ -61,7 +61,6 @@ NEVER = 2**62
 
 
 def definition(layout: Layout = "listed", kind: TableKind = "managed") -> TableDefinition:
-    """Return the definition of a table without columns."""
     return TableDefinition(kind, layout, "file:///lake/table", (), (), ())
 
 
@@ -114,7 +113,6 @@ class Driver:
 
     @property
     def head(self) -> LogHead:
-        """Where the log ends."""
         return self.acceptor.head
 
     @property
@@ -140,7 +138,6 @@ class Driver:
             yield self._frame(filling_control(self.state, self.head, body, at), body)
 
     def ask(self, command: Command) -> Event:
-        """Return the event that answers a command."""
         at = self._tick()
         body = decide(self.state, command, at)
         if list(self.taken_up(body)):
@@ -157,7 +154,6 @@ class Driver:
         return event
 
     def append(self, framed: bytes) -> None:
-        """Append bytes whether or not they count."""
         self._writer.append(CATALOG.encode(), framed)
 
     def zombie(self, body: Body) -> None:
@@ -173,13 +169,11 @@ class Driver:
         return session, self._asked[session], NEVER
 
     def open_session(self, user: str = "ada", *, nonce: bytes | None = None) -> int:
-        """Open a session and return its number."""
         nonce = nonce or self.head.position.to_bytes(16, "big")
         command = OpenSession(0, 0, NEVER, nonce, user, "host", "etl", 0)
         return self.ask(command).control.position
 
     def close_session(self, session: int) -> Event:
-        """Close a session."""
         return self.ask(CloseSession(*self.asks(session)))
 
     def open_txn(self, session: int, kind: TxnType = "default", *, size: int = 1) -> int:
@@ -225,19 +219,15 @@ class Driver:
         return self.ask(AlterTable(*self.asks(session), txn, read_at, table, made, operation))
 
     def rename_table(self, session: int, table: int, name: str, *, txn: int = 0) -> Event:
-        """Rename a table."""
         return self.ask(RenameTable(*self.asks(session), txn, 0, table, name))
 
     def drop_table(self, session: int, table: int, *, txn: int = 0) -> Event:
-        """Drop a table."""
         return self.ask(DropTable(*self.asks(session), txn, 0, table))
 
     def commit(self, session: int, txn: int, *writes: TableWrite, level: str = "") -> Event:
-        """Commit a txn, or with 0 open and commit one."""
         return self.ask(CommitTxn(*self.asks(session), txn, writes, level))
 
     def abort(self, session: int, txn: int, wrote: Sequence[int] | None = None) -> Event:
-        """Abort a txn."""
         return self.ask(AbortTxn(*self.asks(session), txn, "no longer wanted", wrote))
 
     def forget(self, session: int, txns: Sequence[int]) -> Event:

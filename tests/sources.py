@@ -22,7 +22,6 @@ class Module(NamedTuple):
 
     @property
     def is_test(self) -> bool:
-        """Tell whether it is of the tests."""
         return lies_in(self.name, "tests")
 
 
@@ -41,7 +40,6 @@ def modules() -> tuple[Module, ...]:
 
 
 def read_module(path: Path) -> Module:
-    """Return the module at a path."""
     place = path.relative_to(ROOT).with_suffix("")
     parts = place.parts[:-1] if place.name == "__init__" else place.parts
     text = path.read_text(encoding="utf-8")
@@ -53,12 +51,10 @@ def read_module(path: Path) -> Module:
 
 
 def product() -> Iterator[Module]:
-    """Yield the modules that are shipped."""
     return (module for module in modules() if not module.is_test)
 
 
 def of_tests() -> Iterator[Module]:
-    """Yield the modules of the tests."""
     return (module for module in modules() if module.is_test)
 
 
@@ -82,7 +78,6 @@ def lies_in(name: str, *packages: str) -> bool:
 
 
 def functions(module: Module) -> Iterator[Function]:
-    """Yield the functions of a module."""
     for node in module.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
@@ -115,7 +110,6 @@ def classes() -> Mapping[str, Sequence[ast.ClassDef]]:
 
 
 def methods(owner: ast.ClassDef) -> Iterator[ast.FunctionDef]:
-    """Yield the methods of a class."""
     return (node for node in owner.body if isinstance(node, ast.FunctionDef))
 
 

@@ -29,23 +29,20 @@ WRITERS: Final = {
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_docs(role: str) -> None:
-    """The page shows each role with its rights."""
+def test_the_page_shows_each_role_with_its_rights(role: str) -> None:
     does, rights = ROLES[role]
     words = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert f"- **`{role}`.** {does}. Rights: {shown(rights)}." in words
 
 
 @pytest.mark.parametrize("topic", Topic)
-def test_writers(topic: Topic) -> None:
-    """Each topic is written to by those whose records belong there, and by no other role."""
+def test_each_topic_is_written_to_by_no_other_role(topic: Topic) -> None:
     writers = {name for name, role in ROLES.items() if WRITE in role.rights.get(topic, ())}
     assert writers == WRITERS[topic]
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_commands(role: str, tmp_path: Path) -> None:
-    """The commands of a role and its rights as data say the same."""
+def test_commands_and_rights_of_a_role_say_the_same(role: str, tmp_path: Path) -> None:
     asked = ("acl", "--principal", "etl", "--role", role, "--bootstrap", KAFKA, "--ledger", "lake")
     said = done_in(tmp_path, *asked)
     rows = json.loads(done_in(tmp_path, *asked, "--output", "json").stdout)
@@ -60,8 +57,7 @@ def test_commands(role: str, tmp_path: Path) -> None:
     assert found
 
 
-def test_json(tmp_path: Path) -> None:
-    """A right as data has all that Kafka's API for rights asks for; no broker has to be known."""
+def test_a_right_as_data_has_all_that_kafkas_api_for_rights_asks_for(tmp_path: Path) -> None:
     asked = ("acl", "--principal", "User:CN=lake", "--role", "follower", "--output", "json")
     assert json.loads(done_in(tmp_path, *asked).stdout)[0] == {
         "principal": "User:CN=lake",
@@ -105,20 +101,17 @@ def test_up_here(
     assert {line[-1].partition(".")[0] for line in lines} == {ledger}
 
 
-def test_quoted() -> None:
-    """A principal with a blank is one word of the command."""
+def test_a_principal_with_a_blank_is_one_word_of_the_command() -> None:
     line = next(commands(acls("lake", "User:CN=a lake,O=x", "follower"), KAFKA))
     assert "User:CN=a lake,O=x" in shlex.split(line)
 
 
-def test_no_such_role(tmp_path: Path) -> None:
-    """A role that is not one is a wrong usage, and the roles are named."""
+def test_a_role_that_is_not_one_is_a_wrong_usage_and_the_roles_are_named(tmp_path: Path) -> None:
     done = done_in(tmp_path, "acl", "--principal", "etl", "--role", "leader")
     assert done.returncode == ExitCode.USAGE
     assert "published-cache" in done.stderr
 
 
-def test_no_such_ledger() -> None:
-    """A name that no ledger can have is refused."""
+def test_a_name_that_no_ledger_can_have_is_refused() -> None:
     with pytest.raises(SettingsError, match="a ledger name must"):
         acls("a.b", "etl", "client")

@@ -50,7 +50,6 @@ SETS: Final = [
 
 
 def named(topics: frozenset[Topic]) -> str:
-    """Return the name of a case."""
     return " and ".join(sorted(topics))
 
 
@@ -64,7 +63,6 @@ class PausedLog(MemoryLog):
         self.is_forbidden: set[Topic] = set()
 
     def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
-        """Return a reader that starts at `offset`."""
         assert topic not in self.is_forbidden
         reader = super().reader(topic, offset)
         return PausedReader(reader, lambda: topic is Topic.EVENTS and self.is_paused)
@@ -89,16 +87,13 @@ class Lived:
         self.ledger = self.genesis()
 
     def start(self) -> Sequencer:
-        """Return a sequencer that was just started."""
         return Sequencer(self.log, Genesis("lived"), clock=self.clock)
 
     def turn(self) -> None:
-        """Let the sequencer do a round."""
         self.clock.advance(ROUND_S)
         self.sequencer.step(0.0)
 
     def turns(self) -> None:
-        """Let the sequencer do rounds."""
         for _ in range(ROUNDS):
             self.turn()
 
@@ -116,7 +111,6 @@ class Lived:
         return read_genesis(self.log, 0.0).ledger
 
     def write_checkpoint(self) -> None:
-        """Write a checkpoint of all that there is."""
         acceptor = self.client.acceptor
         batches = BatchAcceptor(self.log, acceptor, self.log.ends(Topic.EVENTS)[1])
         with closing(self.log.writer(Topic.CHECKPOINTS)) as writer:
@@ -151,8 +145,7 @@ def lived(request: pytest.FixtureRequest) -> Iterator[Lived]:
 
 
 @pytest.mark.parametrize("anew", [each for each in SETS if Topic.EVENTS in each], ids=named)
-def test_events_made_anew(lived: Lived, anew: frozenset[Topic]) -> None:
-    """Without its events a ledger is neither begun again nor taken for a new one."""
+def test_without_its_events_no_ledger_is_begun_again(lived: Lived, anew: frozenset[Topic]) -> None:
     for topic in anew:
         lived.log.recreate(topic)
 
@@ -180,7 +173,6 @@ def test_other_topics_made_anew(lived: Lived, anew: frozenset[Topic]) -> None:
 @pytest.mark.parametrize("left", OTHERS)
 @pytest.mark.parametrize("removed", [False, True], ids=["kept", "removed since"])
 def test_one_trace_is_enough(left: Topic, *, removed: bool) -> None:
-    """One topic that is left tells of the ledger, also where retention has emptied it."""
     with closing(Lived()) as lived:
         lived.write_checkpoint()
         for topic in set(Topic) - {left}:
@@ -235,8 +227,7 @@ def test_commands_of_a_ledger_with_events(lived: Lived) -> None:
         assert again.leader is None
 
 
-def test_nothing_is_left() -> None:
-    """Where nothing tells of a ledger a new one begins."""
+def test_where_nothing_tells_of_a_ledger_a_new_one_begins() -> None:
     with closing(Lived()) as lived:
         for topic in Topic:
             lived.log.recreate(topic)
@@ -247,7 +238,6 @@ def test_nothing_is_left() -> None:
 
 
 def test_claims_are_no_beginning(lived: Lived) -> None:
-    """Events that hold nothing but the claim of a sequencer say of no ledger."""
     with closing(Lived()) as other:
         claim = other.log.topics[Topic.EVENTS].records[0]
     lived.log.recreate(Topic.EVENTS)
@@ -260,8 +250,7 @@ def test_claims_are_no_beginning(lived: Lived) -> None:
     assert lived.log.ends(Topic.EVENTS) == (0, 1)
 
 
-def test_crash_before_the_beginning() -> None:
-    """A sequencer that claimed and ended before it told of the ledger leaves no trace of one."""
+def test_a_sequencer_that_claimed_and_ended_early_leaves_no_trace() -> None:
     log, clock = MemoryLog(), FixedClock()
     with closing(Sequencer(log, Genesis("first"), clock=clock)) as first:
         while not log.ends(Topic.EVENTS)[1]:
@@ -276,7 +265,6 @@ def test_crash_before_the_beginning() -> None:
 
 @pytest.mark.parametrize("lost", [1, 2])
 def test_beginning_that_does_not_arrive(lost: int) -> None:
-    """A leader whose first events are lost has given no sign of life, and another one begins."""
     log, clock = LossyLog(), FixedClock()
     with closing(Sequencer(log, Genesis("first"), clock=clock)) as first:
         while not log.ends(Topic.EVENTS)[1]:
@@ -294,8 +282,7 @@ def test_beginning_that_does_not_arrive(lost: int) -> None:
 
 
 @pytest.mark.parametrize("grown", [False, True], ids=["empty", "with a claim"])
-def test_standby_while_events_are_made_anew(lived: Lived, *, grown: bool) -> None:
-    """A standby that has read the events claims nothing in a topic that took their place."""
+def test_a_standby_claims_nothing_in_another_topic(lived: Lived, *, grown: bool) -> None:
     with closing(Lived()) as other:
         claim = other.log.topics[Topic.EVENTS].records[0]
     standby = lived.start()
@@ -313,8 +300,7 @@ def test_standby_while_events_are_made_anew(lived: Lived, *, grown: bool) -> Non
     assert lived.log.ends(Topic.EVENTS) == before
 
 
-def test_leader_while_events_are_made_anew() -> None:
-    """A leader whose events are made anew ends, and whatever it left begins no ledger."""
+def test_a_leader_whose_events_are_made_anew_ends_and_whatever_it_left_begins_no_ledger() -> None:
     with closing(Lived()) as lived:
         lived.lead()
         lived.log.recreate(Topic.EVENTS)
@@ -327,8 +313,7 @@ def test_leader_while_events_are_made_anew() -> None:
     assert len(records) <= 1, "only what was on its way"
 
 
-def test_client_while_events_are_made_anew() -> None:
-    """A client that waits for an answer is told that the log is no longer the one it read."""
+def test_a_client_is_told_that_the_log_is_no_longer_the_one_it_read() -> None:
     with closing(Lived()) as lived:
         tail = Tail.start(lived.log, 0)
         awaited = tail.expect((lived.session, 1_000))

@@ -54,7 +54,6 @@ def test_bounds(ahead_ms: int, late_ms: int, counts_ms: int) -> None:
 
 @pytest.mark.parametrize("is_fresh", [True, False])
 def test_no_commit_of_a_clock_that_is_ahead(*, is_fresh: bool) -> None:
-    """A leader whose clock is years ahead, from its start or at once, drags no time along."""
     log = MemoryLog()
     with InMemoryLedger(log=log) as memory:
         memory.connect().create_table("s", [("id", "int")], layout="directories")

@@ -44,7 +44,6 @@ def write(broker: Broker, topic: str, value: bytes) -> None:
 
 
 def read(broker: Broker, topic: str) -> bytes | None:
-    """Return the first record of a topic."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test"})
     consumer.assign([TopicPartition(topic, 0, 0)])
     record = consumer.poll(WAIT_S)
@@ -64,18 +63,15 @@ def used_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(used_folder: Path, tmp_path: Path) -> Path:
-    """Return a copy of the used folder that the test may spoil."""
     return shutil.copytree(used_folder, tmp_path / "copy")
 
 
-def test_broker_for_hours(copy: Path) -> None:
-    """A broker made for hours goes on with what one made for seconds has kept."""
+def test_a_broker_made_for_hours_goes_on_with_what_was_kept(copy: Path) -> None:
     with Broker.start(copy, lasting=True) as broker:
         assert read(broker, "kept") == b"record"
 
 
-def test_folder_is_kept(used_folder: Path) -> None:
-    """A broker started again in its folder has its address and its records."""
+def test_a_broker_started_again_has_its_address_and_records(used_folder: Path) -> None:
     before = read_properties(used_folder / "server.properties")["advertised.listeners"]
     with Broker.start(used_folder) as broker:
         assert before == f"PLAINTEXT://{broker.bootstrap}"
@@ -91,7 +87,6 @@ def test_odd_name(used_folder: Path, tmp_path: Path, name: str) -> None:
 
 
 def test_killed_broker_comes_back(tmp_path: Path) -> None:
-    """What was acknowledged before signal 9 is there after the next start, at the same address."""
     broker = Broker.start(tmp_path)
     write(broker, "kept", b"record")
     broker.kill()
@@ -101,7 +96,6 @@ def test_killed_broker_comes_back(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
-    """After a stop neither the broker nor the watch over it runs; stopping again does nothing."""
     before = set(psutil.Process().children(recursive=True))
     broker = Broker.start(tmp_path)
     started = set(psutil.Process().children(recursive=True)) - before
@@ -112,7 +106,6 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
 
 
 def test_broker_ends_with_its_parent(tmp_path: Path) -> None:
-    """A parent that is killed with signal 9 takes the broker along, and the folder stays usable."""
     command = [sys.executable, "-c", PARENT, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
@@ -123,7 +116,6 @@ def test_broker_ends_with_its_parent(tmp_path: Path) -> None:
 
 
 def test_odd_name_in_plain_locale(tmp_path: Path) -> None:
-    """Letters beyond ASCII in the name of a folder are found in a locale that knows none."""
     command = [sys.executable, "-c", PARENT, str(tmp_path / "jürgen")]
     environ = {**os.environ, "LC_ALL": "C"}
     said = subprocess.check_output(command, input=b"", env=environ)
@@ -141,7 +133,6 @@ def is_locked(folder: Path) -> bool:
 
 
 def test_lock_lasts_as_long_as_the_broker(tmp_path: Path) -> None:
-    """The folder is held while the broker lives, also by a parent with no other file open."""
     command = [sys.executable, "-c", PARENT, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
@@ -153,8 +144,7 @@ def test_lock_lasts_as_long_as_the_broker(tmp_path: Path) -> None:
     assert not is_locked(tmp_path)
 
 
-def test_broker_that_died_is_reported(copy: Path) -> None:
-    """Stopping a broker that somebody else has killed says so."""
+def test_stopping_a_broker_that_somebody_else_has_killed_says_so(copy: Path) -> None:
     broker = Broker.start(copy)
     os.kill(broker.pid, signal.SIGKILL)
     os.waitid(os.P_PID, broker.pid, os.WEXITED | os.WNOWAIT)
@@ -162,8 +152,7 @@ def test_broker_that_died_is_reported(copy: Path) -> None:
         broker.stop()
 
 
-def test_wanted_port(copy: Path) -> None:
-    """A port that is asked for is used instead of the kept one, and kept from then on."""
+def test_a_port_that_is_asked_for_is_used_instead_of_the_kept_one(copy: Path) -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
     Broker.start(copy, port=port).stop()
@@ -172,7 +161,6 @@ def test_wanted_port(copy: Path) -> None:
 
 
 def test_wanted_port_is_taken(tmp_path: Path) -> None:
-    """A port in use is named in the error, and no process is started."""
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(BrokerError, match=f"Port {port} of 127.0.0.1, requested, is in use"):
@@ -191,7 +179,6 @@ def test_kept_port_is_taken(copy: Path) -> None:
 
 
 def test_folder_is_in_use(broker: Broker) -> None:
-    """Two brokers never share a folder."""
     with pytest.raises(BrokerError, match="is in use by another broker"):
         Broker.start(broker.folder)
 
@@ -227,16 +214,14 @@ def test_damaged_folder(copy: Path, damage: Callable[[Path], None], lost: str) -
     assert (copy / "log/kept-0").is_dir()
 
 
-def test_damaged_metadata(copy: Path) -> None:
-    """A broker that came up without a topic of its folder is ended, and the topic is named."""
+def test_a_broker_that_lacks_a_topic_of_its_folder_is_ended(copy: Path) -> None:
     metadata = copy / "log/__cluster_metadata-0/00000000000000000000.log"
     metadata.write_bytes(bytes(300) + metadata.read_bytes()[300:])
     with pytest.raises(BrokerError, match=r"no longer knows the partitions .*\bkept-0\b"):
         Broker.start(copy)
 
 
-def test_last_words(copy: Path) -> None:
-    """A broker that dies at its start is quoted."""
+def test_a_broker_that_dies_at_its_start_is_quoted(copy: Path) -> None:
     identity = copy / "log/meta.properties"
     identity.write_text(identity.read_text().replace("node.id=1", "node.id=2"))
     with pytest.raises(BrokerError, match=r"died while it started(?s:.*)Stored node id 2"):
@@ -244,7 +229,6 @@ def test_last_words(copy: Path) -> None:
 
 
 def test_folder_cannot_be_made(tmp_path: Path) -> None:
-    """A path below a file is an error that names the path."""
     (tmp_path / "file").touch()
     with pytest.raises(BrokerError, match="file/folder cannot be used"):
         Broker.start(tmp_path / "file/folder")

@@ -41,8 +41,7 @@ GARBAGE_LOOKED_FOR_EACH: Final = 700
 
 
 @pytest.mark.parametrize("each", [1, 2, 5])
-def test_kept_over_starts(each: int) -> None:
-    """However many processes wrote checkpoints one after another, the newest ones alone stay."""
+def test_only_the_newest_checkpoints_stay(each: int) -> None:
     with InMemoryLedger(settings=SequencerSettings(checkpoint_positions=1)) as memory:
         ledger = memory.connect()
         for _ in range(4):
@@ -61,7 +60,6 @@ def test_kept_over_starts(each: int) -> None:
 
 
 def test_large_states_are_written_rarely() -> None:
-    """A standby writes no checkpoint before the events behind the last one take as long to read."""
     with InMemoryLedger(settings=SequencerSettings(checkpoint_positions=1)) as memory:
         ledger = memory.connect()
         ledger.create_table("t", location="x" * 100 * BYTES_PER_POSITION)
@@ -102,8 +100,7 @@ def test_half_a_checkpoint() -> None:
 
 
 @pytest.mark.parametrize("stray", [b"\xff", b"{}", b"null", b"[" * 100_000, b'{"position": 9}'])
-def test_stray_manifest(stray: bytes) -> None:
-    """What is no manifest under the key of one hides no checkpoint, and ends nobody."""
+def test_what_is_no_manifest_under_the_key_of_one_hides_no_checkpoint(stray: bytes) -> None:
     log, domain = MemoryLog(), Driver()
     domain.open_session()
     writer = log.writer(Topic.CHECKPOINTS)
@@ -139,7 +136,6 @@ class StalledLog(MemoryLog):
         self.answers = answers
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that has to wait."""
         return StalledReader(self, self.topics[topic], offset)
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
@@ -161,8 +157,7 @@ def test_broker_that_stalls() -> None:
     assert found.head.position == 7
 
 
-def test_broker_that_went_away() -> None:
-    """Who cannot read the checkpoints is told so, and does not take them for none."""
+def test_who_cannot_read_the_checkpoints_is_told_so_and_does_not_take_them_for_none() -> None:
     log = StalledLog(answers=1)
     CheckpointWriter(log.writer(Topic.CHECKPOINTS), 0).write(at_position(7))
 
@@ -189,7 +184,6 @@ def test_formats_read(number: int) -> None:
 
 
 def test_text_as_it_is() -> None:
-    """Text stands in a checkpoint as it is; one that escapes what is not ASCII says the same."""
     driver = Driver()
     driver.create_table(driver.open_session("Zoë"), "flüge")
     data = dump(driver.state, driver.head, 7)
@@ -200,7 +194,6 @@ def test_text_as_it_is() -> None:
 
 
 def test_no_garbage_is_looked_for() -> None:
-    """While a state is made the collector looks for no garbage; it may do so once it is made."""
     driver, starts = Driver(), list[str]()
     session = driver.open_session()
     for number in range(GARBAGE_LOOKED_FOR_EACH):
@@ -220,16 +213,14 @@ def test_no_garbage_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize("number", [1, FORMAT + 1, None])
-def test_formats_not_read(number: int | None) -> None:
-    """One of another version is refused by its number, not guessed at."""
+def test_a_checkpoint_of_another_version_is_refused(number: int | None) -> None:
     form = json.loads(dump(DomainState(), LogHead(), 0)) | {"format": number}
 
     with pytest.raises(IncompatibleError, match=f"format {number}, this version reads {FORMAT};"):
         load(json.dumps(form).encode())
 
 
-def test_later_reader() -> None:
-    """A state that a later version folded is led from by nobody who might fold on differently."""
+def test_a_state_that_a_later_version_folded_is_led_from_by_nobody_else() -> None:
     form = json.loads(dump(DomainState(), LogHead(1, 7), 0)) | {"reader": READER_VERSION + 1}
 
     with pytest.raises(IncompatibleError, match=f"version {READER_VERSION + 1} from position 7"):
@@ -237,5 +228,4 @@ def test_later_reader() -> None:
 
 
 def at_position(position: int) -> Checkpoint:
-    """Return a checkpoint of an empty state."""
     return Checkpoint(DomainState(position=position), LogHead(1, position), 0)

@@ -36,13 +36,11 @@ class HeldUpLog(LossyLog):
     is_silent = False
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the first offset and the end offset."""
         if self.is_silent and topic is Topic.CHECKPOINTS:
             raise LogUnavailableError("no answer in time")
         return super().ends(topic, timeout_s)
 
     def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
-        """Return a reader that starts at `offset`."""
         reader = super().reader(topic, offset)
         return PausedReader(reader, lambda: topic is Topic.EVENTS and self.is_held_up)
 
@@ -58,13 +56,11 @@ class Led:
         self.session = self.client.open_session()
 
     def start(self) -> Sequencer:
-        """Return another sequencer of the ledger."""
         return Sequencer(
             self.log, Genesis("led"), settings=SETTINGS, clock=self.clock, checks_state=True
         )
 
     def turn(self) -> None:
-        """Let every sequencer do a round."""
         self.clock.advance(ROUND_S)
         for each in (self.sequencer, *self.standbys):
             each.step(0.0)
@@ -102,7 +98,6 @@ class Led:
 
 @pytest.fixture
 def led() -> Iterator[Led]:
-    """Return a ledger that is led by one sequencer."""
     with closing(Led()) as led:
         yield led
 
@@ -158,8 +153,7 @@ def test_leader_with_a_standby(led: Led) -> None:
     assert led.log.writers[Topic.CHECKPOINTS] == 1
 
 
-def test_standby_that_is_gone(led: Led) -> None:
-    """A leader whose standby ended writes the next one itself."""
+def test_a_leader_whose_standby_ended_writes_the_next_one_itself(led: Led) -> None:
     led.standbys.append(led.start())
     led.ask(2 * POSITIONS)
     led.rest(2 * ALONE_S)
@@ -174,8 +168,7 @@ def test_standby_that_is_gone(led: Led) -> None:
     assert led.checkpoint() > before
 
 
-def test_leader_without_a_free_moment(led: Led) -> None:
-    """A leader that always has something on its way stops for one that is far overdue."""
+def test_a_leader_without_a_free_moment_stops_for_an_overdue_one(led: Led) -> None:
     before: list[int] = []
     while not (position := led.checkpoint()):
         before.append(led.client.acceptor.head.position)
@@ -207,8 +200,7 @@ def test_checkpoint_that_fails(led: Led, fault: str, log_lines: Sequence[EventDi
     assert led.checkpoint() > 2 * POSITIONS
 
 
-def test_silent_broker(led: Led) -> None:
-    """While nobody tells whether there is one none is written, and the leader waits with it."""
+def test_while_nobody_tells_whether_there_is_one_none_is_written(led: Led) -> None:
     led.ask(POSITIONS)
     led.rest(ALONE_S / 2)
     led.log.is_silent = True

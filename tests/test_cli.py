@@ -98,29 +98,25 @@ def lakeledger(home: Path, *arguments: str, **environ: str) -> "subprocess.Compl
     )
 
 
-def test_commands() -> None:
-    """The packages that are installed add their commands to one root."""
+def test_the_packages_that_are_installed_add_their_commands_to_one_root() -> None:
     found = {" ".join(path) for path in commands(typer.main.get_command(app))}
     assert found == COMMANDS
 
 
-def test_version() -> None:
-    """Whoever reports a fault can say of which version."""
+def test_whoever_reports_a_fault_can_say_of_which_version() -> None:
     result = invoked("--version")
     assert (result.exit_code, result.stdout) == (ExitCode.DONE, f"lakeledger {version(NAME)}\n")
 
 
 @pytest.mark.parametrize("level", ["SnapshotIsolation", "snapshot", "Write-Serializable", "none"])
-def test_levels(tmp_path: Path, level: str) -> None:
-    """Every level has the name it has elsewhere; what is none is told which there are."""
+def test_every_level_has_the_name_it_has_elsewhere(tmp_path: Path, level: str) -> None:
     result = invoked("conflict", "whatif", "--level", level, LAKELEDGER_HOME=str(tmp_path))
     told = "no ledger is up" if level != "none" else "one of SnapshotIsolation, WriteSerializable"
     assert told in str(result.exception)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_help(command: str) -> None:
-    """Every command says what it does, and names its options."""
+def test_every_command_says_what_it_does_and_names_its_options(command: str) -> None:
     result = invoked(*command.split(), "--help")
     assert result.exit_code == ExitCode.DONE
     assert "Usage:" in result.output
@@ -152,8 +148,7 @@ def test_help(command: str) -> None:
     ],
     ids=" ".join,
 )
-def test_usage(arguments: list[str]) -> None:
-    """What cannot be meant is refused before anything is asked of a ledger."""
+def test_what_cannot_be_meant_is_refused_before_asking(arguments: list[str]) -> None:
     assert invoked(*arguments).exit_code == ExitCode.USAGE
 
 
@@ -205,8 +200,7 @@ def test_numbers_beyond_64_bits(tmp_path: Path, command: str, number: str) -> No
     ],
     ids=" ".join,
 )
-def test_no_ledger(tmp_path: Path, arguments: list[str]) -> None:
-    """Without a ledger to ask, one paragraph on stderr says why and what to do."""
+def test_without_a_ledger_one_paragraph_says_why(tmp_path: Path, arguments: list[str]) -> None:
     done = lakeledger(tmp_path, *arguments)
     assert done.returncode == ExitCode.USAGE
     assert done.stdout == ""
@@ -215,8 +209,7 @@ def test_no_ledger(tmp_path: Path, arguments: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_damaged_address(tmp_path: Path) -> None:
-    """A file that should say where a ledger is, and does not, is named."""
+def test_a_file_that_should_say_where_a_ledger_is_and_does_not_is_named(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake/address.json").write_text("[]")
     done = lakeledger(tmp_path, "status")
@@ -256,8 +249,7 @@ def test_up_checks_first(tmp_path: Path, option: str, value: str, said: str) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_up_without_a_folder(tmp_path: Path) -> None:
-    """A home in which no folder can be made is named, with what to do."""
+def test_a_home_in_which_no_folder_can_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:
     home = tmp_path / "file"
     home.touch()
     done = lakeledger(home, "up")
@@ -275,7 +267,6 @@ def test_up_without_a_folder(tmp_path: Path) -> None:
 def test_up_at_the_kafka_that_is_set(
     tmp_path: Path, bootstrap: str, code: ExitCode, said: str
 ) -> None:
-    """A Kafka named by the environment is the one that is used, as if a flag named it."""
     done = lakeledger(tmp_path, "up", LAKELEDGER_BOOTSTRAP=bootstrap)
     assert done.returncode == code
     assert said in done.stderr
@@ -284,15 +275,13 @@ def test_up_at_the_kafka_that_is_set(
 
 @pytest.mark.parametrize("name", ["LAKELEDGER_FOLLOWER__HTTP", "LAKELEDGER_CACHE__HTTP"])
 def test_up_answers_where_it_is_set(tmp_path: Path, name: str) -> None:
-    """Where follower and cache are to answer is taken from the settings, as if a flag said it."""
     elsewhere = {name: "here", "LAKELEDGER_BOOTSTRAP": "127.0.0.1:9"}
     done = lakeledger(tmp_path, "up", "--caches", "1", **elsewhere)
     assert done.returncode == ExitCode.USAGE
     assert "must be host:port, such as 127.0.0.1:8181, got 'here'" in done.stderr
 
 
-def test_up_with_one_place_for_many(tmp_path: Path) -> None:
-    """Where one cache is to answer no two can."""
+def test_where_one_cache_is_to_answer_no_two_can(tmp_path: Path) -> None:
     elsewhere = {"LAKELEDGER_CACHE__HTTP": "127.0.0.1:0", "LAKELEDGER_BOOTSTRAP": "127.0.0.1:9"}
     done = lakeledger(tmp_path, "up", "--caches", "2", **elsewhere)
     assert done.returncode == ExitCode.USAGE
@@ -305,7 +294,6 @@ def test_up_with_one_place_for_many(tmp_path: Path) -> None:
     ("store", "is_told"), [("elsewhere", True), ("home/lake/store", False), (None, False)]
 )
 def test_up_keeps_rows_elsewhere(tmp_path: Path, store: str | None, *, is_told: bool) -> None:
-    """Who starts a ledger hears of a setting that leads its readers to other rows."""
     said = {"LAKELEDGER_STORE": str(tmp_path / store)} if store else {}
     done = lakeledger(tmp_path / "home", "up", "--http", "here", **said)
     assert done.returncode == ExitCode.USAGE

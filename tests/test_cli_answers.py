@@ -34,14 +34,12 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def test_answer_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program gets every field as it is."""
+def test_a_program_gets_every_field_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     answer(FIELDS, Output.JSON)
     assert json.loads(capsys.readouterr().out) == FIELDS
 
 
-def test_answer_as_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """A person gets a line a field; text of users is shown as it is, never taken for markup."""
+def test_a_person_gets_a_line_a_field(capsys: pytest.CaptureFixture[str]) -> None:
     answer(FIELDS, Output.TABLE)
     lines = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
     assert [[each.strip() for each in line] for line in lines] == [
@@ -61,8 +59,7 @@ def test_answer_as_table(capsys: pytest.CaptureFixture[str]) -> None:
         [("name", "paths"), ("\u8868", "a 1\na 22"), ("a", "-")],
     ],
 )
-def test_nothing_behind_a_line(rows: list[tuple[str, str]]) -> None:
-    """A pipe gets no line filled up with blanks to the longest; columns begin below each other."""
+def test_a_pipe_gets_no_line_filled_up_with_blanks(rows: list[tuple[str, str]]) -> None:
     lines = list(piped(rows))
     begins = {cell_len(line[: line.rindex("  ") + 2]) for line in lines}
 
@@ -71,25 +68,18 @@ def test_nothing_behind_a_line(rows: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("columns", ["", "300"])
-def test_nothing_behind_a_line_of_a_command(tmp_path: Path, columns: str) -> None:
-    """Nor does a command fill lines up, also where it is told how wide they may be."""
+def test_a_command_does_not_fill_lines_up_either(tmp_path: Path, columns: str) -> None:
     lines = lakeledger(tmp_path, "config", "show", COLUMNS=columns).stdout.splitlines()
     assert lines == [line.rstrip() for line in lines] != []
 
 
 @pytest.mark.parametrize(
     ("text", "cell"),
-    [
-        ("a\nb", r"a\x0ab"),
-        ("a\x1b[2Jb", r"a\x1b[2Jb"),
-        ("a\rb", r"a\x0db"),
-        ("a\x9bb", r"a\x9bb"),
-    ],
+    [("a\nb", r"a\x0ab"), ("a\x1b[2Jb", r"a\x1b[2Jb"), ("a\rb", r"a\x0db"), ("a\x9bb", r"a\x9bb")],
 )
-def test_text_that_would_move_the_cursor(
+def test_a_row_is_one_line_and_no_command_to_a_screen(
     capsys: pytest.CaptureFixture[str], text: str, cell: str
 ) -> None:
-    """Whatever a writer gave as a name or reason, a row is one line and no command to a screen."""
     answer_rows([{"reason": text}], Output.TABLE)
     assert capsys.readouterr().out.splitlines() == ["reason", cell]
 
@@ -104,8 +94,7 @@ def test_rows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert json.loads(capsys.readouterr().out) == rows
 
 
-def test_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """A person gets a header and a line a row."""
+def test_a_person_gets_a_header_and_a_line_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     answer_rows(ROWS, Output.TABLE)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines == [["txn", "reason"], ["7", *HOSTILE.split()], ["8", "-"]]
@@ -118,10 +107,9 @@ LONG = "0123456789" * 20
     ("columns", "is_whole"), [("40", False), ("", True)], ids=["screen", "pipe"]
 )
 @pytest.mark.parametrize("options", [[], ["--origin"]], ids=["record", "rows"])
-def test_longer_than_the_terminal(
+def test_a_long_path_is_shown_to_its_end(
     tmp_path: Path, options: list[str], columns: str, *, is_whole: bool
 ) -> None:
-    """A path or a digest that is longer than a line is shown to its end, in a pipe in one line."""
     told = lakeledger(
         tmp_path, "config", "show", *options, LAKELEDGER_STORE=LONG, COLUMNS=columns
     ).stdout
@@ -151,13 +139,11 @@ def test_no_rows_as_table(capsys: pytest.CaptureFixture[str]) -> None:
         ({"a": {"b": 1, "c": [2, 3]}, "d": []}, "a (b 1, c (2, 3)), d -"),
     ],
 )
-def test_shown(value: Any, cell: str) -> None:
-    """What is not there is a dash; zero is there; nothing is shown as Python writes it."""
+def test_what_is_not_there_is_a_dash(value: Any, cell: str) -> None:
     assert shown(value) == cell
 
 
-def test_say(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is said about the work goes to stderr, as it is and on one line."""
+def test_what_is_said_of_the_work_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     line = f"{HOSTILE} {'long ' * 100}end"
     say(line)
     assert capsys.readouterr() == ("", f"{line}\n")

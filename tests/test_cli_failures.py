@@ -21,7 +21,6 @@ from ledger.machine.process import ExitCode
 from tests.command_line import done_apart
 from tests.test_cli import COMMANDS
 
-WAIT_S = 20.0
 NO_KAFKA = "127.0.0.1:9"
 
 
@@ -39,8 +38,7 @@ NO_KAFKA = "127.0.0.1:9"
         ([], False),
     ],
 )
-def test_wants_json(arguments: list[str], *, is_wanted: bool) -> None:
-    """JSON is asked for as commands take it, also where the rest of the line is no command."""
+def test_json_is_asked_for_as_commands_take_it(arguments: list[str], *, is_wanted: bool) -> None:
     assert wants_json(arguments) == is_wanted
 
 
@@ -53,7 +51,6 @@ def test_every_command_writes_json(path: str) -> None:
 
 
 def params_of(root: Any, path: str) -> list[Any]:
-    """Return the parameters of a command."""
     for name in path.split():
         found = root.commands[name]
         root = found.load() if isinstance(found, Later) else found
@@ -113,7 +110,6 @@ def test_role_that_fails_as_json(tmp_path: Path) -> None:
 
 
 def lost() -> ConcurrentAppendException:
-    """Return the error of a lost conflict."""
     fields: dict[str, Any] = {**dict.fromkeys(Evidence._fields), "remedy": "read again"}
     evidence = Evidence(**fields)
     return ConcurrentAppendException("it lost", reason="x", evidence=evidence)
@@ -134,8 +130,7 @@ def lost() -> ConcurrentAppendException:
         (lost(), "ConcurrentAppendException", "read again"),
     ],
 )
-def test_hints(error: Exception, name: str, hint: str) -> None:
-    """What to do is what the evidence of a conflict says, else what the message ends with."""
+def test_what_to_do_is_what_the_evidence_says(error: Exception, name: str, hint: str) -> None:
     found = fields_of(error)
     assert found["name"] == name
     assert found["hint"].startswith(hint)
@@ -148,8 +143,7 @@ def test_debug_as_json(tmp_path: Path) -> None:
     assert "Traceback" in json.loads(done.stderr)["traceback"]
 
 
-def test_confirmed_without_a_terminal(tmp_path: Path) -> None:
-    """Where there is nobody to ask, the command says what to give."""
+def test_where_there_is_nobody_to_ask_the_command_says_what_to_give(tmp_path: Path) -> None:
     done = done_apart(tmp_path, "clean", "--txn", "7")
     assert done.returncode == ExitCode.USAGE
     assert "there is no terminal: is the data of txns [7] gone?" in done.stderr
@@ -159,8 +153,7 @@ def test_confirmed_without_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["config", "show"], ["--help"], ["config", "show", "-ojson"]]
 )
-def test_reader_that_is_gone(tmp_path: Path, arguments: list[str]) -> None:
-    """A command whose reader has read enough ends well, and says nothing."""
+def test_a_command_whose_reader_is_gone_ends_well(tmp_path: Path, arguments: list[str]) -> None:
     reads, writes = os.pipe()
     os.close(reads)
     done = subprocess.run(
@@ -176,7 +169,6 @@ def test_reader_that_is_gone(tmp_path: Path, arguments: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
 def test_answer_to_a_full_disk(tmp_path: Path) -> None:
-    """An answer that cannot be written is a failure in one sentence."""
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "ledger", "config", "show"],
@@ -191,8 +183,7 @@ def test_answer_to_a_full_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_letters_that_cannot_be_shown(tmp_path: Path, encoding: str) -> None:
-    """A letter that the terminal has not is escaped, and all else is shown."""
+def test_a_letter_that_the_terminal_has_not_is_escaped(tmp_path: Path, encoding: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ledger", "config", "show"],
         env={
@@ -209,8 +200,7 @@ def test_letters_that_cannot_be_shown(tmp_path: Path, encoding: str) -> None:
     assert b" " + wanted + b"\n" in done.stdout
 
 
-def test_byte_order_mark(tmp_path: Path) -> None:
-    """A file that begins with a byte order mark, as some editors write it, is read as without."""
+def test_a_file_with_a_byte_order_mark_is_read_as_without(tmp_path: Path) -> None:
     (tmp_path / "lakeledger.toml").write_text('client_config = "client.properties"\n', "utf-8-sig")
     (tmp_path / "client.properties").write_text("security.protocol=SSL\n", "utf-8-sig")
     (tmp_path / "client.properties").chmod(0o600)

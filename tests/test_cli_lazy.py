@@ -75,15 +75,11 @@ def later_ones(group: Any) -> Iterator[Later]:
             yield from later_ones(each)
 
 
-ALL = [
-    *later_ones(typer.main.get_command(app)),
-    *later_ones(typer.main.get_group(tables.app)),
-]
+ALL = [*later_ones(typer.main.get_command(app)), *later_ones(typer.main.get_group(tables.app))]
 
 
 @pytest.mark.parametrize("command", ALL, ids=lambda each: str(each.name))
-def test_help_of_what_is_not_loaded(command: Later) -> None:
-    """What a command is for is told before it is loaded as it is told by the command itself."""
+def test_what_a_command_is_for_is_told_before_it_is_loaded(command: Later) -> None:
     found = command.load()
     first, *_ = (found.help or "").splitlines()
 
@@ -108,8 +104,7 @@ def test_an_extra_that_is_missing(tmp_path: Path, missing: str, error: type[Exce
     assert ("lakeledger[arrow]" in str(raised.value)) is (error is SettingsError)
 
 
-def test_nothing_is_loaded_at_the_start() -> None:
-    """A start loads neither the client of Kafka nor the store, nor what logs and checks."""
+def test_a_start_loads_neither_the_client_of_kafka_nor_the_store_nor_what_logs_and_checks() -> None:
     done = subprocess.run(
         [sys.executable, "-c", START, *HEAVY], capture_output=True, text=True, check=True
     )
@@ -124,10 +119,9 @@ def test_nothing_is_loaded_at_the_start() -> None:
         ("table list", (*UNUSED, *UNUSED_OF_US, "confluent_kafka")),
     ],
 )
-def test_a_command_loads_what_it_uses(
+def test_no_command_loads_what_it_does_not_use(
     rows: Path, tmp_path: Path, command: str, unused: tuple[str, ...]
 ) -> None:
-    """A command that looks at rows loads no client, and no command loads what it does not use."""
     nowhere = {"LAKELEDGER_HOME": str(tmp_path / "nothing")}
     near = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:1", "LAKELEDGER_LEDGER": "demo"}
     near["LAKELEDGER_STORE"] = str(rows)
@@ -165,7 +159,6 @@ main()
 def test_a_shell_completes_names(
     rows: Path, tmp_path: Path, words: str, found: list[str], *, is_up: bool
 ) -> None:
-    """Tables and open txns are offered to a shell; without a ledger nothing is, and no error."""
     near = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:1", "LAKELEDGER_LEDGER": "demo"}
     where = {**near, "LAKELEDGER_STORE": str(rows), "LAKELEDGER_CATALOG": CATALOG}
     done = subprocess.run(

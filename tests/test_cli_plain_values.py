@@ -66,14 +66,12 @@ def test_same_outcome(line: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def outcome(command: Any, line: str, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Return what a command line ends with and prints."""
     with pytest.raises(SystemExit) as ended:
         command.main(line.split(), prog_name="show")
     return ended.value.code, *capsys.readouterr()
 
 
 def test_no_validator_is_built() -> None:
-    """Texts, choices and defaults build no validator; a number does."""
     command = made()
     load_no_validators(command)
     with pytest.raises(SystemExit):

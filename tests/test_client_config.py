@@ -24,7 +24,6 @@ UNKNOWN = "no.such.setting=1\n"
 
 
 def file_with(folder: Path, content: str | bytes) -> Path:
-    """Return a file with some content."""
     path = folder / "client.properties"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     path.chmod(0o600)
@@ -41,8 +40,7 @@ def test_private(tmp_path: Path, mode: int, recwarn: pytest.WarningsRecorder) ->
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
-def test_read_by_others(tmp_path: Path, mode: int) -> None:
-    """Of a file that others can read it is said, once, and no secret with it."""
+def test_of_a_file_that_others_can_read_it_is_said_once(tmp_path: Path, mode: int) -> None:
     file = file_with(tmp_path, SAID)
     file.chmod(mode)
     with pytest.warns(UserWarning, match=r"other than its owner can read; do: chmod 600") as told:
@@ -53,7 +51,6 @@ def test_read_by_others(tmp_path: Path, mode: int) -> None:
 
 
 def test_read_by_others_of_a_role(tmp_path: Path) -> None:
-    """A command says it in a line of its log."""
     file = file_with(tmp_path, UNKNOWN)
     file.chmod(0o644)
     environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(file)}
@@ -61,8 +58,7 @@ def test_read_by_others_of_a_role(tmp_path: Path) -> None:
     assert f"chmod 600 {file}" in done.stderr
 
 
-def test_settings(tmp_path: Path) -> None:
-    """A line sets what stands before the first equals sign; remarks and empty lines set nothing."""
+def test_a_line_sets_what_stands_before_the_first_equals_sign(tmp_path: Path) -> None:
     assert client_settings(file_with(tmp_path, SAID)) == {
         "security.protocol": "SASL_SSL",
         "sasl.password": "a=b c#d",
@@ -80,8 +76,9 @@ def test_settings(tmp_path: Path) -> None:
     ],
     ids=["no equals sign", "no name", "no text"],
 )
-def test_unreadable(tmp_path: Path, content: str | bytes, said: str) -> None:
-    """What cannot be read is told, and no secret with it."""
+def test_what_cannot_be_read_is_told_without_a_secret(
+    tmp_path: Path, content: str | bytes, said: str
+) -> None:
     with pytest.raises(SettingsError) as told:
         client_settings(file_with(tmp_path, content))
     assert said in str(told.value)
@@ -89,8 +86,7 @@ def test_unreadable(tmp_path: Path, content: str | bytes, said: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "."])
-def test_no_file(tmp_path: Path, name: str) -> None:
-    """A file that is not there, or is none, is named with the setting."""
+def test_a_file_that_is_not_there_is_named_with_its_setting(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match=r"feeder\.client_config is .* cannot be read"):
         client_settings(tmp_path / name, "feeder.client_config")
 
@@ -99,8 +95,7 @@ def test_no_file(tmp_path: Path, name: str) -> None:
     "command",
     ["init", "log verify", "log tail", "conflict whatif --level snapshot", "serve feeder"],
 )
-def test_unreadable_for_commands(tmp_path: Path, command: str) -> None:
-    """Every command that asks Kafka says that the file cannot be read."""
+def test_every_command_says_that_its_file_is_unreadable(tmp_path: Path, command: str) -> None:
     environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(tmp_path / "none")}
     arguments = [*command.split(), *(["--store", "x"] if command == "serve feeder" else [])]
     run = done_apart if command == "serve feeder" else done_in
@@ -114,8 +109,7 @@ def test_unreadable_for_commands(tmp_path: Path, command: str) -> None:
     "command",
     ["init", "log verify", "log tail", "conflict whatif --level snapshot", "txn abort 1 --yes"],
 )
-def test_commands(tmp_path: Path, command: str) -> None:
-    """Their clients are made with what it says."""
+def test_clients_of_commands_are_made_with_what_it_says(tmp_path: Path, command: str) -> None:
     path = file_with(tmp_path, UNKNOWN)
     environ = {"LAKELEDGER_BOOTSTRAP": NOWHERE, "LAKELEDGER_CLIENT_CONFIG": str(path)}
 
@@ -123,8 +117,7 @@ def test_commands(tmp_path: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["sequencer", "follower", "cache"])
-def test_roles(tmp_path: Path, role: str) -> None:
-    """So are those of a role, which may be told by a flag."""
+def test_clients_of_roles_are_made_with_what_it_says(tmp_path: Path, role: str) -> None:
     given = (f"bootstrap={NOWHERE}", f"client_config={file_with(tmp_path, UNKNOWN)}", "store=rows")
     flags = [part for each in given for part in ("-X", each)]
     assert_refused(done_apart(tmp_path, "serve", role, *flags))

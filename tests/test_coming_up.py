@@ -11,13 +11,7 @@ from ledger.config.address import Address
 from ledger.errors import LedgerError, LogUnavailableError, RoleEndedError, SettingsError
 from ledger.log.memory import MemoryLog, MemoryLogReader
 from ledger.log.port import Record, Topic
-from ledger.machine.coming_up import (
-    answer_of,
-    newest_of,
-    reached,
-    wait_for_answers,
-    wait_for_rows,
-)
+from ledger.machine.coming_up import answer_of, newest_of, reached, wait_for_answers, wait_for_rows
 from ledger.machine.endpoints import endpoint_of, free_endpoint
 from ledger.machine.process import FINAL, ExitCode, exit_code
 from ledger.machine.staying_up import next_step
@@ -34,15 +28,13 @@ PATIENCE_S = 60.0
 
 @contextmanager
 def supervised(script: str) -> Iterator[Supervisor]:
-    """Run one role, and end it."""
     supervisor = Supervisor([SupervisedRole("role", (script,), SHELL)], stop_s=SOON_S)
     supervisor.start()
     yield supervisor
     supervisor.stop()
 
 
-def test_rows_that_are_there(tmp_path: Path) -> None:
-    """Rows that have come as far as the log need no waiting, and nothing to be said."""
+def test_rows_that_have_come_as_far_as_the_log_need_no_waiting(tmp_path: Path) -> None:
     said: list[str] = []
     with RocksStore.open(tmp_path) as store, supervised("read -r line") as supervisor:
         domain = Followed(store)
@@ -53,8 +45,7 @@ def test_rows_that_are_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("made", [True, False])
-def test_rows_that_take_long(tmp_path: Path, *, made: bool) -> None:
-    """Rows that are behind, or not there at all, are waited for a while, and that is said."""
+def test_rows_that_are_behind_are_waited_for_a_while(tmp_path: Path, *, made: bool) -> None:
     said: list[str] = []
     position = 0
     with supervised("read -r line") as supervisor:
@@ -68,8 +59,7 @@ def test_rows_that_take_long(tmp_path: Path, *, made: bool) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(FINAL))
-def test_role_that_ends_for_good(tmp_path: Path, code: ExitCode) -> None:
-    """Nobody waits for rows that nobody makes, and the code is the one that it has later on."""
+def test_nobody_waits_for_rows_that_nobody_makes(tmp_path: Path, code: ExitCode) -> None:
     said = f"role ended at once with code {code};"
     with supervised(f"exit {code}") as supervisor, pytest.raises(LedgerError, match=said) as raised:
         wait_for_rows(tmp_path, 1, supervisor, print, rows_s=PATIENCE_S)
@@ -78,7 +68,6 @@ def test_role_that_ends_for_good(tmp_path: Path, code: ExitCode) -> None:
 
 
 def test_answers_are_waited_for() -> None:
-    """A port that nothing listens at is given up; one that something listens at is enough."""
     with supervised("read -r line") as supervisor, closing(socket.socket()) as server:
         server.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -87,8 +76,7 @@ def test_answers_are_waited_for() -> None:
         assert wait_for_answers(url, supervisor, answers_s=PATIENCE_S)
 
 
-def test_reached() -> None:
-    """What the log has reached is told by its last records, whatever stands between them."""
+def test_what_the_log_has_reached_is_told_by_its_last_records() -> None:
     driver = Driver()
     driver.open_session()
     end = driver.log.ends(Topic.EVENTS)[1]
@@ -115,12 +103,10 @@ class FarLog(MemoryLog):
         self.topics, self.changed = of.topics, of.changed
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that connects first."""
         return FarReader(self, self.topics[topic], offset)
 
 
-def test_reached_far_away() -> None:
-    """Rows that lag do not count as there because the broker is not reached at once."""
+def test_rows_that_lag_do_not_count_as_there_because_the_broker_is_not_reached_at_once() -> None:
     driver = Driver()
     driver.open_session()
 
@@ -142,30 +128,26 @@ V6 = pytest.param(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", V6, "0.0.0.0"])  # noqa: S104 - what is asked for
-def test_any_free_port(host: str) -> None:
-    """Where any port will do one is chosen, so that clients can be told."""
+def test_where_any_port_will_do_one_is_chosen_so_that_clients_can_be_told(host: str) -> None:
     found = endpoint_of(f"{host}:0")
     assert found.startswith(f"{host}:")
     assert int(found.rpartition(":")[2]) > 0
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", V6, "localhost"])
-def test_port_that_is_named(host: str) -> None:
-    """What is named is taken as it is."""
+def test_a_port_that_is_named_is_taken_as_it_is(host: str) -> None:
     http = f"{host}:{free_endpoint().port}"
     assert [endpoint_of(each) for each in (http, "off")] == [http, "off"]
 
 
-def test_port_that_is_taken() -> None:
-    """A port at which somebody listens is named before anything is started or removed."""
+def test_a_port_at_which_somebody_listens_is_named_before_anything_is_started_or_removed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         http = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(SettingsError, match=f"listen at {http}: .*Name another host or port"):
             endpoint_of(http)
 
 
-def test_host_of_others() -> None:
-    """A host at which nobody here can listen is named."""
+def test_a_host_at_which_nobody_here_can_listen_is_named() -> None:
     with pytest.raises(SettingsError, match=r"listen at 192\.0\.2\.1:0"):
         endpoint_of("192.0.2.1:0")
 
@@ -176,7 +158,6 @@ class BusyLog(MemoryLog):
     late = 0
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the ends, or raise LogUnavailableError."""
         self.late -= 1
         if self.late >= 0:
             raise LogUnavailableError(f"lake.{topic}: no answer in time")
@@ -184,8 +165,7 @@ class BusyLog(MemoryLog):
 
 
 @pytest.mark.parametrize(("late", "ready_s"), [(0, 0.0), (1, PATIENCE_S), (3, PATIENCE_S)])
-def test_late_answers(late: int, ready_s: float) -> None:
-    """A broker of a busy machine is asked again, until it is too late."""
+def test_a_broker_of_a_busy_machine_is_asked_again(late: int, ready_s: float) -> None:
     log = BusyLog()
     with supervised("read -r line") as supervisor:
         log.late = late
@@ -195,8 +175,7 @@ def test_late_answers(late: int, ready_s: float) -> None:
             answer_of(lambda: log.ends(Topic.BEATS), supervisor, ready_s=SOON_S)
 
 
-def test_no_answer_of_a_role_that_ended() -> None:
-    """A role that ended for good ends the wait for a broker."""
+def test_a_role_that_ended_for_good_ends_the_wait_for_a_broker() -> None:
     log = BusyLog()
     log.late = 1_000
     with supervised(f"exit {ExitCode.USAGE}") as supervisor, pytest.raises(RoleEndedError):
@@ -218,10 +197,9 @@ NAMED = "lakeledger status --ledger sea, or in Python: Ledger.connect(ledger='se
         ((), {"LAKELEDGER_HOME": "/nowhere"}, "export LAKELEDGER_HOME={home}, then " + NAMED),
     ],
 )
-def test_next_step(
+def test_what_is_said_to_do_next_leads_to_this_ledger_whatever_else_is_up(
     others: Sequence[str], environ: dict[str, str], wanted: str, tmp_path: Path
 ) -> None:
-    """What is said to do next leads to this ledger, whatever else is up."""
     for number, name in enumerate(("sea", *others)):
         folder = tmp_path / name
         folder.mkdir()

@@ -33,7 +33,6 @@ def lines(env: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
 
 
 def test_one_name_from_the_caller_to_the_rows() -> None:
-    """The client's lines have the caller's own id too; the other processes do not know it."""
     found = lines({**os.environ, DEBUG: "1"})
     sent = next(each for each in found if each["kind"] == "CreateTable")
     said = [each for each in found if each["command"] == sent["command"]]
@@ -45,6 +44,5 @@ def test_one_name_from_the_caller_to_the_rows() -> None:
     assert "trace" not in made["decided"]
 
 
-def test_no_line_without_debugging() -> None:
-    """Work that goes well costs no lines."""
+def test_work_that_goes_well_costs_no_lines() -> None:
     assert lines({key: each for key, each in os.environ.items() if key != DEBUG}) == []

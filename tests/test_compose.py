@@ -26,8 +26,7 @@ ROLES: Final = {
 }
 
 
-def test_schema() -> None:
-    """The file is valid by the schema that check-jsonschema brings along; nothing is fetched."""
+def test_the_file_is_valid_by_the_schema_that_check_jsonschema_brings_along() -> None:
     schema = ("--builtin-schema", "vendor.compose-spec", str(FILE))
     done = subprocess.run(
         [sys.executable, "-m", "check_jsonschema", *schema],
@@ -53,8 +52,7 @@ def test_broker_of_tests() -> None:
     assert own["KAFKA_ADVERTISED_LISTENERS"] == "INSIDE://127.0.0.1:9092"
 
 
-def test_no_container_engine() -> None:
-    """Without an engine it is said what to do."""
+def test_without_an_engine_it_is_said_what_to_do() -> None:
     nowhere = {"DOCKER_HOST": f"tcp://{free_endpoint()}"}
     with (
         pytest.raises(BrokerError, match="Start a container engine, or leave"),
@@ -64,16 +62,14 @@ def test_no_container_engine() -> None:
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
-def test_commands(role: str) -> None:
-    """Each role is a command that there is, with options that it has."""
+def test_each_role_is_a_command_with_options_that_it_has(role: str) -> None:
     done = invoked(*ROLES[role]["command"], "--help")
     assert done.exit_code == 0, done.output
     assert "Usage:" in done.output
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
-def test_settings(role: str, tmp_path: Path) -> None:
-    """Each role gets settings that there are, the same in all of them."""
+def test_each_role_gets_the_same_settings(role: str, tmp_path: Path) -> None:
     environ = {name: str(each) for name, each in ROLES[role]["environment"].items()}
     found = {"XDG_CONFIG_HOME": str(tmp_path), **environ}
     done = done_in(tmp_path, "config", "show", "--origin", **found)
@@ -82,8 +78,7 @@ def test_settings(role: str, tmp_path: Path) -> None:
     assert environ == ROLES["follower"]["environment"]
 
 
-def test_one_warehouse() -> None:
-    """The publisher finds the files of tables at the path that clients of the host give them."""
+def test_the_publisher_finds_the_files_at_the_path_that_clients_have() -> None:
     warehouse = ROLES["publisher"]["environment"]["LAKELEDGER_WAREHOUSE"]
     assert f"{warehouse}:{warehouse}" in ROLES["publisher"]["volumes"]
     default = re.fullmatch(r"\$\{LAKELEDGER_WAREHOUSE:-(\S+)\}", warehouse)
@@ -92,7 +87,6 @@ def test_one_warehouse() -> None:
 
 
 def test_kafka_is_the_pinned_one() -> None:
-    """The broker has the version of the embedded one."""
     pinned = re.search(
         r"embedded Kafka ([\d.]+\d)", (ROOT / "ledger/machine/kafka/jars.txt").read_text()
     )
@@ -101,7 +95,6 @@ def test_kafka_is_the_pinned_one() -> None:
 
 
 def test_the_image_is_made_of_what_is_here() -> None:
-    """What the image copies is there, and reaches it."""
     copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     names = " ".join(copied).split()
     sent = (ROOT / ".dockerignore").read_text().split()

@@ -27,7 +27,6 @@ class Place(NamedTuple):
         (self.here / "lakeledger.toml").write_text(text, encoding="utf-8")
 
     def personal(self, text: str) -> None:
-        """Write the file of the user."""
         (self.user / "lakeledger").mkdir()
         (self.user / "lakeledger/config.toml").write_text(text, encoding="utf-8")
 
@@ -38,7 +37,6 @@ class Place(NamedTuple):
         return run(self.here, *arguments, **{**fixed, **environ})
 
     def show(self, *arguments: str, **environ: str) -> dict[str, tuple[Any, str]]:
-        """Return value and origin of every setting."""
         done = self.run("config", "show", "--origin", "--output", "json", *arguments, **environ)
         assert done.returncode == ExitCode.DONE, done.stderr
         return {
@@ -65,14 +63,12 @@ print(load().settings.ledger, find_address("kafka:1").ledger, find_repository())
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """Return an empty place."""
     for name in ("here", "user"):
         (tmp_path / name).mkdir()
     return Place(tmp_path / "here", tmp_path / "user")
 
 
-def test_defaults(place: Place) -> None:
-    """With nothing said, every setting but that of the environment is the default."""
+def test_with_nothing_said_every_setting_is_the_default(place: Place) -> None:
     found = place.show()
     assert found.pop("home") == (str(place.here / "home"), "environment")
     assert {origin for _, origin in found.values()} == {"default"}
@@ -80,8 +76,7 @@ def test_defaults(place: Place) -> None:
     assert found["follower.http"] == ("127.0.0.1:8181", "default")
 
 
-def test_precedence(place: Place) -> None:
-    """A flag goes before the environment, that before the project, the user and the default."""
+def test_flags_go_before_environment_project_user_and_default(place: Place) -> None:
     place.personal('ledger = "user"\ncatalog = "user"\nbootstrap = "user:1"\nstore = "/user"\n')
     place.project('ledger = "project"\ncatalog = "project"\nbootstrap = "project:1"\n')
     found = place.show(
@@ -95,8 +90,7 @@ def test_precedence(place: Place) -> None:
     assert found["reads_url"] == (None, "default")
 
 
-def test_lease_of_clients(place: Place) -> None:
-    """The lease of sessions is a setting of clients, bounded by name; the ledger's is another."""
+def test_the_lease_of_sessions_is_a_setting_of_clients_bounded_by_name(place: Place) -> None:
     place.project("lease_s = 20\n")
     assert place.show()["lease_s"] == (20.0, "lakeledger.toml")
     found = place.show(LAKELEDGER_LEASE_S="60")
@@ -110,8 +104,7 @@ def test_lease_of_clients(place: Place) -> None:
         )
 
 
-def test_sections(place: Place) -> None:
-    """The settings of a role stand in its section, each with an origin of its own."""
+def test_the_settings_of_a_role_stand_in_its_section(place: Place) -> None:
     place.project("[sequencer]\nlease_s = 5\n[feeder]\ntrigger_ms = 250\n")
     found = place.show(
         "-X",
@@ -126,8 +119,7 @@ def test_sections(place: Place) -> None:
     assert found["follower.http"] == ("127.0.0.1:9", "flag")
 
 
-def test_folder_of_what_is_fetched(place: Place) -> None:
-    """The folder of what is fetched shares a name with the section of caches, and disturbs none."""
+def test_the_folder_of_what_is_fetched_disturbs_no_section(place: Place) -> None:
     place.project("[cache]\nmax_wait_ms = 50\n")
     found = place.show(LAKELEDGER_CACHE="/var/cache", LAKELEDGER_CACHE__BYTES_MAX="1000")
     assert found["cache.max_wait_ms"] == (50, "lakeledger.toml")
@@ -136,8 +128,7 @@ def test_folder_of_what_is_fetched(place: Place) -> None:
     assert found["cache.source"] == ("events", "default")
 
 
-def test_variables_that_set_nothing(place: Place) -> None:
-    """What says which Java runs and where jars come from is no setting, nor what is empty."""
+def test_variables_of_java_and_jars_are_no_settings(place: Place) -> None:
     found = place.show(
         LAKELEDGER_JAVA="/java",
         LAKELEDGER_MAVEN_REPO="http://repository",
@@ -147,8 +138,7 @@ def test_variables_that_set_nothing(place: Place) -> None:
     assert {origin for name, (_, origin) in found.items() if name != "home"} == {"default"}
 
 
-def test_file_that_is_named(place: Place) -> None:
-    """A file named by the environment takes the place of all others."""
+def test_a_file_named_by_the_environment_takes_the_place_of_all_others(place: Place) -> None:
     place.project('ledger = "project"\n')
     other = place.here / "other.toml"
     other.write_text('catalog = "other"\n')
@@ -188,8 +178,7 @@ def test_folder_of_a_ledger(place: Place) -> None:
     assert UpSettings("sea", place.here).folder == place.here / "sea"
 
 
-def test_without_origins(place: Place) -> None:
-    """The settings alone are one record."""
+def test_the_settings_alone_are_one_record(place: Place) -> None:
     done = place.run("config", "show", "--output", "json", LAKELEDGER_LEDGER="sea")
     assert json.loads(done.stdout)["ledger"] == "sea"
 
@@ -241,10 +230,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("file", "environ", "arguments", "said"), REFUSED)
-def test_refused(
+def test_unknown_names_and_unfit_values_are_refused_with_their_origin(
     place: Place, file: str, environ: dict[str, str], arguments: list[str], said: str
 ) -> None:
-    """A name that no setting has and a value that does not fit are refused, with their origin."""
     place.project(file)
     done = place.run("config", "show", *arguments, **environ)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
@@ -269,15 +257,13 @@ def test_refused(
         ("publish", "delta", "delta"),
     ],
 )
-def test_values(name: str, given: object, found: object) -> None:
-    """A value comes as a text, or as TOML and flags have it, and becomes one of its kind."""
+def test_a_value_becomes_one_of_its_kind(name: str, given: object, found: object) -> None:
     loaded = load({name: given}).given(name)
     assert (loaded, type(loaded)) == (found, type(found))
 
 
 @pytest.mark.parametrize(("name", "kind"), kinds().items())
 def test_every_kind_is_known(name: str, kind: Any) -> None:
-    """Each setting refuses a value of no kind, by its name."""
     with pytest.raises(ValueError, match=r"^must be "):
         fitted(kind, [])
     with pytest.raises(SettingsError, match=f"^{name} is "):
@@ -300,8 +286,7 @@ def test_every_kind_is_known(name: str, kind: Any) -> None:
         ("feeder.trigger_ms=-5", 0),
     ],
 )
-def test_impossible_numbers(place: Place, given: str, least: float) -> None:
-    """A duration, size or count that cannot be is refused, with what can."""
+def test_numbers_that_cannot_be_are_refused(place: Place, given: str, least: float) -> None:
     name, _, _ = given.partition("=")
     done = place.run("config", "show", "--set", given)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
@@ -336,7 +321,6 @@ def test_what_a_role_lacks(place: Place, command: list[str], said: str) -> None:
 
 @pytest.mark.parametrize("variable", ["LAKELEDGER_BOOTSTRAP", "lakeledger_bootstrap"])
 def test_clients_look_there_too(place: Place, variable: str) -> None:
-    """A command that asks a ledger finds it by the same files and variables, in any case."""
     place.project('ledger = "sea"\nreads_url = "http://127.0.0.1:1"\n')
     done = place.run("txn", "list", **{variable: "127.0.0.1:1"})
     assert done.returncode == ExitCode.FAILED

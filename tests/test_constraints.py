@@ -15,12 +15,10 @@ def lines(name: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-def test_versions() -> None:
-    """Each package is pinned to one version."""
+def test_each_package_is_pinned_to_one_version() -> None:
     assert [line for line in lines("constraints.txt") if PINNED.fullmatch(line) is None] == []
 
 
-def test_hashes() -> None:
-    """Each version has a hash, and there is none of anything else."""
+def test_each_version_has_a_hash_and_nothing_else_has() -> None:
     found = [HASHED.fullmatch(line) for line in lines("constraints-hashed.txt")]
     assert [each[1] if each else None for each in found] == lines("constraints.txt")

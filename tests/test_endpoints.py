@@ -9,8 +9,7 @@ from ledger.errors import SettingsError
 from ledger.machine.endpoints import Endpoint, KeptPorts
 
 
-def test_kept(tmp_path: Path) -> None:
-    """A role has the same port at every start, and each role one of its own."""
+def test_a_role_has_the_same_port_at_every_start(tmp_path: Path) -> None:
     said = list[str]()
     first = {role: KeptPorts(tmp_path, said.append).endpoint_of(role, None) for role in "abc"}
     again = {role: KeptPorts(tmp_path, said.append).endpoint_of(role, None) for role in "cab"}
@@ -20,8 +19,7 @@ def test_kept(tmp_path: Path) -> None:
     assert said == []
 
 
-def test_kept_of_another_folder(tmp_path: Path) -> None:
-    """What is kept is kept in the folder of the ledger, so a copy of that has it too."""
+def test_what_is_kept_is_kept_in_the_folder_of_the_ledger(tmp_path: Path) -> None:
     kept = KeptPorts(tmp_path, print).endpoint_of("follower", None)
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy/ports.json").write_bytes((tmp_path / "ports.json").read_bytes())
@@ -29,8 +27,7 @@ def test_kept_of_another_folder(tmp_path: Path) -> None:
     assert KeptPorts(tmp_path / "copy", print).endpoint_of("follower", None) == kept
 
 
-def test_kept_port_that_is_taken(tmp_path: Path) -> None:
-    """Where another process listens a role answers elsewhere this once, and that is said."""
+def test_a_role_answers_elsewhere_while_its_port_is_taken(tmp_path: Path) -> None:
     said = list[str]()
     ports = KeptPorts(tmp_path, said.append)
     kept = ports.endpoint_of("follower", None)
@@ -44,8 +41,7 @@ def test_kept_port_that_is_taken(tmp_path: Path) -> None:
     assert ports.endpoint_of("follower", None) == kept
 
 
-def test_where_it_is_told(tmp_path: Path) -> None:
-    """What somebody says goes first, and is not kept."""
+def test_what_somebody_says_goes_first_and_is_not_kept(tmp_path: Path) -> None:
     ports = KeptPorts(tmp_path, print)
     with Endpoint.parse("127.0.0.1:0").listen() as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -60,8 +56,7 @@ def test_where_it_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "7", '{"follower": "x"}', '{"follower": 0}', '{"follower": 70000}', "\xff"]
 )
-def test_damaged(tmp_path: Path, text: str) -> None:
-    """A file that names no port is written anew."""
+def test_a_file_that_names_no_port_is_written_anew(tmp_path: Path, text: str) -> None:
     (tmp_path / "ports.json").write_text(text, "latin-1")
     found = KeptPorts(tmp_path, print).endpoint_of("follower", None)
 

@@ -25,8 +25,7 @@ def files_in(folder: Path) -> set[str]:
     return {each for each in found if each not in {"home", "home/lake", "home/lake/lock"}}
 
 
-def test_secured_without_its_extra(tmp_path: Path) -> None:
-    """A ledger that could not be made secure is not taken for a secured one later."""
+def test_a_ledger_that_could_not_be_made_secure_is_not_secured(tmp_path: Path) -> None:
     home, modules = tmp_path / "home", tmp_path / "modules"
     modules.mkdir()
     (modules / "cryptography.py").write_text(ABSENT)
@@ -40,15 +39,13 @@ def test_secured_without_its_extra(tmp_path: Path) -> None:
 
 
 def fail_to_begin(secured: Secured) -> None:
-    """Begin to make a ledger secure, and fail."""
     with secured.beginning():
         secured.prepare()
         message = "the port is taken"
         raise OSError(message)
 
 
-def test_secured_and_not_started(tmp_path: Path) -> None:
-    """A first start that fails leaves no logins; those of a secured ledger stay."""
+def test_a_first_start_that_fails_leaves_no_logins(tmp_path: Path) -> None:
     secured = Secured(tmp_path)
     with pytest.raises(OSError, match="port"):
         fail_to_begin(secured)
@@ -77,15 +74,13 @@ def test_secured_and_not_started(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_nothing_is_left(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """What is refused made no folder and no file."""
+def test_what_is_refused_leaves_nothing(arguments: tuple[str, ...], tmp_path: Path) -> None:
     done = done_in(tmp_path, *arguments, LAKELEDGER_HOME=str(tmp_path / "home"))
     assert done.returncode, done.stdout
     assert files_in(tmp_path) == set()
 
 
-def test_token_that_cannot_be_kept(tmp_path: Path) -> None:
-    """No server knows a token that was lost, and its name can be used."""
+def test_no_server_knows_a_token_that_was_lost(tmp_path: Path) -> None:
     out = ("--file", "tokens", "--out")
     done = done_in(tmp_path, "token", "new", "one", *out, "nowhere/token")
     assert done.returncode
@@ -94,8 +89,7 @@ def test_token_that_cannot_be_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [DEEP, '{"format": 1', "[1]"], ids=["deep", "cut", "list"])
-def test_damaged_manifest(text: str, tmp_path: Path) -> None:
-    """Whatever is in the place of a manifest is named as damaged."""
+def test_whatever_replaces_a_manifest_is_damaged(text: str, tmp_path: Path) -> None:
     (tmp_path / "backup.json").write_text(text)
     with pytest.raises(BackupDamagedError, match="not a manifest"):
         read_manifest(FolderPlace(tmp_path))

@@ -27,7 +27,6 @@ class Term:
         self.flight = Flight(acceptor, self.driver.log.reader(Topic.EVENTS, end))
 
     def send(self, body: Body, *, last_cmd: int | None = None) -> Event:
-        """Append an event as the leader of this term does; return it."""
         event = self.driver.internal(body, last_cmd=last_cmd)
         self.flight.add(event.control, body, self.driver.records[-1].value)
         return event
@@ -35,12 +34,10 @@ class Term:
 
 @pytest.fixture
 def term() -> Term:
-    """Return a term that begins."""
     return Term()
 
 
 def test_room_is_counted_until_events_are_back(term: Term) -> None:
-    """The bytes on their way are those of the events that were sent and have not come back."""
     term.send(NOTED)
     term.send(NOTED)
     sizes = [len(record.value) for record in term.driver.records[-2:]]
@@ -55,7 +52,6 @@ def test_room_is_counted_until_events_are_back(term: Term) -> None:
 
 
 def test_commands_may_be_passed_over(term: Term) -> None:
-    """An own event that says which commands are gone counts, however many they are."""
     moved = term.send(CommandsMoved("commands-0", "retention"), last_cmd=7)
     term.flight.read_back(0.0)
 
@@ -63,8 +59,7 @@ def test_commands_may_be_passed_over(term: Term) -> None:
     assert term.flight.acceptor.head.last_cmd == 7
 
 
-def test_second_copies_change_nothing(term: Term) -> None:
-    """An own event that the log has twice is passed over, with others on their way or none."""
+def test_an_own_event_that_the_log_has_twice_is_passed_over(term: Term) -> None:
     term.send(NOTED)
     own = term.driver.records[-1]
     term.flight.take(own)
@@ -78,8 +73,7 @@ def test_second_copies_change_nothing(term: Term) -> None:
     assert term.flight.acceptor.head.position == last.control.position
 
 
-def test_late_records_of_former_leaders_change_nothing(term: Term) -> None:
-    """What a leader of an earlier epoch still wrote ends no term, wherever it thought the end."""
+def test_late_records_of_former_leaders_end_no_term(term: Term) -> None:
     term.driver.zombie(NOTED)
     term.flight.take(term.driver.records[-1])
     own = term.send(NOTED)
@@ -93,7 +87,6 @@ def test_late_records_of_former_leaders_change_nothing(term: Term) -> None:
 
 
 def test_a_later_epoch_ends_the_term(term: Term) -> None:
-    """Who took over is named as soon as its first record is read, also while nothing was sent."""
     fence = term.driver.fence().control
 
     with pytest.raises(FencedError, match=rf"epoch 2 began at position {fence.position};"):
@@ -101,8 +94,7 @@ def test_a_later_epoch_ends_the_term(term: Term) -> None:
 
 
 @pytest.mark.parametrize("sent_last", [0, 1])
-def test_a_hole_before_an_own_event_ends_the_term(term: Term, sent_last: int) -> None:
-    """An own event that comes without the one before it does not count, sent last or not."""
+def test_an_own_event_behind_a_hole_does_not_count(term: Term, sent_last: int) -> None:
     head = term.driver.head.copy()
     head.position += 1
     event, framed = frame_event(internal_control(head, NOTED, 0), NOTED, head.chain)

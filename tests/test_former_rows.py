@@ -28,7 +28,6 @@ from tests.recovery.logs import surveyed
 
 
 def rows_in(folder: Path, driver: Driver) -> None:
-    """Make rows of what a log holds."""
     with RocksStore.open(folder / STORE) as store:
         Fold.load(store, driver.log).feed(driver.records)
 
@@ -73,8 +72,7 @@ def test_rows_ahead_of_the_log(tmp_path: Path, loses: Callable[[Driver], None]) 
 
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
-def test_rows_of_another_log(tmp_path: Path, rewrite: Rewrite) -> None:
-    """A log that lost its end and grew another one is told, unless its followers have to."""
+def test_a_log_that_grew_another_end_is_told(tmp_path: Path, rewrite: Rewrite) -> None:
     ours = domain()
     rows_in(tmp_path, ours)
     lose_end(ours, rewrite)
@@ -84,7 +82,6 @@ def test_rows_of_another_log(tmp_path: Path, rewrite: Rewrite) -> None:
 
 @pytest.mark.parametrize("loses", [shorter, lambda driver: lose_end(driver, REWRITES[0])])
 def test_rows_that_nothing_was_cut_for(tmp_path: Path, loses: Callable[[Driver], None]) -> None:
-    """Rows of what was lost are not made anew before the log was cut above them."""
     ours = domain()
     rows_in(tmp_path, ours)
     check_rows_given_up(tmp_path / STORE, ours.log)
@@ -95,8 +92,7 @@ def test_rows_that_nothing_was_cut_for(tmp_path: Path, loses: Callable[[Driver],
     check_rows_given_up(tmp_path / STORE, ours.log)
 
 
-def test_rows_of_another_ledger(tmp_path: Path) -> None:
-    """Rows of another ledger have seen nothing that this one could give again."""
+def test_rows_of_another_ledger_tell_nothing_of_this_one(tmp_path: Path) -> None:
     theirs = Driver(ledger="beef")
     fill(theirs, 9)
     rows_in(tmp_path, theirs)
@@ -145,8 +141,7 @@ def test_rows_kept(tmp_path: Path, loses: Callable[[Driver], None]) -> None:
         assert reads.position() == ours.head.position
 
 
-def test_rows_that_cannot_be_compared(tmp_path: Path) -> None:
-    """Rows of another format are kept, and that is said."""
+def test_rows_of_another_format_are_kept_and_that_is_said(tmp_path: Path) -> None:
     ours = domain()
     with RocksStore.rebuild(tmp_path / STORE, version=FORMAT_VERSION + 1) as store:
         store.publish()
@@ -154,8 +149,7 @@ def test_rows_that_cannot_be_compared(tmp_path: Path) -> None:
     assert len(list(set_aside(tmp_path / STORE))) == 1
 
 
-def test_rows_that_cannot_be_moved(tmp_path: Path) -> None:
-    """Rows that stay although they were to go are no silent success."""
+def test_rows_that_stay_although_they_were_to_go_are_no_silent_success(tmp_path: Path) -> None:
     (tmp_path / "folder").write_text("a file in the place of the folder")
     with pytest.raises(SettingsError, match="cannot be set aside"):
         set_rows_aside(tmp_path / "folder", lambda _line: None)

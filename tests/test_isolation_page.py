@@ -11,8 +11,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "isolation.md"
 
 
 @pytest.mark.parametrize("made", [page, rules_list])
-def test_tables(made: object) -> None:
-    """Each table of the page is the one the rules make."""
+def test_each_table_of_the_page_is_the_one_the_rules_make(made: object) -> None:
     assert callable(made)
     assert made() in PAGE.read_text(encoding="utf-8"), "run make docs"
 

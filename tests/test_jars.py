@@ -105,8 +105,7 @@ def environ(tmp_path: Path, repository: Repository) -> dict[str, str]:
     return installed | machine
 
 
-def test_list_is_pinned() -> None:
-    """Every jar of the list has a sha256 of its own, and no two lie at the same path."""
+def test_every_jar_of_the_list_has_a_sha256_of_its_own_and_no_two_lie_at_the_same_path() -> None:
     jars = read_list()
     assert {len(each.sha256) for each in jars} == {64}
     assert len({each.path for each in jars}) == len(jars)
@@ -114,19 +113,16 @@ def test_list_is_pinned() -> None:
 
 
 def test_read_list_ignores_comments() -> None:
-    """A list is five words a line; comments and empty lines say nothing."""
     text = "# why\n\nbroker org.example one 1.0 abc\n"
     assert read_list(text) == [Jar("broker", "org.example", "one", "1.0", "abc")]
 
 
 def test_read_list_refuses_a_broken_line() -> None:
-    """A line without a sha256 is an error that shows the line."""
     with pytest.raises(JarsError, match=r"broken line: broker org\.example one 1\.0"):
         read_list("broker org.example one 1.0")
 
 
 def test_absent_jars_are_an_error_that_says_how_to_fetch(tmp_path: Path) -> None:
-    """Asking for a class path before the jars were fetched names the command to run."""
     with pytest.raises(
         JarsError, match=r"4 of 4 jars for the spark.*python -m ledger\.machine\.kafka\.jars"
     ):
@@ -134,7 +130,6 @@ def test_absent_jars_are_an_error_that_says_how_to_fetch(tmp_path: Path) -> None
 
 
 def test_kept_jars_need_no_network(tmp_path: Path) -> None:
-    """Jars copied from elsewhere are compared with the list and taken as they are."""
     environ = {"LAKELEDGER_CACHE": str(tmp_path), "LAKELEDGER_JAVA": "/nowhere"}
     (tmp_path / "jars/broker").mkdir(parents=True)
     (tmp_path / "jars" / JARS[0].path).write_text("one")
@@ -143,15 +138,13 @@ def test_kept_jars_need_no_network(tmp_path: Path) -> None:
 
 
 def test_changed_jar_no_longer_counts(tmp_path: Path) -> None:
-    """A jar that was written to after its check is not used."""
     test_kept_jars_need_no_network(tmp_path)
     (tmp_path / "jars" / JARS[0].path).write_text("one and a half")
     assert unchecked(JARS[:1], tmp_path / "jars") == JARS[:1]
 
 
 @pytest.mark.parametrize("said", ["\xff", "[", "null", "[]", '{"broker/one-1.0.jar": [1]}'])
-def test_damaged_records(tmp_path: Path, said: str) -> None:
-    """Where it cannot be read what was checked before, jars are checked again."""
+def test_without_a_record_of_checks_jars_are_checked_again(tmp_path: Path, said: str) -> None:
     test_kept_jars_need_no_network(tmp_path)
     (tmp_path / "jars/checked.json").write_text(said, encoding="latin-1")
 
@@ -159,8 +152,7 @@ def test_damaged_records(tmp_path: Path, said: str) -> None:
     assert fetch(JARS[:1], {"LAKELEDGER_CACHE": str(tmp_path), "LAKELEDGER_JAVA": "/nowhere"}) == 0
 
 
-def test_jars_of_an_image(tmp_path: Path) -> None:
-    """Jars that were packed into an image, with times of whole seconds, are as they were."""
+def test_jars_of_an_image_are_as_they_were(tmp_path: Path) -> None:
     test_kept_jars_need_no_network(tmp_path)
     jar = tmp_path / "jars" / JARS[0].path
     whole_s = jar.stat().st_mtime_ns // 10**9
@@ -171,8 +163,7 @@ def test_jars_of_an_image(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cache", ["/proc/none", "/dev/null/none"])
-def test_folder_that_cannot_be(cache: str) -> None:
-    """A folder that the system does not let be used is named, and no raw error of the system."""
+def test_a_folder_that_the_system_does_not_let_be_used_is_named(cache: str) -> None:
     environ = {"LAKELEDGER_CACHE": cache}
     for ask in (lambda: fetch(environ=environ), lambda: jar_paths(BROKER, environ)):
         with pytest.raises(JarsError, match=f"{cache}/jars"):
@@ -180,10 +171,9 @@ def test_folder_that_cannot_be(cache: str) -> None:
 
 
 @pytest.mark.kafka
-def test_fetch_from_the_mirror_of_the_settings(
+def test_jars_come_from_the_mirror_that_mavens_settings_name_with_its_login_and_only_once(
     repository: Repository, environ: dict[str, str]
 ) -> None:
-    """Jars come from the mirror that Maven's settings name, with its login, and only once."""
     assert (fetch(JARS, environ), fetch(JARS, environ)) == (3, 0)
     assert sorted(repository.fetched) == ["one-1.0.jar", "three-1.0.jar", "two-1.0.jar"]
     folder = jars_folder(environ)
@@ -211,7 +201,6 @@ def test_fetch_twice_at_once(repository: Repository, environ: dict[str, str]) ->
 
 @pytest.mark.kafka
 def test_other_bytes_are_thrown_away(repository: Repository, environ: dict[str, str]) -> None:
-    """A repository that serves other bytes than the list names is refused by name."""
     with pytest.raises(JarsError, match=rf"broker/two-1\.0\.jar as served by {repository.url}"):
         fetch([JARS[0], jar("two", content="other")], environ)
     assert [path.name for path in jars_folder(environ).iterdir()] == ["lock"]
@@ -229,8 +218,7 @@ def test_what_arrived_is_kept(repository: Repository, environ: dict[str, str]) -
 
 
 @pytest.mark.kafka
-def test_unreachable_repository(environ: dict[str, str]) -> None:
-    """Without a network the error names the repository, the reason and what to do."""
+def test_without_a_network_the_error_names_the_repository(environ: dict[str, str]) -> None:
     nowhere = environ | {"LAKELEDGER_MAVEN_REPO": "http://127.0.0.1:9"}
     with pytest.raises(
         JarsError, match=r"from http://127\.0\.0\.1:9: .*refused.*Check the network"

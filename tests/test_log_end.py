@@ -5,8 +5,7 @@ from ledger.log.memory import MemoryLog
 from tests.driver import Driver
 
 
-def test_last_position() -> None:
-    """It is that of the last event that counts, whatever a replaced leader wrote behind it."""
+def test_the_last_position_is_that_of_the_last_event_that_counts() -> None:
     driver = Driver()
     driver.open_session()
     driver.zombie(driver.events[-1].body)
@@ -14,6 +13,5 @@ def test_last_position() -> None:
     assert last_position(driver.log, 0) == driver.head.position == len(driver.records) - 1
 
 
-def test_before_the_first_event() -> None:
-    """A log without events ends at 0."""
+def test_a_log_without_events_ends_at_0() -> None:
     assert last_position(MemoryLog(), 0) == 0

@@ -65,7 +65,6 @@ with InMemoryLedger() as memory:
 
 
 def test_standard_output_belongs_to_the_program() -> None:
-    """However a program configures structlog, no line of the SDK goes there."""
     done = subprocess.run(
         [sys.executable, "-c", OUTPUT], capture_output=True, text=True, check=True
     )
@@ -75,8 +74,7 @@ def test_standard_output_belongs_to_the_program() -> None:
     assert len([line for line in warned if line.startswith("by logging")]) == 1
 
 
-def test_first_lines_of_two_threads() -> None:
-    """No line comes before the set-up is done."""
+def test_no_line_comes_before_the_set_up_is_done() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
     )

@@ -31,13 +31,11 @@ every_rewrite = pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: ea
 
 
 def head_of(driver: Driver) -> LogHead:
-    """Return where the log ends that was read."""
     return driver.head.copy()
 
 
 @every_rewrite
-def test_sequencer(rewrite: Rewrite) -> None:
-    """A standby stops with the state of what was lost, and claims nothing."""
+def test_a_standby_stops_with_the_state_of_what_was_lost(rewrite: Rewrite) -> None:
     driver = domain()
     sequencer = Sequencer(driver.log, Genesis("demo", CATALOG))
     sequencer.step(0.0)
@@ -51,8 +49,7 @@ def test_sequencer(rewrite: Rewrite) -> None:
 
 
 @every_rewrite
-def test_tail(rewrite: Rewrite) -> None:
-    """A tail ends, and whoever waits is told so."""
+def test_a_tail_ends_and_whoever_waits_is_told_so(rewrite: Rewrite) -> None:
     driver = domain()
     tail = Tail.start(driver.log, 0)
     (session,) = driver.state.sessions.by_number
@@ -68,8 +65,7 @@ def test_tail(rewrite: Rewrite) -> None:
 
 
 @every_rewrite
-def test_follower(rewrite: Rewrite) -> None:
-    """A follower ends, and its store holds what was read before."""
+def test_a_follower_ends_and_its_store_holds_what_was_read_before(rewrite: Rewrite) -> None:
     driver, store = domain(), MemoryStore()
     with following(driver, store) as ended:
         before = digest(store)
@@ -95,8 +91,7 @@ def following(driver: Driver, store: MemoryStore) -> Iterator[Future[None]]:
 
 
 @every_rewrite
-def test_watch(rewrite: Rewrite) -> None:
-    """Whoever watches the events is told, and shown nothing of the other end."""
+def test_whoever_watches_is_told_of_a_lost_end(rewrite: Rewrite) -> None:
     driver = domain()
     watched = watch(driver.log, 0, 0, 0.0)
     shown = list(iter(watched.__next__, None))
@@ -108,8 +103,7 @@ def test_watch(rewrite: Rewrite) -> None:
 
 
 @every_rewrite
-def test_reads_in_memory(rewrite: Rewrite) -> None:
-    """Reads from a state in memory raise now and at every later call."""
+def test_reads_from_a_state_in_memory_raise_now_and_at_every_later_call(rewrite: Rewrite) -> None:
     driver = domain()
     reads = StateReads(driver.log)
     reads.position()

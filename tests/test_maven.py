@@ -58,7 +58,6 @@ def test_login(tmp_path: Path, server: str, expected: tuple[str, str]) -> None:
 
 
 def test_password_is_not_shown() -> None:
-    """A repository can be logged without giving its password away."""
     assert "word" not in repr(Repository("https://near.example", "me", "word"))
 
 
@@ -73,16 +72,14 @@ def test_password_is_not_shown() -> None:
         ),
     ],
 )
-def test_variables_come_first(
+def test_a_variable_wins_over_the_settings_file_ours_over_sparks(
     tmp_path: Path, environ: dict[str, str], expected: Repository
 ) -> None:
-    """A variable wins over the settings file, ours over Spark's."""
     settings(tmp_path, "*")
     assert find_repository(environ | {"HOME": str(tmp_path)}) == expected
 
 
-def test_settings_of_the_installation(tmp_path: Path) -> None:
-    """Without settings of the user those of the Maven installation count."""
+def test_without_settings_of_the_user_those_of_the_maven_installation_count(tmp_path: Path) -> None:
     settings(tmp_path, "central")
     (tmp_path / ".m2").rename(tmp_path / "conf")
     found = find_repository({"HOME": str(tmp_path), "MAVEN_HOME": str(tmp_path)})
@@ -90,12 +87,10 @@ def test_settings_of_the_installation(tmp_path: Path) -> None:
 
 
 def test_nothing_is_set_up(tmp_path: Path) -> None:
-    """A machine without settings fetches from Maven Central itself."""
     assert find_repository({"HOME": str(tmp_path)}) is None
 
 
-def test_broken_settings(tmp_path: Path) -> None:
-    """A settings file that is not XML is an error that names the file."""
+def test_a_settings_file_that_is_not_xml_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     settings(tmp_path, "<")
     with pytest.raises(SettingsError, match=r"settings\.xml cannot be read as XML"):
         find_repository({"HOME": str(tmp_path)})

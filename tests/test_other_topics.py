@@ -37,7 +37,6 @@ KEPT: Final = 4
 
 
 def folded(driver: Driver) -> Checkpoint:
-    """Return the checkpoint of all that a log holds."""
     state, batches = DomainState(), BatchAcceptor(driver.log, Acceptor(LogHead()), 0)
     for _, event in batches.events(driver.records):
         if event is not None:
@@ -59,13 +58,11 @@ def part_of_a_checkpoint(driver: Driver) -> None:
 
 
 def a_beat(driver: Driver) -> None:
-    """Leave the beat of the last leader."""
     with closing(driver.log.writer(Topic.BEATS)) as writer:
         writer.append(b"0", f'{{"epoch": {driver.head.epoch}, "sequencer": "last"}}'.encode())
 
 
 def the_mark_of_a_restore(driver: Driver) -> None:
-    """Leave the mark of a restore that brought the whole log."""
     topic, position = driver.log.topic_id(Topic.EVENTS), driver.head.position
     count = len(driver.records)
     write_restored(driver.log, 0, Restored(LEDGER, topic, position, count, "", is_whole=True))
@@ -82,7 +79,6 @@ CASES: Final = [left for count in (1, 2) for left in combinations(WITNESSES, cou
 
 
 def named(left: tuple[Left, ...]) -> str:
-    """Return the name of a case."""
     return " and ".join(each.__name__ for each in left)
 
 
@@ -96,7 +92,6 @@ def lived() -> Driver:
 
 
 def start(log: MemoryLog, clock: FixedClock) -> Sequencer:
-    """Return a sequencer that was just started."""
     return Sequencer(log, Genesis("demo"), clock=clock)
 
 
@@ -112,13 +107,11 @@ def leads(log: MemoryLog, rounds: int = PATIENT) -> bool:
 
 @pytest.fixture
 def driver() -> Driver:
-    """Return a ledger that was in use."""
     return lived()
 
 
 @pytest.mark.parametrize("left", CASES, ids=named)
-def test_log_that_lost_its_end(driver: Driver, left: tuple[Left, ...]) -> None:
-    """A sequencer refuses by name, tells the way back, and leaves the log as it is."""
+def test_a_sequencer_refuses_and_tells_the_way_back(driver: Driver, left: tuple[Left, ...]) -> None:
     for each in left:
         each(driver)
     driver.log.cut(Topic.EVENTS, KEPT)
@@ -154,8 +147,7 @@ def test_log_that_grew_another_end(left: tuple[Left, ...]) -> None:
 
 
 @pytest.mark.parametrize("left", CASES, ids=named)
-def test_log_that_holds_all(driver: Driver, left: tuple[Left, ...]) -> None:
-    """Where the log holds what others tell of it a sequencer leads as soon as ever."""
+def test_a_log_that_holds_all_is_led_at_once(driver: Driver, left: tuple[Left, ...]) -> None:
     for each in left:
         each(driver)
     assert leads(driver.log)
@@ -163,7 +155,6 @@ def test_log_that_holds_all(driver: Driver, left: tuple[Left, ...]) -> None:
 
 @pytest.mark.parametrize("left", WITNESSES)
 def test_log_that_was_cut(driver: Driver, left: Left) -> None:
-    """The way back that is named is one, whatever had told of the loss."""
     left(driver)
     driver.log.cut(Topic.EVENTS, KEPT)
     found = survey(driver.log, None, listens_s=0.0)
@@ -172,8 +163,7 @@ def test_log_that_was_cut(driver: Driver, left: Left) -> None:
     assert leads(driver.log)
 
 
-def test_recovery_that_was_killed(driver: Driver) -> None:
-    """Where the cut came, and no checkpoint behind it, another recovery leads back as well."""
+def test_after_a_killed_recovery_another_leads_back_as_well(driver: Driver) -> None:
     a_checkpoint(driver)
     driver.log.cut(Topic.EVENTS, KEPT)
     ends = driver.log.ends(Topic.CHECKPOINTS)[1]
@@ -183,8 +173,7 @@ def test_recovery_that_was_killed(driver: Driver) -> None:
     assert leads(driver.log)
 
 
-def test_events_that_come_late(driver: Driver) -> None:
-    """Events that a broker does not tell yet are waited for, and then nothing is wrong."""
+def test_events_that_a_broker_does_not_tell_yet_are_waited_for(driver: Driver) -> None:
     a_beat(driver)
     records, clock = driver.records[KEPT:], FixedClock()
     driver.log.cut(Topic.EVENTS, KEPT)

@@ -107,8 +107,7 @@ def end_of_input(child: Child) -> None:
     ],
     ids=["SIGTERM", "SIGINT", "parent gone"],
 )
-def test_stop(tell: Callable[[Child], None]) -> None:
-    """A role that is told to stop, in whichever way, ends in good order."""
+def test_a_role_told_to_stop_ends_in_good_order(tell: Callable[[Child], None]) -> None:
     child = role("wait", "--with-parent")
     tell(child)
     code, line = last_line(child)
@@ -118,8 +117,7 @@ def test_stop(tell: Callable[[Child], None]) -> None:
 @pytest.mark.parametrize(
     ("environ", "name"), [({}, "role"), ({"LAKELEDGER_ROLE": "cache-2"}, "cache-2")]
 )
-def test_role_of_lines(environ: dict[str, str], name: str) -> None:
-    """Each line of a role has its name, whichever part and thread of it logs."""
+def test_each_line_of_a_role_has_its_name(environ: dict[str, str], name: str) -> None:
     child = role("wait", **environ)
     child.terminate()
     lines = [json.loads(line) for line in child.communicate(timeout=WAIT_S)[1].splitlines()]
@@ -128,21 +126,18 @@ def test_role_of_lines(environ: dict[str, str], name: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_stop_while_it_connects(number: signal.Signals) -> None:
-    """A role that waits for a broker and looks at nothing else ends in good order too."""
+def test_a_role_that_connects_ends_in_good_order_too(number: signal.Signals) -> None:
     child = role("connect")
     child.send_signal(number)
     code, line = last_line(child)
     assert (code, line["event"]) == (ExitCode.DONE, "stopped")
 
 
-def test_signal_in_another_thread() -> None:
-    """A role is told to stop by a signal of which its main thread, which waits, hears nothing."""
+def test_a_signal_that_the_main_thread_does_not_hear_ends_a_role() -> None:
     assert last_line(role("interrupted elsewhere"))[0] == ExitCode.DONE
 
 
-def test_stacks() -> None:
-    """A role that is asked where it is tells of all its threads, and goes on."""
+def test_a_role_that_is_asked_where_it_is_tells_of_all_its_threads_and_goes_on() -> None:
     child = role("wait")
     assert child.stderr is not None
     child.send_signal(TELL_STACKS)
@@ -153,8 +148,7 @@ def test_stacks() -> None:
     assert last_line(child)[0] == ExitCode.DONE
 
 
-def test_without_parent() -> None:
-    """A role started by hand does not care whether anybody could write to it."""
+def test_a_role_started_by_hand_does_not_care_whether_anybody_could_write_to_it() -> None:
     child = role("wait")
     end_of_input(child)
     with pytest.raises(subprocess.TimeoutExpired):
@@ -171,16 +165,14 @@ def test_without_parent() -> None:
         ("damaged", ExitCode.UNHEALTHY, "the events log is damaged at position 42: torn"),
     ],
 )
-def test_error(failure: str, code: ExitCode, why: str) -> None:
-    """A role that cannot go on says in one line what happened; its code says what kind it is."""
+def test_a_role_says_in_one_line_why_it_ends(failure: str, code: ExitCode, why: str) -> None:
     found, line = last_line(role(failure))
     assert (found, line["event"]) == (code, "ended")
     assert line["why"].startswith(why)
     assert "exception" not in line
 
 
-def test_fault() -> None:
-    """A fault of the program is one line too, with the traceback in it, and counts as failed."""
+def test_a_fault_of_the_program_is_one_line_too_with_the_traceback_in_it() -> None:
     code, line = last_line(role("faulty"))
     assert code == ExitCode.FAILED
     assert line["event"] == "ended by a fault of the program; report it"
@@ -211,8 +203,7 @@ def test_fault() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_exit_code(error: LedgerError, code: int) -> None:
-    """Each kind of error has the exit code that docs/command-line.md promises."""
+def test_each_kind_of_error_has_the_promised_exit_code(error: LedgerError, code: int) -> None:
     assert exit_code(error) == code
 
 

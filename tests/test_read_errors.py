@@ -9,7 +9,6 @@ from ledger.reads.remote.http_form import error_form, error_from
 
 
 def test_a_list_that_is_gone() -> None:
-    """To ask again for a list whose mappings were cleaned is in vain."""
     txns = ValidTxnList(7, (), (), None)
     check_list_left(txns, 8, 40)
 
@@ -19,8 +18,7 @@ def test_a_list_that_is_gone() -> None:
     assert not raised.value.retry_unchanged
 
 
-def test_a_bound_of_a_server() -> None:
-    """What a server says of a second attempt is what its client says, too."""
+def test_what_a_server_says_of_a_second_attempt_is_what_its_client_says_too() -> None:
     form = error_form(LimitExceededError("10 rows at once", reason="LimitExceeded"))
 
     said = [error_from({**form, "retry_unchanged": each}) for each in (True, False)]

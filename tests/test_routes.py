@@ -16,8 +16,7 @@ BESIDE = {"position", "wait", "reach", "metadata", "close"}
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
-def test_route(route: Route) -> None:
-    """What a route names is a parameter of its read, or a field of its rows."""
+def test_what_a_route_names_is_a_parameter_of_its_read_or_a_field_of_its_rows(route: Route) -> None:
     in_path = re.findall(r"{(\w+)}", route.path)
     bodies = [route.body] if route.body else []
     assert {*in_path, *route.behind, *route.names.values(), *bodies} <= route.parameters.keys()
@@ -28,14 +27,12 @@ def test_route(route: Route) -> None:
 
 
 def test_every_read_has_a_route() -> None:
-    """Each read that is declared has one path, and the client asks there."""
     declared = {name for name, each in vars(Reads).items() if isfunction(each) and name[0] != "_"}
     assert {route.name for route in ROUTES} == declared - BESIDE
     assert {name for name in declared - BESIDE if name not in vars(HttpReads)} == set()
 
 
 def test_pages_go_on_behind_the_last_row() -> None:
-    """The next page begins behind the last row of a page; the first page begins nowhere."""
     files = next(route for route in ROUTES if route.name == "files")
     row = type("Row", (), {"path": "a", "vector": "b"})()
     assert files.next_page(None) == {}

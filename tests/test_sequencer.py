@@ -41,7 +41,6 @@ class Busy:
         self.standby = self._sequencer(decide)
 
     def turn(self) -> None:
-        """Let the leader do a round."""
         self.leader.step(0.0)
 
     def _sequencer(self, rule: Callable[[DomainState, Command, int], Body]) -> Sequencer:
@@ -79,7 +78,6 @@ class HeldUpLog(MemoryLog):
     is_held_up = False
 
     def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
-        """Return a reader that starts at `offset`."""
         reader = super().reader(topic, offset)
         if topic is not Topic.EVENTS:
             return reader
@@ -164,8 +162,7 @@ class Succession:
 
 
 @pytest.mark.parametrize(("decision_s", "ended"), [(1.0, 0), (2.0, 2), (4.0, 3), (9.0, 4)])
-def test_one_slow_decision(decision_s: float, ended: int) -> None:
-    """A command that takes longer than standbys wait is decided after all, by a later leader."""
+def test_a_slow_command_is_decided_by_a_later_leader(decision_s: float, ended: int) -> None:
     succession = Succession()
     client = RawClient(succession.log, succession.turn)
     session = client.open_session()
@@ -178,8 +175,7 @@ def test_one_slow_decision(decision_s: float, ended: int) -> None:
 
 
 @pytest.mark.parametrize("before", [0, 3])
-def test_a_command_that_ends_its_leader(before: int) -> None:
-    """It is refused after some leaders; those around it are answered, each once."""
+def test_a_command_that_ends_its_leader_is_refused_after_some_leaders(before: int) -> None:
     succession = Succession()
     client = RawClient(succession.log, succession.turn)
     session = client.open_session()
@@ -200,7 +196,6 @@ def test_a_command_that_ends_its_leader(before: int) -> None:
 
 
 def test_a_decision_without_end() -> None:
-    """Nor does a decision stop a ledger that takes longer than anybody waits."""
     succession = Succession()
     client = RawClient(succession.log, succession.turn)
     session = client.open_session()
@@ -216,7 +211,6 @@ def test_a_decision_without_end() -> None:
 
 @pytest.mark.parametrize(("asks_after", "is_patient"), [(None, False), (8, False), (1, True)])
 def test_patience_is_for_decisions(asks_after: int | None, *, is_patient: bool) -> None:
-    """However many leaders ended without a decision, only what they ended over is waited for."""
     log, clock = MemoryLog(), FixedClock()
     client = RawClient(log, lambda: None)
     for number in range(8):
@@ -231,7 +225,6 @@ def test_patience_is_for_decisions(asks_after: int | None, *, is_patient: bool) 
 
 
 def test_leaders_that_had_nothing_to_do() -> None:
-    """However many of them were killed, the first command after them is decided."""
     log, clock = MemoryLog(), FixedClock()
     for _ in range(8):
         waited_s(log, clock)
@@ -292,8 +285,7 @@ def test_events_of_another_topic(has_checkpoint: bool) -> None:  # noqa: FBT001
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_beats(value: bytes, epoch: int) -> None:
-    """What is no beat is no sign of a leader, and ends nobody who hears it."""
+def test_what_is_no_beat_is_no_sign_of_a_leader(value: bytes, epoch: int) -> None:
     assert beat_epoch(value) == epoch
 
 
@@ -301,7 +293,6 @@ def test_beats(value: bytes, epoch: int) -> None:
 def test_catalog_that_does_not_count(
     given: str, warned: list[tuple[str, str]], log_lines: Sequence[EventDict]
 ) -> None:
-    """Events are kept under the ledger's catalog; who is given another is told which counts."""
     log, clock = MemoryLog(), FixedClock()
     first = Sequencer(log, Genesis("catalogs", "lake"), clock=clock)
     RawClient(log, lambda: first.step(0.0)).open_session()

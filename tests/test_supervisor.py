@@ -43,13 +43,11 @@ class Stage:
         self._roles: list[SupervisedRole] = []
 
     def role(self, name: str, script: str) -> SupervisedRole:
-        """Return a role; its script tells on descriptor 7, and `$0` is its name."""
         role = SupervisedRole(name, (f"exec 7>{self._path}; {script}", name), ("/bin/sh", "-c"))
         self._roles.append(role)
         return role
 
     def told(self) -> str:
-        """Return the next line that was told, waiting for it."""
         while b"\n" not in self._unread:
             assert select.select([self._pipe], [], [], WAIT_S)[0], "no role tells anything"
             self._unread += os.read(self._pipe, 4096)
@@ -57,14 +55,12 @@ class Stage:
         return line.decode()
 
     def close(self) -> None:
-        """End what still runs, and close the pipe."""
         Supervisor(self._roles, stop_s=0.2).stop()
         os.close(self._pipe)
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """Return a stage for roles."""
     stage = Stage(tmp_path / "told")
     yield stage
     stage.close()
@@ -76,8 +72,7 @@ def wait_for_end(role: SupervisedRole) -> int:
     return role.process.wait(WAIT_S)
 
 
-def test_order(stage: Stage) -> None:
-    """Roles are stopped in the reverse of their order, each asked before anything harsher."""
+def test_roles_are_stopped_in_the_reverse_of_their_order(stage: Stage) -> None:
     roles = [stage.role(name, UNTIL_TOLD) for name in ("first", "second")]
     supervisor = Supervisor(roles)
     supervisor.start()
@@ -87,8 +82,7 @@ def test_order(stage: Stage) -> None:
     assert [role.pid for role in roles] == [0, 0]
 
 
-def test_name(stage: Stage) -> None:
-    """Each role gets its name, for the lines that it logs."""
+def test_each_role_has_its_name_in_the_lines_that_it_logs(stage: Stage) -> None:
     roles = [stage.role(name, "echo $0 is $LAKELEDGER_ROLE >&7") for name in ("one", "two")]
     supervisor = Supervisor(roles, environment={"LAKELEDGER_ROLE": "another"})
     supervisor.start()
@@ -97,15 +91,13 @@ def test_name(stage: Stage) -> None:
 
 
 def test_interrupt_is_for_the_parent(stage: Stage) -> None:
-    """A role does not belong to the terminal's group, so Ctrl-C reaches only who supervises it."""
     role = stage.role("role", UNTIL_TOLD)
     role.start()
     assert os.getpgid(role.pid) == role.pid != os.getpgrp()
     Supervisor([role]).stop()
 
 
-def test_restart(stage: Stage) -> None:
-    """A role that ends is started again, later each time, whatever it ended with."""
+def test_a_role_that_ends_is_started_again_later_each_time(stage: Stage) -> None:
     supervisor = Supervisor([stage.role("role", "echo runs >&7; exit 1")])
     supervisor.start()
     stop = Signal()
@@ -121,7 +113,6 @@ def test_restart(stage: Stage) -> None:
 
 
 def test_killed_role_comes_back(stage: Stage) -> None:
-    """A role that was killed is started again as another process."""
     role = stage.role("role", UNTIL_TOLD)
     supervisor = Supervisor([role])
     supervisor.start()
@@ -140,7 +131,6 @@ def test_killed_role_comes_back(stage: Stage) -> None:
 
 
 def test_settled_role_is_not_held_back(stage: Stage) -> None:
-    """A role that had run for long begins anew with the shortest pause."""
     role = stage.role("role", "exit 1")
     role.start()
     role.started_s -= SETTLED_S
@@ -151,8 +141,7 @@ def test_settled_role_is_not_held_back(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("code", [ExitCode.USAGE, ExitCode.INCOMPATIBLE, ExitCode.UNHEALTHY])
-def test_final_end(stage: Stage, code: ExitCode) -> None:
-    """A role that would end in the same way again ends the watch, and its code is the answer."""
+def test_a_role_that_would_end_again_ends_the_watch(stage: Stage, code: ExitCode) -> None:
     other = stage.role("other", UNTIL_TOLD)
     supervisor = Supervisor([other, stage.role("role", f"exit {code}")])
     supervisor.start()
@@ -163,16 +152,14 @@ def test_final_end(stage: Stage, code: ExitCode) -> None:
     assert stage.told() == "other stops"
 
 
-def test_told_to_stop(stage: Stage) -> None:
-    """A watch that is told to stop has nothing to report."""
+def test_a_watch_that_is_told_to_stop_has_nothing_to_report(stage: Stage) -> None:
     stop = Signal()
     stop.set()
     assert Supervisor([stage.role("role", "exit 1")]).watch(stop) is ExitCode.DONE
 
 
 @pytest.mark.parametrize("tells_stacks", [True, False])
-def test_stubborn_role(stage: Stage, *, tells_stacks: bool) -> None:
-    """A role that does not stop when asked is killed; where it was is told if that is wanted."""
+def test_a_role_that_does_not_stop_is_killed(stage: Stage, *, tells_stacks: bool) -> None:
     role, last = stage.role("role", STUBBORN), stage.role("last", "echo last >&7")
     supervisor = Supervisor([role], stop_s=0.2, tells_stacks=tells_stacks)
     supervisor.start()
@@ -186,8 +173,7 @@ def test_stubborn_role(stage: Stage, *, tells_stacks: bool) -> None:
     assert not process.is_running()
 
 
-def test_kill(stage: Stage) -> None:
-    """Roles that do not end are killed all at once, a stopped one too, and none is left."""
+def test_roles_that_do_not_end_are_killed_all_at_once(stage: Stage) -> None:
     roles = [stage.role(name, STUBBORN) for name in ("first", "second")]
     supervisor = Supervisor(roles)
     supervisor.start()
@@ -199,8 +185,7 @@ def test_kill(stage: Stage) -> None:
     assert [role.pid for role in roles] == [0, 0]
 
 
-def test_interrupted_while_it_stops(stage: Stage) -> None:
-    """An interrupt while roles are asked to end kills them, and what ends after them too."""
+def test_an_interrupt_while_roles_are_asked_to_end_kills_them(stage: Stage) -> None:
     role, other = (stage.role(name, ASKED_IN_VAIN) for name in ("role", "other"))
     first, second = Supervisor([role]), Supervisor([other])
     first.start()

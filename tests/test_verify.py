@@ -33,13 +33,11 @@ def driver() -> Driver:
 
 
 def replace(log: MemoryLog, offset: int, value: bytes) -> None:
-    """Damage the record at an offset."""
     records = log.topics[Topic.EVENTS].records
     records[offset] = Record(offset, b"", value, 0)
 
 
-def test_sound(driver: Driver) -> None:
-    """A sound log is counted, and folds to the digest of who wrote it."""
+def test_a_sound_log_is_counted_and_folds_to_the_digest_of_who_wrote_it(driver: Driver) -> None:
     found = verify(driver.log)
     assert found.head == driver.head
     assert found.digest == digest(driver.state, driver.head)
@@ -56,22 +54,19 @@ def test_sound(driver: Driver) -> None:
     }
 
 
-def test_empty() -> None:
-    """A log nobody has written to is sound."""
+def test_a_log_nobody_has_written_to_is_sound() -> None:
     found = verify(MemoryLog())
     assert (found.head, found.records) == (LogHead(), 0)
 
 
-def test_progress(driver: Driver) -> None:
-    """Who waits is told how far it is, up to the end."""
+def test_who_waits_is_told_how_far_it_is_up_to_the_end(driver: Driver) -> None:
     told: list[tuple[int, int]] = []
     verify(driver.log, lambda done, end: told.append((done, end)))
     assert told[-1] == (len(driver.records), len(driver.records))
 
 
 @pytest.mark.parametrize("offset", range(ZOMBIE))
-def test_flipped_bit(driver: Driver, offset: int) -> None:
-    """One bit flipped is found at the record's position, in a Fenced at the one that follows it."""
+def test_one_flipped_bit_is_found_at_its_position(driver: Driver, offset: int) -> None:
     value = driver.records[offset].value
     replace(driver.log, offset, value[:-1] + bytes([value[-1] ^ 1]))
     with pytest.raises(LogDamagedError) as found:
@@ -80,16 +75,14 @@ def test_flipped_bit(driver: Driver, offset: int) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\0", b"garbage", bytes(200)], ids=repr)
-def test_garbage(driver: Driver, garbage: bytes) -> None:
-    """Bytes no schema explains are damage at the position they would have had."""
+def test_bytes_no_schema_explains_are_damage(driver: Driver, garbage: bytes) -> None:
     driver.append(garbage)
     with pytest.raises(LogDamagedError, match=f"at position {driver.head.position + 1}: ") as found:
         verify(driver.log)
     assert found.value.position == driver.head.position + 1
 
 
-def test_history_is_gone(driver: Driver) -> None:
-    """A log that has lost its beginning is damaged from its first position on."""
+def test_a_log_without_its_beginning_is_damaged(driver: Driver) -> None:
     driver.log.remove_below(Topic.EVENTS, 3)
     with pytest.raises(LogDamagedError, match=r"at position 1: .* offset 3, history is gone"):
         verify(driver.log)
@@ -99,7 +92,6 @@ class LeavingReader(MemoryLogReader):
     """A reader of a broker that has gone away."""
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:  # noqa: ARG002
-        """Return nothing, as of a broker that has nothing."""
         return []
 
 
@@ -112,19 +104,16 @@ class LeavingLog(MemoryLog):
         self._is_away = False
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Answer once."""
         if self._is_away:
             raise LogUnavailableError("no answer in time")
         self._is_away = True
         return super().ends(topic, timeout_s)
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that finds nothing."""
         return LeavingReader(self, self.topics[topic], offset)
 
 
-def test_broker_goes_away(driver: Driver) -> None:
-    """A broker that goes away while a log is read makes it neither damaged nor empty."""
+def test_a_broker_that_goes_away_makes_no_log_damaged_or_empty(driver: Driver) -> None:
     with pytest.raises(LogUnavailableError, match="no answer"):
         verify(LeavingLog(driver.log))
     with pytest.raises(LogUnavailableError, match="no answer"):

@@ -28,13 +28,11 @@ def driver() -> Driver:
 
 
 def seen(driver: Driver, after: int | None) -> list[int]:
-    """Return the positions that are there to be watched now."""
     found = takewhile(lambda event: event is not None, watch(driver.log, 0, after, 0.0))
     return [event.control.position for event in found if event is not None]
 
 
-def test_from_a_position(driver: Driver) -> None:
-    """Watching from a position shows what follows it, and then waits."""
+def test_watching_from_a_position_shows_what_follows_it_and_then_waits(driver: Driver) -> None:
     assert seen(driver, GENESIS_POSITIONS) == list(
         range(GENESIS_POSITIONS + 1, driver.state.position + 1)
     )
@@ -47,8 +45,7 @@ def test_all_that_is_there(driver: Driver) -> None:
     assert seen(driver, 0)[-1] == driver.state.position == sessions[-1]
 
 
-def test_only_what_comes(driver: Driver) -> None:
-    """Without a position, what is there already is not shown."""
+def test_without_a_position_what_is_there_already_is_not_shown(driver: Driver) -> None:
     watching = watch(driver.log, 0, None, 0.0)
     before = next(watching)
     driver.open_session("bob")
@@ -78,27 +75,23 @@ def test_conditions(driver: Driver, texts: list[str], positions: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["type", "colour=red", "=1"])
-def test_no_condition(text: str) -> None:
-    """Another text is refused as it was written, in a sentence that shows a condition."""
+def test_another_text_than_a_condition_is_refused_as_it_was_written(text: str) -> None:
     with pytest.raises(SettingsError, match=f"--where type=TxnCommitted.* got '{text}'$"):
         condition([text])
 
 
 @pytest.mark.parametrize("text", ["txn=abc", "position=-1", "session=", "table=db.t"])
-def test_no_number(text: str) -> None:
-    """What no number can be equal to is refused, rather than waited for."""
+def test_what_no_number_can_be_equal_to_is_refused_rather_than_waited_for(text: str) -> None:
     with pytest.raises(SettingsError, match=f"'{text}' holds for no event: .* is a number"):
         condition([text])
 
 
-def test_no_type() -> None:
-    """Nor is a type waited for that no event has; those there are are told."""
+def test_a_type_that_no_event_has_is_not_waited_for() -> None:
     with pytest.raises(SettingsError, match=r"'type=TxnCommited' holds for no .*, TxnCommitted,"):
         condition(["type=TxnCommited"])
 
 
-def test_coarse_writes(driver: Driver) -> None:
-    """What was done to rows is told in the words of a table's history, also where no file is."""
+def test_what_was_done_to_rows_is_told_in_the_words_of_a_tables_history(driver: Driver) -> None:
     session = driver.open_session()
     txn, other = (driver.open_txn(session) for _ in "ab")
     driver.commit(session, txn, write(1, operation="update"))
@@ -107,15 +100,13 @@ def test_coarse_writes(driver: Driver) -> None:
     assert [line_of(event)["operation"] for event in driver.events[-2:]] == [["update"], ["delete"]]
 
 
-def test_without_a_name(driver: Driver) -> None:
-    """An alter without a name is called as in its table's history."""
+def test_an_alter_without_a_name_is_called_as_in_its_tables_history(driver: Driver) -> None:
     event = driver.alter_table(driver.open_session(), 1, table_of(p="1"), "")
 
     assert line_of(event)["operation"] == ["ALTER TABLE"]
 
 
-def test_many_txns(driver: Driver) -> None:
-    """An event about several txns names each of them, whoever asks for one."""
+def test_an_event_about_several_txns_names_each_of_them(driver: Driver) -> None:
     session = driver.open_session()
     first = driver.open_txn(session, size=2)
     driver.allocate(session, [first, first + 1], [1])
@@ -134,16 +125,14 @@ def test_many_txns(driver: Driver) -> None:
     assert all(f" txn {first},{first + 1} " in f"{shown_line(line)} " for line in found)
 
 
-def test_line(driver: Driver) -> None:
-    """A line says where, when, what, and to which table."""
+def test_a_line_says_where_when_what_and_to_which_table(driver: Driver) -> None:
     line = shown_line(line_of(driver.events[-1]))
 
     assert f" {driver.state.position} 2023-11-14T22:13:20.035Z " in f" {line}"
     assert "TxnCommitted txn 1 table 1 DELETE" in line
 
 
-def test_lines_of_a_session(driver: Driver) -> None:
-    """What is about no txn names its session, and its opening is found by that too."""
+def test_what_is_about_no_txn_names_its_session(driver: Driver) -> None:
     session = driver.open_session()
     driver.open_txn(session)
     driver.close_session(session)
@@ -163,14 +152,12 @@ class Away(MemoryLog):
     is_away = False
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return where it ends, or raise as for a broker that is away."""
         if self.is_away:
             raise LogUnavailableError("no answer")
         return super().ends(topic, timeout_s)
 
 
-def test_a_broker_that_is_away(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who watches is told once that the broker went, and once that it is back."""
+def test_who_watches_is_told_once_that_a_broker_went(capsys: pytest.CaptureFixture[str]) -> None:
     log, was_away = Away(), False
     for log.is_away in (False, True, True, False, False):
         was_away = tell_of_broker(log, was_away=was_away)
@@ -181,8 +168,7 @@ def test_a_broker_that_is_away(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_tail_of_nothing() -> None:
-    """To show what is to come, and not to wait for it, shows nothing whatever the log holds."""
+def test_to_show_what_is_to_come_without_waiting_shows_nothing() -> None:
     done = invoked("log", "tail", "--no-follow")
 
     assert done.exit_code == ExitCode.USAGE

@@ -56,8 +56,7 @@ def test_levels(level: IsolationLevel, told: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("level", ["SnapshotIsolation", "WriteSerializable", "Serializable"])
 @pytest.mark.parametrize("winner", ["alter", "drop"])
-def test_changed_without_a_part(level: IsolationLevel, winner: str) -> None:
-    """Who lost over a table that it changed, and wrote to another, loses at every level."""
+def test_who_lost_over_a_table_that_it_changed_loses(level: IsolationLevel, winner: str) -> None:
     driver = Driver()
     ada, bob = driver.open_session("ada"), driver.open_session("bob")
     one, two = (driver.create_table(ada, name) for name in ("one", "two"))
@@ -73,8 +72,7 @@ def test_changed_without_a_part(level: IsolationLevel, winner: str) -> None:
     assert (lost.txn, lost.committed, lost.would_commit) == (txn, False, False)
 
 
-def test_since() -> None:
-    """Only commits from a position on are judged; the winners before them still count."""
+def test_only_commits_from_a_position_on_are_judged() -> None:
     driver = history()
     last = driver.state.position
     found = list(what_if(driver.log, "Serializable", since=last))

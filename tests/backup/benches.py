@@ -18,7 +18,7 @@ from ledger.core.decide.cut import beyond, seen_in
 from ledger.core.events.events import Resigned
 from ledger.core.events.parts import PassedOver
 from ledger.log.memory import MemoryLog, MemoryTopic, MemoryWriter
-from ledger.log.port import Record, Topic
+from ledger.log.port import Topic
 from tests.core.cutting import cut, filled
 from tests.driver import Driver, write
 
@@ -35,19 +35,16 @@ class Crash(BaseException):
 
 
 def session_of(driver: Driver) -> int:
-    """Return a session that is open."""
     sessions = driver.state.sessions.by_number
     found = next((number for number, each in sessions.items() if each.is_open), None)
     return driver.open_session("ada") if found is None else found
 
 
 def open_txn(driver: Driver) -> int:
-    """Open a txn."""
     return driver.open_txn(session_of(driver))
 
 
 def abort(driver: Driver) -> None:
-    """Open a txn and abort it."""
     session = session_of(driver)
     driver.abort(session, driver.open_txn(session))
 
@@ -121,7 +118,6 @@ def restored(path: Path, log: MemoryLog) -> RestoreOutcome:
 
 
 def manifest_of(path: Path) -> Manifest:
-    """Return the manifest of a backup."""
     return manifest_in(FolderPlace(path))
 
 
@@ -147,7 +143,6 @@ class CrashingPlace(FolderPlace):
         self._step()
 
     def remove(self, name: str) -> None:
-        """Remove a file."""
         self._step()
         super().remove(name)
 
@@ -165,7 +160,6 @@ class CrashingLog(MemoryLog):
         self.left = appends
 
     def writer(self, topic: Topic) -> MemoryWriter:
-        """Return a writer that counts."""
         return CrashingWriter(self, self.topics[topic])
 
 
@@ -189,8 +183,3 @@ def another_topic(log: MemoryLog) -> MemoryLog:
     for topic in Topic:
         log.recreate(topic)
     return log
-
-
-def records_of(log: MemoryLog) -> list[Record]:
-    """Return all records of the events."""
-    return log.topics[Topic.EVENTS].records

@@ -50,7 +50,6 @@ APART = (sys.executable, "-m", "tests.backup.runs")
 
 @pytest.fixture
 def where(broker: Broker, ledger_name: str) -> tuple[str, ...]:
-    """Return the options that name the ledger."""
     return "--bootstrap", broker.bootstrap, "--ledger", ledger_name
 
 
@@ -63,13 +62,11 @@ def log(broker: Broker, ledger_name: str) -> Iterator[KafkaLog]:
 
 
 def delete_topics(broker: Broker, ledger: str) -> None:
-    """Delete what the cluster has of a ledger."""
     for topic in found_topics(broker.bootstrap, ledger):
         delete_topic(broker.bootstrap, topic_name(ledger, topic))
 
 
 def commit(client: Ledger, times: int) -> int:
-    """Commit txns and return the last id."""
     last = 0
     for _ in range(times):
         txn = client.begin()
@@ -178,7 +175,6 @@ def struck(run: Run, at: Callable[[], int], total: int, kills: int, chance: rand
 
 
 def has_come(at: Callable[[], int], goal: int) -> bool:
-    """Tell whether a run has come to its goal."""
     return at() >= goal
 
 
@@ -190,10 +186,9 @@ def has_come(at: Callable[[], int], goal: int) -> bool:
         pytest.param(1, MANY, marks=pytest.mark.slow),
     ],
 )
-def test_interruptions(
+def test_restore_and_backup_killed_and_interrupted_at_random_points_end_with_the_same_log(
     broker: Broker, ledger_name: str, tmp_path: Path, seed: int, kills: int
 ) -> None:
-    """Restore and backup, killed and interrupted at random points, end with the same log."""
     chance = random.Random(seed)  # noqa: S311 - a test that can be repeated
     copy = tmp_path / "copy"
     driver = long_backup(ledger_name, tmp_path / "backup")

@@ -13,13 +13,11 @@ from tests.lost_end import domain
 
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
-    """Return a backup of several files."""
     backed_up(domain().log, tmp_path / "backup", 200)
     return tmp_path / "backup"
 
 
-def test_dry_run(backup: Path, tmp_path: Path) -> None:
-    """A dry run reads all of a backup and leaves nothing behind, not even a folder."""
+def test_a_dry_run_reads_a_whole_backup_and_leaves_nothing(backup: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     done = done_in(
         tmp_path, "restore", "--dry-run", str(backup), "-o", "json", LAKELEDGER_HOME=str(home)
@@ -33,8 +31,7 @@ def test_dry_run(backup: Path, tmp_path: Path) -> None:
     assert (found["written"], found["restored"], home.exists()) == (0, False, False)
 
 
-def test_damaged_file(backup: Path, tmp_path: Path) -> None:
-    """A damaged file is named, and the exit code says that something is not well."""
+def test_a_damaged_file_is_named_with_its_exit_code(backup: Path, tmp_path: Path) -> None:
     name = manifest_of(backup).files[1].name
     (backup / name).write_bytes(b"")
     done = done_in(tmp_path, "restore", "--dry-run", str(backup), LAKELEDGER_HOME=str(tmp_path))

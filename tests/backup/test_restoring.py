@@ -51,8 +51,7 @@ OPEN_TXN = OpenTxn(*UNNUMBERED, "default", 1, 0)
 
 @settings(deadline=None, max_examples=40)
 @given(HISTORIES, st.integers(100, 3_000))
-def test_same_log(steps: list[Step], file_bytes: int) -> None:
-    """A restored log has the same records, head and state, and readers take it for the ledger."""
+def test_a_restored_log_is_the_same_log_to_readers(steps: list[Step], file_bytes: int) -> None:
     with folder() as path:
         driver = Driver()
         grow(driver, steps)
@@ -68,7 +67,6 @@ def test_same_log(steps: list[Step], file_bytes: int) -> None:
 @settings(deadline=None, max_examples=40)
 @given(HISTORIES, st.integers(100, 3_000), st.lists(st.integers(0, 30), max_size=6))
 def test_killed_at_any_point(steps: list[Step], file_bytes: int, kills: list[int]) -> None:
-    """A restore that is killed anywhere is gone on with; until it has ended no reader begins."""
     with folder() as path:
         driver = Driver()
         grow(driver, steps)
@@ -100,7 +98,6 @@ def begin_reading(log: MemoryLog) -> None:
 @settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_any_damage_is_named(data: st.DataObject) -> None:
-    """Any file that is not what was written is named, before anything is restored."""
     with folder() as path:
         driver = Driver()
         grow(driver, data.draw(HISTORIES) + [Driver.open_session] * 9)
@@ -122,7 +119,6 @@ def test_any_damage_is_named(data: st.DataObject) -> None:
 
 
 def truncate(file: Path, data: st.DataObject) -> None:
-    """Leave the beginning of a file."""
     whole = file.read_bytes()
     file.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 2))])
 
@@ -136,7 +132,6 @@ def flip(file: Path, data: st.DataObject) -> None:
 
 
 def remove(file: Path, _data: st.DataObject) -> None:
-    """Remove a file."""
     file.unlink()
 
 
@@ -145,7 +140,6 @@ HARMS: list[Callable[[Path, st.DataObject], None]] = [truncate, flip, remove]
 
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
-    """Return a backup of several files."""
     driver = domain()
     grow(driver, [Driver.open_session] * 20)
     backed_up(driver.log, tmp_path, 400)
@@ -164,8 +158,7 @@ def test_swapped_files(backup: Path) -> None:
         restored(backup, MemoryLog())
 
 
-def test_file_of_another_ledger(backup: Path) -> None:
-    """A file of another ledger's backup is told to be one."""
+def test_a_file_of_another_ledgers_backup_is_told_to_be_one(backup: Path) -> None:
     with folder() as theirs:
         driver = Driver(ledger="beef")
         backed_up(driver.log, theirs, 10_000)
@@ -176,14 +169,12 @@ def test_file_of_another_ledger(backup: Path) -> None:
         restored(backup, MemoryLog())
 
 
-def test_no_backup_there(tmp_path: Path) -> None:
-    """A path without a backup is named."""
+def test_a_path_without_a_backup_is_named(tmp_path: Path) -> None:
     with pytest.raises(BackupError, match="there is no backup in"):
         restored(tmp_path / "nowhere", MemoryLog())
 
 
 def test_cluster_has_the_ledger(backup: Path) -> None:
-    """Topics with records are named and left as they are."""
     log = MemoryLog()
     log.writer(Topic.COMMANDS).append(b"", b"a command")
     log.writer(Topic.HEARTBEATS).append(b"1", b"")
@@ -196,8 +187,7 @@ def test_cluster_has_the_ledger(backup: Path) -> None:
     assert content(log) == before
 
 
-def test_a_second_time(backup: Path) -> None:
-    """A restore that is run again writes nothing; once the ledger has gone on it is refused."""
+def test_a_restore_that_is_run_again_writes_nothing(backup: Path) -> None:
     log = another_topic(MemoryLog())
     restored(backup, log)
     marks = log.ends(Topic.CATALOGS)
@@ -208,8 +198,7 @@ def test_a_second_time(backup: Path) -> None:
         restored(backup, log)
 
 
-def test_another_writer(backup: Path) -> None:
-    """A record that another program wrote meanwhile is found at the end, and nobody begins."""
+def test_a_record_that_another_program_wrote_meanwhile_is_found_at_the_end(backup: Path) -> None:
     manifest = manifest_of(backup)
     log = MeddledLog()
     another_topic(log)
@@ -223,14 +212,12 @@ class MeddledLog(MemoryLog):
     """A log that gets a record of another program before the restore reads it back."""
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Append first."""
         if topic is Topic.EVENTS:
             self.writer(Topic.EVENTS).append(b"", b"a record of another program")
         return super().reader(topic, offset)
 
 
-def test_stopped(backup: Path) -> None:
-    """A stop ends each stage, and the next run ends it all."""
+def test_a_stop_ends_each_stage_and_the_next_run_ends_it_all(backup: Path) -> None:
     log, place = another_topic(MemoryLog()), FolderPlace(backup)
     stop = Signal()
     stop.set()
@@ -240,8 +227,7 @@ def test_stopped(backup: Path) -> None:
     assert restored(backup, log).is_whole
 
 
-def test_copy_without_a_mark(backup: Path) -> None:
-    """A topic that was copied by other means is refused until it is compared with a backup."""
+def test_a_topic_copied_by_other_means_is_compared_with_a_backup_first(backup: Path) -> None:
     log = another_topic(MemoryLog())
     restored(backup, log)
     log.recreate(Topic.CATALOGS)
@@ -253,8 +239,7 @@ def test_copy_without_a_mark(backup: Path) -> None:
     assert read_genesis(log, 0.0).ledger == manifest_of(backup).ledger
 
 
-def test_copy_of_another_history(backup: Path) -> None:
-    """A copy that is not of the backup's history is refused, and gets no mark."""
+def test_a_copy_that_is_not_of_the_backups_history_is_refused(backup: Path) -> None:
     with folder() as theirs:
         driver = domain()
         grow(driver, [Driver.open_session, Driver.fence] * 20)
@@ -269,7 +254,6 @@ def test_copy_of_another_history(backup: Path) -> None:
 
 
 def test_the_ledger_goes_on(backup: Path) -> None:
-    """A sequencer leads the restored ledger, numbers go on, and it can be backed up further."""
     log = another_topic(MemoryLog())
     restored(backup, log)
     before = manifest_of(backup).reached.head

@@ -50,8 +50,7 @@ def url(server: str) -> str:
     return f"s3://{LOGIN}@{bucket}/backups/lake{query}"
 
 
-def test_there_and_back(url: str) -> None:
-    """Runs add what is new, and a restore gives the same log."""
+def test_runs_add_what_is_new_and_a_restore_gives_the_same_log(url: str) -> None:
     driver, place = domain(), open_place(url)
     for _ in range(3):
         grow(driver, [Driver.open_session] * 9)
@@ -66,8 +65,7 @@ def test_there_and_back(url: str) -> None:
     assert verify(log) == verify(driver.log)
 
 
-def test_many_small_runs(url: str) -> None:
-    """A small last object is replaced by a longer one."""
+def test_a_small_last_object_is_replaced_by_a_longer_one(url: str) -> None:
     driver, place = domain(), open_place(url)
     for _ in range(4):
         driver.open_session("bob")
@@ -75,8 +73,7 @@ def test_many_small_runs(url: str) -> None:
     assert len(place.names()) == 2
 
 
-def test_damage(url: str) -> None:
-    """An object that is missing or changed is named."""
+def test_an_object_that_is_missing_or_changed_is_named(url: str) -> None:
     driver, place = domain(), open_place(url)
     file = take(driver.log, place, TOPICS, stop=NEVER).manifest.files[0]
     data = place.read(file.name)
@@ -89,8 +86,7 @@ def test_damage(url: str) -> None:
         check_backup(place, manifest_in(place), NEVER)
 
 
-def test_no_bucket(url: str) -> None:
-    """A bucket that is not there is named, without the login and the query of its URL."""
+def test_a_bucket_that_is_absent_is_named_without_login_and_query(url: str) -> None:
     place = open_place(url.replace("@bucket", "@absent"))
     with pytest.raises(BackupError, match=r"^s3://absent") as found:
         take(domain().log, place, TOPICS, stop=NEVER)
@@ -99,7 +95,6 @@ def test_no_bucket(url: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["s3:", "s3:bucket", "s3:///prefix", "s3://"])
-def test_no_place(path: str) -> None:
-    """What names no bucket is a wrong usage."""
+def test_what_names_no_bucket_is_a_wrong_usage(path: str) -> None:
     with pytest.raises(SettingsError, match="must be s3://bucket/prefix"):
         open_place(path)

@@ -34,7 +34,6 @@ STEPS_MAX = 60
 
 
 def copied(path: Path) -> list[tuple[bytes, bytes]]:
-    """Return keys and values of all records in a backup."""
     place = FolderPlace(path)
     return [
         (each.key, each.value) for part in parts(place, manifest_of(path)) for each in part.records
@@ -72,7 +71,6 @@ def test_whatever_happens_in_between(histories: list[list[Step]], file_bytes: in
 def test_killed_at_any_point(
     histories: list[list[Step]], file_bytes: int, kills: list[int]
 ) -> None:
-    """Runs that are killed anywhere leave a backup that the next one goes on with."""
     with folder() as path:
         driver = Driver()
         for number, kill in enumerate(kills):
@@ -94,8 +92,7 @@ def has_files(path: Path) -> bool:
     return bool(json.loads((path / "backup.json").read_text())["files"])
 
 
-def test_nothing_new(tmp_path: Path) -> None:
-    """A run that finds nothing new writes nothing."""
+def test_a_run_that_finds_nothing_new_writes_nothing(tmp_path: Path) -> None:
     driver = domain()
     backed_up(driver.log, tmp_path)
     before = {each: each.stat().st_mtime_ns for each in tmp_path.iterdir() if each.suffix}
@@ -104,7 +101,6 @@ def test_nothing_new(tmp_path: Path) -> None:
 
 
 def test_many_small_runs_make_few_files(tmp_path: Path) -> None:
-    """A last file that is small is joined with what comes, so names do not pile up."""
     driver = domain()
     for _ in range(20):
         driver.open_session("bob")
@@ -113,8 +109,7 @@ def test_many_small_runs_make_few_files(tmp_path: Path) -> None:
     assert copied(tmp_path) == content(driver.log)
 
 
-def test_files_are_bounded(tmp_path: Path) -> None:
-    """A file ends with the record that brings it to the bound; its name has its first position."""
+def test_a_file_ends_with_the_record_that_brings_it_to_the_bound(tmp_path: Path) -> None:
     driver = domain()
     grow(driver, [Driver.open_session] * 40)
     files = backed_up(driver.log, tmp_path, 500).manifest.files
@@ -136,8 +131,7 @@ def test_only_the_owner_reads(tmp_path: Path) -> None:
     assert all(each.stat().st_mode & 0o077 == 0 for each in path.iterdir())
 
 
-def test_stopped(tmp_path: Path) -> None:
-    """A run that is stopped leaves a whole backup of what it had read, and says so."""
+def test_a_run_that_is_stopped_leaves_a_whole_backup_of_what_it_had_read(tmp_path: Path) -> None:
     driver = domain()
     backed_up(driver.log, tmp_path)
     driver.open_session("bob")
@@ -173,23 +167,20 @@ def test_log_lost_what_did_not_count(tmp_path: Path) -> None:
         backed_up(driver.log, tmp_path)
 
 
-def test_another_ledger(tmp_path: Path) -> None:
-    """A backup of another ledger is named, with both ids."""
+def test_a_backup_of_another_ledger_is_named_with_both_ids(tmp_path: Path) -> None:
     backed_up(domain().log, tmp_path)
     with pytest.raises(BackupForeignError, match=r"id 5f3a9c1e, .* with id beef"):
         backed_up(Driver(ledger="beef").log, tmp_path)
 
 
-def test_no_backup_at_all(tmp_path: Path) -> None:
-    """A folder with other files in it is not written to."""
+def test_a_folder_with_other_files_in_it_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "thesis.odt").write_text("42")
     with pytest.raises(BackupError, match=r"holds thesis\.odt and no backup\.json"):
         backed_up(domain().log, tmp_path)
     assert names(tmp_path) == {"thesis.odt"}
 
 
-def test_missing_file(tmp_path: Path) -> None:
-    """A second run names a file that is gone."""
+def test_a_second_run_names_a_file_that_is_gone(tmp_path: Path) -> None:
     driver = domain()
     file = backed_up(driver.log, tmp_path).manifest.files[0]
     (tmp_path / file.name).unlink()
@@ -197,8 +188,7 @@ def test_missing_file(tmp_path: Path) -> None:
         backed_up(driver.log, tmp_path)
 
 
-def test_damaged_log(tmp_path: Path) -> None:
-    """A damaged log is backed up to its damage, and the damage is told."""
+def test_a_damaged_log_is_backed_up_to_its_damage_and_the_damage_is_told(tmp_path: Path) -> None:
     driver = domain()
     sound = content(driver.log)
     driver.append(b"oops")
@@ -207,8 +197,7 @@ def test_damaged_log(tmp_path: Path) -> None:
     assert copied(tmp_path) == sound
 
 
-def test_later_format(tmp_path: Path) -> None:
-    """A backup of a later version is left alone."""
+def test_a_backup_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
     driver = domain()
     backed_up(driver.log, tmp_path)
     file = tmp_path / "backup.json"
@@ -218,15 +207,13 @@ def test_later_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"[" * 100_000, b"\xff", b"{", b"[]", b"null"])
-def test_damaged_manifest(tmp_path: Path, data: bytes) -> None:
-    """A manifest with any other content is named."""
+def test_a_manifest_with_any_other_content_is_named(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "backup.json").write_bytes(data)
     with pytest.raises(BackupDamagedError, match="it is not a manifest"):
         backed_up(domain().log, tmp_path)
 
 
-def test_two_at_once(tmp_path: Path) -> None:
-    """Of two runs into one folder the second is refused."""
+def test_of_two_runs_into_one_folder_the_second_is_refused(tmp_path: Path) -> None:
     driver = domain()
     with FolderPlace(tmp_path).alone(), pytest.raises(BackupError, match="another"):
         backed_up(driver.log, tmp_path)

@@ -71,7 +71,6 @@ def footprint(seed: int) -> Footprint:
 
 
 def added(draw: random.Random, month: int) -> AddFile:
-    """Return a file of a month."""
     path = f"month={month}/part-{draw.randrange(200):05}-{draw.randbytes(16).hex()}.snappy.parquet"
     rows = draw.randrange(10**6)
     stats = f'{{"numRecords":{rows},"minValues":{{"id":{rows}}},"maxValues":{{"id":{rows * 2}}}}}'

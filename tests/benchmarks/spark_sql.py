@@ -200,7 +200,6 @@ def append_together(both: Sides) -> Figure:
 
 
 def create(both: Sides, tables: Sequence[str], partition: str) -> None:
-    """Create a table of either side."""
     ours, delta = tables
     both.sql(f"CREATE TABLE {ours} ({COLUMNS}) {partition} LOCATION '{both.folder / ours}'")
     both.sql(f"CREATE TABLE {delta} ({COLUMNS}) USING delta {partition}")

@@ -42,8 +42,7 @@ def test_hits(lake: Lake) -> None:
 
 
 @pytest.mark.kafka
-def test_latencies(lake: Lake) -> None:
-    """Hits of both kinds of entries are told against misses, twice."""
+def test_hits_of_both_kinds_of_entries_are_told_against_misses_twice(lake: Lake) -> None:
     told = latencies(lake, FAST, TINY)
 
     assert {(each.id, each.unit) for each in told} == {
@@ -63,8 +62,7 @@ def test_apply() -> None:
     assert all(each.value and each.baseline for each in told)
 
 
-def test_alters_of_the_history() -> None:
-    """A cache that applies the altering history says of each table what the state says."""
+def test_a_cache_that_applies_the_altering_history_says_of_each_table_what_the_state_says() -> None:
     history = History()
     state = fold(DomainState(), history.creation())
     cache = bootstrap(state)

@@ -51,8 +51,7 @@ def test_kinds(operation: str, kind: str | None) -> None:
 
 
 @pytest.mark.parametrize("operation", ["EXPLODE", "", "INSERTED", "CALLS"])
-def test_unknown_statement(operation: str) -> None:
-    """A statement that is not known ends the replay; it is not left out silently."""
+def test_a_statement_that_is_not_known_ends_the_replay(operation: str) -> None:
     with pytest.raises(WorkloadError, match="is not known; known are INSERT INTO"):
         kind_of(operation)
 
@@ -66,8 +65,7 @@ def test_unknown_statement(operation: str) -> None:
         ("crv_${stream_num}", "stream_num"),
     ],
 )
-def test_names(text: str, name: str) -> None:
-    """A name is found where a recording cut it out of a call."""
+def test_a_name_is_found_where_a_recording_cut_it_out_of_a_call(text: str, name: str) -> None:
     assert name_in(text) == name
 
 
@@ -112,8 +110,7 @@ def test_replay(
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the recorded runs are not on this machine")
-def test_published_runs() -> None:
-    """Every published run is understood, and optimizes the tables that it loads."""
+def test_every_published_run_is_understood_and_optimizes_the_tables_that_it_loads() -> None:
     found = recordings(SHARED)
 
     assert len(found) == 8

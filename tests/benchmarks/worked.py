@@ -1,7 +1,5 @@
 """What sessions in a closed loop did together, whoever's they are: ours or those of a peer."""
 
-from collections.abc import Iterable
-from statistics import median
 from typing import NamedTuple
 
 import psutil
@@ -45,11 +43,6 @@ class Worked(NamedTuple):
             Figure(f"{name}-p99", round(self.p99_ms, 2), "ms", note=note),
             Figure(f"{name}-cpu", round(self.cpu_us), "us of CPU per txn", note=CPU_NOTE),
         ]
-
-
-def rate_of(rounds: Iterable[Worked]) -> int:
-    """Return the median rate of some rounds."""
-    return round(median(each.rate for each in rounds))
 
 
 def tree_cpu_s(process: psutil.Process | None = None) -> float:

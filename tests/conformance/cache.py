@@ -207,7 +207,6 @@ OPERATIONS = {
 
 
 def run(case: Case, made: Ledgers) -> None:
-    """Run one case on a ledger of its own."""
     if case.get("name") in SKIPPED:
         raise Skipped(SKIPPED[case["name"]])
     require_known(1, case, ABOUT)
@@ -219,7 +218,6 @@ def run(case: Case, made: Ledgers) -> None:
 
 
 def run_step(case: CacheCase, number: int, step: Step) -> None:
-    """Run one step."""
     operation = OPERATIONS.get(step["op"])
     if operation is None:
         raise Mismatch(number, f"an operation of {sorted(OPERATIONS)}", repr(step["op"]))

@@ -34,12 +34,10 @@ class CasePair:
         self.cursor = 0
 
     def apply(self, event: Event) -> None:
-        """Apply an event in both modes."""
         self.one.apply(event)
         self.multi.apply(event)
 
     def load(self, state: DomainState, table: int) -> None:
-        """Load one table as a state has it."""
         self.one.adopt(entries_of(state)[table])
         self.multi.adopt(entries_of(state)[table])
 
@@ -83,7 +81,6 @@ class CacheCase:
         return checkpoints.load(self._checkpoints[self.position(index) - self.start]).state
 
     def cache(self, name: str) -> CasePair:
-        """Return a cache, a new one if there is none of the name."""
         return self.caches.setdefault(name, CasePair(self.start))
 
     def catch_up(self, pair: CasePair, upto: int | str) -> None:
@@ -117,12 +114,10 @@ class CacheCase:
         return number
 
     def definition(self, table: Table, txn: int) -> TableDefinition:
-        """Return what a table is for a txn."""
         own = (change.definition for change in self.pending(txn) if change.table == table.table)
         return [table.definition, *filter(None, own)][-1]
 
     def call(self, table: int, name: str, definition: TableDefinition, word: str) -> None:
-        """Note what the case calls a table of this name and definition."""
         self._words[table, name.lower(), definition.location].add(word)
         self._called[name.lower()] = table
 
@@ -134,7 +129,6 @@ class CacheCase:
 
 
 def made(kind: str, metadata: str, objects: Mapping[str, str]) -> TableDefinition:
-    """Return the definition of a new table."""
     given: Any = kind
     properties = [Property(OBJECT_PREFIX + name, value) for name, value in sorted(objects.items())]
     return TableDefinition(given, "listed", metadata, (), (), properties)
@@ -159,5 +153,4 @@ def listed(text: str) -> ValidWriteIdList:
 
 
 def reader_ids(text: str | None) -> ReaderIds | None:
-    """Return the ids of a reader, None for one without a list."""
     return None if text is None else ReaderIds.of(listed(text))

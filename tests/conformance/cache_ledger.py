@@ -74,7 +74,6 @@ class LiteralLedger:
         return self._append(body, cmd=self._acceptor.head.last_cmd + 1, session=session, txn=txn)
 
     def open(self, txn: int) -> TxnInFlight:
-        """Return an open txn."""
         return self.state.txns.open[txn]
 
     def expect_table(self, table: int) -> None:
@@ -87,7 +86,6 @@ class LiteralLedger:
             table.last_write_id = write_id - 1
 
     def checkpoint(self) -> bytes:
-        """Return a checkpoint of the state."""
         self._follow()
         return checkpoints.dump(self.state, self._acceptor.head, self._fold.offset)
 

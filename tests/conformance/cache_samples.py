@@ -8,7 +8,6 @@ LISTED = "13:7,8,12"
 
 
 def step(op: str, **fields: Any) -> dict[str, Any]:
-    """Return a step."""
     return {"op": op, **fields}
 
 
@@ -41,7 +40,6 @@ def writes(txn: str, write_id: int, table: str = "db.t") -> Steps:
 
 
 def alters(txn: str | None, metadata: str, write_id: int | None, **fields: Any) -> dict[str, Any]:
-    """Return the step that alters the table."""
     changed = {"table": "db.t", "metadata": metadata, "write_id": write_id}
     return step("alter_table", txn=txn, **{**changed, **fields})
 
@@ -109,12 +107,7 @@ CASES: dict[str, Steps] = {
         given("M"),
         *writes("T14", 14),
         step(
-            "rename_table",
-            txn="T14",
-            table="db.t",
-            new_table="db.r",
-            metadata="r14",
-            write_id=14,
+            "rename_table", txn="T14", table="db.t", new_table="db.r", metadata="r14", write_id=14
         ),
         END,
         reads(LISTED, "store v0", "cache v0", table_id=1),
@@ -204,12 +197,7 @@ CASES: dict[str, Steps] = {
         given("M"),
         *writes("T14", 14),
         step(
-            "rename_table",
-            txn="T14",
-            table="db.t",
-            new_table="db.r",
-            metadata="r14",
-            write_id=14,
+            "rename_table", txn="T14", table="db.t", new_table="db.r", metadata="r14", write_id=14
         ),
         step("commit", txn="T14"),
         END,

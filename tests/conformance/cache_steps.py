@@ -86,13 +86,11 @@ def opened(case: CacheCase) -> int:
 
 
 def open_body(case: CacheCase) -> TxnOpened:
-    """Return the opening of one txn."""
     least = case.ledger.state.txns.min_open()
     return TxnOpened("default", 1, least, NEVER_MS, inline=True, open=(), aborted=(), digest=0)
 
 
 def open_txn(case: CacheCase, step: Step) -> None:
-    """Open a txn."""
     txn = case.txns[step["txn"]] = case.ledger.state.txns.next_txn
     case.write(step, open_body(case), txn)
 
@@ -124,7 +122,6 @@ def alter_table(case: CacheCase, step: Step) -> None:
 
 
 def create_table(case: CacheCase, step: Step) -> None:
-    """Create a table."""
     txn, definition = case.txns[step["txn"]], made(step["kind"], step["metadata"], {})
     number = len(case.pending(txn)) + bool(txn)
     case.ledger.expect_table(step["table_id"])
@@ -148,7 +145,6 @@ def rename_table(case: CacheCase, step: Step) -> None:
 
 
 def drop_table(case: CacheCase, step: Step) -> None:
-    """Drop a table."""
     txn, write_id = case.txns[step["txn"]], step.get("write_id") or 0
     table = case.table(step["table"], txn)
     if txn:
@@ -158,13 +154,11 @@ def drop_table(case: CacheCase, step: Step) -> None:
 
 
 def commit(case: CacheCase, step: Step) -> None:
-    """Commit a txn."""
     txn = case.txns[step["txn"]]
     case.write(step, committed(case, txn), txn)
 
 
 def abort(case: CacheCase, step: Step) -> None:
-    """Abort a txn."""
     txn = case.txns[step["txn"]]
     case.write(step, aborted(case, txn), txn)
 
@@ -195,7 +189,6 @@ def named_ids(step: Step) -> set[int]:
 
 
 def name_for(case: CacheCase, table: int, txn: int) -> str:
-    """Return the name of a table for a txn."""
     own = [change.name for change in case.pending(txn) if change.table == table and change.name]
     return [case.ledger.state.tables.by_id[table].name, *own][-1]
 
@@ -208,7 +201,6 @@ def touched(case: CacheCase, txn: int) -> Iterable[tuple[int, int, int]]:
 
 
 def committed(case: CacheCase, txn: int) -> TxnCommitted:
-    """Return the commit of a txn."""
     tables = case.ledger.state.tables.by_id
     parts: list[Any] = [
         CommittedPart(table, 0, write_id, tables[table].version + 1, changes, (), committed_at=AT)

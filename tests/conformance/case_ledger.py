@@ -78,7 +78,6 @@ class CaseLedger:
         return self._fold.state
 
     def open_session(self) -> int:
-        """Open a session and return its number."""
         nonce = len(self.state.sessions.by_number).to_bytes(16, "big")
         self._send(OpenSession(0, 0, NEVER_MS, nonce, "case", "host", "conformance", 0))
         opened = self._await(

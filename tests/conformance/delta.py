@@ -21,9 +21,7 @@ FIELDS = {
     *(*ABOUT, *REFINED),
     *("isolation", "table", "current", "winning", "conf", "expect", "conflicting_winner"),
 }
-TABLE_FIELDS = {
-    *("exists", "partition_columns", "schema", "files", "properties", "protocol"),
-}
+TABLE_FIELDS = {*("exists", "partition_columns", "schema", "files", "properties", "protocol")}
 SIDE_FIELDS = {
     *("operation", "blind_append", "read_predicates", "read_files", "read_whole_table"),
     *("adds", "removes", "metadata_change", "metadata_kind", "config", "config_removed"),

@@ -123,9 +123,7 @@ class DeltaCase:
             [self._added(each) for each in side["adds"]],
             [
                 RemoveFile(
-                    each["path"],
-                    self._partitions.get(each["path"]),
-                    each.get("data_change", True),
+                    each["path"], self._partitions.get(each["path"]), each.get("data_change", True)
                 )
                 for each in side["removes"]
             ],
@@ -245,5 +243,4 @@ def properties_of(values: Mapping[str, str]) -> list[Property]:
 
 
 def protocol_of(features: Any) -> Protocol:
-    """Return a protocol that names its features."""
     return Protocol(FEATURES_NAMED_READER, FEATURES_NAMED_WRITER, sorted(features))

@@ -55,7 +55,6 @@ EVERY_STEP = {"op", "expect_writeset"}
 
 
 def run(case: Case, ledgers: Ledgers) -> None:
-    """Run one case on a ledger of its own."""
     for tag in case.get("tags", ()):
         if tag in SKIPPED:
             raise Skipped(tag)

@@ -92,7 +92,6 @@ def fields(parsed: object, names: Case) -> dict[str, Any]:
 
 
 def point_question(parsed: object, name: str, member: int, answer: object) -> Question:
-    """Return the question of one id."""
     return Question(f"{name}({member})", answer, lambda: getattr(parsed, name)(member))
 
 

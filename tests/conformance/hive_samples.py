@@ -7,7 +7,6 @@ Steps = Sequence[dict[str, Any]]
 
 
 def step(op: str, **fields: Any) -> dict[str, Any]:
-    """Return a step."""
     return {"op": op, **fields}
 
 

@@ -53,7 +53,6 @@ class Answer(NamedTuple):
 
 
 def open_txn(case: HiveCase, step: Step) -> None:
-    """Open a txn and name it."""
     case.open_txn(step["as"], TYPES[step.get("type", "DEFAULT")])
 
 
@@ -183,7 +182,6 @@ def drop_table(case: HiveCase, step: Step) -> None:
 
 
 def drop_database(case: HiveCase, step: Step) -> None:
-    """Drop every table of a database."""
     prefix = f"{step['db'].lower()}."
     tables = [
         table.table for table in case.ledger.reads.tables() if table.name.lower().startswith(prefix)

@@ -44,7 +44,6 @@ class MemoryLedgers(Ledgers):
     """Ledgers in this process alone."""
 
     def parts(self) -> tuple[Log, RowStore]:
-        """Return a log and a store in memory."""
         return MemoryLog(), MemoryStore()
 
 
@@ -72,11 +71,9 @@ class HistoryLog:
         self._other = MemoryLog()
 
     def reader(self, topic: Topic, offset: int) -> LogReader:
-        """Return a reader that starts at `offset`."""
         return self._log(topic).reader(topic, offset)
 
     def writer(self, topic: Topic) -> LogWriter:
-        """Return a writer of its own."""
         return self._log(topic).writer(topic)
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
@@ -84,11 +81,9 @@ class HistoryLog:
         return self._log(topic).ends(topic, timeout_s)
 
     def topic_id(self, topic: Topic) -> str:
-        """Return the id of the topic."""
         return self._log(topic).topic_id(topic)
 
     def close(self) -> None:
-        """Close what is shared."""
         self._history.close()
 
     def _log(self, topic: Topic) -> Log:

@@ -8,16 +8,7 @@ import pytest
 
 from tests.conformance.__main__ import main, run_cases
 from tests.conformance.cache import OPERATIONS, SKIPPED, SUITE, run
-from tests.conformance.cache_samples import (
-    CASES,
-    END,
-    LISTED,
-    Steps,
-    given,
-    reads,
-    step,
-    writes,
-)
+from tests.conformance.cache_samples import CASES, END, LISTED, Steps, given, reads, step, writes
 from tests.conformance.logs import MemoryLedgers
 from tests.conformance.suite import Mismatch, Skipped
 
@@ -54,19 +45,16 @@ FORGETTING: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("steps", CASES.values(), ids=CASES)
 def test_what_the_rules_say_passes(steps: Steps) -> None:
-    """Cases of every operation pass."""
     run({"name": "as expected", "steps": steps}, MemoryLedgers())
 
 
 def test_every_operation_is_in_a_case() -> None:
-    """No operation goes untested here."""
     assert {each["op"] for steps in CASES.values() for each in steps} == OPERATIONS.keys()
 
 
 @pytest.mark.parametrize("expect", ["expect", "expect_multi_version"])
 @pytest.mark.parametrize(("name", "number"), READS)
 def test_an_altered_answer_fails(name: str, number: int, expect: str) -> None:
-    """Another word for the table fails at its own step, in either mode."""
     steps = list(copy.deepcopy(CASES[name]))
     steps[number - 1][expect]["metadata"] = "another"
 
@@ -77,7 +65,6 @@ def test_an_altered_answer_fails(name: str, number: int, expect: str) -> None:
 @pytest.mark.parametrize("expect", ["expect", "expect_multi_version"])
 @pytest.mark.parametrize(("name", "number"), READS)
 def test_an_altered_source_fails(name: str, number: int, expect: str) -> None:
-    """The right answer from the wrong place fails."""
     steps = list(copy.deepcopy(CASES[name]))
     source = steps[number - 1][expect]["source"]
     steps[number - 1][expect]["source"] = "store" if source == "cache" else "cache"
@@ -87,11 +74,9 @@ def test_an_altered_source_fails(name: str, number: int, expect: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "altered",
-    [None, {"list": "14:7,8"}, {"committed": True}, {"metadata": "v0"}],
+    "altered", [None, {"list": "14:7,8"}, {"committed": True}, {"metadata": "v0"}]
 )
 def test_an_altered_entry_fails(altered: dict[str, Any] | None) -> None:
-    """Any field of an entry that differs fails, and so does an entry that should not be there."""
     steps = list(copy.deepcopy(CASES["alter and commit"]))
     number = next(at for at, each in enumerate(steps, 1) if each["op"] == "entry")
     steps[number - 1]["expect"] = altered
@@ -102,14 +87,12 @@ def test_an_altered_entry_fails(altered: dict[str, Any] | None) -> None:
 
 @pytest.mark.parametrize(("last", "told"), UNREADABLE)
 def test_what_the_suite_cannot_do_fails(last: dict[str, Any], told: str) -> None:
-    """Unknown operations, fields and names fail; nothing is passed over."""
     with pytest.raises(Mismatch, match=f"^step 2: .*{told}"):
         run({"steps": [given("M"), last]}, MemoryLedgers())
 
 
 @pytest.mark.parametrize("forgotten", FORGETTING)
 def test_what_is_forgotten_may_be_named_by_txn_or_by_ids(forgotten: dict[str, Any]) -> None:
-    """However the aborted ids are named, they count as valid afterwards; others do not."""
     start = [given("M"), *writes("T14", 14), step("abort", txn="T14"), END]
     also_8 = 8 in forgotten.get("write_ids", []) or forgotten == {"table": "db.t"}
     listed = "14:7,12" if also_8 else "14:7,8,12"
@@ -119,7 +102,6 @@ def test_what_is_forgotten_may_be_named_by_txn_or_by_ids(forgotten: dict[str, An
 
 
 def test_null_is_no_value_of_what_may_be_left_out() -> None:
-    """A field that is null says no more than one that is not there."""
     told = dict.fromkeys(["table_id", "own_txn", "token", "wait_for", "object", "fill"])
     start = given("M", open=None, objects=None) | {"via_cache": None}
     read = {**reads(LISTED, "cache v0"), **told, "expect_multi_version": None}
@@ -128,20 +110,17 @@ def test_null_is_no_value_of_what_may_be_left_out() -> None:
 
 
 def test_an_unknown_field_of_a_case_fails() -> None:
-    """A case may say nothing that the suite does not read."""
     with pytest.raises(Mismatch, match=r"got also \['seed'\]"):
         run({"steps": [], "seed": 1}, MemoryLedgers())
 
 
 @pytest.mark.parametrize("name", SKIPPED)
 def test_what_the_ledger_refuses_is_skipped(name: str) -> None:
-    """The one case in which a second alter wins is not run, whatever it holds."""
     with pytest.raises(Skipped, match="first_committer_wins"):
         run({"name": name, "steps": [step("unheard of")]}, MemoryLedgers())
 
 
 def test_events_are_applied_when_they_are_handed_over() -> None:
-    """A cache knows nothing that it was not given, whatever the log holds."""
     start = [given("M"), step("commit", txn="T7")]
     behind = reads("13:8,12", "store v0")
     there = reads("13:8,12", "cache v0")
@@ -163,8 +142,7 @@ def test_the_shared_cases_pass(log: str, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.kafka
-def test_cases_pass_over_a_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same cases pass over a real broker, with rows in RocksDB."""
+def test_the_same_cases_pass_over_a_broker(capsys: pytest.CaptureFixture[str]) -> None:
     cases = [{"steps": steps} for steps in CASES.values()]
 
     run_cases(SUITE, cases, log="kafka", verbose=False)

@@ -28,9 +28,7 @@ AGREEING: dict[str, dict[str, Any]] = {
         conflicting_winner=0,
     ),
     "another application does not mind how often": case(
-        inserted("p1/n", app_id="other"),
-        inserted("p1/v", app_id="q"),
-        inserted("p1/w", app_id="q"),
+        inserted("p1/n", app_id="other"), inserted("p1/v", app_id="q"), inserted("p1/w", app_id="q")
     ),
     "files recorded again without row ids are not new": case(
         updated(),
@@ -130,6 +128,5 @@ def test_the_product_agrees(name: str) -> None:
 
 @pytest.mark.parametrize("field", UNREADABLE)
 def test_nothing_is_read_past(field: str) -> None:
-    """A field that the runner does not know fails the case, wherever it stands."""
     with pytest.raises(Mismatch, match=rf"got also \['{field}'\]"):
         SUITE.run(UNREADABLE[field], MemoryLedgers())

@@ -70,12 +70,10 @@ UNREADABLE: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("steps", CASES.values(), ids=CASES)
 def test_what_hive_answers_passes(steps: Steps) -> None:
-    """Cases of every operation pass."""
     run({"name": "as expected", "steps": steps}, MemoryLedgers())
 
 
 def test_every_operation_is_in_a_case() -> None:
-    """No operation goes untested here."""
     assert {each["op"] for steps in CASES.values() for each in steps} == OPERATIONS.keys()
 
 
@@ -83,7 +81,6 @@ def test_every_operation_is_in_a_case() -> None:
 def test_an_altered_expectation_fails(
     name: str, number: int, altered: dict[str, Any], told: str
 ) -> None:
-    """An expectation the ledger does not meet fails, and at its own step."""
     steps = list(copy.deepcopy(CASES[name]))
     steps[number - 1].update(altered)
 
@@ -93,7 +90,6 @@ def test_an_altered_expectation_fails(
 
 @pytest.mark.parametrize(("last", "told"), UNREADABLE)
 def test_what_the_suite_cannot_put_to_the_ledger_fails(last: dict[str, Any], told: str) -> None:
-    """Unknown operations, fields, types and names fail; nothing is passed over."""
     steps = [last, step("watermark", expect="next")]
 
     with pytest.raises(Mismatch, match=f"^step [12]: .*{told}"):
@@ -101,7 +97,6 @@ def test_what_the_suite_cannot_put_to_the_ledger_fails(last: dict[str, Any], tol
 
 
 def test_an_unknown_field_of_a_case_fails() -> None:
-    """A case may say nothing that the suite does not read."""
     with pytest.raises(Mismatch, match=r"got also \['seed'\]"):
         run({"steps": [], "seed": 1}, MemoryLedgers())
 
@@ -125,14 +120,12 @@ def test_remembering_longer_than_hive_is_right(number: int, fields: dict[str, An
 
 @pytest.mark.parametrize("tag", SKIPPED)
 def test_what_does_not_apply_is_skipped_by_its_tag(tag: str) -> None:
-    """A case of such a tag is not run, whatever it holds."""
     with pytest.raises(Skipped, match=tag):
         run({"tags": ["hive_truncation", tag], "steps": [step("unheard of")]}, MemoryLedgers())
 
 
 @pytest.mark.parametrize("tag", ["hive_truncation", "hive_memory_limit", "rule_difference", "slow"])
-def test_other_tags_skip_nothing(tag: str) -> None:
-    """A case of any other tag is run."""
+def test_a_case_of_any_other_tag_is_run(tag: str) -> None:
     with pytest.raises(Mismatch, match="unheard of"):
         run({"tags": [tag], "steps": [step("unheard of")]}, MemoryLedgers())
 
@@ -140,7 +133,6 @@ def test_other_tags_skip_nothing(tag: str) -> None:
 def test_a_run_counts_and_prints_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What sequencers log stays out of the lines of a run."""
     cases = [{"steps": steps} for steps in CASES.values()]
     wrong = {"name": "wrong", "steps": [step("watermark", expect="T1")]}
     file = tmp_path / "cases.json"
@@ -175,8 +167,7 @@ def test_the_shared_cases_pass(file: str, log: str, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.kafka
-def test_cases_pass_over_a_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same cases pass over a real broker, with rows in RocksDB."""
+def test_the_same_cases_pass_over_a_broker(capsys: pytest.CaptureFixture[str]) -> None:
     cases = [{"steps": steps} for steps in CASES.values()]
 
     run_cases(SUITE, cases, log="kafka", verbose=False)

@@ -36,10 +36,7 @@ FAILING: list[tuple[dict[str, Any], str]] = [
         {"kind": "txn_list", "text": "5:9::", "hwm": 6},
         "step 1: expected fields = {'hwm': 6} got {'hwm': 5}",
     ),
-    (
-        {"kind": "txn_list", "text": "5:3"},
-        "step 2: expected text = 5:3 got 5:3::",
-    ),
+    ({"kind": "txn_list", "text": "5:3"}, "step 2: expected text = 5:3 got 5:3::"),
     (
         {"kind": "write_id_list", "text": "t:5:9::", "is_valid": {"5": True, "6": True}},
         "step 4: expected is_valid(6) = True got False",
@@ -63,10 +60,7 @@ FAILING: list[tuple[dict[str, Any], str]] = [
         {"kind": "compare", "a": "t:5:9::", "b": "t:9:9::", "expect": -1, "hint": 1},
         f"step 1: expected only fields of {sorted(COMPARE_CASE)} got also ['hint']",
     ),
-    (
-        {"kind": "digest"},
-        f"step 1: expected a kind of {[*LISTS, 'compare']} got 'digest'",
-    ),
+    ({"kind": "digest"}, f"step 1: expected a kind of {[*LISTS, 'compare']} got 'digest'"),
 ]
 
 
@@ -82,7 +76,6 @@ def run_tagged(case: Case, log: str) -> None:
 
 
 def written(folder: Path, cases: object) -> str:
-    """Write a file of cases and return its path."""
     file = folder / "cases.json"
     file.write_text(json.dumps(cases))
     return str(file)
@@ -100,7 +93,6 @@ def test_cases_that_agree_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_a_difference_fails_its_case(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], case: dict[str, Any], told: str
 ) -> None:
-    """A wrong answer, an unknown field and an unknown kind fail, each naming its step."""
     status = main(["hive-format", written(tmp_path, [*PASSING, case])])
 
     assert status == 1
@@ -108,7 +100,6 @@ def test_a_difference_fails_its_case(
 
 
 def test_skips_are_counted_by_tag(capsys: pytest.CaptureFixture[str]) -> None:
-    """A skipped case is neither passed nor failed, and what breaks a case does not end the run."""
     cases: list[Case] = [
         {"skip": "gap"},
         {"name": "wrong log", "log": "kafka"},
@@ -129,14 +120,12 @@ def test_skips_are_counted_by_tag(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_verbose_names_every_case(capsys: pytest.CaptureFixture[str]) -> None:
-    """Asked to be verbose, the runner tells of passed and skipped cases too."""
     run_cases(Suite(run_tagged), [{"name": "a"}, {"skip": "gap"}], log="memory", verbose=True)
 
     assert capsys.readouterr().out.splitlines()[:2] == ["pass a", "skip case 2: gap"]
 
 
 def test_a_resource_lasts_for_the_run() -> None:
-    """What a suite's cases share is opened once, reaches each of them, and is closed."""
     seen: list[str] = []
 
     @contextmanager
@@ -155,7 +144,6 @@ def test_a_resource_lasts_for_the_run() -> None:
 def test_a_file_without_cases_is_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cases: object
 ) -> None:
-    """A file that is no list of objects is not a run with no failures."""
     with pytest.raises(SystemExit, match="2"):
         main(["hive-format", written(tmp_path, cases)])
 

@@ -76,7 +76,6 @@ class Arena(Driver):
         return self.won(self.alter_table(self.bob, self.table, made, operation))
 
     def won(self, event: Event) -> Event:
-        """Return the event of a winner."""
         assert isinstance(event.body, TxnCommitted | TableAltered), f"the winner lost: {event.body}"
         return event
 
@@ -112,12 +111,10 @@ class Arena(Driver):
         return TableWrite(self.table, 0, [], statement(name, value, path))
 
     def coarse(self, *writes: CoarseWrite) -> TableWrite:
-        """Return a coarse part of the table."""
         return TableWrite(self.table, 0, writes)
 
 
 def day(value: str, operation: Operation = "update") -> CoarseWrite:
-    """Return a coarse write of one partition."""
     return CoarseWrite("partition", f"day={value}", operation)
 
 

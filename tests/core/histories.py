@@ -93,7 +93,6 @@ class Draw:
         self._left = iter(data)
 
     def below(self, bound: int) -> int:
-        """Return a number from 0 to `bound` - 1."""
         return next(self._left, 0) % bound
 
     def mostly(self, percent: int = 85) -> bool:
@@ -101,7 +100,6 @@ class Draw:
         return self.below(100) < percent
 
     def of(self, options: Sequence[Any]) -> Any:
-        """Draw one of the options."""
         return options[self.below(len(options))]
 
 
@@ -132,7 +130,6 @@ class Player:
         return event
 
     def session(self, draw: Draw) -> int:
-        """Return a session, mostly an open one."""
         known = self.driver.state.sessions.by_number
         is_open = [number for number, session in known.items() if session.is_open]
         return int(draw.of(is_open)) if is_open and draw.mostly(95) else draw.of([*known, 0, 999])
@@ -156,11 +153,9 @@ class Player:
         return draw.below(txns.next_txn + 2)
 
     def txn_or_none(self, draw: Draw) -> int:
-        """Return an open txn or 0."""
         return self.txn(draw) if draw.mostly(60) else 0
 
     def table(self, draw: Draw) -> int:
-        """Return a table, mostly one that is there."""
         tables = self.driver.state.tables
         if tables.by_id and draw.mostly(95):
             return int(draw.of(list(tables.by_id)[: FEW if draw.mostly(70) else None]))
@@ -189,7 +184,6 @@ def open_session(player: Player, draw: Draw) -> Command:
 
 
 def close_session(player: Player, draw: Draw) -> Command:
-    """Draw an open session and close it."""
     return CloseSession(*player.asks(draw, player.session(draw)))
 
 
@@ -222,14 +216,12 @@ def create(player: Player, draw: Draw) -> Command:
 
 
 def rename(player: Player, draw: Draw) -> Command:
-    """Rename a table."""
     txn = player.txn_or_none(draw)
     asks = player.asks(draw, player.owner(draw, txn))
     return RenameTable(*asks, txn, player.read_at(draw), player.table(draw), draw.of(NAMES))
 
 
 def drop(player: Player, draw: Draw) -> Command:
-    """Drop a table."""
     txn = player.txn_or_none(draw)
     asks = player.asks(draw, player.owner(draw, txn))
     return DropTable(*asks, txn, player.read_at(draw), player.table(draw))
@@ -257,7 +249,6 @@ def commit(player: Player, draw: Draw) -> Command:
 
 
 def abort(player: Player, draw: Draw) -> Command:
-    """Abort a txn."""
     txn = player.txn(draw)
     asks = player.asks(draw, player.owner(draw, txn))
     wrote = None if draw.mostly(60) else player.tables(draw)
@@ -361,14 +352,12 @@ OPENING: tuple[Command, ...] = (
 def steps(
     moves: Iterable[str] = MOVES, *, min_size: int = 40, max_size: int = 60
 ) -> st.SearchStrategy[list[Step]]:
-    """Return a strategy for histories of so many steps, of these moves only."""
     draws = st.binary(min_size=DRAW_BYTES, max_size=DRAW_BYTES)
     step = st.builds(Step, st.sampled_from(list(moves)), draws)
     return st.lists(step, min_size=min_size, max_size=max_size)
 
 
 def random_steps(seed: int, count: int) -> list[Step]:
-    """Return the history of a seed."""
     source = random.Random(seed)  # noqa: S311 - a history must come back from its seed
     return [Step(source.choice(MOVES), source.randbytes(DRAW_BYTES)) for _ in range(count)]
 

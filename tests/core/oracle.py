@@ -118,11 +118,9 @@ class Oracle:
         return [t.txn for t in self.txns.values() if t.is_exception() and t.state == state]
 
     def public(self) -> list[KnownTable]:
-        """Return the tables that exist for all."""
         return [table for table in self.tables.values() if table.live and not table.creator]
 
     def names(self) -> dict[Name, int]:
-        """Return who has which name."""
         return {table.key(): table.table for table in self.public()}
 
     def give(self, table: int, txn: int, write_id: int) -> None:
@@ -205,7 +203,6 @@ class Oracle:
             assert self.txns[txn].ids[table] == write_id, "a repeat names another write id"
 
     def on_TableCreated(self, control: Control, body: Any) -> None:  # noqa: N802
-        """Take in a table."""
         assert body.table == len(self.tables) + 1, "the table id is not the next one"
         version = -1 if control.txn else 0
         table = KnownTable(body.table, body.catalog, body.name, control.txn, version)

@@ -28,12 +28,10 @@ def table_of(
 
 
 def partition(*values: str | None) -> str:
-    """Return a partition as footprints have it."""
     return json.dumps(list(values), separators=(",", ":"))
 
 
 def equals(column: str, value: str, kind: str = "string") -> str:
-    """Return the predicate that a column has a value."""
     return json.dumps(["=", ["col", column], ["lit", value, kind]], separators=(",", ":"))
 
 
@@ -43,11 +41,7 @@ def above(column: str, value: str, kind: str = "int") -> str:
 
 
 def footprint(
-    operation: str = "WRITE",
-    *,
-    read: Iterable[str] = (),
-    remove: Iterable[str] = (),
-    **others: Any,
+    operation: str = "WRITE", *, read: Iterable[str] = (), remove: Iterable[str] = (), **others: Any
 ) -> Footprint:
     """Return a footprint: the paths it read and removed, and fields of `Footprint` as they are."""
     return NOTHING._replace(
@@ -56,7 +50,6 @@ def footprint(
 
 
 def part(table: int, operation: str = "WRITE", *, read_at: int = 0, **others: Any) -> TableWrite:
-    """Return a part with a footprint."""
     return TableWrite(table, read_at, [], footprint(operation, **others))
 
 

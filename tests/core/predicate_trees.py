@@ -44,7 +44,6 @@ UDF = ["unknown", "f(x)", ["x"]]
 
 
 def lit(text: str | None, type_: str) -> list[Any]:
-    """Return a literal."""
     return ["lit", text, type_]
 
 

@@ -4,8 +4,10 @@ Every row of a table starts from a scene of its own. The names are attributes, s
 as a sentence; numbers are what the domain gave them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
+
+import pytest
 
 from ledger.core.commands import Command
 from ledger.core.events.events import Body, Event, TableAltered, TxnCommitted
@@ -114,21 +116,31 @@ def row_name(row: Any) -> str:
     return row.name if hasattr(row, "name") else f"{row.reason}: {row.says}"
 
 
-def check_refusal(row: Refusal) -> None:
-    """Ask the row's command of a new scene and compare the refusal."""
-    scene = Scene()
-    body: Any = scene.ask(row.command(scene)).body
+def refuses(rows: Sequence[Refusal]) -> Callable[[Refusal], None]:
+    """Return a test of a table: each command is refused with the first reason that applies."""
 
-    assert (body.reason, body.subject) == (row.reason.value, row.subject(scene))
-    assert row.says in body.message
+    @pytest.mark.parametrize("row", rows, ids=row_name)
+    def check(row: Refusal) -> None:
+        scene = Scene()
+        body: Any = scene.ask(row.command(scene)).body
+
+        assert (body.reason, body.subject) == (row.reason.value, row.subject(scene))
+        assert row.says in body.message
+
+    return check
 
 
-def check_accepted(row: Accepted) -> None:
-    """Do what the row says in a new scene and compare the body of the answer."""
-    scene = Scene()
-    event = row.given(scene)
+def accepts(rows: Sequence[Accepted]) -> Callable[[Accepted], None]:
+    """Return a test of a table: each command is answered by the event that says what it does."""
 
-    assert timeless(scene, event) == plain(row.body(scene))
+    @pytest.mark.parametrize("row", rows, ids=row_name)
+    def check(row: Accepted) -> None:
+        scene = Scene()
+        event = row.given(scene)
+
+        assert timeless(scene, event) == plain(row.body(scene))
+
+    return check
 
 
 def timeless(driver: Driver, event: Event) -> Any:

@@ -7,14 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.core.acceptance import NO_CHAIN, LogHead, RecordKind, Verdict, accept, placed
-from ledger.core.events.events import (
-    Body,
-    CommandRefused,
-    CommandsMoved,
-    Control,
-    Fenced,
-    Resigned,
-)
+from ledger.core.events.events import Body, CommandRefused, CommandsMoved, Control, Fenced, Resigned
 from ledger.errors import LogDamagedError
 from ledger.log.wire.codec import frame_event, frame_fence, read_control
 
@@ -41,14 +34,12 @@ class Row(NamedTuple):
 
 
 def framed(row: Row) -> bytes:
-    """Return the bytes of a row's record, its chain after `row.chain`."""
     control = Control(NO_CHAIN, row.epoch, row.position, row.cmd, 0, 0, 0, 0)
     _, record = frame_event(control, row.body, row.chain)
     return record
 
 
 def judge(head: LogHead, record: bytes) -> Verdict:
-    """Return what the rule says of a record."""
     return accept(head, *read_control(record), record)
 
 
@@ -82,8 +73,7 @@ JUDGED = [
 
 
 @pytest.mark.parametrize("row", JUDGED, ids=lambda row: row.name)
-def test_verdicts(row: Row) -> None:
-    """A record counts only if epoch, position, chain and command fit; else the head stays."""
+def test_a_record_counts_only_if_epoch_position_chain_and_command_fit(row: Row) -> None:
     head, record = HEAD.copy(), framed(row)
     after, _ = read_control(record)
     moved = LogHead(2, 11, after.chain, row.last_cmd, CHAIN)
@@ -105,8 +95,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("row", DAMAGED, ids=lambda row: row.name)
-def test_damage(row: Row) -> None:
-    """What no sequencer can have written stops the reader, which is told where; the head stays."""
+def test_what_no_sequencer_can_have_written_stops_the_reader_which_is_told_where(row: Row) -> None:
     head = HEAD.copy()
     with pytest.raises(LogDamagedError) as damaged:
         judge(head, framed(row))
@@ -117,7 +106,6 @@ def test_damage(row: Row) -> None:
 
 @pytest.mark.parametrize("byte", range(13, 40))
 def test_no_changed_byte_counts(byte: int) -> None:
-    """Behind its chain no bit of a record can change and the record still count."""
     record = bytearray(framed(JUDGED[0]))
     record[byte] ^= 1
 
@@ -129,12 +117,7 @@ def test_no_changed_byte_counts(byte: int) -> None:
 @pytest.mark.parametrize("position", [0, 10, 11, 12])
 @pytest.mark.parametrize(
     ("epoch", "expected"),
-    [
-        (1, Verdict.OLD_FENCE),
-        (2, Verdict.OLD_FENCE),
-        (3, Verdict.ACCEPTED),
-        (9, Verdict.ACCEPTED),
-    ],
+    [(1, Verdict.OLD_FENCE), (2, Verdict.OLD_FENCE), (3, Verdict.ACCEPTED), (9, Verdict.ACCEPTED)],
 )
 def test_fences(epoch: int, expected: Verdict, position: int, chain: bytes, cmd: int) -> None:
     """A Fenced is judged by its epoch alone, and takes its place from the log, not its bytes."""
@@ -164,8 +147,7 @@ def test_place_of_a_fence(position: int, chain: bytes, cmd: int) -> None:
     assert placed(head, said) == Control(head.chain, 3, 11, 5, 0, 0, 7, 0)
 
 
-def test_first_record_of_a_domain() -> None:
-    """A new log begins with the Fenced of its first sequencer, at position 1."""
+def test_a_new_log_begins_with_the_fenced_of_its_first_sequencer_at_position_1() -> None:
     head = LogHead()
     verdict = judge(head, frame_fence(Control(NO_CHAIN, 1, 0, 0, 0, 0, 7, 0), FENCED))
 
@@ -177,7 +159,6 @@ def test_first_record_of_a_domain() -> None:
     ("body", "kind"), [(ANSWER, RecordKind.ORDINARY), (MOVED, RecordKind.COMMANDS_MOVED)]
 )
 def test_kinds_are_told_by_the_schema(body: Body, kind: RecordKind) -> None:
-    """Fenced, CommandsMoved and LogCut alone take part in the rule in a way of their own."""
     control = Control(NO_CHAIN, 2, 11, 6, 0, 0, 0, 0)
 
     assert read_control(frame_event(control, body, CHAIN)[1])[1] is kind
@@ -212,7 +193,6 @@ class Writers:
             self.deliver(record)
 
     def deliver(self, record: bytes) -> None:
-        """Add a record to the log and read it."""
         self.log.append(record)
         judge(self.head, record)
 
@@ -242,7 +222,6 @@ def logs() -> st.SearchStrategy[list[bytes]]:
 
 
 def log_of(steps: list[tuple[int, int, int]]) -> list[bytes]:
-    """Return the records of some steps."""
     writers = Writers()
     for step in steps:
         writers.do(step)
@@ -250,14 +229,12 @@ def log_of(steps: list[tuple[int, int, int]]) -> list[bytes]:
 
 
 def read(head: LogHead, records: list[bytes]) -> list[Verdict]:
-    """Return the verdicts of a reader."""
     return [judge(head, record) for record in records]
 
 
 @MANY
 @given(logs(), st.integers(0, 40))
-def test_acceptance_depends_on_the_prefix_only(records: list[bytes], cut: int) -> None:
-    """A reader that stops and goes on from its head judges as one that never stopped."""
+def test_a_reader_that_goes_on_judges_as_one_that_never_did(records: list[bytes], cut: int) -> None:
     whole, parts = LogHead(), LogHead()
     verdicts = read(whole, records)
     first = read(parts, records[:cut])
@@ -269,7 +246,6 @@ def test_acceptance_depends_on_the_prefix_only(records: list[bytes], cut: int) -
 @MANY
 @given(logs())
 def test_what_is_dropped_leaves_no_trace(records: list[bytes]) -> None:
-    """Without the records that do not count the log leads to the same head."""
     head, again = LogHead(), LogHead()
     verdicts = read(head, records)
     counted = [r for r, v in zip(records, verdicts, strict=True) if v is Verdict.ACCEPTED]
@@ -281,7 +257,6 @@ def test_what_is_dropped_leaves_no_trace(records: list[bytes]) -> None:
 @MANY
 @given(logs())
 def test_leaders_never_look_like_damage(records: list[bytes]) -> None:
-    """However many leaders write at once, positions stay dense and no reader stops."""
     head = LogHead()
     places = [
         placed(head, read_control(record)[0]).position

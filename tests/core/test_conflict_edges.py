@@ -4,13 +4,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import (
-    AppVersion,
-    Domain,
-    Protocol,
-    StageWrites,
-    TableWrite,
-)
+from ledger.core.commands import AppVersion, Domain, Protocol, StageWrites, TableWrite
 from ledger.core.decide.whatif import redecide
 from ledger.core.events.events import TxnAborted, TxnCommitted
 from ledger.core.evolve.evolve import evolve
@@ -70,8 +64,7 @@ def test_what_depends_on_a_base_names_it(planned: dict[str, Any], rule: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("made", "texts"),
-    [(BY_DAY, ["[]"]), (BY_DAY, ['["1","5"]']), (UNPARTITIONED, ['["1"]'])],
+    ("made", "texts"), [(BY_DAY, ["[]"]), (BY_DAY, ['["1","5"]']), (UNPARTITIONED, ['["1"]'])]
 )
 def test_unknown_partition_is_anywhere(made: Any, texts: list[str]) -> None:
     arena = Arena(made)
@@ -100,11 +93,9 @@ def test_read_file_under_a_coarse_write(mine: dict[str, Any], *, meets: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("protocol", "why"),
-    [(SUPPORTING, "lost a feature"), (BEYOND, "gained an unknown feature")],
+    ("protocol", "why"), [(SUPPORTING, "lost a feature"), (BEYOND, "gained an unknown feature")]
 )
-def test_alter_at_once_after_features_changed(protocol: Protocol, why: str) -> None:
-    """What was planned for a table with other features is not applied, unless read since."""
+def test_a_plan_for_other_features_is_applied_after_a_read(protocol: Protocol, why: str) -> None:
     arena = Arena()
     arena.wins(arena.part(protocol=VECTORS))
     base = arena.state.position
@@ -118,8 +109,7 @@ def test_alter_at_once_after_features_changed(protocol: Protocol, why: str) -> N
     assert again.definition == WIDER
 
 
-def test_what_if_of_a_bare_write_id() -> None:
-    """Asked again, a table that only has a write id is as little judged as it was."""
+def test_asked_again_a_table_that_only_has_a_write_id_is_as_little_judged_as_it_was() -> None:
     arena = Arena()
     arena.allocate(arena.ada, [arena.mine], [arena.table])
     arena.alters(WIDER)
@@ -133,8 +123,7 @@ def test_what_if_of_a_bare_write_id() -> None:
     assert (found.committed, found.would_commit) == (True, True)
 
 
-def test_rows_of_a_backfill() -> None:
-    """Rows have ids once the protocol supports it, and those of one commit with what it enables."""
+def test_rows_have_ids_once_the_protocol_supports_it() -> None:
     arena = Arena()
     arena.wins(arena.part(protocol=SUPPORTING))
     backfill = arena.part(
@@ -148,8 +137,7 @@ def test_rows_of_a_backfill() -> None:
     assert arena.state.tables.by_id[arena.table].next_row_id == 107
 
 
-def test_rows_of_what_enables_tracking() -> None:
-    """Rows that come with the property that asks for ids get them."""
+def test_rows_that_come_with_the_property_that_asks_for_ids_get_them() -> None:
     arena = Arena()
     event: Any = arena.alters_with(TRACKED, arena.part(adds=[partition("1")], rows_added=5))
 
@@ -179,8 +167,7 @@ def test_winner_keeps_nothing_it_read() -> None:
     assert (kept.read_files, kept.reads, kept.read_apps) == (b"", [], [])
 
 
-def test_what_an_old_writer_held_goes_little_by_little() -> None:
-    """The first commit after its end pays for no more of it than any other."""
+def test_the_first_commit_after_its_end_pays_for_no_more_of_it_than_any_other() -> None:
     arena = Arena()
     paths = [f"{number}.parquet" for number in range(ENTRIES_LEAVING_MAX)]
     for turn in range(60):
@@ -196,7 +183,6 @@ def test_what_an_old_writer_held_goes_little_by_little() -> None:
 
 
 def test_aborted_creation_is_no_drop() -> None:
-    """A table that nobody else ever saw is not remembered among those that were dropped."""
     arena = Arena()
     arena.create_table(arena.ada, "never", txn=arena.mine)
     arena.abort(arena.ada, arena.mine)

@@ -129,7 +129,6 @@ ATTEMPTS = [
     ("won", "said"), [row[1:] for row in ATTEMPTS], ids=[row[0] for row in ATTEMPTS]
 )
 def test_checks_do_not_grow(won: Callable[[int], Footprint], said: Footprint) -> None:
-    """A check without a match takes as long after a thousand winners as after one."""
     few, many = check(winners(1, won), said), check(winners(MANY, won), said)
 
     assert growth(few, many) <= RATIO_MAX
@@ -150,7 +149,6 @@ ALIKE = ["like", ["cast", DAY, "string"], ["lit", "%a" * 100 + "b", "string"]]
     ids=["one comparison", "two of them", "a pattern"],
 )
 def test_scans_are_asked_of_so_many_partitions(scan: list[object], steps: int) -> None:
-    """A commit whose scans would take too many steps over new partitions counts as reading all."""
     said = footprint("UPDATE", reads=[json.dumps(scan)], adds=[partition("1")])
     attempt, won = attempt_of(said), winners(MANY, in_a_day_of_its_own)
 
@@ -160,7 +158,6 @@ def test_scans_are_asked_of_so_many_partitions(scan: list[object], steps: int) -
 
 
 def test_compiled_scans_are_let_go() -> None:
-    """What is kept of scans is bounded by their length, and the newest stay."""
     predicates = Predicates()
     texts = [
         json.dumps(["=", DAY, ["lit", f"{'9' * 60_000}{number}", "int"]]) for number in range(99)

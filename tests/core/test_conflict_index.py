@@ -43,7 +43,6 @@ def winner(position: int, *days: str | None, table: int = 1, **others: Any) -> W
 
 
 def index_of(*parts: WinningPart) -> ConflictIndex:
-    """Return an index of these parts, in their order."""
     index = ConflictIndex()
     for each in parts:
         index.record(each, SCHEMA)
@@ -51,7 +50,6 @@ def index_of(*parts: WinningPart) -> ConflictIndex:
 
 
 def positions(*several: int) -> Positions:
-    """Return ascending positions."""
     found = Positions()
     for each in several:
         found.add(each)
@@ -61,14 +59,12 @@ def positions(*several: int) -> Positions:
 @pytest.mark.parametrize(
     ("after", "expected"), [(0, 3), (2, 3), (3, 5), (4, 5), (5, 9), (8, 9), (9, 0), (99, 0)]
 )
-def test_first_after(after: int, expected: int) -> None:
-    """The first position after a read is found, 0 if there is none; doubles count once."""
+def test_the_first_position_after_a_read_is_found_or_0(after: int, expected: int) -> None:
     assert positions(3, 5, 5, 9).after(after) == expected
 
 
 @pytest.mark.parametrize("through", [0, 1, SLACK, SLACK + 1, SLACK * 2, SLACK * 4 - 1])
 def test_positions_leave_oldest_first(through: int) -> None:
-    """Positions that left are not found again, however many left at once."""
     found = positions(*range(1, SLACK * 4 + 1))
 
     assert not found.drop_through(through)
@@ -77,8 +73,7 @@ def test_positions_leave_oldest_first(through: int) -> None:
     assert found.drop_through(SLACK * 4)
 
 
-def test_everything_leaves() -> None:
-    """An index whose parts have all left is as empty as a new one."""
+def test_an_index_whose_parts_have_all_left_is_as_empty_as_a_new_one() -> None:
     index = index_of(winner(3, "1", "2", remove=["a"]), winner(5, "1"), winner(6, None, table=2))
     index.prune(oldest_writer=6, entries_min=0, entries_max=100)
 
@@ -199,7 +194,6 @@ def test_who_keeps_winners(kind: Any, remembered: bool) -> None:  # noqa: FBT001
 
 
 def test_below_the_floor_is_refused_at_it_is_judged() -> None:
-    """A plan at the floor has seen all that was forgotten; one from before is refused."""
     domain = Domain()
     read_at = domain.state.position
     domain.removes("a")
@@ -226,7 +220,6 @@ def test_too_many_winners_are_forgotten_under_an_open_txn() -> None:
 
 @pytest.mark.parametrize("one_shot", [True, False])
 def test_a_change_of_the_partition_columns_leaves(one_shot: bool) -> None:  # noqa: FBT001
-    """Parts before, with and after a change of the partition columns can all leave the index."""
     arena = Arena()
     arena.wins(arena.part("MERGE", adds=[partition("1")], remove=["a"], removes_in=['["01"]']))
     rewritten = arena.part("WRITE", adds=[partition("01")], remove=["b"], removes_in=['["01"]'])

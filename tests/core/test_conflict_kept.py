@@ -204,8 +204,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize("row", KEPT, ids=lambda row: row.why)
-def test_kept(row: Kept) -> None:
-    """What does not stand against a commit lets it through."""
+def test_what_does_not_stand_against_a_commit_lets_it_through(row: Kept) -> None:
     arena = Arena(row.made)
     row.wins(arena)
 
@@ -249,10 +248,7 @@ def test_coarse_and_files(
     Where a removal does not say its partitions it may be anywhere.
     """
     arena = Arena()
-    sides = [
-        arena.coarse(coarse),
-        arena.part("DELETE", remove=["a"], removes_in=removed_in),
-    ]
+    sides = [arena.coarse(coarse), arena.part("DELETE", remove=["a"], removes_in=removed_in)]
     first, second = sides if coarse_wins else reversed(sides)
     arena.wins(first)
 
@@ -272,8 +268,7 @@ def test_partitions_are_typed(said: str, added: str, meet: bool) -> None:  # noq
     assert isinstance(lost, TxnAborted) == (meet or said != DAY_1)
 
 
-def test_two_scans() -> None:
-    """One scan that matches is enough, and it is the one that is shown."""
+def test_one_scan_that_matches_is_enough_and_is_the_one_that_is_shown() -> None:
     arena = Arena()
     arena.wins(arena.part("MERGE", adds=[partition("3")], not_blind=True))
     lost = arena.follows(arena.part(reads=[DAY_1, equals("day", "3", "int")]))
@@ -295,7 +290,6 @@ def test_conditions_over_other_columns(operation: str, kind: type) -> None:
 
 
 def test_coarse_writes_mind_the_shape_only() -> None:
-    """A coarse write loses to no change but of columns, partitions or the table itself."""
     arena = Arena()
     arena.wins(arena.part("ADD FEATURE", protocol=VECTORS))
     arena.alters(MARKED, "WRITE")

@@ -52,7 +52,6 @@ FILES_APART = [
 
 
 def at_level(made: TableDefinition, level: str) -> TableDefinition:
-    """Return a definition with the isolation of this level."""
     return serializable(made) if level == "Serializable" else made
 
 
@@ -64,7 +63,6 @@ def expected(cell: str, level: str) -> str:
 
 
 def exception(answer: Any) -> str:
-    """Return the exception of an answer, "" for a commit."""
     assert isinstance(answer, TxnCommitted | TxnAborted)
     if isinstance(answer, TxnCommitted):
         return ""
@@ -73,7 +71,6 @@ def exception(answer: Any) -> str:
 
 
 def meet(arena: Arena, winner: Footprint, loser: Footprint) -> str:
-    """Let one win and return what the other gets."""
     arena.wins(TableWrite(arena.table, 0, [], winner))
     return exception(arena.follows(TableWrite(arena.table, 0, [], loser)))
 
@@ -89,8 +86,7 @@ def test_same_day(loser: str, winner: str, cell: str, level: str) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("loser", "winner"), [pair[:2] for pair in PAIRS])
-def test_other_day(loser: str, winner: str, level: str) -> None:
-    """Two statements over different days meet nowhere."""
+def test_statements_over_different_days_meet_nowhere(loser: str, winner: str, level: str) -> None:
     arena = Arena(at_level(BY_DAY, level))
 
     assert meet(arena, statement(winner, "2", "b"), statement(loser)) == ""
@@ -163,8 +159,7 @@ def effect(name: str, made: TableDefinition) -> Footprint:
         for winner, cell in zip(EFFECTS, cells.split(), strict=True)
     ],
 )
-def test_read_sets(read_set: str, winner: str, cell: str) -> None:
-    """What was read decides, file by file and scan by scan."""
+def test_what_was_read_decides_by_file_and_by_scan(read_set: str, winner: str, cell: str) -> None:
     made, said = READS[read_set]
     where = [partition("1")] if made.partition_columns else [partition()]
     loser = footprint("DELETE", remove=["c"], removes_in=where, **said)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import Footprint, TableWrite
+from ledger.core.commands import TableWrite
 from tests.core.arena import (
     APPEND,
     CLUSTERING,
@@ -17,7 +17,7 @@ from tests.core.arena import (
     serializable,
     statement,
 )
-from tests.core.parts import footprint, part, partition
+from tests.core.parts import part, partition
 
 # One winner that everything stands against, and losers that avoid its steps one after another.
 EVERYTHING = {
@@ -39,8 +39,7 @@ EXPOSED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("step", range(len(EXPOSED)), ids=[rule for rule, _ in EXPOSED])
-def test_order_of_checks(step: int) -> None:
-    """Within one winner the documented order decides, whatever else stands against the loser."""
+def test_within_one_winner_the_documented_order_of_checks_decides(step: int) -> None:
     arena = Arena()
     arena.alters_with(WITH_VECTORS, arena.part("MERGE", **EVERYTHING))
     exposed = {key: each for _, fields in EXPOSED[step:] for key, each in fields.items()}
@@ -57,7 +56,6 @@ def test_order_of_checks(step: int) -> None:
     ],
 )
 def test_metadata_stands_between_protocol_and_domains(said: Any, expected: str) -> None:
-    """Two metadata changes are asked about after two protocols and before everything else."""
     arena = Arena()
     arena.prepares(WITH_VECTORS)
     arena.alters_with(WITH_VECTORS, arena.part("MERGE", **EVERYTHING))
@@ -65,14 +63,8 @@ def test_metadata_stands_between_protocol_and_domains(said: Any, expected: str) 
     assert arena.ends(arena.part("MERGE", **said)).evidence.rule == expected
 
 
-def removes(path: str) -> Footprint:
-    """Return a delete of one file that nobody scans for."""
-    return footprint("DELETE", remove=[path])
-
-
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a"), ("b", "c", "a")])
-def test_first_winner_decides(order: tuple[str, ...]) -> None:
-    """Of several winners the first to commit is named, whichever step found it."""
+def test_of_several_winners_the_first_to_commit_is_named(order: tuple[str, ...]) -> None:
     arena = Arena()
     said: dict[str, dict[str, Any]] = {
         "a": {"adds": [partition("1")], "not_blind": True},
@@ -86,8 +78,7 @@ def test_first_winner_decides(order: tuple[str, ...]) -> None:
     assert (lost.evidence.rule, lost.evidence.winner.position) == (rules[order[0]], positions[0])
 
 
-def test_rename_before_rows_decides() -> None:
-    """A rename that came before rows is the first winner to a txn that changes both."""
+def test_a_rename_that_came_before_rows_is_the_first_winner_to_a_txn_that_changes_both() -> None:
     arena = Arena()
     arena.rename_table(arena.ada, arena.table, "mine", txn=arena.mine)
     renamed = arena.rename_table(arena.bob, arena.table, "theirs").control.position
@@ -109,8 +100,7 @@ def test_earlier_winner_of_two_tables(reverse: bool) -> None:  # noqa: FBT001
     assert lost.evidence.table == tables[0]
 
 
-def test_step_before_table() -> None:
-    """Of two tables in which one commit won the one with the earlier step is named."""
+def test_of_two_tables_in_which_one_commit_won_the_one_with_the_earlier_step_is_named() -> None:
     arena = Arena()
     arena.wins(part(arena.table, "DELETE", remove=["a"]), part(arena.other, domains=[CLUSTERING]))
     lost = arena.follows(
@@ -120,8 +110,7 @@ def test_step_before_table() -> None:
     assert (lost.evidence.table, lost.evidence.rule) == (arena.other, "domain_twice")
 
 
-def test_least_table_of_one_step() -> None:
-    """Of two tables in which one commit won by one rule the least is named."""
+def test_of_two_tables_in_which_one_commit_won_by_one_rule_the_least_is_named() -> None:
     arena = Arena()
     both = [part(table, "DELETE", remove=["a"]) for table in (arena.other, arena.table)]
     arena.wins(*both)
@@ -130,7 +119,6 @@ def test_least_table_of_one_step() -> None:
 
 
 def test_written_and_read_tables_compete() -> None:
-    """A table only read is asked about like the others where its level is Serializable."""
     arena = Arena(serializable())
     arena.wins(part(arena.other, **APPEND))
     arena.wins(part(arena.table, "DELETE", remove=["a"]))

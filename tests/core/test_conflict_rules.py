@@ -353,13 +353,11 @@ LOST = [
 
 
 def lost_name(row: Lost) -> str:
-    """Return what pytest calls a row."""
     return f"{row.rule}: {row.winner} before {row.operation or 'any'}, {row.unit}"
 
 
 @pytest.mark.parametrize("row", LOST, ids=lost_name)
-def test_lost(row: Lost) -> None:
-    """The loser is told the rule, the winner, what both met in, the scan and what helps."""
+def test_the_loser_is_told_rule_winner_place_scan_and_what_helps(row: Lost) -> None:
     arena = Arena(row.made)
     won = row.wins(arena).control
     answer = row.follows(arena)

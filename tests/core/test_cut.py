@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from ledger.core.acceptance import LogHead, Verdict
 from ledger.core.decide.cut import SeenBeforeCut, beyond, seen_in
-from ledger.core.events.events import (
-    CommandRefused,
-    Event,
-    LogCut,
-    TxnCommitted,
-)
+from ledger.core.events.events import CommandRefused, Event, LogCut, TxnCommitted
 from ledger.core.evolve.evolve import fold
 from ledger.core.invariants import assert_invariants
 from ledger.core.lists.valid_lists import ValidWriteIdList
@@ -42,7 +37,6 @@ def lost(history: list[Step], keep: float) -> tuple[Driver, Driver]:
 @settings(deadline=None)
 @given(HISTORIES, st.floats(0, 1), st.sampled_from([0, 1, 7]))
 def test_nothing_is_given_twice(history: list[Step], keep: float, margin: int) -> None:
-    """Positions, epochs, txns, tables, write ids and versions go on above all that were given."""
     whole, short = lost(history, keep)
     seen = beyond(seen_in(whole.state, whole.head.epoch), margin)
     base = short.head.position
@@ -72,7 +66,6 @@ Careless = Callable[[SeenBeforeCut, DomainState, LogHead], SeenBeforeCut]
 
 
 def as_seen(seen: SeenBeforeCut, _state: DomainState, _head: LogHead) -> SeenBeforeCut:
-    """Cut above all that was seen."""
     return seen
 
 
@@ -113,7 +106,6 @@ MUTANTS: dict[str, Careless] = {
 
 @pytest.mark.parametrize("kind", MUTANTS)
 def test_a_cut_that_is_not_above(kind: str) -> None:
-    """A cut that leaves out one kind of id gives some of these again, and the law tells it."""
     found = (
         {
             each[0]
@@ -150,8 +142,7 @@ def follows(short: Driver, event: Event) -> bool:
 
 @settings(deadline=None)
 @given(HISTORIES, st.floats(0, 1))
-def test_what_was_lost_is_never_visible(history: list[Step], keep: float) -> None:
-    """A write id that was lost is valid for no reader, as long as files may lie under it."""
+def test_a_lost_write_id_is_valid_for_no_reader(history: list[Step], keep: float) -> None:
     whole, short = lost(history, keep)
     before = {number: each.last_write_id for number, each in short.state.tables.by_id.items()}
     seen = seen_in(whole.state, whole.head.epoch)
@@ -177,7 +168,6 @@ def visible_ids(state: DomainState, table: Table) -> ValidWriteIdList:
 @settings(deadline=None, max_examples=30)
 @given(HISTORIES, st.floats(0, 1))
 def test_the_fold_over_a_cut(history: list[Step], keep: float) -> None:
-    """A fold from any checkpoint comes to the same state as one from the beginning."""
     whole, short = lost(history, keep)
     cut(short, seen_in(whole.state, whole.head.epoch))
     list(filled(short))
@@ -206,7 +196,6 @@ def pair() -> tuple[Driver, Driver, int]:
 
 @pytest.mark.parametrize("is_overtaken", [True, False])
 def test_a_cut_of_another_log(*, is_overtaken: bool) -> None:
-    """A cut that another record came before does not count, and harms nobody."""
     whole, short, _ = pair()
     rival = shortened(short, len(short.records))
     framed = rival_cut(rival, whole)
@@ -224,8 +213,7 @@ def rival_cut(rival: Driver, whole: Driver) -> bytes:
     return rival.records[-1].value
 
 
-def test_a_session_that_was_lost() -> None:
-    """Who comes back with a session that was lost is told so, and one of before has ended."""
+def test_who_comes_back_with_a_session_that_was_lost_is_told_so() -> None:
     whole, short, later = pair()
     event = cut(short, seen_in(whole.state, whole.head.epoch))
     list(filled(short))
@@ -236,8 +224,7 @@ def test_a_session_that_was_lost() -> None:
     assert short.open_txn_refused(before, n=99).reason == Reason.SESSION_EXPIRED
 
 
-def test_a_plan_from_what_was_lost() -> None:
-    """What was planned from a read of the lost part, or of before, is refused, not judged."""
+def test_what_was_planned_from_a_read_of_the_lost_part_or_of_before_is_refused_not_judged() -> None:
     whole, short, _ = pair()
     seen = whole.state.position
     cut(short, seen_in(whole.state, whole.head.epoch))
@@ -254,7 +241,6 @@ def test_a_plan_from_what_was_lost() -> None:
 
 
 def test_a_cut_behind_a_cut() -> None:
-    """A cut by an operator with less to go by leaves out nothing that one before it named."""
     whole, short, _ = pair()
     seen = seen_in(whole.state, whole.head.epoch)
     cut(short, beyond(seen, 7))
@@ -268,7 +254,6 @@ def test_a_cut_behind_a_cut() -> None:
 
 
 def test_a_cut_where_nothing_is_known() -> None:
-    """A cut far above a log of which nobody knows what it lost goes on all the same."""
     _, short, _ = pair()
     cut(short, beyond(seen_in(short.state, short.head.epoch), 1_200))
     list(filled(short))
@@ -288,7 +273,6 @@ def many(tables: int) -> tuple[Driver, Driver, list[int]]:
 
 
 def test_a_cut_costs_what_it_cuts() -> None:
-    """As many events fill the gap for one table as for many, and a write takes up its own alone."""
     counts = set()
     for tables in (1, 40):
         whole, short, made = many(tables)
@@ -305,8 +289,7 @@ def test_a_cut_costs_what_it_cuts() -> None:
     assert len(counts) == 1
 
 
-def test_a_txn_from_before_its_table_caught_up() -> None:
-    """A txn that read a table behind the cut commits, though the table takes up what it lost."""
+def test_a_txn_that_read_behind_the_cut_commits_though_its_table_catches_up() -> None:
     whole, short, (table,) = many(1)
     cut(short, beyond(seen_in(whole.state, whole.head.epoch), 7))
     list(filled(short))

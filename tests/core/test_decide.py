@@ -15,16 +15,7 @@ from ledger.core.events.events import CommandRefused, CommandRepeated, SessionOp
 from ledger.core.limits import LABEL_CHARS_MAX, LEASE_MAX_MS, LEASE_MIN_MS, WINDOW
 from ledger.core.refusals import Reason
 from ledger.core.state.domain import DomainState
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Asks,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Asks, Refusal, Scene, accepts, refuses
 from tests.core.test_decide_aborts import REFUSALS as ABORTS
 from tests.core.test_decide_alter import REFUSALS as ALTERS
 from tests.core.test_decide_commit import REFUSALS as COMMIT
@@ -110,16 +101,10 @@ SESSION = [
     ),
 ]
 REFUSALS = [*ASKED_FIRST, *SESSION]
+test_refused = refuses(REFUSALS)
 
 
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A command that may not be executed is refused with the first reason that applies."""
-    check_refusal(row)
-
-
-def test_no_session_before_genesis() -> None:
-    """A ledger that is not created yet opens no session, and says which command it answers."""
+def test_a_ledger_that_is_not_created_yet_opens_no_session() -> None:
     command = OpenSession(0, 0, PAST - 1, NONCE, "u", "h", "a", 0)
     refusal = decide(DomainState(), command, PAST)
 
@@ -128,7 +113,6 @@ def test_no_session_before_genesis() -> None:
 
 
 def test_every_reason_has_a_row() -> None:
-    """The tables of refusals hit every reason that exists."""
     tables = [REFUSALS, TXNS, ABORTS, ALTERS, COMMIT, FOOTPRINTS, STAGES, TABLES]
     hit = {row.reason for table in tables for row in table}
 
@@ -143,7 +127,6 @@ def again(scene: Scene, session: int) -> OpenSession:
 
 
 def named_again(scene: Scene, session: int) -> CommandRepeated:
-    """Return the answer that names a session again."""
     nonce = scene.state.sessions.by_number[session].nonce
     return CommandRepeated(nonce, session, "SessionOpened", session, 1, [])
 
@@ -160,16 +143,10 @@ ACCEPTED = [
         lambda s: named_again(s, s.ended),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """A command that may be executed is answered by the event that says what it does."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)
 
 
 def test_session_opens_with_its_labels_cut() -> None:
-    """A session keeps what its labels begin with, and the ledger's lease if it asked for none."""
     driver, long = Driver(), "x" * (LABEL_CHARS_MAX + 1)
     opened = driver.ask(OpenSession(0, 0, NEVER, NONCE, long, long, long, 0))
     cut = long[:LABEL_CHARS_MAX]
@@ -190,7 +167,6 @@ def test_session_opens_with_its_labels_cut() -> None:
     ],
 )
 def test_session_opens_with_the_lease_it_asks_for(asked_ms: int, given_ms: int | None) -> None:
-    """A session has the lease it asked for, within bounds; that of the ledger if it named none."""
     driver = Driver()
     opened = driver.ask(OpenSession(0, 0, NEVER, NONCE, "u", "h", "a", asked_ms))
     session = driver.state.sessions.by_number.get(opened.control.position)
@@ -231,7 +207,6 @@ def test_deadlines_count_from_the_time_of_the_log(behind_ms: int) -> None:
     ],
 )
 def test_window_is_as_wide_as_said(from_newest: int, reason: Reason | None) -> None:
-    """The last 1,024 numbers are remembered, and as many more may be outstanding."""
     driver = Driver()
     session = driver.open_session()
     driver.ask(OpenTxn(session, WINDOW, NEVER, "default", 1, 0))
@@ -252,7 +227,6 @@ LARGEST: list[tuple[str, Asks]] = [
 
 @pytest.mark.parametrize("command", [row[1] for row in LARGEST], ids=[row[0] for row in LARGEST])
 def test_largest_numbers_are_answered(command: Asks) -> None:
-    """A number at the end of its range is answered by an event that can be written."""
     scene = Scene()
     position = scene.position()
 
@@ -270,7 +244,6 @@ OUTSIDE: list[tuple[str, Asks]] = [
 
 @pytest.mark.parametrize("command", [row[1] for row in OUTSIDE], ids=[row[0] for row in OUTSIDE])
 def test_number_outside_the_window_leaves_the_session(command: Asks) -> None:
-    """What is refused for its number, or needs none, moves no window and is not remembered."""
     scene = Scene()
     before = deepcopy(scene.state.sessions.by_number[scene.ada])
     scene.ask(command(scene))

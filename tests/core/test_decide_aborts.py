@@ -4,8 +4,6 @@ The refusals of a command stand in the order they are checked: what a row does w
 it do wrong as well, as far as one command can.
 """
 
-import pytest
-
 from ledger.core.commands import AbortTxn, ForgetAborted, StageWrites
 from ledger.core.events.events import (
     AbortedForgotten,
@@ -17,16 +15,7 @@ from ledger.core.events.events import (
 from ledger.core.events.parts import AbortedPart, ForgottenPart, TxnEnd
 from ledger.core.refusals import Reason
 from tests.core.parts import footprint
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 
 
 def stage_and_read(scene: Scene) -> Event:
@@ -136,12 +125,7 @@ FORGET = [
     ),
 ]
 REFUSALS = [*ABORT, *FORGET]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A command that may not be executed is refused with the first reason that applies."""
-    check_refusal(row)
+test_refused = refuses(REFUSALS)
 
 
 def forget_one_of_two(scene: Scene) -> Event:
@@ -153,10 +137,7 @@ def forget_one_of_two(scene: Scene) -> Event:
 ACCEPTED = [
     Accepted(
         "an owner that says nothing has written wherever it holds a write id",
-        lambda s: last(
-            s.allocate(s.ada, [s.mine], [s.flights, s.planes]),
-            s.abort(s.ada, s.mine),
-        ),
+        lambda s: last(s.allocate(s.ada, [s.mine], [s.flights, s.planes]), s.abort(s.ada, s.mine)),
         lambda s: TxnAborted(
             "no longer wanted",
             one_shot=False,
@@ -185,10 +166,7 @@ ACCEPTED = [
     ),
     Accepted(
         "anyone may abort, but only the owner is believed",
-        lambda s: last(
-            s.allocate(s.ada, [s.mine], [s.planes]),
-            s.abort(s.bob, s.mine, wrote=[]),
-        ),
+        lambda s: last(s.allocate(s.ada, [s.mine], [s.planes]), s.abort(s.bob, s.mine, wrote=[])),
         lambda s: TxnAborted(
             "no longer wanted",
             one_shot=False,
@@ -209,8 +187,7 @@ ACCEPTED = [
     Accepted(
         "an abort counts the changes of a table that takes no write ids",
         lambda s: last(
-            s.rename_table(s.ada, s.weather, "wind", txn=s.mine),
-            s.abort(s.ada, s.mine),
+            s.rename_table(s.ada, s.weather, "wind", txn=s.mine), s.abort(s.ada, s.mine)
         ),
         lambda s: TxnAborted(
             "no longer wanted",
@@ -275,9 +252,4 @@ ACCEPTED = [
         ),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """A command that may be executed is answered by the event that says what it does."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)

@@ -15,16 +15,7 @@ from ledger.core.invariants import assert_invariants
 from ledger.core.limits import CHANGES_PER_TXN_MAX, OPERATION_CHARS_MAX
 from ledger.core.refusals import Reason
 from tests.core.parts import part, table_of
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import STEP_MS, definition
 
 AHEAD = 1_000_000
@@ -44,7 +35,6 @@ def alter(
     read_at: int = 0,
     operation: str = "ADD COLUMNS",
 ) -> AlterTable:
-    """Return ada's command to alter a table."""
     return AlterTable(*scene.asks(scene.ada), txn, read_at, table, made, operation)
 
 
@@ -138,21 +128,11 @@ REFUSALS = [
         ),
         lambda s: s.weather,
     ),
+    Refusal(Reason.COMMAND_INVALID, "'delay' and 'DELAY'", lambda s: alter(s, s.flights, TWICE)),
     Refusal(
-        Reason.COMMAND_INVALID,
-        "'delay' and 'DELAY'",
-        lambda s: alter(s, s.flights, TWICE),
+        Reason.COMMAND_INVALID, "partition column 'day'", lambda s: alter(s, s.flights, NO_COLUMN)
     ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "partition column 'day'",
-        lambda s: alter(s, s.flights, NO_COLUMN),
-    ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "got 'Dirty'",
-        lambda s: alter(s, s.flights, NO_LEVEL),
-    ),
+    Refusal(Reason.COMMAND_INVALID, "got 'Dirty'", lambda s: alter(s, s.flights, NO_LEVEL)),
     Refusal(
         Reason.COMMAND_INVALID,
         "must stay managed and listed, got managed and directories",
@@ -181,12 +161,7 @@ REFUSALS = [
         lambda s: s.mine,
     ),
 ]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """An alter that cannot be, or that was planned before the last change, is refused."""
-    check_refusal(row)
+test_refused = refuses(REFUSALS)
 
 
 def altered(table: int, number: int, write_id: int, read_at: int, **others: Any) -> TableAltered:
@@ -297,16 +272,10 @@ ACCEPTED = [
         ),
     ),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """An alter that nothing stands against is answered with what the table is from then on."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)
 
 
 def test_one_shot_is_a_committed_txn() -> None:
-    """An alter outside a txn takes the next txn id, commits it, and leaves nothing open."""
     scene = Scene()
     following, still = scene.state.txns.next_txn, list(scene.state.txns.open)
     event = scene.ask(alter(scene, scene.flights))
@@ -343,8 +312,7 @@ def test_pending_until_the_commit(end: Any, expected: TableDefinition) -> None:
 
 
 @pytest.mark.parametrize("level", ["serializable", "SERIALIZABLE", "Serializable"])
-def test_level_in_any_case(level: str) -> None:
-    """A table's isolation level is set by its property, in any case of letters."""
+def test_a_tables_isolation_level_is_set_by_its_property_in_any_case_of_letters(level: str) -> None:
     scene = Scene()
     made = table_of(delta__isolationLevel=level)
     scene.ask(alter(scene, scene.flights, made, operation=SET_LEVEL))
@@ -353,7 +321,6 @@ def test_level_in_any_case(level: str) -> None:
 
 
 def test_repeated_alter_is_told_its_first_answer() -> None:
-    """An alter sent again under its number changes nothing and names the commit it made."""
     scene = Scene()
     command = alter(scene, scene.flights)
     first = scene.ask(command)
@@ -368,7 +335,6 @@ def test_repeated_alter_is_told_its_first_answer() -> None:
 
 
 def test_writer_loses_to_an_alter() -> None:
-    """A commit planned before an alter outside a txn is told of it like of any winner."""
     scene = Scene()
     won = scene.ask(AlterTable(*scene.asks(scene.bob), 0, 0, scene.flights, ADDED, "ADD COLUMNS"))
     lost: Any = scene.commit(scene.ada, scene.mine, part(scene.flights, adds=["[]"])).body

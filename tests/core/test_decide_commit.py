@@ -4,23 +4,12 @@ The refusals stand in the order they are checked: what a row does wrong, the row
 as well, as far as one command can.
 """
 
-import pytest
-
 from ledger.core.commands import CoarseWrite, CommitTxn, RenameTable, TableWrite
 from ledger.core.events.events import CommandRepeated, TxnCommitted
 from ledger.core.events.parts import CommittedPart
 from ledger.core.refusals import Reason
 from tests.core.parts import part, partition
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import write
 
 AHEAD = 1_000_000
@@ -33,7 +22,6 @@ def update(table: int, read_at: int = 0) -> TableWrite:
 
 
 def commit(scene: Scene, txn: int, *parts: TableWrite) -> CommitTxn:
-    """Return ada's commit of a txn."""
     return CommitTxn(*scene.asks(scene.ada), txn, parts)
 
 
@@ -73,11 +61,7 @@ REFUSALS = [
         lambda s: commit(s, s.others, update(MISSING, AHEAD)),
         lambda s: s.others,
     ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "without a txn must write",
-        lambda s: commit(s, 0),
-    ),
+    Refusal(Reason.COMMAND_INVALID, "without a txn must write", lambda s: commit(s, 0)),
     Refusal(
         Reason.TXN_READ_ONLY,
         "is read only",
@@ -96,11 +80,7 @@ REFUSALS = [
         lambda s: commit(s, s.mine, update(MISSING)),
         lambda _: MISSING,
     ),
-    Refusal(
-        Reason.UNKNOWN_TABLE,
-        "there is no table 0",
-        lambda s: commit(s, 0, update(0)),
-    ),
+    Refusal(Reason.UNKNOWN_TABLE, "there is no table 0", lambda s: commit(s, 0, update(0))),
     Refusal(
         Reason.UNKNOWN_TABLE,
         "there is no table 5",
@@ -165,13 +145,7 @@ REFUSALS = [
         lambda s: s.flights,
     ),
 ]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A commit that may not be judged is refused with the first reason, and its txn stays open."""
-    check_refusal(row)
-
+test_refused = refuses(REFUSALS)
 
 ACCEPTED = [
     Accepted(
@@ -235,13 +209,7 @@ ACCEPTED = [
             one_shot=True,
             parts=[
                 CommittedPart(
-                    s.flights,
-                    0,
-                    2,
-                    2,
-                    0,
-                    [CoarseWrite("unpartitioned", "", "insert")],
-                    blind=True,
+                    s.flights, 0, 2, 2, 0, [CoarseWrite("unpartitioned", "", "insert")], blind=True
                 )
             ],
         ),
@@ -257,9 +225,4 @@ ACCEPTED = [
         lambda s: CommandRepeated(b"", s.committed_at, "TxnCommitted", s.committed, 1, []),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """What nothing stands against commits, with a version and a write id in each table."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)

@@ -28,17 +28,14 @@ class Race:
         self.read_at = self.driver.state.position
 
     def part(self, *writes: CoarseWrite, read_at: int = 0) -> TableWrite:
-        """Return one table of a commit, with these writes."""
         return TableWrite(self.table, read_at, writes)
 
     def win(self, *writes: CoarseWrite) -> int:
-        """Commit the first txn and return the position."""
         won = self.driver.commit(self.ada, self.first, self.part(*writes))
         assert isinstance(won.body, TxnCommitted), "the first committer lost"
         return won.control.position
 
     def follow(self, *writes: CoarseWrite, read_at: int = 0) -> Any:
-        """Commit the second txn and return the body of the answer."""
         part = self.part(*writes, read_at=read_at)
         return self.driver.commit(self.bob, self.second, part).body
 
@@ -91,8 +88,7 @@ def test_units(winner: CoarseWrite, loser: CoarseWrite, expected: type) -> None:
 
 @pytest.mark.parametrize("kind", ["replicated", "compaction", "soft_delete"])
 @pytest.mark.parametrize("place", ["first", "second"])
-def test_types_not_judged(place: str, kind: TxnType) -> None:
-    """What replicates, compacts or soft-deletes neither loses to a commit nor wins over one."""
+def test_replication_compaction_and_soft_deletes_are_not_judged(place: str, kind: TxnType) -> None:
     race = Race(**{place: kind})
     race.win(TABLE)
 
@@ -100,7 +96,6 @@ def test_types_not_judged(place: str, kind: TxnType) -> None:
 
 
 def test_mixed_writes_are_judged_one_by_one() -> None:
-    """An insert beside an update does not save the update, whose unit is named."""
     race = Race()
     race.win(DAY_2)
     answer = race.follow(DAY_1._replace(operation="insert"), DAY_1, DAY_2)
@@ -112,7 +107,6 @@ def test_mixed_writes_are_judged_one_by_one() -> None:
     ("behind_winner", "expected"), [(-1, TxnAborted), (0, TxnCommitted), (1, TxnCommitted)]
 )
 def test_read_at_moves_the_base(behind_winner: int, expected: type) -> None:
-    """A plan made at or after the winner's position, later than the snapshot, has seen it."""
     race = Race()
     won = race.win(TABLE)
     race.driver.open_txn(race.ada)
@@ -121,7 +115,6 @@ def test_read_at_moves_the_base(behind_winner: int, expected: type) -> None:
 
 
 def test_read_at_before_the_snapshot_counts() -> None:
-    """A txn opened after the winner loses all the same if its plan was made before."""
     race = Race()
     race.win(TABLE)
     race.driver.abort(race.bob, race.second)
@@ -131,7 +124,6 @@ def test_read_at_before_the_snapshot_counts() -> None:
 
 
 def test_age_does_not_matter() -> None:
-    """The older txn loses if it commits second."""
     race = Race()
     race.first, race.second = race.second, race.first
     race.ada, race.bob = race.bob, race.ada
@@ -141,7 +133,6 @@ def test_age_does_not_matter() -> None:
 
 
 def test_loser_is_told_all_about_the_winner() -> None:
-    """The evidence names both sides, and the loser's tables may hold data."""
     race = Race()
     won = race.win(DAY_1._replace(operation="delete"))
     answer = race.follow(DAY_1)
@@ -168,7 +159,6 @@ def test_loser_is_told_all_about_the_winner() -> None:
 
 
 def test_loser_is_aborted_for_good() -> None:
-    """A commit repeated after a lost conflict finds its txn aborted, not open."""
     race = Race()
     race.win(ROWS)
     race.follow(ROWS)
@@ -177,8 +167,7 @@ def test_loser_is_aborted_for_good() -> None:
     assert race.driver.state.txns.status(race.second)[0] == "aborted"
 
 
-def test_loser_wrote_what_it_declared() -> None:
-    """A table of which the loser only holds a write id holds no data of it."""
+def test_a_table_of_which_the_loser_only_holds_a_write_id_holds_no_data_of_it() -> None:
     race = Race()
     other = race.driver.create_table(race.ada, "planes")
     race.driver.allocate(race.bob, [race.second], [race.table, other])
@@ -191,7 +180,6 @@ def test_loser_wrote_what_it_declared() -> None:
 
 
 def test_one_shot_loser_never_was() -> None:
-    """A one-shot commit that loses has taken no txn id and no write id, and leaves nothing."""
     race = Race()
     race.win(ROWS)
     following, given = race.driver.state.txns.next_txn, race.driver.state.tables.by_id[race.table]
@@ -204,7 +192,6 @@ def test_one_shot_loser_never_was() -> None:
 
 
 def test_one_shot_commit_wins() -> None:
-    """A txn that was open loses against a commit in one step."""
     race = Race()
     race.driver.commit(race.ada, 0, race.part(ROWS, read_at=race.read_at))
 

@@ -14,16 +14,7 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.refusals import Reason
 from tests.core.arena import UNPARTITIONED, Arena
 from tests.core.parts import NOTHING, footprint, part, partition
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import write
 
 AHEAD = 1_000_000
@@ -34,7 +25,6 @@ READ = footprint("", reads_whole=True)
 
 
 def commit(scene: Scene, txn: int, *parts: TableWrite, level: str = "") -> CommitTxn:
-    """Return ada's commit of a txn."""
     return CommitTxn(*scene.asks(scene.ada), txn, parts, level)
 
 
@@ -172,20 +162,11 @@ REFUSALS = [
         "got both",
         lambda s: last(
             s.commit(s.ada, 0, batch(s.flights, 7)),
-            commit(
-                s,
-                0,
-                part(s.flights, apps=[AppVersion("loader", 6), AppVersion("other", 1)]),
-            ),
+            commit(s, 0, part(s.flights, apps=[AppVersion("loader", 6), AppVersion("other", 1)])),
         ),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A commit that may not be judged is refused with the first reason, and its txn stays open."""
-    check_refusal(row)
+test_refused = refuses(REFUSALS)
 
 
 def flights(scene: Scene, read_at: int, said: Any, **others: Any) -> CommittedPart:
@@ -195,7 +176,6 @@ def flights(scene: Scene, read_at: int, said: Any, **others: Any) -> CommittedPa
 
 
 def of_flights(scene: Scene, said: Any, read_at: int = 0) -> TableWrite:
-    """Return a part of flights."""
     return TableWrite(scene.flights, read_at, [], said)
 
 
@@ -262,10 +242,7 @@ ACCEPTED = [
     Accepted(
         "a table only read is no part: it gets no version and no write id",
         lambda s: s.commit(
-            s.ada,
-            s.mine,
-            of_flights(s, ADDED),
-            TableWrite(s.planes, s.seen, [], READ),
+            s.ada, s.mine, of_flights(s, ADDED), TableWrite(s.planes, s.seen, [], READ)
         ),
         lambda s: TxnCommitted(
             "default",
@@ -278,10 +255,7 @@ ACCEPTED = [
         "a read-only txn may say what it read",
         lambda s: s.commit(s.ada, s.reading, TableWrite(s.flights, s.seen, [], READ)),
         lambda s: TxnCommitted(
-            "read_only",
-            one_shot=False,
-            parts=[],
-            reads=[TableWrite(s.flights, s.seen, [], READ)],
+            "read_only", one_shot=False, parts=[], reads=[TableWrite(s.flights, s.seen, [], READ)]
         ),
     ),
     Accepted(
@@ -294,20 +268,13 @@ ACCEPTED = [
     Accepted(
         "units and files in one part",
         lambda s: s.commit(
-            s.ada,
-            s.mine,
-            write(s.flights, operation="update")._replace(footprint=ADDED),
+            s.ada, s.mine, write(s.flights, operation="update")._replace(footprint=ADDED)
         ),
         lambda s: TxnCommitted(
             "default",
             one_shot=False,
             parts=[
-                flights(
-                    s,
-                    s.snapshot,
-                    ADDED,
-                    writes=write(s.flights, operation="update").writes,
-                )
+                flights(s, s.snapshot, ADDED, writes=write(s.flights, operation="update").writes)
             ],
         ),
     ),
@@ -323,16 +290,10 @@ ACCEPTED = [
         ),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """What nothing stands against commits, with the level it was judged at in each part."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)
 
 
 def test_files_of_reads_are_not_kept() -> None:
-    """Of a table only read the event keeps what was read, not a list of files."""
     scene = Scene()
     body: Any = scene.commit(
         scene.ada, scene.reading, of_flights(scene, READ._replace(files=b"some"))
@@ -346,7 +307,6 @@ def test_files_of_reads_are_not_kept() -> None:
     [{"adds": ["[]"]}, {"remove": ["a"]}, {"rows_added": 1}, {"apps": [AppVersion("loader", 1)]}],
 )
 def test_a_read_does_nothing_else(said: dict[str, Any]) -> None:
-    """Where no operation is named, what was done beside reading is never dropped in silence."""
     scene = Scene()
     body: Any = scene.commit(scene.ada, scene.mine, part(scene.flights, "", **said)).body
 
@@ -354,7 +314,6 @@ def test_a_read_does_nothing_else(said: dict[str, Any]) -> None:
 
 
 def test_nothing_at_all_is_a_version() -> None:
-    """A part that names an operation is a commit of its table even if nothing is in it."""
     scene = Scene()
     said = NOTHING._replace(operation="VACUUM END")
     body: Any = scene.commit(scene.ada, 0, of_flights(scene, said, scene.seen)).body
@@ -363,8 +322,7 @@ def test_nothing_at_all_is_a_version() -> None:
 
 
 @pytest.mark.parametrize("values", [(), ("1", "2")])
-def test_values_for_other_columns(values: tuple[str, ...]) -> None:
-    """Files have a value for each partition column, whatever their writer knew."""
+def test_files_have_a_value_for_each_partition_column(values: tuple[str, ...]) -> None:
     arena = Arena()
     refused = arena.follows(arena.part(adds=[partition(*values)]))
 
@@ -373,8 +331,7 @@ def test_values_for_other_columns(values: tuple[str, ...]) -> None:
     assert isinstance(arena.follows(arena.part(adds=[partition("1")])), TxnCommitted)
 
 
-def test_values_for_columns_of_before() -> None:
-    """Who planned for other partition columns lost to their change."""
+def test_who_planned_for_other_partition_columns_lost_to_their_change() -> None:
     arena = Arena()
     arena.alters(UNPARTITIONED)
     lost = arena.follows(arena.part(adds=[partition("1")]))

@@ -24,7 +24,6 @@ TRACKED = table_of(("day", "int"), by=["day"], delta__enableRowTracking="true")
     ],
 )
 def test_request_raises_the_level(asked: str, expected: type) -> None:
-    """A txn may ask for more than its tables ask for, in all of them, those it reads too."""
     arena = Arena()
     arena.wins(arena.part(**APPEND))
     update = TableWrite(arena.table, arena.base, [], statement("UPDATE"))
@@ -33,8 +32,7 @@ def test_request_raises_the_level(asked: str, expected: type) -> None:
 
 
 @pytest.mark.parametrize(("asked", "expected"), [("", TxnCommitted), ("Serializable", TxnAborted)])
-def test_request_checks_reads(asked: str, expected: type) -> None:
-    """A table only read is checked as soon as Serializable is asked for."""
+def test_a_table_only_read_is_checked_under_serializable(asked: str, expected: type) -> None:
     arena = Arena()
     arena.wins(arena.part(**APPEND))
     lost = arena.follows(arena.part("", reads_whole=True), part(arena.other), level=asked)
@@ -44,7 +42,6 @@ def test_request_checks_reads(asked: str, expected: type) -> None:
 
 @pytest.mark.parametrize("asked", ["", "WriteSerializable", "Serializable"])
 def test_request_keeps_the_downgrade(asked: str) -> None:
-    """What only rearranges passes added files, whatever level is asked for."""
     arena = Arena(serializable())
     arena.wins(arena.part("MERGE", not_blind=True, **APPEND))
     moves = TableWrite(arena.table, arena.base, [], statement("OPTIMIZE"))
@@ -53,8 +50,7 @@ def test_request_keeps_the_downgrade(asked: str) -> None:
 
 
 @pytest.mark.parametrize("txn", ["replicated", "compaction", "soft_delete"])
-def test_types_of_txns(txn: Any) -> None:
-    """Only a replicated commit, judged where it comes from, is not judged by its files."""
+def test_only_a_replicated_commit_is_not_judged_by_its_files(txn: Any) -> None:
     arena = Arena()
     number = arena.open_txn(arena.ada, txn)
     arena.wins(arena.part("DELETE", remove=["a"]))
@@ -83,7 +79,6 @@ def test_coarse_writes_that_are_not_judged_meet_nothing(txn: Any, expected: type
 
 
 def test_row_ids_follow_each_other() -> None:
-    """Rows are numbered through all commits of a table that tracks them, staged ones too."""
     arena = Arena(TRACKED)
     firsts = [
         arena.wins(part(arena.table, adds=[partition("1")], rows_added=rows)).body
@@ -112,8 +107,7 @@ def test_rows_are_not_taken_back(rows: int) -> None:
     assert getattr(body, "reason", "") == Reason.COMMAND_INVALID
 
 
-def test_commit_times_rise() -> None:
-    """Two commits at one instant, or of a clock that went back, still have rising times."""
+def test_two_commits_at_one_instant_or_of_a_clock_that_went_back_still_have_rising_times() -> None:
     arena = Arena()
     bodies: list[Any] = []
     for ahead in (0, 0, -50_000, 20):
@@ -128,8 +122,7 @@ def test_commit_times_rise() -> None:
 
 @pytest.mark.parametrize("key", ["delta.isolationLevel", "delta.isolationlevel"])
 @pytest.mark.parametrize("value", ["Serializable", "SERIALIZABLE"])
-def test_level_in_any_case(key: str, value: str) -> None:
-    """The level of a table is known in any case of letters, like the key that Delta gives it."""
+def test_the_level_of_a_table_is_known_in_any_case_of_letters(key: str, value: str) -> None:
     arena = Arena(BY_DAY._replace(properties=[Property(key, value)]))
     arena.wins(arena.part(**APPEND))
 

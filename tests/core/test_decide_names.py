@@ -29,16 +29,13 @@ class Catalog(Driver):
         self.snapshot = self.state.position
 
     def tables(self) -> dict[str, int]:
-        """Return the names that are there for all."""
         return {name: table for (_, name), table in self.state.tables.names.items()}
 
     def create(self, name: str) -> Event:
-        """Create a table in ada's txn."""
         self.create_table(self.ada, name, txn=self.mine)
         return self.events[-1]
 
     def rename(self, table: int, name: str) -> Event:
-        """Rename a table in ada's txn."""
         return self.rename_table(self.ada, table, name, txn=self.mine)
 
     def rename_as_of_now(self, table: int, name: str) -> Event:
@@ -47,7 +44,6 @@ class Catalog(Driver):
         return self.ask(RenameTable(*asks, self.mine, position, table, name))
 
     def drop(self, table: int) -> Event:
-        """Drop a table in ada's txn."""
         return self.drop_table(self.ada, table, txn=self.mine)
 
 
@@ -76,11 +72,7 @@ CHANGES = [
         lambda c: last(c.rename(c.b, "c"), c.rename(c.a, "b"), c.create("a")),
         {"a": 3, "b": 1, "c": 2},
     ),
-    (
-        "there and back",
-        lambda c: last(c.rename(c.a, "c"), c.rename(c.a, "a")),
-        {"a": 1, "b": 2},
-    ),
+    ("there and back", lambda c: last(c.rename(c.a, "c"), c.rename(c.a, "a")), {"a": 1, "b": 2}),
     (
         "there and back, while the name is asked for",
         lambda c: last(c.rename(c.a, "c"), c.create("a"), c.rename(c.a, "a")),
@@ -95,12 +87,9 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
-    [row[1:] for row in CHANGES],
-    ids=[row[0] for row in CHANGES],
+    ("changes", "expected"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
 )
-def test_names_change_together(changes: Any, expected: dict[str, int]) -> None:
-    """The names others see change at the commit, all at once, and not before."""
+def test_names_change_at_the_commit_all_at_once(changes: Any, expected: dict[str, int]) -> None:
     catalog = Catalog()
     changes(catalog)
     before = catalog.tables()
@@ -113,7 +102,6 @@ def test_names_change_together(changes: Any, expected: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("changes", [row[1] for row in CHANGES], ids=[row[0] for row in CHANGES])
 def test_names_of_an_abort_never_were(changes: Any) -> None:
-    """After an abort the names are as before, and what it created is gone."""
     catalog = Catalog()
     changes(catalog)
     catalog.abort(catalog.ada, catalog.mine)
@@ -158,7 +146,6 @@ WON = [
 def test_first_to_commit_has_the_name(
     changes: Any, rule: str, exception: str, unit: str, *, is_altered: bool
 ) -> None:
-    """Of two txns that ask for one name the second to commit is told who took it, and when."""
     catalog = Catalog()
     changes(catalog)
     winner = catalog.create_table(catalog.bob, "c", txn=catalog.others)
@@ -202,10 +189,7 @@ LOST = [
     (
         "a rename of a table renamed meanwhile, repeated on top of that",
         lambda c: c.rename(c.a, "c"),
-        lambda c: last(
-            c.rename_table(c.bob, c.a, "d"),
-            c.rename_as_of_now(c.a, "e"),
-        ),
+        lambda c: last(c.rename_table(c.bob, c.a, "d"), c.rename_as_of_now(c.a, "e")),
         ("metadata_twice", "MetadataChanged", "metadata"),
     ),
     (
@@ -258,7 +242,6 @@ def test_a_write_id_goes_with_its_table() -> None:
 
 
 def test_rows_survive_a_rename() -> None:
-    """A txn that only writes rows commits under whatever name its table has by then."""
     catalog = Catalog()
     catalog.rename_table(catalog.bob, catalog.a, "c")
     update = write(catalog.a, operation="update")
@@ -267,7 +250,6 @@ def test_rows_survive_a_rename() -> None:
 
 
 def test_conflicts_follow_a_table_through_its_names() -> None:
-    """Two updates of one table meet although it was renamed between them."""
     catalog = Catalog()
     update = write(catalog.a, operation="update")
     catalog.commit(catalog.bob, catalog.others, update)
@@ -277,7 +259,6 @@ def test_conflicts_follow_a_table_through_its_names() -> None:
 
 
 def test_a_new_table_of_the_name_is_another() -> None:
-    """An update planned on a dropped table does not reach the table that has its name now."""
     catalog = Catalog()
     catalog.drop_table(catalog.bob, catalog.a)
     catalog.create_table(catalog.bob, "a")

@@ -14,7 +14,6 @@ from tests.core.parts import part
 
 
 def batch(table: int, version: int, **others: Any) -> TableWrite:
-    """Return an append that records the progress of the loader."""
     return part(table, apps=[AppVersion("loader", version)], **others)
 
 
@@ -40,13 +39,12 @@ APPLIED = [
     ("before", "asked", "applied"), [row[1:] for row in APPLIED], ids=[row[0] for row in APPLIED]
 )
 @pytest.mark.parametrize("one_shot", [True, False])
-def test_already_applied(
+def test_a_batch_whose_progress_is_in_all_its_tables_is_not_applied_again(
     before: tuple[int, ...],
     asked: tuple[int, ...],
     applied: bool,  # noqa: FBT001
     one_shot: bool,  # noqa: FBT001
 ) -> None:
-    """A batch whose progress is in all its tables is not applied again, and is told since when."""
     arena = progressed(*before)
     newest = arena.state.position
     tables = zip((arena.table, arena.other), asked, strict=False)
@@ -60,7 +58,6 @@ def test_already_applied(
 
 
 def test_already_applied_comes_before_conflicts() -> None:
-    """A batch that was applied is told so even where its commit would lose."""
     arena = progressed(7)
     arena.wins(arena.part("DELETE", remove=["a"]))
     answer = arena.follows(batch(arena.table, 7, remove=["a"], read_apps=["loader"]))
@@ -77,8 +74,7 @@ def test_already_applied_comes_before_a_plan_that_is_too_old() -> None:
     assert answer.reason == "already_applied"
 
 
-def test_already_applied_in_a_txn_leaves_what_it_wrote() -> None:
-    """The txn is over, its files are data of an abort, and nothing became visible."""
+def test_what_a_txn_wrote_that_was_applied_already_is_data_of_an_abort() -> None:
     arena = progressed(7)
     answer = arena.ends(batch(arena.table, 7))
 
@@ -89,7 +85,6 @@ def test_already_applied_in_a_txn_leaves_what_it_wrote() -> None:
 
 
 def test_already_applied_is_remembered() -> None:
-    """A repeat of the command is told the same, with the position of the progress."""
     arena = progressed(7)
     command = CommitTxn(*arena.asks(arena.ada), 0, [batch(arena.table, 7)])
     first: Any = arena.ask(command).body

@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from ledger.core.acceptance import NO_CHAIN
-from ledger.core.commands import (
-    CommitTxn,
-    Footprint,
-    Protocol,
-    StageWrites,
-    TableWrite,
-)
+from ledger.core.commands import CommitTxn, Footprint, Protocol, StageWrites, TableWrite
 from ledger.core.conflicts.footprints import CHUNK_BYTES, path_hash
 from ledger.core.decide import candidate
 from ledger.core.events.events import Event, TxnAborted, TxnCommitted, WritesStaged
@@ -31,16 +25,7 @@ from ledger.core.limits import (
 from ledger.core.refusals import Reason
 from ledger.log.wire.codec import frame_event
 from tests.core.parts import after, footprint, part, partition
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import write
 
 FIRST = footprint(adds=[partition()], remove=["a"], rows_added=3, files=b"first")
@@ -70,7 +55,6 @@ def commit(scene: Scene, *writes: TableWrite, txn: int | None = None) -> CommitT
 
 
 def of_flights(scene: Scene, last_chunk: Footprint) -> TableWrite:
-    """Return the part of flights that ends with this chunk."""
     return TableWrite(scene.flights, 0, [], last_chunk)
 
 
@@ -247,19 +231,11 @@ COMMIT = [
     ),
 ]
 REFUSALS = [*STAGE, *COMMIT]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A chunk that does not fit, or a commit that does not name what was staged, is refused."""
-    check_refusal(row)
-
+test_refused = refuses(REFUSALS)
 
 ACCEPTED = [
     Accepted(
-        "the first chunk",
-        lambda s: staged(s, FIRST),
-        lambda s: WritesStaged(s.flights, 1, FIRST),
+        "the first chunk", lambda s: staged(s, FIRST), lambda s: WritesStaged(s.flights, 1, FIRST)
     ),
     Accepted(
         "the second of a table",
@@ -272,12 +248,7 @@ ACCEPTED = [
         lambda s: WritesStaged(s.planes, 1, SECOND),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """A chunk that comes in its order is kept as it is."""
-    check_accepted(row)
+test_a_chunk_that_comes_in_its_order_is_kept_as_it_is = accepts(ACCEPTED)
 
 
 def test_as_many_bytes_as_may_wait() -> None:
@@ -288,7 +259,6 @@ def test_as_many_bytes_as_may_wait() -> None:
 
 
 def commit_all(scene: Scene) -> Event:
-    """Stage two chunks and commit the last."""
     staged(scene, FIRST, SECOND)
     return scene.ask(commit(scene, of_flights(scene, after([FIRST, SECOND], LAST))))
 
@@ -311,7 +281,6 @@ ENDS: list[tuple[str, Any, type]] = [
 
 @pytest.mark.parametrize(("end", "kind"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
 def test_dropped_at_the_end(end: Any, kind: type) -> None:
-    """Whichever way a txn ends, what it staged does not wait any longer."""
     scene = Scene()
     event = end(scene)
 
@@ -321,8 +290,7 @@ def test_dropped_at_the_end(end: Any, kind: type) -> None:
     assert_invariants(scene.state)
 
 
-def test_waiting_is_counted() -> None:
-    """What waits is the file lists of all chunks, whatever their tables."""
+def test_what_waits_is_the_file_lists_of_all_chunks_whatever_their_tables() -> None:
     scene = Scene()
     staged(scene, FIRST, SECOND)
     staged(scene, LAST, table=scene.planes)
@@ -332,7 +300,6 @@ def test_waiting_is_counted() -> None:
 
 
 def test_joined_at_the_commit() -> None:
-    """A commit carries its last chunk only, and wins with the files of all of them."""
     scene = Scene()
     event: Any = commit_all(scene)
     won = scene.state.winners.parts[-1].footprint
@@ -378,8 +345,7 @@ def test_hashes_wait_too() -> None:
     assert scene.state.txns.staged_bytes >= len(MANY.files) + len(MANY.removes)
 
 
-def test_chunks_that_only_read() -> None:
-    """A table that is only read may have been read in more files than one command can name."""
+def test_a_table_only_read_may_have_more_files_than_a_command_can_name() -> None:
     scene = Scene()
     chunk, last_chunk = (footprint("", read=[path], data_change=False) for path in "ab")
     staged(scene, chunk)

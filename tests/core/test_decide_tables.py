@@ -4,8 +4,6 @@ The refusals of a command stand in the order they are checked: what a row does w
 it do wrong as well, as far as one command can. Names at the commit stand in `test_decide_names`.
 """
 
-import pytest
-
 from ledger.core.commands import (
     AlterTable,
     Column,
@@ -18,16 +16,7 @@ from ledger.core.commands import (
 from ledger.core.events.events import TableCreated, TableDropped, TableRenamed
 from ledger.core.limits import TABLE_NAME_CHARS_MAX
 from ledger.core.refusals import Reason
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import CATALOG
 
 AHEAD = 1_000_000
@@ -54,17 +43,14 @@ def create(
     catalog: str = CATALOG,
     made: TableDefinition = PLAIN,
 ) -> CreateTable:
-    """Return ada's command to create a table."""
     return CreateTable(*scene.asks(scene.ada), txn, read_at, catalog, name, made)
 
 
 def rename(scene: Scene, table: int, name: str, *, txn: int = 0, read_at: int = 0) -> RenameTable:
-    """Return ada's command to rename a table."""
     return RenameTable(*scene.asks(scene.ada), txn, read_at, table, name)
 
 
 def drop(scene: Scene, table: int, *, txn: int = 0, read_at: int = 0) -> DropTable:
-    """Return ada's command to drop a table."""
     return DropTable(*scene.asks(scene.ada), txn, read_at, table)
 
 
@@ -75,7 +61,6 @@ def alter(scene: Scene, table: int) -> AlterTable:
 
 
 def after(scene: Scene, *commands: CreateTable | AlterTable | RenameTable | DropTable) -> Scene:
-    """Ask for these changes in turn, and return the scene."""
     for command in commands:
         scene.ask(command)
     return scene
@@ -246,11 +231,7 @@ CHANGE = [
         lambda s: drop(after(s, rename(s, s.flights, "trips")), s.flights, txn=s.mine),
         lambda s: s.flights,
     ),
-    Refusal(
-        Reason.COMMAND_INVALID,
-        "got 'a:b'",
-        lambda s: rename(s, s.flights, BAD_NAME),
-    ),
+    Refusal(Reason.COMMAND_INVALID, "got 'a:b'", lambda s: rename(s, s.flights, BAD_NAME)),
     Refusal(
         Reason.TABLE_EXISTS,
         "table 2 has the name Planes",
@@ -292,13 +273,7 @@ CHANGE = [
     ),
 ]
 REFUSALS = [*CREATE, *CHANGE]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A change of a table that may not be made is refused with the first reason that applies."""
-    check_refusal(row)
-
+test_refused = refuses(REFUSALS)
 
 ACCEPTED = [
     Accepted(
@@ -391,9 +366,4 @@ ACCEPTED = [
         lambda s: TableDropped(s.flights, 1, 2, s.position() - 1),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """A change that may be made is answered by the event that says what the table is then."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)

@@ -13,16 +13,7 @@ from ledger.core.events.events import CommandRefused, CommandRepeated, TxnOpened
 from ledger.core.events.parts import AllocatedId
 from ledger.core.limits import DEFAULT_LIMITS, DURATION_MAX_MS, TABLES_PER_TXN_MAX
 from ledger.core.refusals import Reason
-from tests.core.scene import (
-    MISSING,
-    Accepted,
-    Refusal,
-    Scene,
-    check_accepted,
-    check_refusal,
-    last,
-    row_name,
-)
+from tests.core.scene import MISSING, Accepted, Refusal, Scene, accepts, last, refuses
 from tests.driver import NEVER, Driver
 
 MANY = DEFAULT_LIMITS._replace(txns_per_open_max=200, tables_per_command_max=TABLES_PER_TXN_MAX)
@@ -171,12 +162,7 @@ ALLOCATE = [
     ),
 ]
 REFUSALS = [*OPEN, *ALLOCATE]
-
-
-@pytest.mark.parametrize("row", REFUSALS, ids=row_name)
-def test_refused(row: Refusal) -> None:
-    """A command that may not be executed is refused with the first reason that applies."""
-    check_refusal(row)
+test_refused = refuses(REFUSALS)
 
 
 def opened(
@@ -261,17 +247,11 @@ ACCEPTED = [
         lambda s: WriteIdsAllocated([AllocatedId(s.draft, s.others, 1)]),
     ),
 ]
-
-
-@pytest.mark.parametrize("row", ACCEPTED, ids=row_name)
-def test_accepted(row: Accepted) -> None:
-    """A command that may be executed is answered by the event that says what it does."""
-    check_accepted(row)
+test_accepted = accepts(ACCEPTED)
 
 
 @pytest.mark.parametrize("open_txns", [2, 3])
 def test_snapshot_is_inline_while_it_is_small(open_txns: int) -> None:
-    """The exceptions travel in the event up to a bound; beyond, their digest does."""
     driver = Driver(limits=Driver().state.limits._replace(snapshot_inline_max=2))
     session = driver.open_session()
     driver.open_txn(session, size=open_txns)
@@ -302,7 +282,6 @@ def test_repeated_allocation_names_the_same_ids(tables: list[int]) -> None:
 
 
 def test_repeated_allocation_cannot_grow() -> None:
-    """A command that repeats a number with longer lists is told each write id once."""
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "a")

@@ -14,7 +14,6 @@ NO_ID = [each._replace(id=0) for each in SAME_ID]
 
 
 def with_keys(*keys: str) -> TableDefinition:
-    """Return a definition with properties of these keys."""
     return PLAIN._replace(properties=[Property(key, "true") for key in keys])
 
 
@@ -42,8 +41,7 @@ def test_contradictions(made: TableDefinition, said: str) -> None:
 @pytest.mark.parametrize(
     "made", [PLAIN._replace(columns=NO_ID), with_keys("Owner", "owner", "delta.appendOnly")]
 )
-def test_no_contradictions(made: TableDefinition) -> None:
-    """Columns may have no id, and keys that are the table's own differ by the case of letters."""
+def test_columns_may_lack_ids_and_own_keys_differ_by_case(made: TableDefinition) -> None:
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "flights", made=PLAIN)

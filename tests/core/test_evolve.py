@@ -54,31 +54,26 @@ class Log(Driver):
         return Event(Control(NO_CHAIN, 1, position, cmd, self.session, 0, self.now, txn), body)
 
     def commits(self, *, write_id: int, version: int, table: int = 0, txn: int = 0) -> Event:
-        """Return a `TxnCommitted` of one part without writes."""
         part = CommittedPart(table or self.table, 0, write_id, version, 0, ())
         return self.says(TxnCommitted("default", one_shot=False, parts=[part]), txn=txn or self.txn)
 
 
 def created(log: Log, *, table: int, name: str, write_id: int = 0, txn: int = 0) -> Event:
-    """Return the creation of a table."""
     body = TableCreated(table, int(txn > 0), write_id, 0, CATALOG, name, definition())
     return log.says(body, txn=txn)
 
 
 def opened(log: Log, *, txn: int) -> Event:
-    """Return a `TxnOpened` of the default type, in session 1."""
     return log.says(
         TxnOpened("default", 1, 1, 0, inline=False, open=(), aborted=(), digest=0), txn=txn
     )
 
 
 def allocated(log: Log, *, txn: int, write_id: int) -> Event:
-    """Return the event that gives one write id."""
     return log.says(WriteIdsAllocated([AllocatedId(log.table, txn, write_id)]))
 
 
 def one_shot(log: Log, *, txn: int) -> Event:
-    """Return a commit in one step that wrote nothing."""
     return log.says(TxnCommitted("default", one_shot=True, parts=()), txn=txn)
 
 
@@ -111,18 +106,9 @@ IMPOSSIBLE: list[tuple[str, Callable[[Log], Event]]] = [
     ("a table id twice", lambda log: created(log, table=2, name="c")),
     ("a name that is held", lambda log: created(log, table=3, name="A")),
     ("a first write id left out", lambda log: created(log, table=3, name="c", write_id=2, txn=1)),
-    (
-        "another table's name",
-        lambda log: log.says(TableRenamed(log.other, 0, 0, 0, CATALOG, "a")),
-    ),
-    (
-        "a txn forgotten with data",
-        lambda log: log.says(AbortedForgotten([log.failed], ())),
-    ),
-    (
-        "a txn forgotten that is open",
-        lambda log: log.says(AbortedForgotten([log.txn], ())),
-    ),
+    ("another table's name", lambda log: log.says(TableRenamed(log.other, 0, 0, 0, CATALOG, "a"))),
+    ("a txn forgotten with data", lambda log: log.says(AbortedForgotten([log.failed], ()))),
+    ("a txn forgotten that is open", lambda log: log.says(AbortedForgotten([log.txn], ()))),
     (
         "data forgotten that was not there",
         lambda log: log.says(AbortedForgotten([], [ForgottenPart(log.failed, log.other)])),
@@ -161,8 +147,7 @@ for name, impossible in IMPOSSIBLE:
 """
 
 
-def test_impossible_events_without_asserts() -> None:
-    """What the log promises is compared also where Python leaves out asserts."""
+def test_what_the_log_promises_is_compared_also_where_python_leaves_out_asserts() -> None:
     done = subprocess.run(
         [sys.executable, "-O", "-c", APPLIED],
         capture_output=True,
@@ -199,8 +184,7 @@ def test_their_neighbours_are_applied(possible: Callable[[Log], Event]) -> None:
 
 
 @pytest.mark.parametrize(("step", "expected"), [(5, 5), (0, 0), (-5, 0)])
-def test_time_never_falls(step: int, expected: int) -> None:
-    """The time of a state is the latest of its events', whatever clocks said."""
+def test_the_time_of_a_state_is_the_latest_of_its_events(step: int, expected: int) -> None:
     log = Log()
     at, event = log.state.at, log.says(Resigned("x"))
     evolve(log.state, Event(event.control._replace(at=at + step), event.body))
@@ -218,7 +202,6 @@ def test_time_never_falls(step: int, expected: int) -> None:
     ids=["an answer to nothing", "another answer to nothing", "an internal event as an answer"],
 )
 def test_types_agree_with_commands(body: Body, cmd: int) -> None:
-    """A record's cmd says whether it answers a command; one of the other sort stops the reader."""
     driver = Driver()
     head = driver.head
     control = Control(NO_CHAIN, head.epoch, head.position + 1, head.last_cmd + cmd, 0, 0, 0, 1)

@@ -65,13 +65,11 @@ def allocate(arena: Arena) -> Body:
 
 
 def allocate_again(arena: Arena) -> Body:
-    """Let it ask again for one that it has."""
     arena.state.txns.open[arena.mine].write_ids[arena.table] = 1
     return allocate(arena)
 
 
 def stage(arena: Arena) -> Body:
-    """Let it stage a chunk."""
     said = footprint(files=b"x")
     return arena.ask(StageWrites(*arena.asks(arena.ada), arena.mine, arena.table, 1, said)).body
 
@@ -95,10 +93,9 @@ def stage_again(arena: Arena) -> Body:
         ({"chunks": TABLES_PER_TXN_MAX - 1}, stage_again, WritesStaged),
     ],
 )
-def test_tables_of_a_txn(
+def test_a_txn_touches_no_more_tables_than_its_end_can_name(
     others: dict[str, int], does: Callable[[Arena], Body], answer: type
 ) -> None:
-    """A txn touches no more tables than its end can name; what it has counts once."""
     arena = arena_with(**others)
     body = does(arena)
 
@@ -117,8 +114,7 @@ def test_tables_of_an_abort(more: int, answer: type) -> None:
 
 
 @pytest.mark.parametrize(("more", "answer"), [(0, AbortedForgotten), (1, CommandRefused)])
-def test_tables_of_forgotten_txns(more: int, answer: type) -> None:
-    """Txns that left data in many tables are forgotten a few at a time."""
+def test_txns_that_left_data_in_many_tables_are_forgotten_in_steps(more: int, answer: type) -> None:
     driver = Driver()
     session = driver.open_session()
     first = driver.open_txn(session, size=2)
@@ -137,8 +133,7 @@ def test_tables_of_forgotten_txns(more: int, answer: type) -> None:
         assert "name fewer txns" in body.message
 
 
-def test_repeats_that_name_more() -> None:
-    """Whoever repeats a number with longer lists is told of no more than the first could name."""
+def test_a_repeat_with_longer_lists_is_told_no_more_than_the_first_could_name() -> None:
     driver = Driver(limits=SHORT)
     session = driver.open_session()
     table = driver.create_table(session, "a")
@@ -174,7 +169,6 @@ def many_days(count: int, first: int, met_by: str) -> Footprint:
 @pytest.mark.parametrize(("more", "answer"), [(0, TxnCommitted), (1, TxnAborted)])
 @pytest.mark.parametrize("met_by", ELSEWHERE)
 def test_partitions_of_a_commit(met_by: str, more: int, answer: type) -> None:
-    """A commit to more partitions than are told apart counts as one that changed any."""
     arena = Arena()
     half = WINNER_PARTITIONS_MAX // 2
     chunk, rest = many_days(half, 1, met_by), many_days(half + more, half + 1, met_by)
@@ -198,8 +192,7 @@ LONG: dict[str, Callable[[str], TableWrite]] = {
 
 @pytest.mark.parametrize(("more", "answer"), [(0, TxnCommitted), (1, CommandRefused)])
 @pytest.mark.parametrize("what", LONG)
-def test_long_texts(what: str, more: int, answer: type) -> None:
-    """What the state remembers of a commit by its text has a bound."""
+def test_the_texts_that_a_state_remembers_are_bounded(what: str, more: int, answer: type) -> None:
     arena = Arena()
     body = arena.ends(LONG[what]("x" * (CHARS_MAX.get(what, TEXT_CHARS_MAX) + more)))
 
@@ -255,7 +248,6 @@ def test_coarse_writes_of_a_commit(more: int, answer: type) -> None:
 
 
 def test_write_ids_of_a_session() -> None:
-    """A session that holds more than its end can name is not closed before some of its txns are."""
     driver = Driver()
     session = driver.open_session()
     first = driver.open_txn(session, size=10)
@@ -271,7 +263,6 @@ def test_write_ids_of_a_session() -> None:
 
 
 def test_write_ids_of_a_repeat() -> None:
-    """Who repeats a command is told of no more ids than it could have given."""
     driver = Driver()
     first = driver.open_txn(driver.open_session(), size=101)
     txns = range(first, first + 101)

@@ -30,8 +30,7 @@ TABLE = "/lake/all flüge"
         (["...", "./..."], "..."),
     ],
 )
-def test_spellings(spellings: list[str], key: str) -> None:
-    """Every spelling of a file has one key."""
+def test_every_spelling_of_a_file_has_one_key(spellings: list[str], key: str) -> None:
     assert {file_key(each, TABLE) for each in spellings} == {key}
 
 
@@ -46,8 +45,7 @@ def test_spellings(spellings: list[str], key: str) -> None:
         ("%FF", "%FE"),
     ],
 )
-def test_different_files(one: str, other: str) -> None:
-    """Different files have different keys."""
+def test_different_files_have_different_keys(one: str, other: str) -> None:
     assert file_key(one, TABLE) != file_key(other, TABLE)
 
 
@@ -66,7 +64,6 @@ def test_respelled(segments: list[str], data: st.DataObject) -> None:
 
 
 def escaped_all(segment: str) -> str:
-    """Return a segment with every byte escaped."""
     return "".join(f"%{byte:02x}" for byte in segment.encode())
 
 
@@ -86,8 +83,7 @@ def escaped_some(segment: str) -> str:
         ("p=12:00/x", "p=12:00/x"),
     ],
 )
-def test_plain_paths(path: str, key: str) -> None:
-    """In a path of a table of the ledger an escape stands for itself."""
+def test_in_a_path_of_the_ledger_an_escape_stands_for_itself(path: str, key: str) -> None:
     assert path_key(path, "file:///lake/t/") == key
 
 

@@ -123,19 +123,17 @@ LEVELS = [
 def judged_at(
     table: IsolationLevel, asked: str, said: Footprint, *, does_more: bool = False
 ) -> IsolationLevel:
-    """Return what `effective_level` makes of a table, a request and a footprint."""
     return effective_level(table, asked, said, rearranging=rearranges(said, does_more=does_more))
 
 
 @pytest.mark.parametrize(("table", "asked", "said", "changes", "expected"), LEVELS)
-def test_effective_level(
+def test_a_request_raises_the_level(
     table: IsolationLevel,
     asked: str,
     said: Footprint,
     changes: bool,  # noqa: FBT001
     expected: str,
 ) -> None:
-    """A request raises the level; what only rearranges is judged at the weakest all the same."""
     assert (
         effective_level(table, asked, said, rearranging=rearranges(said, does_more=changes))
         == expected
@@ -143,8 +141,7 @@ def test_effective_level(
 
 
 @pytest.mark.parametrize("operation", sorted(CHANGES_DATA))
-def test_operations_that_change_data(operation: str) -> None:
-    """One that changes data by its name keeps WriteSerializable without any file, not more."""
+def test_what_changes_data_by_its_name_keeps_write_serializable(operation: str) -> None:
     empty = footprint(operation, data_change=False)
 
     assert (
@@ -157,8 +154,7 @@ def test_operations_that_change_data(operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["OPTIMIZE", "REORG", "SET TBLPROPERTIES", "Manual Update"])
-def test_operations_that_rearrange(operation: str) -> None:
-    """All others are judged at the weakest level when no file changes data."""
+def test_all_others_are_judged_at_the_weakest_level_without_data_changes(operation: str) -> None:
     empty = footprint(operation, data_change=False)
 
     assert (
@@ -206,12 +202,7 @@ def test_chunks_are_joined() -> None:
         footprint("X", reads_whole=True, read_apps=["p"], data_change=False),
     ]
     last = footprint(
-        "UPDATE",
-        reads=["1", "2"],
-        remove=["c"],
-        removes_in=["[]"],
-        adds=["[]"],
-        data_change=False,
+        "UPDATE", reads=["1", "2"], remove=["c"], removes_in=["[]"], adds=["[]"], data_change=False
     )
     whole = joined(chunks, last)
 
@@ -230,8 +221,7 @@ def test_chunks_are_joined() -> None:
 
 
 @pytest.mark.parametrize("unsaid", [0, 1, 2])
-def test_chunk_that_does_not_say_where(unsaid: int) -> None:
-    """Where one chunk does not say in which partitions it removed files, nobody knows of any."""
+def test_one_chunk_without_partitions_leaves_all_of_them_unknown(unsaid: int) -> None:
     said = [footprint(remove=[path], removes_in=["[]"]) for path in "abc"]
     said[unsaid] = said[unsaid]._replace(removes_in=[])
 
@@ -248,11 +238,7 @@ def test_what_is_remembered_of_a_winner() -> None:
 
 @pytest.mark.parametrize(
     ("names", "joined_name"),
-    [
-        ((), ""),
-        (("UPDATE",), "UPDATE"),
-        (("UPDATE", "", "DELETE", "UPDATE"), "UPDATE, DELETE"),
-    ],
+    [((), ""), (("UPDATE",), "UPDATE"), (("UPDATE", "", "DELETE", "UPDATE"), "UPDATE, DELETE")],
 )
 def test_names_of_several_operations(names: tuple[str, ...], joined_name: str) -> None:
     """Several operations of one txn on a table are named in order, each once."""

@@ -46,7 +46,6 @@ MANY = settings(QUICK, max_examples=25)
 
 
 def fields(record: type) -> st.SearchStrategy[Any]:
-    """Return a strategy for a record with any value in each of its fields."""
     hints = get_type_hints(record)
     drawn = {name: values(hint) for name, hint in hints.items()}
     asked = {"n": ORDER, "session": st.integers(3, 12), "not_after": st.just(NEVER)}
@@ -95,7 +94,6 @@ def answer(sent: Iterable[bytes]) -> None:
 @MANY
 @given(data=st.data())
 def test_any_command_is_answered(kind: type, data: st.DataObject) -> None:
-    """Commands with anything in their fields are answered, and the state stays consistent."""
     sent: list[Command] = data.draw(st.lists(fields(kind), min_size=1, max_size=8))
 
     answer([encode_command(command) for command in sent])

@@ -63,7 +63,6 @@ def test_many_open_txns(silent: int) -> None:
 
 
 def swept() -> Scene:
-    """Return a scene in which nothing is due."""
     scene = Scene()
     tidied(scene)
     return scene
@@ -124,10 +123,9 @@ EXPIRED: list[tuple[str, Callable[[Scene], Lapsed], Callable[[Scene], TxnsExpire
 @pytest.mark.parametrize(
     ("lapsed", "expected"), [row[1:] for row in EXPIRED], ids=[row[0] for row in EXPIRED]
 )
-def test_expired(
+def test_what_is_named_and_still_open_ends_once_sessions_before_deadlines(
     lapsed: Callable[[Scene], Lapsed], expected: Callable[[Scene], TxnsExpired | None]
 ) -> None:
-    """What is named and still open ends, once, sessions before deadlines; the rest is no matter."""
     scene = swept()
     bodies = tidied(scene, lapsed(scene))
     found = [body for body in bodies if isinstance(body, TxnsExpired)]
@@ -135,8 +133,7 @@ def test_expired(
     assert found == [body for body in [expected(scene)] if body is not None]
 
 
-def test_replicated_txns_outlive_a_lease() -> None:
-    """A silent session stays for its replicated txn, and ends with it; its other txns do not."""
+def test_a_silent_session_stays_for_its_replicated_txn_and_ends_with_it() -> None:
     driver = Driver()
     session = driver.open_session()
     kept = driver.open_txn(session, "replicated")
@@ -151,7 +148,6 @@ def test_replicated_txns_outlive_a_lease() -> None:
 
 
 def test_an_owner_of_replicated_txns_may_still_commit() -> None:
-    """Silence for a lease costs a session with a replicated txn nothing but its other txns."""
     driver = Driver()
     session = driver.open_session()
     kept = driver.open_txn(session, "replicated")
@@ -164,7 +160,6 @@ def test_an_owner_of_replicated_txns_may_still_commit() -> None:
 
 
 def test_closing_ends_replicated_txns_too() -> None:
-    """A session that closes at its own wish leaves nothing open."""
     driver = Driver()
     session = driver.open_session()
     driver.open_txn(session, "replicated")
@@ -181,7 +176,6 @@ def crowd(driver: Driver, count: int) -> tuple[int, list[int]]:
 
 
 def test_ends_come_in_batches() -> None:
-    """No event ends more txns than a batch; a session ends with the last of its txns."""
     driver = Driver()
     session, txns = crowd(driver, ENDS_PER_EVENT_MAX + 2)
     bodies = tidied(driver, Lapsed([session]))
@@ -204,7 +198,6 @@ def test_a_full_batch_ends_its_session() -> None:
 
 
 def test_deadlines_come_in_batches() -> None:
-    """No event ends more overdue txns than a batch."""
     driver = Driver()
     _, txns = crowd(driver, ENDS_PER_EVENT_MAX + 2)
     bodies = tidied(driver, Lapsed((), txns))
@@ -227,7 +220,6 @@ def test_sessions_share_a_batch() -> None:
 
 
 def test_forgotten_come_in_batches() -> None:
-    """No event forgets more than about a batch, whatever aborted at once."""
     driver = Driver()
     session, txns = crowd(driver, FORGOTTEN_PER_EVENT + 2)
     driver.close_session(session)
@@ -272,7 +264,6 @@ def test_forgotten(tables: list[str], parts: list[str], gone: bool) -> None:  # 
 
 
 def test_genesis_is_made_once() -> None:
-    """A new domain is created, then its first catalog, then nothing more."""
     state, created = DomainState(), LedgerCreated("id", "demo", 0, "c", "e", DEFAULT_LIMITS)
     first = genesis(state, created, "lake")
     state.genesis = created
@@ -288,7 +279,6 @@ def test_genesis_is_made_once() -> None:
 
 @pytest.mark.slow
 def test_a_batch_fits_a_record() -> None:
-    """However many tables the txns of a silent session hold ids in, their ends fit in events."""
     driver = Driver()
     session = driver.open_session()
     tables = [driver.create_table(session, f"t{each}") for each in range(1_000)]

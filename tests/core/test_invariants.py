@@ -15,14 +15,12 @@ Break = Callable[[DomainState], object]
 
 
 def scene() -> DomainState:
-    """Return the state of a scene with a winner."""
     scene = Scene()
     scene.commit(scene.ada, 0, write(scene.flights))
     return scene.state
 
 
 def last_session_forgets_its_txns(state: DomainState) -> None:
-    """Take the txns from the session that opened the oldest open one."""
     oldest = next(iter(state.txns.open.values()))
     state.sessions.by_number[oldest.session].txns.clear()
 
@@ -52,14 +50,12 @@ def test_every_invariant_is_broken_here() -> None:
     assert [name for name, _ in BREAKS] == [rule.__name__ for rule in RULES]
 
 
-def test_invariants_hold() -> None:
-    """Nothing is wrong with a state that came about by events."""
+def test_nothing_is_wrong_with_a_state_that_came_about_by_events() -> None:
     assert_invariants(scene())
 
 
 @pytest.mark.parametrize(("name", "spoil"), BREAKS)
-def test_broken_invariant(name: str, spoil: Break) -> None:
-    """A state that contradicts itself is refused with the rule and the position."""
+def test_a_state_that_contradicts_itself_is_refused_by_its_rule(name: str, spoil: Break) -> None:
     state = scene()
     spoil(state)
 

@@ -93,7 +93,6 @@ class Reader:
         self.events: list[Event] = []
 
     def read(self, records: Sequence[Record]) -> "Reader":
-        """Take in records and return this reader."""
         taken = [self.acceptor.take(record.value) for record in records]
         events = [event for event in taken if event is not None]
         fold(self.state, events)
@@ -101,7 +100,6 @@ class Reader:
         return self
 
     def restarted(self) -> "Reader":
-        """Return a reader that starts from a checkpoint of this one."""
         state, head, _ = load(dump(self.state, self.acceptor.head, 0))
         return Reader(state, head)
 
@@ -185,7 +183,6 @@ def test_snapshots_are_of_their_position(history: list[Step]) -> None:
 
 
 def without_memory(state: DomainState, session: int) -> dict[str, Any]:
-    """Return the form of a state but for what one session remembers, and when it last changed."""
     form = state_form(state, LogHead())
     memory = len(("last_n", "answers"))
     form["sessions"] = [each[:-memory] if each[0] == session else each for each in form["sessions"]]
@@ -227,7 +224,6 @@ def test_repeats_change_nothing(history: list[Step]) -> None:
 
 
 def check_refusals(history: Sequence[Step]) -> None:
-    """Play a history; where a command is refused or repeated, compare the states."""
     player = Player()
     for step in history:
         before = deepcopy(player.driver.state)
@@ -260,6 +256,5 @@ def check_tidied(history: Sequence[Step]) -> None:
 
 @QUICK
 @given(steps())
-def test_housekeeping_ends(history: list[Step]) -> None:
-    """When everybody has fallen silent housekeeping ends all that is open, and then itself."""
+def test_housekeeping_ends_all_that_is_open_and_then_itself(history: list[Step]) -> None:
     check_tidied(history)

@@ -75,7 +75,6 @@ class Writers(Driver):
             self.ask(MOVES[step.move](self, draw))
 
     def txn(self, draw: Draw) -> int:
-        """Return an open txn, 0 if there is none."""
         return int(draw.of([*self.state.txns.open, 0]))
 
     def asks_in(self, txn: int) -> tuple[int, int, int]:
@@ -84,7 +83,6 @@ class Writers(Driver):
         return self.asks(found.session if found is not None else self.sessions[0])
 
     def table(self, draw: Draw) -> int:
-        """Return a table, mostly one that is there."""
         return int(draw.of([*self.state.tables.by_id] * 4 + [1]))
 
     def read_at(self, draw: Draw) -> int:
@@ -93,7 +91,6 @@ class Writers(Driver):
 
 
 def some(draw: Draw, options: Sequence[Any], most: int = 2) -> list[Any]:
-    """Return a few of the options."""
     return [draw.of(options) for _ in range(draw.below(most + 1))]
 
 
@@ -130,13 +127,11 @@ def drawn_part(writers: Writers, draw: Draw, txn: int) -> TableWrite:
 
 
 def open_txn(writers: Writers, draw: Draw) -> Command:
-    """Open a txn, now and then with a write id."""
     tables = [writers.table(draw)] if draw.mostly(30) else []
     return OpenTxn(*writers.asks(draw.of(writers.sessions)), draw.of(TYPES), 1, 0, tables)
 
 
 def commit(writers: Writers, draw: Draw) -> Command:
-    """Commit a txn or a step of its own."""
     txn = writers.txn(draw)
     parts = [drawn_part(writers, draw, txn) for _ in range(1 + draw.below(2))]
     return CommitTxn(*writers.asks_in(txn), txn, parts, draw.of(LEVELS))
@@ -151,7 +146,6 @@ def stage(writers: Writers, draw: Draw) -> Command:
 
 
 def alter(writers: Writers, draw: Draw) -> Command:
-    """Alter a table, in a txn or by a commit of its own."""
     txn = writers.txn(draw) if draw.mostly(60) else 0
     names = ("SET TBLPROPERTIES", "REPLACE TABLE")
     return AlterTable(
@@ -160,19 +154,16 @@ def alter(writers: Writers, draw: Draw) -> Command:
 
 
 def create(writers: Writers, draw: Draw) -> Command:
-    """Create a table."""
     txn = writers.txn(draw)
     return CreateTable(*writers.asks_in(txn), txn, 0, CATALOG, draw.of("abcd"), draw.of(MADE))
 
 
 def rename(writers: Writers, draw: Draw) -> Command:
-    """Rename a table."""
     txn = writers.txn(draw)
     return RenameTable(*writers.asks_in(txn), txn, 0, writers.table(draw), draw.of("abcd"))
 
 
 def drop(writers: Writers, draw: Draw) -> Command:
-    """Drop a table, mostly in a txn."""
     txn = writers.txn(draw)
     return DropTable(*writers.asks_in(txn), txn, 0, writers.table(draw))
 
@@ -240,7 +231,6 @@ def test_states_come_back_for_long(history: list[Step], cut: int) -> None:
 
 
 def told(event: Event) -> str:
-    """Return what a repeat of an answered command is told."""
     body: Any = event.body
     reason = body.reason if isinstance(body, CommandRefused) else getattr(body, "first", 0)
     return str(getattr(body, "outcome", "") or (body.reason if reason else type(body).__name__))

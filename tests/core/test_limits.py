@@ -33,7 +33,6 @@ PART = AbortedPart(FAR, FAR, CHANGES_PER_TXN_MAX, wrote=True)
 
 
 def bytes_of(body: Body) -> int:
-    """Return what an event takes in its record."""
     control = Control(b"", 1, FAR, FAR, FAR, FAR, FAR, FAR)
     return len(frame_event(control, body, bytes(CHAIN_BYTES))[1])
 
@@ -62,16 +61,9 @@ def fullest_expiry() -> Body:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        answer_to_allocate,
-        end_of_the_widest_txn,
-        end_of_the_widest_session,
-        fullest_expiry,
-    ],
+    "body", [answer_to_allocate, end_of_the_widest_txn, end_of_the_widest_session, fullest_expiry]
 )
 def test_the_largest_events_fit_a_record(body: Callable[[], Body]) -> None:
-    """An event that is as large as the bounds allow fits the record that Kafka takes."""
     assert bytes_of(body()) < EVENT_BYTES_MAX
 
 

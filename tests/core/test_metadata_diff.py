@@ -13,26 +13,22 @@ from tests.core.parts import table_of
 EVERY_FEATURE = frozenset(feature for feature, _ in RESOLVABLE.values())
 TABLE = table_of(("day", "string"), ("delay", "int"), by=["day"])
 FIRST, SECOND = TABLE.columns
-MODE = "delta.columnMapping.mode"
 MARK = "delta.identity.highWaterMark"
 MAPPED = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
 
 
 def having(made: TableDefinition = TABLE, /, **properties: str) -> TableDefinition:
-    """Return a table with these properties only; `__` in a key is a dot."""
     said = [Property(key.replace("__", "."), text) for key, text in sorted(properties.items())]
     return made._replace(properties=said)
 
 
 def saying(column: Column, **metadata: Any) -> Column:
-    """Return a column with this metadata only; `__` in a key is a dot."""
     return column._replace(
         metadata=json.dumps({key.replace("__", "."): each for key, each in metadata.items()})
     )
 
 
 def columns(*several: Column, **properties: str) -> TableDefinition:
-    """Return the sample table with these instead of its own columns."""
     return having(TABLE._replace(columns=list(several)), **properties)
 
 
@@ -96,8 +92,7 @@ def test_row_columns(key: str, old: str | None, new: str, expected: str) -> None
 
 
 @pytest.mark.parametrize("key", sorted(RESOLVABLE))
-def test_removed_properties(key: str) -> None:
-    """A property that is taken away is not taken on, even one of the allow list."""
+def test_a_property_that_is_taken_away_is_not_taken_on_even_one_of_the_allow_list(key: str) -> None:
     assert metadata_kind(having(**{key: "true"}), TABLE, EVERY_FEATURE) == "properties"
 
 
@@ -143,12 +138,7 @@ CHANGES = [
     ("a comment", TABLE, columns(FIRST, saying(SECOND, comment="minutes")), "shape"),
     ("other partition columns", TABLE, TABLE._replace(partition_columns=["delay"]), "shape"),
     ("no partition columns", TABLE, TABLE._replace(partition_columns=[]), "shape"),
-    (
-        "a first identity mark",
-        TABLE,
-        columns(FIRST, saying(SECOND, **{MARK: 7})),
-        "identity",
-    ),
+    ("a first identity mark", TABLE, columns(FIRST, saying(SECOND, **{MARK: 7})), "identity"),
     (
         "a higher identity mark",
         columns(FIRST, saying(SECOND, comment="n", **{MARK: 7})),
@@ -245,14 +235,12 @@ def test_changes(before: TableDefinition, after: TableDefinition, expected: str)
 
 
 def test_mapping_needs_its_feature() -> None:
-    """Column mapping is taken on only where the protocol has it."""
     made = columns(saying(FIRST, **MAPPED), SECOND, delta__columnMapping__mode="name")
 
     assert metadata_kind(TABLE, made, EVERY_FEATURE - {"columnMapping"}) == "shape"
 
 
 def test_sequences_do_not_matter() -> None:
-    """A definition as it came from a client and as it was read back are one and the same."""
     made = having(delta__enableRowTracking="true")
     other = made._replace(
         columns=tuple(made.columns),
@@ -265,7 +253,6 @@ def test_sequences_do_not_matter() -> None:
 
 @pytest.mark.parametrize("frames", [0, 300])
 def test_deep_metadata_is_read_alike(frames: int) -> None:
-    """What metadata means does not depend on how deep its reader stands."""
     if frames:
         return test_deep_metadata_is_read_alike(frames - 1)
     for depth, kind in ((DEPTH_MAX - 2, "identity"), (DEPTH_MAX + 1, "shape"), (900, "shape")):

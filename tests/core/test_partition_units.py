@@ -25,7 +25,6 @@ BY_TWO = table_of(("day", "int"), ("city", "string"), by=["day", "city"])
 
 
 def coarse(text: str) -> CoarseWrite:
-    """Return an update of the rows of one partition."""
     return CoarseWrite("partition", text, "update")
 
 
@@ -76,8 +75,7 @@ def meet(made: TableDefinition, first: Sequence[CoarseWrite], second: CoarseWrit
         (BY_TWO, "day=1/city=%E6%9D%B1", "city=東/day=1"),
     ],
 )
-def test_one_partition(made: TableDefinition, one: str, other: str) -> None:
-    """Two spellings of one partition meet, and so does what may be one."""
+def test_two_spellings_of_one_partition_meet(made: TableDefinition, one: str, other: str) -> None:
     assert meet(made, [coarse(one)], coarse(other))
     assert meet(made, [coarse(other)], coarse(one))
 
@@ -99,8 +97,7 @@ def test_one_partition(made: TableDefinition, one: str, other: str) -> None:
         (BY_TWO, "day=1/city=a%2520b", "day=1/city=a%20b"),
     ],
 )
-def test_two_partitions(made: TableDefinition, one: str, other: str) -> None:
-    """Different partitions do not meet."""
+def test_different_partitions_do_not_meet(made: TableDefinition, one: str, other: str) -> None:
     assert not meet(made, [coarse(one)], coarse(other))
     assert not meet(made, [coarse(other)], coarse(one))
 
@@ -115,8 +112,7 @@ def test_removed_from_an_untold_table(made: TableDefinition) -> None:
     assert isinstance(arena.follows(removal), TxnAborted)
 
 
-def test_many_columns_named() -> None:
-    """Units of more sets of columns than are told apart each count as the whole table."""
+def test_units_of_more_sets_of_columns_than_are_told_apart_each_count_as_the_whole_table() -> None:
     many = [coarse(f"c{number}=1") for number in range(COLUMN_NAMES_MAX + 1)]
 
     assert meet(UNTOLD, many, coarse("c0=2"))
@@ -146,7 +142,6 @@ class Place(NamedTuple):
 
 
 def escaped(text: str, *, all_of_it: bool) -> str:
-    """Return a text as a folder name has it, all bytes escaped or only those that must be."""
     if all_of_it:
         return "".join(f"%{byte:02X}" for byte in text.encode())
     return quote(text, safe=" üA東")
@@ -201,8 +196,7 @@ def test_equal_partitions_meet(drawn: tuple[TableDefinition, Place, Place, bool]
 
 
 @given(st.sampled_from(sorted(SPELLINGS.keys() - {"float"})), st.data())
-def test_untyped_values(kind: str, data: st.DataObject) -> None:
-    """Two texts that a type holds for equal are one value where no type is known, or unknown."""
+def test_texts_that_a_type_holds_for_equal_are_one_value(kind: str, data: st.DataObject) -> None:
     value = data.draw(st.sampled_from(list(SPELLINGS[kind])))
     texts = st.sampled_from(SPELLINGS[kind][value])
     keys = {untyped_key(data.draw(texts)), untyped_key(data.draw(texts))}

@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.core.predicates.predicates import (
-    UNCASTABLE,
-    compile_predicate,
-    key_of,
-)
+from ledger.core.predicates.predicates import UNCASTABLE, compile_predicate, key_of
 from ledger.core.predicates.sql_text import sql_of
 from tests.core.predicate_trees import RAND, SCHEMA, SUBQUERY, UDF, VALUES, condition, row
 
@@ -23,7 +19,6 @@ randoms = st.randoms(use_true_random=False)
 @laws
 @given(randoms)
 def test_law_equals_is_sound(random: Random) -> None:
-    """What matches has one of the named keys in each named column, or no value there."""
     predicate = compile_predicate(json.dumps(condition(random)), SCHEMA, derive=False)
     matching = [row for row in (odd_row(random) for _ in range(20)) if predicate.matches(row)]
     strays = [
@@ -54,8 +49,7 @@ def test_law_widening_never_narrows(random: Random) -> None:
 
 @laws
 @given(randoms)
-def test_law_uncastable_values_never_narrow(random: Random) -> None:
-    """A value that is none of its type is matched if any value in its place would be."""
+def test_law_an_uncastable_value_matches_if_any_value_would(random: Random) -> None:
     predicate = compile_predicate(json.dumps(condition(random)), SCHEMA, derive=False)
     known, number = row(random), random.choice([0, 1, 4, 5, 6, 7, 8])
     others = {(*known[:number], value, *known[number + 1 :]) for value in VALUES[SCHEMA[number][0]]}
@@ -67,7 +61,6 @@ def test_law_uncastable_values_never_narrow(random: Random) -> None:
 @laws
 @given(randoms)
 def test_law_the_text_for_people_says_everything(random: Random) -> None:
-    """Different predicates do not read the same in SQL."""
     one, two = condition(random, 2), condition(random, 2)
 
     assert (sql_of(json.dumps(one)) == sql_of(json.dumps(two))) == (one == two)
@@ -75,7 +68,6 @@ def test_law_the_text_for_people_says_everything(random: Random) -> None:
 
 @pytest.mark.parametrize("text", ["", "no tree", '["=",1]', "[]", "{}"])
 def test_sql_of_no_tree_is_the_text(text: str) -> None:
-    """Whatever a client sent can be shown."""
     assert sql_of(text) == text
 
 

@@ -29,7 +29,6 @@ def compiled(tree: Any, type_: str = "int", *, derive: bool = False) -> Compiled
 
 
 def matching(tree: Any, type_: str, values: list[str | None], **options: bool) -> list[str | None]:
-    """Return which of the values of p a predicate matches."""
     predicate = compiled(tree, type_, **options)
     return [value for value in values if predicate.matches((value,))]
 
@@ -134,7 +133,6 @@ JUDGED: list[tuple[Any, str, list[str | None], list[str | None]]] = [
 def test_values_are_compared_as_spark_does(
     tree: Any, type_: str, values: list[str | None], wanted: list[str | None]
 ) -> None:
-    """Typed, in three-valued logic, with Spark's casts between types."""
     assert matching(tree, type_, values) == wanted
 
 
@@ -180,7 +178,6 @@ UNDECIDED: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("tree", "type_", "value"), UNDECIDED)
 def test_what_is_not_decidable_matches(tree: Any, type_: str, value: str) -> None:
-    """A file is never left out for want of a value, a type, a function or a legal tree."""
     assert compiled(tree, type_).matches((value,))
 
 
@@ -198,8 +195,7 @@ def test_what_is_not_decidable_matches(tree: Any, type_: str, value: str) -> Non
     ],
     ids=["empty", "sql", "hostile depth", "NaN", "numbers", "too long", "too deep", "long number"],
 )
-def test_any_text_is_a_predicate(text: str) -> None:
-    """Text that is no tree, or too large a one, matches every partition."""
+def test_text_that_is_no_tree_or_too_large_a_one_matches_every_partition(text: str) -> None:
     predicate = compile_predicate(text, (("p", "int"),), derive=True)
 
     assert (predicate.always, predicate.equals, predicate.text) == (True, {}, text)
@@ -274,7 +270,6 @@ EQUALS: list[tuple[Any, str, Any]] = [
 
 @pytest.mark.parametrize(("tree", "type_", "wanted"), EQUALS)
 def test_equalities_give_the_keys_to_look_up(tree: Any, type_: str, wanted: Any) -> None:
-    """Equality with constants names the only keys that can match, where no two values are alike."""
     assert compiled(tree, type_).equals == ({} if wanted is None else {0: frozenset(wanted)})
 
 
@@ -290,22 +285,18 @@ def test_every_bound_column_can_be_looked_up() -> None:
 
 
 def test_without_partition_columns_nothing_is_evaluated() -> None:
-    """Every file of an unpartitioned table is read, even under FALSE."""
     assert compile_predicate(json.dumps(FALSE), (), derive=True).always
 
 
 def test_true_predicate_is_true() -> None:
-    """The constant for an unfiltered scan matches every partition."""
     assert compile_predicate(TRUE_PREDICATE, (("p", "int"),), derive=False).always
 
 
-def test_too_few_values_match() -> None:
-    """A file whose partition has fewer values than the table has columns is not left out."""
+def test_a_file_with_too_few_partition_values_is_not_left_out() -> None:
     assert compiled(P1).matches(())
 
 
 def test_hostile_pattern_takes_no_time() -> None:
-    """A pattern with many wildcards costs text times pattern, and only so much of that."""
     tree = ["like", P, lit("%a" * 40 + "b", "string")]
     longer = "a" * 3_000
 
@@ -340,6 +331,5 @@ def test_equal_values_have_equal_keys(type_: str, texts: list[str | None], key: 
 
 
 def test_long_types_take_no_time() -> None:
-    """A type is read in time that grows with its length, whatever spaces are in it."""
     assert parse_type("int" + " " * 1_000_000 + "!") is None
     assert parse_type(" decimal ( 5 , 2 ) ") == SparkType(Kind.DECIMAL, 5, 2)

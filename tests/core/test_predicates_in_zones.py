@@ -15,7 +15,6 @@ NEW_YEAR = lit("2024-01-01 00:00:00", "timestamp")
 
 
 def matching(tree: Any, type_: str, values: list[str]) -> list[str]:
-    """Return which values of the one partition column t a predicate matches."""
     predicate = compile_predicate(json.dumps(tree), (("t", type_),), derive=False)
     return [value for value in values if predicate.matches((value,))]
 
@@ -74,12 +73,7 @@ MIDNIGHTS = ["2024-01-01 00:00:00", "2024-01-01 00:00:00Z", "2023-12-31 23:00:00
             MIDNIGHTS,
             MIDNIGHTS[::2],
         ),
-        (
-            ["=", T, ["in_zone", BERLIN, NEW_YEAR]],
-            "timestamp",
-            MIDNIGHTS,
-            MIDNIGHTS[2:],
-        ),
+        (["=", T, ["in_zone", BERLIN, NEW_YEAR]], "timestamp", MIDNIGHTS, MIDNIGHTS[2:]),
         # A timestamp without a zone is a time of day in every zone, and others have none.
         (
             ["in_zone", BERLIN, [">", T, lit("2024-01-01 00:00:00", "timestamp_ntz")]],
@@ -95,8 +89,7 @@ def test_judged(tree: Any, type_: str, values: list[str], expected: list[str]) -
     assert matching(tree, type_, values) == expected
 
 
-def test_a_zone_that_is_not_known() -> None:
-    """What needs the rules of an unknown zone is TRUE, what does not is judged."""
+def test_what_needs_the_rules_of_an_unknown_zone_is_true_what_does_not_is_judged() -> None:
     values = ["2024-01-01 00:00:00", "2024-01-01 00:00:00Z"]
     tree = ["in_zone", "Nowhere/Else", ["=", T, lit("2025-01-01 00:00:00", "timestamp")]]
     assert matching(tree, "timestamp", values) == values
@@ -123,19 +116,16 @@ def test_keys_are_those_of_utc() -> None:
         ["<", ["cast", T, "timestamp_ntz"], lit("2024-01-01 00:00:00", "timestamp_ntz")],
     ],
 )
-def test_times_of_day_of_instants(tree: Any) -> None:
-    """In a zone that has changes of clocks, times of day of instants are not judged."""
+def test_times_of_day_are_not_judged_in_a_zone_that_changes_its_clocks(tree: Any) -> None:
     assert matching(["in_zone", BERLIN, tree], "timestamp", MIDNIGHTS) == MIDNIGHTS
     assert matching(tree, "timestamp", MIDNIGHTS) != MIDNIGHTS
 
 
-def test_conjuncts_over_other_columns() -> None:
-    """Within a zone, too, what is said of other columns says nothing, and the rest counts."""
+def test_within_a_zone_too_what_is_said_of_other_columns_says_nothing() -> None:
     tree = ["and", ["=", T, NEW_YEAR], ["=", ["col", "x"], lit("1", "int")]]
     assert matching(["in_zone", BERLIN, tree], "timestamp", MIDNIGHTS) == MIDNIGHTS[::2]
 
 
-def test_text_for_people() -> None:
-    """A predicate says in which zone it is meant."""
+def test_a_predicate_says_in_which_zone_it_is_meant() -> None:
     tree = json.dumps(["in_zone", BERLIN, ["=", T, NEW_YEAR]])
     assert sql_of(tree) == "(t = TIMESTAMP '2024-01-01 00:00:00') /* in time zone Europe/Berlin */"

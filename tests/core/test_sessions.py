@@ -7,7 +7,6 @@ from ledger.core.state.sessions import Answered, Session, Sessions
 
 
 def answer(position: int) -> Answered:
-    """Return an answer of no interest but for its position."""
     return Answered(position, "TxnOpened", position, 1)
 
 
@@ -46,8 +45,7 @@ def session(number: int = 1, *, answers: int = 0) -> Session:
         "three windows",
     ],
 )
-def test_window(numbers: list[int], kept: list[int]) -> None:
-    """A session remembers what was answered among its newest 1,024 numbers, whatever the order."""
+def test_a_session_remembers_its_newest_answers(numbers: list[int], kept: list[int]) -> None:
     made = session()
     for n in numbers:
         made.remember(n, answer(n))
@@ -68,8 +66,7 @@ def test_first_answer_stays() -> None:
     ("before", "n", "grown"),
     [(0, 1, 1), (WINDOW, WINDOW + 1, 0), (WINDOW, 2 * WINDOW, 1 - WINDOW), (WINDOW + 1, 1, 0)],
 )
-def test_growth_is_counted(before: int, n: int, grown: int) -> None:
-    """A session says by how many answers it has grown, or shrunk."""
+def test_a_session_says_by_how_much_it_has_grown(before: int, n: int, grown: int) -> None:
     made = session(answers=before)
     kept = len(made.answers)
 
@@ -94,7 +91,6 @@ def test_oldest_ended_sessions_are_crowded_out_by_number() -> None:
 
 
 def test_oldest_ended_sessions_are_crowded_out_by_answers() -> None:
-    """Ended sessions together remember only so many answers, counted as they go."""
     fit = REMEMBERED_ANSWERS_MAX // WINDOW
     sessions = ended([WINDOW] * (fit + 2))
 
@@ -103,7 +99,6 @@ def test_oldest_ended_sessions_are_crowded_out_by_answers() -> None:
 
 
 def test_open_sessions_are_never_crowded_out() -> None:
-    """An open session stays, however many end after it."""
     sessions = ended([0] * 2)
     sessions.add(session(3, answers=2))
     for number in range(4, REMEMBERED_SESSIONS_MAX + 9):
@@ -123,7 +118,6 @@ def test_an_answer_after_the_end_is_counted() -> None:
 
 
 def test_order_is_that_of_the_ends() -> None:
-    """Who ended first goes first, not who opened first."""
     sessions = Sessions()
     for number in (1, 2):
         sessions.add(session(number))

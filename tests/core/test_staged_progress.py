@@ -20,12 +20,10 @@ from tests.core.test_decide_stage import commit, of_flights, staged
 
 
 def domain(configuration: str, name: str = "d") -> Domain:
-    """Return a piece of a domain."""
     return Domain(name, configuration, removed=False)
 
 
 def commit_after(scene: Scene, last_chunk: Footprint, *chunks: Footprint) -> Event:
-    """Stage chunks and commit the last one."""
     staged(scene, *chunks)
     return scene.ask(commit(scene, of_flights(scene, after(chunks, last_chunk))))
 
@@ -36,7 +34,6 @@ LAST = footprint(apps=[AppVersion("c", 3)])
 
 
 def test_joined_at_the_commit() -> None:
-    """A table has the progress of every chunk, and the winner the names of every domain."""
     scene = Scene()
     event = commit_after(scene, LAST, FIRST, SECOND)
     table = scene.state.tables.by_id[scene.flights]
@@ -50,8 +47,7 @@ def test_joined_at_the_commit() -> None:
     assert_invariants(scene.state)
 
 
-def test_one_application_twice() -> None:
-    """A commit records one version of an application, whichever chunks bring it."""
+def test_a_commit_records_one_version_of_an_application_whichever_chunks_bring_it() -> None:
     event: Any = commit_after(Scene(), LAST._replace(apps=[AppVersion("a", 2)]), FIRST)
 
     assert event.body.reason == Reason.COMMAND_INVALID
@@ -65,8 +61,7 @@ def test_pieces_are_one_domain() -> None:
     assert whole_footprint([], LAST) is LAST
 
 
-def test_what_waits_is_counted() -> None:
-    """Progress and domains count among the bytes that wait for their commits."""
+def test_progress_and_domains_count_among_the_bytes_that_wait_for_their_commits() -> None:
     long = footprint("", apps=[AppVersion("a" * 500, 1)], domains=[domain("c" * 700)])
 
     assert staged_weight(long) - staged_weight(EMPTY_FOOTPRINT) >= len("a" * 500 + "c" * 700)
@@ -84,7 +79,6 @@ DOMAINS = st.lists(TEXTS, max_size=5).map(
 @settings(deadline=None)
 @given(APPS, DOMAINS)
 def test_what_is_staged_comes_back(apps: list[AppVersion], domains: list[Domain]) -> None:
-    """Whatever a commit says is whole again once its chunks are joined, and each fits a record."""
     head = footprint(apps=apps, domains=domains)
     chunks, last = list(chunks_beside_files(head)), without_staged(head)
     found = whole_footprint(chunks, last)
@@ -95,8 +89,7 @@ def test_what_is_staged_comes_back(apps: list[AppVersion], domains: list[Domain]
 
 
 @pytest.mark.parametrize("letters", [0, 1, 150_000, 150_001])
-def test_pieces(letters: int) -> None:
-    """A text is cut without loss; an empty one is one piece."""
+def test_a_text_is_cut_without_loss(letters: int) -> None:
     assert "".join(pieces_of("x" * letters)) == "x" * letters
     assert list(pieces_of(""))
 

@@ -55,7 +55,6 @@ def test_who_holds_it(life: Lifetime, snapshots: list[Snapshot], expected: tuple
 
 
 def writes(domain: Driver, session: int, table: int) -> int:
-    """Open a txn with a write id in a table."""
     txn = domain.open_txn(session)
     domain.allocate(session, [txn], [table])
     return txn
@@ -70,7 +69,6 @@ def reader_outlives_commit(domain: Driver, session: int, table: int) -> None:
 
 
 def reader_saw_writer(domain: Driver, session: int, table: int) -> None:
-    """Open a reader while a writer is open, and end the writer."""
     txn = writes(domain, session, table)
     domain.open_txn(session, "read_only")
     domain.commit(session, txn)
@@ -216,7 +214,6 @@ def faults(driver: Driver) -> Iterator[str]:
 @QUICK
 @given(steps())
 def test_mark_is_what_snapshots_allow(history: list[Step]) -> None:
-    """After every event a mark is just what every snapshot, open or to be, allows, and not less."""
     assert list(faults(played(history).driver)) == []
 
 

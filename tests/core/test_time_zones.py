@@ -56,8 +56,7 @@ def test_instants_of_times_of_day(zone: str, local: str, instant: str) -> None:
         (APIA, "2011-12-31", "2011-12-30 10:00:00"),
     ],
 )
-def test_days_begin(zone: str, day: str, instant: str) -> None:
-    """A day begins at the first instant that the zone has of it."""
+def test_a_day_begins_at_its_first_instant_in_the_zone(zone: str, day: str, instant: str) -> None:
     assert start_of_day(date.fromisoformat(day), zone) == datetime.fromisoformat(instant)
 
 
@@ -82,8 +81,7 @@ def test_law_there_and_back(zone: str, moment: datetime) -> None:
         (BERLIN, BERLIN),
     ],
 )
-def test_names(written: str, name: str) -> None:
-    """However a zone is written it has one name, and UTC is the empty one."""
+def test_however_a_zone_is_written_it_has_one_name(written: str, name: str) -> None:
     assert canonical_zone(written) == name
 
 
@@ -91,8 +89,7 @@ def test_names(written: str, name: str) -> None:
     "name",
     ["Europe/Berln", "europe/berlin", "+19", "+18:01", "+02:60", "2", "../../etc/passwd", "zones"],
 )
-def test_no_zone(name: str) -> None:
-    """What is no zone is not judged, and no file of that name is looked for."""
+def test_what_is_no_zone_is_not_judged_and_no_file_of_that_name_is_looked_for(name: str) -> None:
     with pytest.raises(UndecidableError):
         canonical_zone(name)
 
@@ -122,7 +119,6 @@ def test_rules_of_the_machine_are_not_asked(tmp_path: Path) -> None:
 
 
 def test_rules_are_loaded_when_they_are_needed() -> None:
-    """Who stays in UTC does not load zones."""
     script = "import ledger.core.decide.decide, sys; print('zoneinfo' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

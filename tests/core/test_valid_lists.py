@@ -72,8 +72,7 @@ def how_many(members: set[int], bounds: tuple[int, int]) -> RangeResponse:
         (f"{ID_MAX}:{ID_MAX}::", ValidTxnList(ID_MAX, (), (), None)),
     ],
 )
-def test_txn_list_text(text: str, expected: ValidTxnList) -> None:
-    """A txn list joins runs of five and more, each of its two lists for itself."""
+def test_each_part_of_a_txn_list_joins_its_own_runs(text: str, expected: ValidTxnList) -> None:
     assert expected == ValidTxnList.parse(text)
     assert text == expected.text()
 
@@ -90,7 +89,6 @@ def test_txn_list_text(text: str, expected: ValidTxnList) -> None:
     ],
 )
 def test_txn_list_is_read_liberally(text: str, expected: ValidTxnList) -> None:
-    """Missing fields, short runs, any order and a least open id of its own are all readable."""
     assert expected == ValidTxnList.parse(text)
 
 
@@ -103,7 +101,6 @@ def test_txn_list_is_read_liberally(text: str, expected: ValidTxnList) -> None:
     ],
 )
 def test_write_id_list_text(text: str, expected: ValidWriteIdList) -> None:
-    """A write id list carries its table and never joins runs."""
     assert expected == ValidWriteIdList.parse(text)
     assert text == expected.text()
 
@@ -117,7 +114,6 @@ def test_write_id_list_text(text: str, expected: ValidWriteIdList) -> None:
     ],
 )
 def test_write_id_list_is_read_liberally(text: str, expected: ValidWriteIdList) -> None:
-    """Trailing fields may be missing, and the empty text makes every write id valid."""
     assert expected == ValidWriteIdList.parse(text)
 
 
@@ -155,14 +151,12 @@ def test_malformed_text_is_refused(parse: Callable[[str], object], text: str, na
 @given(txn_lists())
 @laws
 def test_a_txn_list_survives_its_text(ids: ValidTxnList) -> None:
-    """Reading what was written gives the same list."""
     assert ids == ValidTxnList.parse(ids.text())
 
 
 @given(write_id_lists())
 @laws
 def test_a_write_id_list_survives_its_text(ids: ValidWriteIdList) -> None:
-    """Reading what was written gives the same list, table included."""
     assert ids == ValidWriteIdList.parse(ids.text())
 
 
@@ -212,7 +206,6 @@ def test_a_base_stays_below_open_ids_and_the_high_watermark(
     ],
 )
 def test_a_compactor_sees_only_resolved_ids(text: str, expected: str) -> None:
-    """The compactor's list ends before the first open id and excepts aborted ones only."""
     assert expected == ValidWriteIdList.parse(text).for_compactor().text()
 
 
@@ -236,7 +229,6 @@ def test_a_compactor_takes_a_range_whole_or_not(
 def test_a_cleaner_leaves_what_reaches_above_its_list(
     bounds: tuple[int, int], expected: RangeResponse
 ) -> None:
-    """A file with an id above the high watermark is not the cleaner's to judge."""
     cleaner = ValidWriteIdList("t", 5, (3,), (), 3).for_cleaner()
 
     assert expected is cleaner.range_valid(*bounds)
@@ -257,8 +249,7 @@ def test_a_cleaner_leaves_what_reaches_above_its_list(
         ("null:5:9::", "t:5:9::", -1),
     ],
 )
-def test_compare(a: str, b: str, expected: int) -> None:
-    """The list that sees more is newer; tables order by name without case."""
+def test_the_list_that_sees_more_is_newer(a: str, b: str, expected: int) -> None:
     assert expected == compare(ValidWriteIdList.parse(a), ValidWriteIdList.parse(b))
     assert -expected == compare(ValidWriteIdList.parse(b), ValidWriteIdList.parse(a))
 
@@ -273,7 +264,6 @@ def test_compare_is_antisymmetric(a: ValidWriteIdList, b: ValidWriteIdList) -> N
 @given(txn_lists(), txn_lists())
 @laws
 def test_compare_is_zero_iff_readers_see_the_same(a: ValidTxnList, b: ValidTxnList) -> None:
-    """Two lists of one table are equal exactly if they make the same write ids valid."""
     a_ids = ValidWriteIdList("db.t", a.hwm, a.open, a.aborted, a.min_open)
     b_ids = ValidWriteIdList("db.t", b.hwm, b.open, b.aborted, b.min_open)
 

@@ -24,7 +24,6 @@ class TableHistory(NamedTuple):
     rows: Rows
 
     def write_ids(self, rows: Rows | None = None) -> ValidWriteIdList:
-        """Return the list under test, of all rows or of those that are left."""
         left = self.rows if rows is None else rows
         return valid_write_ids("db.t", self.txns, left, len(self.rows))
 
@@ -64,7 +63,6 @@ def test_valid_write_ids(txns: str, rows: Rows, last_write_id: int, expected: st
 
 @pytest.mark.parametrize(("kind", "expected"), [("default", "4:1:1,2,3:"), ("read_only", "4:1:1:")])
 def test_held_by_the_last_of_several(kind: TxnType, expected: str) -> None:
-    """Txns opened at once are open for the last of them, but read-only ones for nobody."""
     driver = Driver()
     session = driver.open_session()
     driver.open_txn(session)

@@ -31,7 +31,6 @@ class Scenario:
             self.play(*line.split())
 
     def play(self, first: str, *rest: str) -> None:
-        """Play one line of a scenario."""
         if first == "=":
             self.marks.append(self.txns.get(rest[0], self.driver.state.txns.next_txn))
             self.found.append(self.driver.state.txns.watermark)
@@ -39,15 +38,12 @@ class Scenario:
         getattr(self, rest[0])(first, *rest[1:])
 
     def open(self, name: str, kind: Any = "default") -> None:
-        """Open a txn under a name."""
         self.txns[name] = self.driver.open_txn(self.session, kind)
 
     def write(self, name: str) -> None:
-        """Give a txn its write id."""
         self.driver.allocate(self.session, [self.txns[name]], [self.table])
 
     def commit(self, name: str) -> None:
-        """Commit a txn."""
         self.driver.commit(self.session, self.txns[name])
 
     def abort(self, name: str) -> None:
@@ -63,7 +59,6 @@ class Scenario:
         self.driver.forget(self.session, [self.txns[name]])
 
     def drop(self, _name: str) -> None:
-        """Drop the table."""
         self.driver.drop_table(self.session, self.table)
 
     def mapped(self) -> set[int]:
@@ -76,10 +71,7 @@ EXAMPLES = [
     ("2 all committed", "T1 open, T1 write, T1 commit, = next"),
     ("3 one open", "T1 open, = T1"),
     ("4 a reader opens after the commit", "T1 open, T1 write, T1 commit, R open, = R"),
-    (
-        "5 a reader saw it open",
-        "T1 open, T1 write, R open, T1 commit, = T1, R commit, = next",
-    ),
+    ("5 a reader saw it open", "T1 open, T1 write, R open, T1 commit, = T1, R commit, = next"),
     (
         "6 history is not transitive",
         "T1 open, A open, T1 commit, B open, A commit, = A, B commit, = next",
@@ -150,7 +142,6 @@ def test_data_in_a_table_that_never_came_to_be_pins_nothing() -> None:
     ],
 )
 def test_mappings_below_the_watermark_go(text: str, expected: set[str]) -> None:
-    """Write ids of txns below the watermark lose their mapping, those above keep it."""
     scenario = Scenario(text)
 
     assert scenario.mapped() == {scenario.txns[name] for name in expected}
@@ -168,7 +159,6 @@ def test_bounds_name_what_holds_the_watermark() -> None:
 
 
 def test_cleaning_goes_in_bounded_steps() -> None:
-    """However many mappings a long reader held back, no event lets more than a batch go."""
     scenario = Scenario("R open")
     driver, count = scenario.driver, 2 * CLEAN_TXNS_MAX
     first = driver.open_txn(scenario.session, size=count)
@@ -185,7 +175,6 @@ def test_cleaning_goes_in_bounded_steps() -> None:
 
 @pytest.mark.parametrize("each", [1, 7, CLEAN_MAPPINGS_MAX, CLEAN_MAPPINGS_MAX + 1])
 def test_cleaning_is_bounded_by_mappings(each: int) -> None:
-    """However many write ids the txns had, a step takes at most one txn more than so many."""
     count = 2 * CLEAN_TXNS_MAX
     ids = dict.fromkeys(range(each), 1)
     txns = Txns(watermark=count + 1, mappings={txn: dict(ids) for txn in range(1, count + 1)})

@@ -24,7 +24,7 @@ SPARK_TYPES: Final = {"int64": "BIGINT", "string": "STRING", "timestamp[s, tz=UT
 
 
 class Day(NamedTuple):
-    """One day of 2013."""
+    """The day that a flight left on, in 2013."""
 
     month: int
     day: int

@@ -59,7 +59,6 @@ def show_spark_sql(stage: Stage, report: Report) -> int:
 
 
 def write_files(days: Mapping[Day, pa.Table], folder: Path) -> Path:
-    """Write a file for each day, and return the folder."""
     folder.mkdir()
     for day, rows in days.items():
         file = folder / f"{day}.parquet"

@@ -36,7 +36,6 @@ def fragments(folder: Path) -> Mapping[str, Sequence[Path]]:
 
 
 def section(version: str, day: str, changes: Mapping[str, Sequence[str]]) -> str:
-    """Return the section of a version."""
     parts = [f"## {version} ({day})\n"]
     for kind, texts in changes.items():
         if texts:

@@ -45,7 +45,6 @@ def tables() -> str:
 
 
 def schema_of(name: str) -> Schema:
-    """Return the schema of an event."""
     found: Schema = json.loads((SCHEMAS / f"{name}.avsc").read_text(encoding="utf-8"))
     return found
 

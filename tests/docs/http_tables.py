@@ -21,12 +21,10 @@ RAISES: Final = re.compile(r"(;? raises .*|, or None|, None .*)?\.$")
 
 
 def tables() -> str:
-    """Return a table for each section."""
     return "\n\n".join("\n".join(section(title)) for title in SECTIONS) + "\n"
 
 
 def section(title: str) -> Iterator[str]:
-    """Yield the lines of the table of a section."""
     yield f"**{title}**\n\n{HEAD}"
     for route in ROUTES:
         if title == title_of(route):
@@ -35,7 +33,6 @@ def section(title: str) -> Iterator[str]:
 
 
 def title_of(route: Route) -> str:
-    """Return the section of a path."""
     found = [title for title, starts in SECTIONS.items() if route.path.startswith(starts)]
     return found[0] if found else "The ledger"
 
@@ -65,5 +62,4 @@ def answer(route: Route) -> str:
 
 
 def is_list(route: Route) -> bool:
-    """Return whether the answer is a list."""
     return get_origin(route.kind) is list

@@ -25,7 +25,6 @@ and values instead. [SDK](sdk.md) describes the classes.
 
 
 def page() -> str:
-    """Return the page."""
     found: dict[str, dict[str, None]] = {}
     for kind, text in messages():
         found.setdefault(kind, {})[text] = None
@@ -104,7 +103,6 @@ def text_of(node: ast.expr) -> str:
 
 
 def piece_of(node: ast.expr) -> str:
-    """Return a piece of a message."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     assert isinstance(node, ast.FormattedValue)

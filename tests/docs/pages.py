@@ -35,13 +35,11 @@ class Page(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """Its lines."""
         return self.text.splitlines()
 
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return the README and every page in docs."""
     paths = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
     return tuple(
         Page(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in paths
@@ -49,7 +47,6 @@ def pages() -> tuple[Page, ...]:
 
 
 def page(path: str) -> Page:
-    """Return a page by its path."""
     return next(each for each in pages() if each.path == path)
 
 
@@ -70,7 +67,6 @@ def blocks(page: Page) -> Iterator[Block]:
 
 
 def all_blocks(language: str) -> list[Block]:
-    """Return the blocks in a language, of all pages."""
     return [each for page in pages() for each in blocks(page) if each.language == language]
 
 
@@ -96,7 +92,6 @@ def text_of(page: Page) -> str:
 
 
 def links(page: Page) -> list[str]:
-    """Return where the links of a page lead."""
     return LINK.findall(SPAN.sub("`code`", text_of(page)))
 
 

@@ -101,13 +101,11 @@ def error_line(name: str, error: Any) -> str:
 
 
 def class_part(kind: Any) -> Iterator[str]:
-    """Yield the section of a class."""
     yield f"## `{kind.__name__}`\n"
     yield from body_of(kind)
 
 
 def function_part(function: Any) -> Iterator[str]:
-    """Yield the section of a function."""
     yield f"## `{function.__name__}`\n"
     yield from body_of(function)
 
@@ -139,7 +137,6 @@ def doc_of(each: Any) -> str:
 
 
 def node_of(function: Any) -> ast.FunctionDef:
-    """Return the source of a function."""
     node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(node, ast.FunctionDef)
     return node
@@ -207,7 +204,6 @@ def signature(name: str, node: ast.FunctionDef) -> str:
 
 
 def argument(each: ast.arg, default: ast.expr | None) -> str:
-    """Return an argument with its type and default."""
     text = each.arg
     if each.annotation is not None:
         text += f": {ast.unparse(each.annotation).strip(chr(39))}"

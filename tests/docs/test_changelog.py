@@ -12,21 +12,18 @@ OLDER = "# Changelog\n\nIntro.\n\n## 0.1.0\n\nThe first version.\n"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Make a project with a changelog and no changes."""
     (tmp_path / "docs" / "changes").mkdir(parents=True)
     (tmp_path / "CHANGELOG.md").write_text(OLDER, encoding="utf-8")
     return tmp_path
 
 
 def add(project: Path, name: str, text: str) -> Path:
-    """Add a change to a project."""
     path = project / "docs" / "changes" / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def test_release(project: Path) -> None:
-    """A release has its changes by kind, above the older versions, and their files are gone."""
+def test_a_release_has_its_changes_by_kind_above_the_older_versions(project: Path) -> None:
     files = [
         add(project, "b.fixed.md", "A fault\nis gone.\n"),
         add(project, "a.added.md", "A verb.\n"),
@@ -45,22 +42,19 @@ def test_release(project: Path) -> None:
     assert [path for path in files if path.exists()] == []
 
 
-def test_nothing_to_release(project: Path) -> None:
-    """Without changes there is no release, and the changelog stays."""
+def test_without_changes_there_is_no_release_and_the_changelog_stays(project: Path) -> None:
     with pytest.raises(ValueError, match="nothing to release"):
         release("0.2.0", "2027-01-31", project)
     assert (project / "CHANGELOG.md").read_text(encoding="utf-8") == OLDER
 
 
 def test_a_change_has_a_kind(project: Path) -> None:
-    """The error about a file without a kind names the file."""
     add(project, "a.improved.md", "Better.\n")
     with pytest.raises(ValueError, match=r"a\.improved\.md must be named <what>\.<kind>\.md"):
         fragments(project / "docs" / "changes")
 
 
-def test_changes_are_small() -> None:
-    """Each change of this project has a kind, and a few words that say it."""
+def test_each_change_has_a_kind_and_a_few_words() -> None:
     for paths in fragments(ROOT / "docs" / "changes").values():
         for path in paths:
             text = path.read_text(encoding="utf-8")

@@ -53,8 +53,7 @@ def parse(arguments: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_are_known(command: str) -> None:
-    """Every command that a page names has help."""
+def test_every_command_that_a_page_names_has_help(command: str) -> None:
     done = invoked(*command.split(), "--help")
 
     assert done.exit_code == 0, done.output
@@ -79,13 +78,11 @@ def filled(mention: str) -> str:
 
 @pytest.mark.parametrize("line", LINES)
 def test_lines_can_be_run(line: str) -> None:
-    """Every command line in a block has options that its command takes, and all that it needs."""
     parse(arguments_of(line))
 
 
 @pytest.mark.parametrize("mention", MENTIONS)
-def test_options_are_known(mention: str) -> None:
-    """Every command within a sentence has options that its command takes; some may be left out."""
+def test_every_command_within_a_sentence_has_options_that_its_command_takes(mention: str) -> None:
     assert refusal(filled(mention)).startswith(LEFT_OUT)
 
 
@@ -93,13 +90,11 @@ def test_options_are_known(mention: str) -> None:
     "line", ["lakeledger status --colour", "lakeledger stat", "lakeledger status x"]
 )
 def test_unknown_options_are_seen(line: str) -> None:
-    """An unknown option, command or argument is refused."""
     assert not refusal(line).startswith(LEFT_OUT)
 
 
 @pytest.mark.parametrize("block", ANSWERS, ids=str)
-def test_shown_answers(block: Block) -> None:
-    """What a page shows as the answer of a command is in it."""
+def test_what_a_page_shows_as_the_answer_of_a_command_is_in_it(block: Block) -> None:
     asked, *shown = block.text.splitlines()
     done = invoked(*arguments_of(asked.removeprefix("$ ")))
 
@@ -107,15 +102,13 @@ def test_shown_answers(block: Block) -> None:
     assert set(shown) <= set(done.stdout.splitlines())
 
 
-def test_exit_codes_are_all_there() -> None:
-    """The page of the command line lists every exit code, and no other."""
+def test_the_page_of_the_command_line_lists_every_exit_code_and_no_other() -> None:
     listed = re.findall(r"^\| (\d+) \|", page("docs/command-line.md").text, re.MULTILINE)
     assert [int(code) for code in listed] == sorted(ExitCode)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_targets_are_known(target: str) -> None:
-    """Every target of make that a page names is one, even where a folder has its name."""
+def test_every_target_of_make_that_a_page_names_is_one(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     phony = re.search(r"^\.PHONY: (.+)", makefile, re.MULTILINE)
 
@@ -125,7 +118,6 @@ def test_targets_are_known(target: str) -> None:
 
 
 @pytest.mark.parametrize("extras", EXTRAS)
-def test_extras_are_known(extras: str) -> None:
-    """Every extra that a page installs is one of the package."""
+def test_every_extra_that_a_page_installs_is_one_of_the_package(extras: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert set(extras.split(",")) <= set(project["optional-dependencies"])

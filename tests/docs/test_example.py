@@ -38,14 +38,12 @@ spark.stop()
 
 
 def example() -> Sequence[str]:
-    """Return the lines of the example."""
     blocks = [each for each in all_blocks("python") if each.page == PAGE]
     (block,) = [each for each in blocks if each.heading == HEADING and STREAM in each.text]
     return [line for line in block.text.splitlines() if line.strip()]
 
 
-def test_it_is_short() -> None:
-    """Set-up, tables, a transaction, two snapshots, a stream and its changes are few lines."""
+def test_set_up_tables_a_transaction_two_snapshots_a_stream_and_its_changes_are_few_lines() -> None:
     lines = example()
     assert len(lines) <= LINES_MAX
     text = "\n".join(lines)
@@ -84,7 +82,6 @@ def start(folder: Path, home: Path, program: str) -> "subprocess.Popen[str]":
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_it_survives_a_kill(up: Running, tmp_path: Path) -> None:
-    """Killed while its stream runs and run again from there, it has brought each row once."""
     assert up.address.store is not None
     home, lines = up.address.store.parent.parent, example()
     at = next(number for number, line in enumerate(lines) if STREAM in line)

@@ -34,38 +34,32 @@ def dead(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [each.path for each in pages()])
-def test_links(path: str) -> None:
-    """Every link of a page leads to a file that is there, and to a section of it."""
+def test_every_link_of_a_page_leads_to_a_file_and_a_section(path: str) -> None:
     assert dead(page(path)) == []
 
 
 def test_dead_links_are_seen() -> None:
-    """A link to a missing page or section is found."""
     wrong = Page("docs/x.md", "[a](none.md) [b](http.md#none) [c](http.md#paths) [d](\n#none)\n")
     assert dead(wrong) == ["none.md", "http.md#none", "#none"]
 
 
-def test_every_page_is_listed() -> None:
-    """The first page of the site lists every other one."""
+def test_the_first_page_of_the_site_lists_every_other_one() -> None:
     listed = page("docs/index.md").text
     names = {each.path for each in pages()} - {"README.md", "docs/index.md"}
     assert [name for name in sorted(names) if name[5:-3] not in listed.split()] == []
 
 
-def test_decisions_have_an_index() -> None:
-    """The index of the decisions names each of them."""
+def test_the_index_of_the_decisions_names_each_of_them() -> None:
     decisions = page("docs/decisions.md")
     indexed = {link[1:] for link in links(decisions)}
     assert anchors(decisions) - {"decisions", "index"} <= indexed
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_paths_exist(path: str) -> None:
-    """Every file and folder that a page names is there."""
+def test_every_file_and_folder_that_a_page_names_is_there(path: str) -> None:
     assert (ROOT / path).exists()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_exist(name: str) -> None:
-    """Every module and every name in one that a page names is there."""
+def test_every_module_and_every_name_in_one_that_a_page_names_is_there(name: str) -> None:
     assert pkgutil.resolve_name(name)

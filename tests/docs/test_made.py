@@ -21,7 +21,6 @@ def test_made(name: str) -> None:
     assert [*unified_diff(there, made, lineterm="", n=0)][2:5] == [], "run make docs"
 
 
-def test_marks_are_needed() -> None:
-    """A page without its marks is an error, not left as it is."""
+def test_a_page_without_its_marks_is_an_error_not_left_as_it_is() -> None:
     with pytest.raises(ValueError, match="once, not 0 times"):
         between("events", "no marks", "made")

@@ -44,8 +44,7 @@ def odd_words(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [each.path for each in pages()])
-def test_words(path: str) -> None:
-    """A page names the parts of the program, and begins no sentence with "Of"."""
+def test_a_page_names_the_parts_of_the_program(path: str) -> None:
     assert odd_words(page(path)) == []
 
 
@@ -63,12 +62,10 @@ def texts_of(module: Module) -> Iterator[tuple[str, str]]:
 
 
 def hiding_words(text: str) -> list[str]:
-    """Return the words of a text that hide its subject."""
     return HIDING.findall(NOT_CODE.sub("", text))
 
 
-def test_words_of_docstrings_and_help() -> None:
-    """A docstring and a help text of a command name the part of the program."""
+def test_a_docstring_and_a_help_text_of_a_command_name_the_part_of_the_program() -> None:
     wrong = [
         (place, word)
         for module in product()
@@ -104,21 +101,18 @@ def test_words_of_changes() -> None:
     ],
 )
 def test_odd_words_are_seen(line: str) -> None:
-    """Each of them is found, in code alone it is not."""
     assert odd_words(Page("docs/x.md", line))
     assert not odd_words(Page("docs/x.md", f"{FENCE}text\n{line}\n{FENCE}\n`who`\n"))
 
 
 @pytest.mark.parametrize("path", [*(each.path for each in pages()), "CHANGELOG.md"])
-def test_lines_are_short(path: str) -> None:
-    """No line is longer than a screen is wide."""
+def test_no_line_is_longer_than_a_screen_is_wide(path: str) -> None:
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     long = [number for number, line in enumerate(lines, start=1) if len(line) > COLUMNS_MAX]
     assert long == []
 
 
 def test_the_readme_is_short() -> None:
-    """The README can be read in some minutes."""
     assert (ROOT / "README.md").stat().st_size <= README_BYTES_MAX
 
 

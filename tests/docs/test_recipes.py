@@ -14,14 +14,12 @@ PLACES_MAX: Final = 3
 
 
 def recipe(name: str) -> str:
-    """Return the paragraphs of a recipe."""
     _, _, rest = PAGE.partition(f"**{name}.**")
     return rest.partition("\n**")[0]
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_places_exist(name: str) -> None:
-    """Each place of a recipe is a name in a file, and there are three of them at most."""
+def test_each_place_of_a_recipe_is_a_name_in_a_file(name: str) -> None:
     places = PLACE.findall(recipe(name))
     missing = [
         f"{path}: {what}"

@@ -10,8 +10,7 @@ from tests.docs.pages import ROOT, pages
 
 
 @pytest.mark.integration
-def test_site(tmp_path: Path) -> None:
-    """Every page is built, without a warning."""
+def test_every_page_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("myst_parser", reason="needs the extra docs: make setup installs it")
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "docs", str(tmp_path)],

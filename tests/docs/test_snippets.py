@@ -60,14 +60,12 @@ def desk(up: Running, tmp_path: Path) -> Iterator[Desk]:
 
 
 @pytest.mark.parametrize("program", list(programs()))
-def test_python_runs(desk: Desk, program: str) -> None:
-    """The Python of a page runs to its end."""
+def test_the_python_of_a_page_runs_to_its_end(desk: Desk, program: str) -> None:
     desk.python(program)
 
 
 @pytest.mark.kafka
-def test_operators_quick_start(desk: Desk) -> None:
-    """The commands for operators end well, on the table of the quick start before them."""
+def test_the_commands_for_operators_end_well(desk: Desk) -> None:
     desk.python(block_of(PYTHON, "python"))
     said = desk.run("bash", "-ec", block_of(OPERATOR, "sh"))
 
@@ -76,7 +74,6 @@ def test_operators_quick_start(desk: Desk) -> None:
 
 @pytest.mark.kafka
 def test_layouts_say_what_is_printed(desk: Desk) -> None:
-    """The Python of this page runs, and prints the list of write ids that the page quotes."""
     program = "\n".join(each.text for each in all_blocks("python") if each.page == LAYOUTS)
     quoted = "main.db.flights:1:9223372036854775807::"
 
@@ -85,14 +82,12 @@ def test_layouts_say_what_is_printed(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("block", all_blocks("json"), ids=str)
-def test_json_is_json(block: Block) -> None:
-    """What a page shows as JSON is."""
+def test_what_a_page_shows_as_json_is(block: Block) -> None:
     assert json.loads(block.text)
 
 
 @pytest.mark.parametrize("block", all_blocks("properties"), ids=str)
-def test_settings_are_settings(block: Block, tmp_path: Path) -> None:
-    """A file of settings that a page shows can be read."""
+def test_a_file_of_settings_that_a_page_shows_can_be_read(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.touch(mode=0o600)
     file.write_text(block.text, encoding="utf-8")

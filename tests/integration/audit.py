@@ -194,7 +194,6 @@ def values(log: Log, topic: Topic) -> Iterator[bytes]:
 
 
 def wrong_of(sequences: Mapping[int, Dense]) -> list[tuple[int, int]]:
-    """Return what is wrong in sequences, by whose they are."""
     return [(key, number) for key, each in sequences.items() for number in each.wrong]
 
 

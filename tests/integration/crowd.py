@@ -87,7 +87,6 @@ def work_on(tables: Sequence[int], chance: Random) -> Work:
 
 
 def written(table: int, chance: Random, operation: Any) -> TableWrite:
-    """Return the write of one partition of a table."""
     partition = f"month={chance.randrange(PARTITIONS)}"
     return TableWrite(table, 0, (CoarseWrite("partition", partition, operation),))
 

@@ -190,7 +190,6 @@ def run(cluster: Cluster, ledger: str, folder: Path, faults: Sequence[Fault], se
 
 
 def checks_of(strikes: Sequence[Strike]) -> Iterator[Check]:
-    """Yield what must hold of the strikes."""
     wrong = [each for each in strikes if each.acknowledged]
     if any(each.fault == "majority" for each in strikes):
         yield Check("without a majority nothing is acknowledged", told(wrong))

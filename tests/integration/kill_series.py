@@ -69,7 +69,6 @@ class Series(NamedTuple):
     facts: Mapping[str, int]
 
     def of(self, fault: Fault) -> list[Strike]:
-        """Return the strikes of one kind."""
         return [strike for strike in self.strikes if strike.fault == fault]
 
 

@@ -200,7 +200,6 @@ class PublishedSoak:
         return all(self.file(*each).exists() for each in newest.items())
 
     def file(self, table: str, version: int) -> Path:
-        """Return the file of a version."""
         return self.folder / table / LOG_FOLDER / version_file(version)
 
     def lags_ms(self) -> Iterator[float]:
@@ -236,10 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--every-s", type=float, default=10.0, help="how often one is killed")
     options = parser.parse_args(arguments)
     set_up_logging()
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        Broker.start(Path(scratch) / "kafka") as broker,
-    ):
+    with tempfile.TemporaryDirectory() as scratch, Broker.start(Path(scratch) / "kafka") as broker:
         found = soaked(broker.bootstrap, Path(scratch), options.minutes * 60, options.every_s)
     cuts = quantiles(found.lags_ms, n=100)
     said = Console()

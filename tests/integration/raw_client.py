@@ -69,7 +69,6 @@ class RawClient:
         return n
 
     def ask(self, session: int, command: SessionCommand, not_after: int = NEVER_MS) -> Event:
-        """Return the event that answers a command."""
         asker = session, self.send(session, command, not_after)
         return self.wait_for(lambda event: (event.control.session, event.control.n) == asker)
 

@@ -115,7 +115,6 @@ class SecureBroker:
 
     @staticmethod
     def binding(user: str, topic: str, right: str) -> AclBinding:
-        """Return a right of a user on a topic."""
         pattern, allowed = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
         operation = AclOperation[right]
         return AclBinding(
@@ -152,7 +151,6 @@ def everything(principal: str | None) -> AclBindingFilter:
 
 
 def secret_of(user: str) -> str:
-    """Return the password of a user."""
     return f"{user}-secret"
 
 
@@ -162,7 +160,6 @@ def jaas(user: str) -> str:
 
 
 def lines(settings: Mapping[str, Any]) -> str:
-    """Return settings as a file has them."""
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 

@@ -23,7 +23,6 @@ class PausedReader:
         return self._reader.next_offset()
 
     def close(self) -> None:
-        """Close the reader."""
         self._reader.close()
 
 
@@ -46,7 +45,7 @@ class LosingWriter:
         return 0
 
     def close(self) -> None:
-        """Do nothing."""
+        """Nothing is held here."""
 
 
 class HoldingWriter:
@@ -76,7 +75,6 @@ class HoldingWriter:
         return self._writer.unwritten(value)
 
     def close(self) -> None:
-        """Close the writer."""
         self._writer.close()
 
 
@@ -105,7 +103,6 @@ class SlowLog(MemoryLog):
         return super().ends(topic, timeout_s)
 
     def writer(self, topic: Topic) -> LogWriter:  # type: ignore[override]
-        """Return a writer."""
         if self.loses_beats and topic is Topic.BEATS:
             return LosingWriter()
         writer = super().writer(topic)
@@ -114,7 +111,6 @@ class SlowLog(MemoryLog):
         return HoldingWriter(writer, lambda: self.takes_no_beats)
 
     def reader(self, topic: Topic, offset: int) -> LogReader:  # type: ignore[override]
-        """Return a reader that starts at `offset`."""
         reader = super().reader(topic, offset)
         if topic is not Topic.HEARTBEATS:
             return reader

@@ -45,7 +45,6 @@ class Moved:
             self.verified = verify(log)
 
     def log(self) -> KafkaLog:
-        """Return the log."""
         return KafkaLog(self.broker.bootstrap, self.ledger)
 
     def commit(self) -> int:
@@ -76,7 +75,6 @@ class Moved:
 
 
 def records_of(log: KafkaLog) -> list[Record]:
-    """Return all records of the events."""
     end, found = log.ends(Topic.EVENTS)[1], list[Record]()
     with closing(log.reader(Topic.EVENTS, 0)) as reader:
         while reader.next_offset() < end:
@@ -86,12 +84,10 @@ def records_of(log: KafkaLog) -> list[Record]:
 
 @pytest.fixture
 def moved(broker: Broker, ledger_name: str, tmp_path: Path) -> Moved:
-    """Return a ledger with commits."""
     return Moved(broker, ledger_name, tmp_path)
 
 
-def test_a_whole_copy(moved: Moved) -> None:
-    """A copy that holds all that rows have seen is named, adopted, and the same log."""
+def test_a_copy_that_holds_all_that_rows_have_seen_is_named_and_adopted(moved: Moved) -> None:
     moved.copy(moved.records)
     refused = lakeledger(moved.folder, "log", "verify", *moved.where)
     assert refused.returncode == ExitCode.DONE, "a log can be verified wherever it lies"
@@ -106,8 +102,7 @@ def test_a_whole_copy(moved: Moved) -> None:
     assert (code, "another topic" in said) == (ExitCode.DONE, False)
 
 
-def test_a_short_copy(moved: Moved) -> None:
-    """A copy that lacks something is adopted with a cut, as the error says, and not without."""
+def test_a_copy_that_lacks_something_is_adopted_with_a_cut_as_the_error_says(moved: Moved) -> None:
     moved.copy(moved.records[:-LACKING])
     code, said = moved.recover("--adopt")
     assert code == ExitCode.UNHEALTHY

@@ -73,37 +73,30 @@ class Lived:
                     writer.flush(FLUSH_S)
 
     def log(self) -> KafkaLog:
-        """Return the log as another process has it."""
         return KafkaLog(self.bootstrap, self.name)
 
     def start(self) -> SequencerThread:
-        """Return a sequencer that does its rounds."""
         created = Genesis(self.name)
         return SequencerThread(Sequencer(self.log(), created, settings=ALERT)).start()
 
     def lose(self, topics: frozenset[Topic]) -> None:
-        """Delete topics."""
         self._admin.delete([topic_name(self.name, topic) for topic in topics])
 
     def make_anew(self, topics: frozenset[Topic]) -> None:
-        """Create topics that were lost, as they must be, with nothing in them."""
         self._admin.create([new_topic(self.name, topic, 1) for topic in topics])
 
 
 def named(topics: frozenset[Topic]) -> str:
-    """Return the name of a case."""
     return " and ".join(sorted(topics))
 
 
 @pytest.fixture
 def lived(broker: Broker, ledger_name: str) -> Lived:
-    """Return a ledger that was in use."""
     return Lived(broker, ledger_name)
 
 
 @pytest.mark.parametrize("lost", WITH_EVENTS, ids=named)
-def test_events_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
-    """Whoever needs the events says that they are lost, and nothing takes their place."""
+def test_whoever_needs_lost_events_says_so(lived: Lived, lost: frozenset[Topic]) -> None:
     lived.lose(lost)
     before = topic_ids(lived.bootstrap, lived.name)
     with pytest.raises(EventsLostError):
@@ -125,7 +118,6 @@ def test_events_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
 
 
 def end_of_sequencer(lived: Lived) -> BaseException | None:
-    """Return what a sequencer ends with that is started now."""
     try:
         return lived.start().wait_end(END_S)
     except EventsLostError as error:
@@ -134,7 +126,6 @@ def end_of_sequencer(lived: Lived) -> BaseException | None:
 
 @pytest.mark.parametrize("lost", WITHOUT, ids=named)
 def test_other_topics_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
-    """A ledger that has its events goes on where it was, once its topics are there again."""
     lived.lose(lost)
     if lost - {Topic.CACHE}:
         with pytest.raises(SettingsError, match="does not exist"):
@@ -150,8 +141,7 @@ def test_other_topics_are_lost(lived: Lived, lost: frozenset[Topic]) -> None:
     assert answered.position > lived.position
 
 
-def test_begun_anew_on_purpose(lived: Lived, tmp_path: Path) -> None:
-    """What is left is deleted when that is asked for, and nothing of it is in the next ledger."""
+def test_what_is_left_is_deleted_on_request_alone(lived: Lived, tmp_path: Path) -> None:
     where = ("--bootstrap", lived.bootstrap, "--ledger", lived.name)
     init = ("init", *where, "--replication", "1")
     whole = lakeledger(tmp_path, *init, "--begin-anew")
@@ -194,7 +184,6 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_rows_are_all_that_is_left(home: Path) -> None:
-    """Rows of this machine tell of a ledger too, and go with it when another one is begun."""
     with starting(home, "--rebuild") as refused:
         assert refused.process.wait(END_S) == ExitCode.UNHEALTHY
         refused.wait_for("lake/store go up to position ")

@@ -33,7 +33,6 @@ TABLE = "db.flights"
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Command]]:
-    """Return the home of a ledger that is up with two caches, and its command."""
     home = tmp_path_factory.mktemp("cached")
     with up(home, "--caches", "2") as command:
         yield home, command
@@ -44,7 +43,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Co
 
 @pytest.fixture(scope="module")
 def urls(running: tuple[Path, Command]) -> list[str]:
-    """Return where the caches answer."""
     lines = [line for line in running[1].said if line.startswith("metadata cache at ")]
     return [line.split()[3].rstrip(":") for line in lines]
 
@@ -63,13 +61,11 @@ def ledger(running: tuple[Path, Command]) -> Iterator[Ledger]:
 
 
 def place(answer: MetadataAnswer) -> str:
-    """Return where a table lies."""
     assert isinstance(answer.value, TableMetadata)
     return answer.value.definition.location
 
 
 def test_a_write_is_read_in_every_cache(ledger: Ledger, urls: list[str]) -> None:
-    """With the token of a receipt every cache shows the change, from its own entries."""
     table = ledger.table(TABLE).table
     held = ledger.begin("read_only")
     before = held.valid_write_ids(TABLE)
@@ -88,7 +84,6 @@ def test_a_write_is_read_in_every_cache(ledger: Ledger, urls: list[str]) -> None
 
 
 def test_a_txn_is_read_in_every_cache(ledger: Ledger, urls: list[str]) -> None:
-    """A txn sees its own open change in every cache, by its list and the token of the change."""
     with ledger.transaction() as txn:
         token = txn.alter_table(TABLE, lambda found: changed(found, location="mine")).token
         ids = txn.valid_write_ids(TABLE)
@@ -114,8 +109,7 @@ def test_commands(running: tuple[Path, Command], ledger: Ledger, urls: list[str]
     assert status["lag_positions"] is not None
 
 
-def test_probes(ledger: Ledger, urls: list[str]) -> None:
-    """A cache that follows is ready, by all of its checks, and has metrics."""
+def test_a_cache_that_follows_is_ready_and_has_metrics(ledger: Ledger, urls: list[str]) -> None:
     with closing(HttpCache(urls[1])) as cache:
         cache.wait(ledger.token.position, PATIENCE_MS)
         ids = ledger.begin("read_only").valid_write_ids(TABLE)
@@ -142,7 +136,6 @@ def serve(where: tuple[str, ...], folder: Path) -> Command:
 
 
 def test_a_cache_is_told_to_end(alone: tuple[str, ...], tmp_path: Path) -> None:
-    """A cache needs no rows to follow and to end in good order; what misses is told why."""
     with serve(alone, tmp_path) as command:
         url = json.loads(command.wait_for("answering HTTP"))["url"]
         command.wait_for("caught up")
@@ -154,7 +147,6 @@ def test_a_cache_is_told_to_end(alone: tuple[str, ...], tmp_path: Path) -> None:
 
 
 def test_damage_ends_a_cache(alone: tuple[str, ...], tmp_path: Path) -> None:
-    """A log that is damaged ends a cache for good, with the position in its last line."""
     with serve(alone, tmp_path) as command:
         command.wait_for("caught up")
         with closing(KafkaLog(alone[1], alone[3])) as log:

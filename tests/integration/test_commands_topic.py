@@ -14,13 +14,7 @@ from confluent_kafka import Producer
 
 from ledger.client import Ledger
 from ledger.core.commands import OpenTxn
-from ledger.core.events.events import (
-    CommandRefused,
-    CommandsMoved,
-    Event,
-    Resigned,
-    TxnOpened,
-)
+from ledger.core.events.events import CommandRefused, CommandsMoved, Event, Resigned, TxnOpened
 from ledger.core.refusals import Reason
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topic_settings import topic_name
@@ -50,13 +44,11 @@ def log(broker: Broker, ledger_name: str) -> Iterator[KafkaLog]:
 
 @pytest.fixture
 def bench(broker: Broker, log: KafkaLog) -> Bench:
-    """Return what harms the topics of the ledger."""
     return kafka_bench(log, broker.bootstrap)
 
 
 @pytest.fixture
 def raw(log: KafkaLog) -> Iterator[RawClient]:
-    """Return a client of the ledger."""
     with RawClient(log) as raw:
         yield raw
 
@@ -89,10 +81,9 @@ def check_work(raw: RawClient, session: int, log: Log) -> None:
     assert verify(log).head.last_cmd == answer.control.cmd
 
 
-def test_recreated_while_nobody_leads(
+def test_a_topic_created_anew_is_noticed_by_its_id_at_the_next_start(
     broker: Broker, ledger_name: str, log: KafkaLog, bench: Bench, raw: RawClient
 ) -> None:
-    """A topic created anew is noticed by its id at the next start, however many records it has."""
     with led_once(broker, ledger_name, raw) as session:
         pass
     before = log.topic_id(Topic.COMMANDS)
@@ -105,10 +96,9 @@ def test_recreated_while_nobody_leads(
         check_work(again, session, log)
 
 
-def test_recreated_under_a_leader(
+def test_a_client_goes_on_though_its_topic_was_created_anew(
     broker: Broker, ledger_name: str, log: KafkaLog, bench: Bench, raw: RawClient
 ) -> None:
-    """A client of the SDK goes on with its txn though the topic it asks in was created anew."""
     with (
         Fleet(broker.bootstrap, ledger_name, 2),
         Ledger.connect(broker.bootstrap, ledger_name, timeout_s=PATIENCE_S) as ledger,
@@ -123,10 +113,9 @@ def test_recreated_under_a_leader(
     assert verify(log).head.last_cmd == log.ends(Topic.COMMANDS)[1] - 1
 
 
-def test_retention_while_nobody_leads(
+def test_commands_removed_before_anyone_read_them_are_named_those_left_are_answered(
     broker: Broker, ledger_name: str, log: KafkaLog, bench: Bench, raw: RawClient
 ) -> None:
-    """Commands removed before anyone read them are named, those left are answered."""
     with led_once(broker, ledger_name, raw) as session:
         pass
     first = log.ends(Topic.COMMANDS)[1]
@@ -142,10 +131,9 @@ def test_retention_while_nobody_leads(
     assert len(raw.state.txns.open) == 1 + AFTER + 1
 
 
-def test_retention_overtakes_a_leader(
+def test_a_leader_that_was_paused_for_longer_than_commands_are_kept_names_what_it_missed(
     broker: Broker, ledger_name: str, log: KafkaLog, bench: Bench, raw: RawClient
 ) -> None:
-    """A leader that was paused for longer than commands are kept names what it missed."""
     with Fleet(broker.bootstrap, ledger_name, 1) as fleet:
         session = raw.open_session()
         raw.ask(session, OPEN_TXN)
@@ -199,8 +187,7 @@ def test_marker_at_the_end(broker: Broker, ledger_name: str, raw: RawClient) -> 
     assert raw.expired()[0] == [session]
 
 
-def test_lost(tmp_path: Path) -> None:
-    """Commands that the broker has lost after they were answered are not asked for again."""
+def test_commands_lost_after_their_answer_are_not_asked_for_again(tmp_path: Path) -> None:
     with Broker.start(tmp_path) as broker:
         create_topics(broker.bootstrap, "lake")
         with (

@@ -57,7 +57,6 @@ with Ledger.connect() as ledger:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the home of a ledger that is up."""
     home = tmp_path_factory.mktemp("near")
     with up(home) as command:
         yield home
@@ -66,7 +65,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def url(home: Path) -> str:
-    """Return where its reads are answered."""
     address = Address.read(home / "lake")
     assert address is not None
     assert address.reads_url is not None
@@ -75,7 +73,6 @@ def url(home: Path) -> str:
 
 @pytest.fixture
 def far(home: Path, url: str, tmp_path: Path) -> Mapping[str, str]:
-    """Return the environment of a host on which nothing is up and no rows are."""
     address = Address.read(home / "lake")
     assert address is not None
     found = {"LAKELEDGER_BOOTSTRAP": address.bootstrap, "LAKELEDGER_READS_URL": url}
@@ -102,8 +99,7 @@ def test_whole_transaction(far: Mapping[str, str], tmp_path: Path) -> None:
     assert told["versions"] == [2, 1, 0]
 
 
-def test_commands_there(far: Mapping[str, str], tmp_path: Path) -> None:
-    """The command line there answers from the same rows."""
+def test_the_command_line_there_answers_by_the_rows(far: Mapping[str, str], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ledger", "status", "--output", "json"],
         env=far,
@@ -117,8 +113,7 @@ def test_commands_there(far: Mapping[str, str], tmp_path: Path) -> None:
     assert json.loads(done.stdout)["leader"]["epoch"] > 0
 
 
-def test_probes(home: Path, url: str) -> None:
-    """The follower that is up is ready, and tells the metrics of a real log."""
+def test_the_follower_that_is_up_is_ready_and_has_metrics_of_its_log(home: Path, url: str) -> None:
     address = Address.read(home / "lake")
     assert address is not None
     with Ledger.connect(address.bootstrap, address.ledger, reads=HttpReads(url)) as ledger:

@@ -14,12 +14,10 @@ def broken(series: Series) -> list[str]:
     return [f"{check.law}: {check.found}" for check in series.checks if not check.holds]
 
 
-def test_a_few_strikes(broker: Broker, ledger_name: str) -> None:
-    """Two leaders killed and one paused keep every law, with 500 commands under way throughout."""
+def test_two_leaders_killed_and_one_paused_keep_every_law(broker: Broker, ledger_name: str) -> None:
     assert broken(run(broker, ledger_name, kills=2, stops=1, seed=1)) == []
 
 
 @pytest.mark.slow
-def test_many_strikes(broker: Broker, ledger_name: str) -> None:
-    """Twenty leaders killed and five paused keep every law as well."""
+def test_twenty_leaders_killed_and_five_paused_keep_laws(broker: Broker, ledger_name: str) -> None:
     assert broken(run(broker, ledger_name, kills=20, stops=5, seed=2)) == []

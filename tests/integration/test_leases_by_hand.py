@@ -99,12 +99,10 @@ def domain() -> Iterator[Domain]:
 
 
 def open_txn(client: RawClient, session: int) -> int:
-    """Open a txn and return its id."""
     return client.ask(session, OPEN_TXN).control.txn
 
 
-def test_silence(domain: Domain) -> None:
-    """A session that is silent for a lease is ended with its txns; one that beats is not."""
+def test_a_session_that_is_silent_for_a_lease_is_ended_with_its_txns(domain: Domain) -> None:
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     kept, lost = open_txn(client, live), open_txn(client, silent)
@@ -116,8 +114,7 @@ def test_silence(domain: Domain) -> None:
     assert answer.reason == Reason.SESSION_EXPIRED
 
 
-def test_deadline(domain: Domain) -> None:
-    """A txn past its own deadline ends although its session beats; another one goes on."""
+def test_a_txn_past_its_own_deadline_ends_although_its_session_beats(domain: Domain) -> None:
     client = domain.client
     session = client.open_session()
     short = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
@@ -127,8 +124,7 @@ def test_deadline(domain: Domain) -> None:
     assert client.state.txns.status(long)[0] == "open"
 
 
-def test_deadlines_of_ended_txns(domain: Domain) -> None:
-    """The deadlines of txns that have ended are let go of; that of an open one is kept."""
+def test_the_deadlines_of_txns_that_have_ended_are_let_go_of(domain: Domain) -> None:
     client = domain.client
     session = client.open_session()
     txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
@@ -162,8 +158,7 @@ def test_lease_of_a_session(domain: Domain, lease_s: float, *, takes_over: bool)
 
 
 @pytest.mark.parametrize("away_s", [0, LEASE_S, HOUR_S], ids=lambda away_s: f"{away_s:.0f} s")
-def test_take_over(domain: Domain, away_s: float) -> None:
-    """However long nobody led, a leader gives everyone a whole lease from when it began to lead."""
+def test_a_new_leader_gives_everyone_a_whole_lease(domain: Domain, away_s: float) -> None:
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     txn = client.ask(live, OpenTxn(*UNNUMBERED, "default", 1, round(2 * HOUR_S * 1000))).control.txn
@@ -177,7 +172,6 @@ def test_take_over(domain: Domain, away_s: float) -> None:
 
 
 def test_overdue_at_take_over(domain: Domain) -> None:
-    """A txn whose deadline passed while nobody led ends too, and not before the first lease."""
     client = domain.client
     session = client.open_session()
     txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 15_000)).control.txn
@@ -190,8 +184,7 @@ def test_overdue_at_take_over(domain: Domain) -> None:
 
 
 @pytest.mark.parametrize("takes_over", [False, True], ids=["the same leader", "a successor"])
-def test_clock_that_was_ahead(domain: Domain, *, takes_over: bool) -> None:
-    """After an event of an hour ahead commands are in time, and a txn has the time it was given."""
+def test_commands_after_an_event_ahead_are_in_time(domain: Domain, *, takes_over: bool) -> None:
     client = domain.client
     session = client.open_session()
     domain.clock.error_s += HOUR_S
@@ -208,8 +201,7 @@ def test_clock_that_was_ahead(domain: Domain, *, takes_over: bool) -> None:
     assert client.expired() == ([], [(short.control.txn, "deadline")])
 
 
-def test_lease_of_the_ledger() -> None:
-    """What counts is the lease the ledger was created with, longer than that of its sequencer."""
+def test_the_lease_that_the_ledger_was_created_with_counts() -> None:
     with closing(Domain(6 * LEASE_S)) as domain:
         client = domain.client
         session = client.open_session()
@@ -222,8 +214,7 @@ def test_lease_of_the_ledger() -> None:
 
 
 @pytest.mark.parametrize("resigns", [False, True], ids=["is lost", "resigns"])
-def test_successor_with_a_clock_ahead(domain: Domain, *, resigns: bool) -> None:
-    """A txn has what was left of its time, whatever the clock of the next leader shows."""
+def test_a_txn_keeps_its_time_whatever_the_next_clock(domain: Domain, *, resigns: bool) -> None:
     client = domain.client
     session = client.open_session()
     txn = client.ask(session, OpenTxn(*UNNUMBERED, "default", 1, 60_000)).control.txn
@@ -238,13 +229,12 @@ def test_successor_with_a_clock_ahead(domain: Domain, *, resigns: bool) -> None:
 
 
 @pytest.mark.parametrize(("given_s", "warned"), [(LEASE_S, []), (60.0, [(LEASE_S, 60.0)])])
-def test_lease_that_does_not_count(
+def test_who_leads_a_ledger_that_was_created_with_another_lease_says_which_one_counts(
     domain: Domain,
     given_s: float,
     warned: list[tuple[float, float]],
     log_lines: Sequence[EventDict],
 ) -> None:
-    """Who leads a ledger that was created with another lease says which one counts."""
     settings = SequencerSettings(lease_s=given_s)
     domain.sequencer.close()
     domain.sequencer = Sequencer(
@@ -258,7 +248,6 @@ def test_lease_that_does_not_count(
 
 
 def test_take_over_after_take_over(domain: Domain) -> None:
-    """Leaders that follow each other within a lease end nobody, not even the silent."""
     client = domain.client
     silent = client.open_session()
     for _ in range(5):
@@ -269,8 +258,7 @@ def test_take_over_after_take_over(domain: Domain) -> None:
     assert client.is_open(silent)
 
 
-def test_backlog_of_commands(domain: Domain) -> None:
-    """A sign of life at the end of a backlog counts, though it takes over a lease to get there."""
+def test_a_sign_of_life_at_the_end_of_a_long_backlog_counts(domain: Domain) -> None:
     client = domain.client
     busy, live, silent = (client.open_session() for _ in range(3))
     domain.live(busy, live, silent, for_s=LEASE_S)
@@ -321,7 +309,6 @@ def test_no_majority(domain: Domain, lived_s: float) -> None:
 
 
 def test_own_beats_are_lost(domain: Domain) -> None:
-    """A leader whose own heartbeat is lost leads on and sends the next one by another writer."""
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     leader = domain.sequencer.leader
@@ -366,8 +353,7 @@ def test_broker_away(domain: Domain, lived_s: float) -> None:
     assert client.state.txns.status(txn)[0] == "open"
 
 
-def test_beats_of_a_leader_that_are_lost(domain: Domain) -> None:
-    """A leader whose beats are lost leads on, and beats again once they arrive."""
+def test_a_leader_whose_beats_are_lost_leads_on_and_beats_again(domain: Domain) -> None:
     session = domain.client.open_session()
     domain.log.loses_beats = True
     domain.take_over()
@@ -380,8 +366,7 @@ def test_beats_of_a_leader_that_are_lost(domain: Domain) -> None:
 
 
 @pytest.mark.parametrize("jump_s", [2 * HOUR_S, -2 * HOUR_S, 30 * 24 * HOUR_S, 6.0, -6.0])
-def test_wall_clock_jumps(domain: Domain, jump_s: float) -> None:
-    """A jump of the wall clock ends nobody for a lease, and no txn before its time is up."""
+def test_a_jump_of_the_wall_clock_ends_nobody_for_a_lease(domain: Domain, jump_s: float) -> None:
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     txn = client.ask(live, OpenTxn(*UNNUMBERED, "default", 1, 60_000)).control.txn

@@ -59,7 +59,6 @@ def listed() -> dict[str, str]:
 
 
 def listening(process: Any) -> dict[int, str]:
-    """Return the address of each port at which a process listens."""
     found = process.net_connections("inet")
     return {
         each.laddr.port: each.laddr.ip
@@ -98,7 +97,6 @@ def attached(home: Path) -> Iterator[tuple[Any, dict[int, str]]]:
 
 
 def names_of_broker(home: Path) -> dict[int, str]:
-    """Return the names of the ports of the broker."""
     text = (home / "lake" / "broker" / "server.properties").read_text("latin-1")
     (line,) = re.findall(r"^listeners=(.*)$", text, re.MULTILINE)
     return {
@@ -108,7 +106,6 @@ def names_of_broker(home: Path) -> dict[int, str]:
 
 
 def names_in(process: Any, home: Path) -> dict[int, str]:
-    """Return the names of the ports of a process of `lakeledger up`."""
     words = process.cmdline()
     if "kafka.Kafka" in words:
         return names_of_broker(home)
@@ -119,7 +116,6 @@ def names_in(process: Any, home: Path) -> dict[int, str]:
 
 
 def names_of_feeder(feeder: Any) -> dict[int, str]:
-    """Return the names of the ports of a feeder; there are just as many as it has names for."""
     found = dict[int, str]()
     for each in below(feeder):
         ports = sorted(listening(each))
@@ -141,13 +137,11 @@ def stranger(port: int) -> bytes:
 
 
 def feeder_of(processes: Sequence[Any]) -> Any:
-    """Return the process of the feeder."""
     (found,) = [each for each in processes if "feeder" in each.cmdline()]
     return found
 
 
-def test_ports(tmp_path: Path) -> None:
-    """Each port stands in the table, and each of the table is there; all are on loopback."""
+def test_each_port_is_in_the_table_and_all_are_on_loopback(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with (
         up(home, "--secure", "--caches", "1", "--publish", "--spark") as command,

@@ -10,8 +10,7 @@ pytestmark = pytest.mark.kafka
 
 
 @pytest.mark.slow
-def test_power_cuts(tmp_path: Path) -> None:
-    """Ledgers that lose any of their topics at random batches come back by what errors name."""
+def test_ledgers_that_lose_topics_at_random_come_back_by_what_errors_name(tmp_path: Path) -> None:
     series = run(tmp_path, batches=12, seed=1)
     show(series)
     assert broken(series) == []

@@ -43,7 +43,6 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 def address_of(home: Path) -> Address:
-    """Return the address of the ledger that is up."""
     address = Address.read(home / "lake")
     assert address is not None
     return address
@@ -51,7 +50,6 @@ def address_of(home: Path) -> Address:
 
 @contextmanager
 def connected(home: Path) -> Iterator[Ledger]:
-    """Connect to the ledger of a home."""
     address = address_of(home)
     assert address.store is not None
     with (
@@ -73,13 +71,11 @@ def published(home: Path, name: str) -> Any:
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """Return the rows of a Delta table, by id."""
     rows = table.to_pyarrow_table().to_pylist()
     return sorted(rows, key=lambda each: int(each["id"]))
 
 
-def test_from_publish_to_release(home: Path) -> None:
-    """Tables are published by name, all at once and by the setting, are read, and are released."""
+def test_tables_are_published_in_three_ways_then_read_and_released(home: Path) -> None:
     with connected(home) as ledger:
         ledger.create_table("db.trips", [{"id": 1, "day": 3}], partition_columns=["day"])
         ledger.create_table("db.fares", [{"id": 1, "price": 2.5}])

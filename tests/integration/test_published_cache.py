@@ -60,7 +60,6 @@ class Home:
 
     @contextmanager
     def client(self, root: Path) -> Iterator[Ledger]:
-        """Yield a client that reads the rows at a path."""
         with (
             closing(open_reads(root)) as reads,
             Ledger.connect(self.bootstrap, self.ledger, reads=reads) as ledger,
@@ -88,20 +87,17 @@ class Home:
 
 @pytest.fixture
 def home(broker: Broker, ledger_name: str, tmp_path: Path) -> Iterator[Home]:
-    """Return a ledger without a cache topic."""
     create_topics(broker.bootstrap, ledger_name)
     with Fleet(broker.bootstrap, ledger_name, 1):
         yield Home(broker, ledger_name, tmp_path)
 
 
 def url_of(command: Command) -> str:
-    """Return where a cache process answers."""
     url: str = json.loads(command.wait_for("answering HTTP"))["url"]
     return url
 
 
 def ready(url: str) -> tuple[int, dict[str, Any]]:
-    """Return the status of a process and its checks."""
     found = urllib3.request("GET", f"{url}/readyz")
     return found.status, found.json()["checks"]
 
@@ -116,13 +112,11 @@ def once(url: str, status: int) -> dict[str, Any]:
 
 
 def place(answer: MetadataAnswer) -> str:
-    """Return where a table lies."""
     assert isinstance(answer.value, TableMetadata)
     return answer.value.definition.location
 
 
 def test_nothing_is_published_yet(home: Home) -> None:
-    """A cache that comes first says what is missing, and is ready as soon as it is there."""
     with home.serve() as command:
         url = url_of(command)
         command.wait_for("CacheTopicMissingError")
@@ -146,7 +140,6 @@ def test_nothing_is_published_yet(home: Home) -> None:
 
 
 def test_changes_are_seen_through_the_topic(home: Home) -> None:
-    """An alter, a rename and a drop are seen by every list, by commands, and after a restart."""
     home.add_topic()
     with home.feeding() as ledger:
         ledger.create_table("db.t", [("day", "int")], location="v0")
@@ -207,8 +200,7 @@ def commands_agree(home: Home, url: str, token: str) -> None:
     assert "lakeledger_cache_lag_seconds" in text
 
 
-def test_publisher_is_away(home: Home) -> None:
-    """A cache that is behind by more than allowed answers on, and says that it is not ready."""
+def test_a_cache_that_is_behind_by_more_than_allowed_answers_on(home: Home) -> None:
     home.add_topic()
     with home.serve("--set", "cache.lag_max_s=0.5") as command:
         url = url_of(command)
@@ -228,8 +220,7 @@ def test_publisher_is_away(home: Home) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_spark_publishes(home: Home) -> None:
-    """A feeder creates the topic, goes on after a kill, makes its rows anew; a cache follows."""
+def test_a_feeder_creates_the_topic_goes_on_after_a_kill_makes_its_rows_anew(home: Home) -> None:
     with home.serve_feeder() as feeder, home.serve() as command:
         url = url_of(command)
         feeder.wait_for("feeding")

@@ -77,7 +77,6 @@ class KilledPublishers:
         return published(BY_DAY._replace(location=str(self.folder / name)), **{INTERVAL: "7"})
 
     def start(self, state: str, caught_up: Path | None = None) -> ForkServerProcess:
-        """Start a publisher."""
         arguments = self.bootstrap, self.folder / state, caught_up
         process = self.spawning.Process(target=live, args=arguments, daemon=True)
         process.start()
@@ -137,7 +136,6 @@ class KilledPublishers:
         return len(states)
 
     def rest(self, state: str) -> list[str]:
-        """Publish up to the end by one publisher; return what stopped."""
         said = self.folder / "caught up"
         said.unlink(missing_ok=True)
         self.start(state, said).join(PATIENCE_S)
@@ -155,8 +153,7 @@ class KilledPublishers:
 
 @pytest.mark.slow
 @pytest.mark.kafka
-def test_killed_anywhere(tmp_path: Path) -> None:
-    """After 200 kills all files equal an undisturbed run; a foreign file stops its table."""
+def test_after_200_kills_all_files_equal_an_undisturbed_run(tmp_path: Path) -> None:
     began_s = monotonic()
     with Broker.start(tmp_path / "kafka") as broker:
         create_topics(broker.bootstrap, LEDGER)

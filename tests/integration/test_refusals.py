@@ -68,14 +68,12 @@ def test_login(secured: SecureBroker, kind: str, ask: Callable[[str, Any], objec
 def test_login_at_an_open_broker(
     secured: SecureBroker, broker: Broker, protocol: str, said: str
 ) -> None:
-    """A client that speaks TLS, or logs in, where the broker does not, is told so."""
     client = {**secured.login(ADMIN), "security.protocol": protocol}
     refused(LoginRefusedError, lambda: log_end(broker.bootstrap, client), said)
 
 
 @pytest.fixture(scope="module")
 def ledger(secured: SecureBroker) -> str:
-    """Return the name of a ledger whose topics are there."""
     create_topics(secured.bootstrap, "refusals", client=secured.login(ADMIN))
     return "refusals"
 
@@ -136,7 +134,6 @@ def test_reader_that_closes_early(secured: SecureBroker, ledger: str, reader: st
 
 
 def test_reader_needs_no_group(secured: SecureBroker, ledger: str, reader: str) -> None:
-    """Reading takes no right on a consumer group, however often it is tried."""
     with closing(log_of(secured, ledger, ADMIN)) as log:
         written(log, Topic.EVENTS)
     with closing(log_of(secured, ledger, reader)) as log:
@@ -146,10 +143,9 @@ def test_reader_needs_no_group(secured: SecureBroker, ledger: str, reader: str) 
 
 
 @pytest.mark.parametrize("has_read", [True, False])
-def test_reading_right_taken_away(
+def test_a_reader_whose_right_is_taken_away_is_told_so_whether_it_had_read_anything_or_not(
     secured: SecureBroker, ledger: str, reader: str, *, has_read: bool
 ) -> None:
-    """A reader whose right is taken away is told so, whether it had read anything or not."""
     with closing(log_of(secured, ledger, ADMIN)) as log:
         written(log, Topic.EVENTS)
     log = log_of(secured, ledger, reader)
@@ -159,8 +155,7 @@ def test_reading_right_taken_away(
         refused(AccessDeniedError, lambda: read_on(events), "lacks READ")
 
 
-def test_topics_of_others(secured: SecureBroker) -> None:
-    """What a user may not know of is denied, and not taken for a topic that is not there."""
+def test_what_a_user_may_not_know_of_is_denied(secured: SecureBroker) -> None:
     client = secured.login(NOBODY)
     said = "lacks DESCRIBE on topic other.commands"
     refused(
@@ -186,12 +181,10 @@ def refused(kind: type[LogRefusedError], ask: Callable[[], object], said: str) -
 
 
 def log_of(secured: SecureBroker, ledger: str, user: str) -> KafkaLog:
-    """Return the log as a user may see it."""
     return KafkaLog(secured.bootstrap, ledger, client=secured.login(user))
 
 
 def log_end(bootstrap: str, client: Mapping[str, Any]) -> object:
-    """Ask for the end of a log whose client is patient."""
     with closing(KafkaLog(bootstrap, "lake", client=client)) as log:
         return log.ends(Topic.EVENTS, PATIENT_S)
 

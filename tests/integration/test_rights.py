@@ -70,23 +70,19 @@ def ledger(secured: SecureBroker, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def done_of(secured: SecureBroker, home: Path, user: str, *arguments: str) -> Done:
-    """Run a command as a user."""
     return done_in(home, *arguments, **secured.environ(user, LEDGER), LAKELEDGER_HOME=str(home))
 
 
 def role_of(secured: SecureBroker, home: Path, user: str, *arguments: str) -> Command:
-    """Return a role that a user runs."""
     return Command(home, "serve", *arguments, **secured.environ(user, LEDGER))
 
 
 def sequencer(secured: SecureBroker, home: Path, name: str) -> Command:
-    """Return a sequencer that soon writes a checkpoint."""
     often = ("--set", "sequencer.checkpoint_positions=3", "--lease-s", str(LEASE_S))
     return role_of(secured, home, "sequencer", "sequencer", "--name", name, *often)
 
 
 def connected(secured: SecureBroker, user: str = "client") -> Ledger:
-    """Return a client of a user."""
     return Ledger.connect(
         secured.bootstrap, LEDGER, client=secured.login(user), timeout_s=PATIENT_S
     )
@@ -127,8 +123,9 @@ def test_packed(secured: SecureBroker, topic: Topic) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_second_sequencer(secured: SecureBroker, tmp_path: Path) -> None:
-    """A sequencer stands by, writes a checkpoint, and leads once it is the only one."""
+def test_a_sequencer_stands_by_and_leads_once_it_is_alone(
+    secured: SecureBroker, tmp_path: Path
+) -> None:
     with sequencer(secured, tmp_path, "second") as second:
         second.wait_for("standing by")
         with connected(secured) as client:
@@ -138,8 +135,7 @@ def test_second_sequencer(secured: SecureBroker, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_follower_and_cache(secured: SecureBroker, tmp_path: Path) -> None:
-    """A follower comes to the end of the log, and so does a cache beside its rows."""
+def test_a_follower_comes_to_the_end_of_the_log(secured: SecureBroker, tmp_path: Path) -> None:
     rows, anywhere = tmp_path / "rows", ("--http", "127.0.0.1:0")
     with role_of(secured, tmp_path, "follower", "follower", "--store", str(rows), *anywhere) as it:
         it.wait_for("caught up")
@@ -157,8 +153,7 @@ def test_follower_and_cache(secured: SecureBroker, tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("ledger")
 @pytest.mark.parametrize("user", ["feeder", "publishing-feeder"])
-def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
-    """A feeder folds by Spark; one that publishes fills a cache that reads nothing else."""
+def test_a_feeder_folds_by_spark(secured: SecureBroker, tmp_path: Path, user: str) -> None:
     with connected(secured) as client:
         client.begin().commit()
         written = client.token.position
@@ -177,15 +172,13 @@ def test_feeder(secured: SecureBroker, tmp_path: Path, user: str) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_publisher(secured: SecureBroker, tmp_path: Path) -> None:
-    """A publisher of Delta logs comes to the end of the log."""
+def test_a_publisher_comes_to_the_end_of_the_log(secured: SecureBroker, tmp_path: Path) -> None:
     with role_of(secured, tmp_path, "publisher", "publisher") as publisher:
         publisher.wait_for("caught up")
 
 
 @pytest.mark.usefixtures("ledger")
-def test_operator(secured: SecureBroker, tmp_path: Path) -> None:
-    """An operator reads the log, and learns which sequencer leads."""
+def test_an_operator_learns_which_sequencer_leads(secured: SecureBroker, tmp_path: Path) -> None:
     done = done_of(secured, tmp_path, "operator", "log", "verify")
     assert done.returncode == ExitCode.DONE, done.stderr
     environ = {**secured.environ("operator", LEDGER), "LAKELEDGER_STORE": str(tmp_path / "rows")}
@@ -211,15 +204,13 @@ def set_otherwise(secured: SecureBroker, topic: Topic, setting: str, value: str)
 
 
 @pytest.mark.usefixtures("ledger")
-def test_backup(secured: SecureBroker, tmp_path: Path) -> None:
-    """A backup of the events is taken by a user that may write nowhere."""
+def test_a_backup_needs_no_right_to_write(secured: SecureBroker, tmp_path: Path) -> None:
     done = done_of(secured, tmp_path, "backup", "backup", str(tmp_path / "copy"))
     assert done.returncode == ExitCode.DONE, done.stderr
 
 
 @pytest.mark.usefixtures("ledger")
-def test_restore(secured: SecureBroker, tmp_path: Path) -> None:
-    """A ledger is restored by a user that may write to no other topics than events and catalogs."""
+def test_a_restore_writes_to_events_and_catalogs(secured: SecureBroker, tmp_path: Path) -> None:
     driver = Driver(name=RESTORED)
     driver.open_session()
     backed_up(driver.log, tmp_path / "copy")
@@ -228,8 +219,7 @@ def test_restore(secured: SecureBroker, tmp_path: Path) -> None:
     assert done.returncode == ExitCode.DONE, done.stderr
 
 
-def test_recover(secured: SecureBroker, tmp_path: Path) -> None:
-    """A log that no sequencer leads is cut by a user that may recover it."""
+def test_a_user_that_may_recover_cuts_a_log(secured: SecureBroker, tmp_path: Path) -> None:
     cut = "recovered"
     create_topics(secured.bootstrap, cut, client=secured.login(ADMIN))
     secured.grant(
@@ -252,8 +242,7 @@ def test_recover(secured: SecureBroker, tmp_path: Path) -> None:
     assert (again.returncode, "nothing to cut" in again.stderr) == (ExitCode.USAGE, True)
 
 
-def test_adopt(secured: SecureBroker, tmp_path: Path) -> None:
-    """A copy of the events is taken for the ledger by a user that may recover it."""
+def test_a_user_that_may_recover_adopts_a_copy(secured: SecureBroker, tmp_path: Path) -> None:
     adopted = "adopted"
     create_topics(secured.bootstrap, adopted, client=secured.login(ADMIN))
     with (
@@ -322,8 +311,7 @@ def test_no_other_change(secured: SecureBroker, ledger: str, role: str) -> None:
         assert verify(log).head.position > 0
 
 
-def test_client_without_writing(secured: SecureBroker, ledger: str) -> None:
-    """A client that may only read is told so by its first command, soon, by an error of ours."""
+def test_a_client_that_may_only_read_is_told_so_soon(secured: SecureBroker, ledger: str) -> None:
     began_s = time.monotonic()
     with connected(secured, "cache") as client, pytest.raises(AccessDeniedError) as told:
         client.begin()
@@ -331,8 +319,7 @@ def test_client_without_writing(secured: SecureBroker, ledger: str) -> None:
     assert time.monotonic() - began_s < SOON_S
 
 
-def test_right_taken_away(secured: SecureBroker, ledger: str) -> None:
-    """A client whose rights are taken away while it works is refused, and not left to wait."""
+def test_a_client_whose_rights_go_is_refused(secured: SecureBroker, ledger: str) -> None:
     given = [secured.binding("client", *each) for each in bindings(ledger, "client")]
     with connected(secured) as client:
         client.begin().commit()
@@ -365,8 +352,7 @@ def test_nobody(secured: SecureBroker, ledger: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_refused_cache(secured: SecureBroker, tmp_path: Path) -> None:
-    """A cache that is refused says so in its log, and where its health is asked."""
+def test_a_cache_that_is_refused_says_so_in_its_log(secured: SecureBroker, tmp_path: Path) -> None:
     store = ("--store", str(tmp_path / "rows"), "--http", "127.0.0.1:0")
     with role_of(secured, tmp_path, NOBODY, "cache", *store) as cache:
         url = json.loads(cache.wait_for("answering HTTP"))["url"]
@@ -379,5 +365,4 @@ def test_refused_cache(secured: SecureBroker, tmp_path: Path) -> None:
 
 
 def log_of(secured: SecureBroker, user: str) -> KafkaLog:
-    """Return the log as a user may see it."""
     return KafkaLog(secured.bootstrap, LEDGER, client=secured.login(user))

@@ -46,7 +46,6 @@ def log(broker: Broker, ledger_name: str) -> Iterator[Log]:
 
 @pytest.fixture
 def where(broker: Broker, ledger_name: str) -> tuple[str, ...]:
-    """Return the options that name the ledger."""
     return "--bootstrap", broker.bootstrap, "--ledger", ledger_name
 
 
@@ -95,7 +94,6 @@ def test_follower_is_killed(where: tuple[str, ...], position: int, tmp_path: Pat
 
 
 def test_old_checkpoint_is_replaced(where: tuple[str, ...], position: int, tmp_path: Path) -> None:
-    """A follower that is killed once its checkpoint was replaced reads one record again."""
     store = ("--store", str(tmp_path / "store"), "--set", "follower.checkpoint_s=0.1")
     serve = ("serve", "follower", *store, SILENT, *where)
     with Command(tmp_path, *serve) as follower:
@@ -112,7 +110,6 @@ def test_old_checkpoint_is_replaced(where: tuple[str, ...], position: int, tmp_p
 
 @pytest.mark.parametrize("role", ["sequencer", "follower"])
 def test_role_is_told_to_end(where: tuple[str, ...], log: Log, tmp_path: Path, role: str) -> None:
-    """A role ends in good order when it is told to, whatever it is doing."""
     assert log.ends(Topic.EVENTS) == (0, 0)
     store = ("--store", str(tmp_path / "store"), SILENT) if role == "follower" else ()
     with Command(tmp_path, "serve", role, *store, *where) as command:
@@ -121,10 +118,9 @@ def test_role_is_told_to_end(where: tuple[str, ...], log: Log, tmp_path: Path, r
         command.wait_for("stopped")
 
 
-def test_events_that_are_gone(
+def test_a_follower_that_would_have_to_begin_with_events_that_are_gone_ends_for_good(
     broker: Broker, where: tuple[str, ...], log: KafkaLog, position: int, tmp_path: Path
 ) -> None:
-    """A follower that would have to begin with events that are gone ends for good."""
     kafka_bench(log, broker.bootstrap).remove_below(Topic.EVENTS, position)
     store = str(tmp_path / "store")
     with Command(tmp_path, "serve", "follower", "--store", store, SILENT, *where) as follower:
@@ -151,7 +147,6 @@ def test_damage_is_named(where: tuple[str, ...], log: Log, position: int, tmp_pa
 
 @pytest.mark.spark
 def test_damaged_rows_end_a_feeder(where: tuple[str, ...], log: Log, tmp_path: Path) -> None:
-    """A feeder whose rows are damaged would find them so again, and ends for good."""
     assert log.ends(Topic.EVENTS) == (0, 0)
     rows = tmp_path / "fed/rows"
     with RocksStore.rebuild(rows) as store:
@@ -197,8 +192,7 @@ def test_init(broker: Broker, where: tuple[str, ...], tmp_path: Path) -> None:
         assert list(values(log, Topic.EVENTS)) == []
 
 
-def test_too_many_replicas(where: tuple[str, ...], tmp_path: Path) -> None:
-    """More copies than there are brokers are refused, with the number that was asked for."""
+def test_more_copies_than_brokers_are_refused(where: tuple[str, ...], tmp_path: Path) -> None:
     done = lakeledger(tmp_path, "init", *where)
     assert done.returncode == ExitCode.USAGE
     assert "cannot have so many replicas" in done.stderr

@@ -101,11 +101,9 @@ class SecuredUp(NamedTuple):
 
     @property
     def secure(self) -> Path:
-        """The folder of its logins."""
         return self.home / "lake" / FOLDER
 
     def secrets(self) -> set[str]:
-        """Return every password and token of it."""
         words = {
             client_settings(self.secure / f"{user}.properties")["sasl.password"] for user in USERS
         }
@@ -113,7 +111,6 @@ class SecuredUp(NamedTuple):
 
 
 def seen(home: Path, command: Command) -> SecuredUp:
-    """Return a secured ledger that has come up."""
     address = Address.read(home / "lake")
     assert address is not None
     return SecuredUp(home, address, command)
@@ -142,8 +139,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredUp]:
         assert command.end(signal.SIGTERM) == ExitCode.DONE
 
 
-def test_clients_of_this_machine(secured: SecuredUp) -> None:
-    """SDK, status, cache, publisher and backup find their logins by themselves."""
+def test_clients_of_this_machine_find_their_logins_by_themselves(secured: SecuredUp) -> None:
     python(secured.home, WORK)
     status = answer_of(secured.home, "status")
     assert status["healthy"]
@@ -159,7 +155,6 @@ def test_clients_of_this_machine(secured: SecuredUp) -> None:
 
 
 def test_every_query_finds_data(secured: SecuredUp) -> None:
-    """Every query of the board and of the alert rules has data, after work and a conflict."""
     python(secured.home, CONFLICT)
     said = "".join(secured.command.said)
     urls = set(re.findall(r"https://[\d.]+:\d+", said))
@@ -202,8 +197,7 @@ def refusals(secured: SecuredUp) -> Iterator[tuple[type[Exception], Any]]:
     yield ReadsUnavailableError, read(plain, WebLogin(secured.address.token_file, None))
 
 
-def test_refused_soon(secured: SecuredUp) -> None:
-    """A client without credentials, or with wrong ones, is refused by name within two seconds."""
+def test_a_client_with_wrong_credentials_is_refused_by_name_soon(secured: SecuredUp) -> None:
     for error, call in refusals(secured):
         began_s = time.monotonic()
         with pytest.raises(error):
@@ -212,8 +206,7 @@ def test_refused_soon(secured: SecuredUp) -> None:
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_rights(secured: SecuredUp, user: str) -> None:
-    """No user but the sequencer writes events; the user of clients reads them."""
+def test_no_user_but_the_sequencer_writes_events(secured: SecuredUp, user: str) -> None:
     login = client_settings(secured.secure / f"{user}.properties")
     with closing(KafkaLog(secured.address.bootstrap, "lake", client=login)) as log:
         assert log.ends(Topic.EVENTS)[1] > 0
@@ -224,8 +217,7 @@ def test_rights(secured: SecuredUp, user: str) -> None:
                     writer.flush(PATIENT_S)
 
 
-def test_no_way_in_beside_clients(secured: SecuredUp) -> None:
-    """The listeners of administrators and of the controller end a connection without our key."""
+def test_other_listeners_end_a_connection_without_our_key(secured: SecuredUp) -> None:
     properties = read_properties(secured.home / "lake" / "broker" / "server.properties")
     context = ssl.create_default_context(cafile=str(secured.address.ca_file))
     listeners = [each.rpartition(":")[2] for each in properties["listeners"].split(",")]
@@ -251,7 +243,6 @@ def answer_at(port: int, context: ssl.SSLContext) -> bytes:
 
 
 def test_no_secret_is_shown(secured: SecuredUp) -> None:
-    """No password and no token is in a line of the roles, an argument or a variable of one."""
     secrets = secured.secrets()
     children = secured.command.children()
     shown = [*secured.command.said, lakeledger(secured.home, "config", "show").stdout]
@@ -266,8 +257,7 @@ def test_no_secret_is_shown(secured: SecuredUp) -> None:
 
 
 @pytest.mark.slow
-def test_stays_secured(tmp_path: Path) -> None:
-    """A ledger that was open can be secured, stays so, and is recovered and read as before."""
+def test_a_ledger_that_was_open_can_be_secured_and_stays_so(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with up(home) as command:
         python(home, WORK)

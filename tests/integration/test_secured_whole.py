@@ -65,7 +65,6 @@ class Whole(NamedTuple):
 
     @property
     def login(self) -> WebLogin:
-        """The login of a client of this machine."""
         return WebLogin(self.address.token_file, self.address.ca_file)
 
 
@@ -86,22 +85,19 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
         assert command.end(signal.SIGTERM) == ExitCode.DONE
 
 
-def test_quick_starts(whole: Whole) -> None:
-    """The quick starts for Spark, Python and operators end well, and print what they read."""
+def test_the_quick_starts_for_spark_python_and_operators_end_well(whole: Whole) -> None:
     assert "35.5" in whole.said[SPARK]
     assert "'total': 16.5" in whole.said[PYTHON]
     assert "db.sales" in whole.said[OPERATOR]
 
 
-def test_status(whole: Whole) -> None:
-    """The ledger is well, with all four tables of the quick starts."""
+def test_the_ledger_is_well_with_all_four_tables_of_the_quick_starts(whole: Whole) -> None:
     status = answer_of(whole.home, "status")
     assert (status["healthy"], status["tables"]) == (True, 4)
     assert status["publisher"]["is_caught_up"]
 
 
-def test_cache(whole: Whole) -> None:
-    """The cache answers what a reader sees of a table, with its token."""
+def test_the_cache_answers_what_a_reader_sees_of_a_table_with_its_token(whole: Whole) -> None:
     line = next(each for each in whole.command.said if "metadata cache at" in each)
     url = line.split()[-1]
     assert url.startswith("https://")
@@ -139,8 +135,7 @@ def crawled(whole: Whole) -> dict[str, str]:
     return found
 
 
-def test_pages(whole: Whole) -> None:
-    """Each page answers to the token and to no one without it; the processes are up."""
+def test_each_page_answers_to_the_token_and_to_no_one_without_it(whole: Whole) -> None:
     found = crawled(whole)
     names = {urlsplit(each).path.removeprefix("/ui").strip("/") for each in found}
     # No conflict was lost in the quick starts.

@@ -53,8 +53,7 @@ def test_steps_of_the_page(lake: Lake, mode: Mode) -> None:
         assert walk(lake.ledger, first, second, mode) == WANTED[mode]
 
 
-def test_failure_is_told(lake: Lake) -> None:
-    """A metastore that cannot do what it is asked says so, and goes on."""
+def test_a_metastore_that_cannot_do_what_it_is_asked_says_so_and_goes_on(lake: Lake) -> None:
     with MetastoreProcess("M1", lake.place) as metastore:
         with pytest.raises(CheckFailedError, match="M1 cannot alter: UnknownTableError"):
             metastore.ask("alter", table=999, word="v1")

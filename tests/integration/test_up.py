@@ -93,12 +93,10 @@ def running(home: Path) -> Iterator[Command]:
 
 
 def store_of(home: Path) -> Path:
-    """Return the folder of the rows."""
     return home / LEDGER / "store"
 
 
-def test_answers(shared: Path) -> None:
-    """While it is up every command answers, to people and to programs."""
+def test_while_it_is_up_every_command_answers_to_people_and_to_programs(shared: Path) -> None:
     status = answer_of(shared, "status")
     assert (status["tables"], status["aborted_txns"], status["open_txns"]) == (1, 1, 0)
     assert status["leader"]["sequencer"].startswith("sequencer-")
@@ -113,8 +111,7 @@ def test_answers(shared: Path) -> None:
     assert "as of position" in people.stderr
 
 
-def test_second_at_the_same_kafka(shared: Path, tmp_path: Path) -> None:
-    """Where another one leads already, it is up no sooner than its own rows can be read."""
+def test_a_second_is_up_once_its_own_rows_can_be_read(shared: Path, tmp_path: Path) -> None:
     address = answer_of(shared, "status")["bootstrap"]
     settings = UpSettings(LEDGER, tmp_path, address, sequencers=1, http="off")
     with running_up(settings) as second, closing(open_reads(store_of(tmp_path))) as reads:
@@ -123,8 +120,7 @@ def test_second_at_the_same_kafka(shared: Path, tmp_path: Path) -> None:
         assert reads.counts()[:2] == (0, 1)
 
 
-def test_counts_of_many(running: Command, home: Path) -> None:
-    """Every open txn is counted, also where more are open than a list shows."""
+def test_every_open_txn_is_counted_beyond_a_list(running: Command, home: Path) -> None:
     assert running.process.poll() is None
     address = answer_of(home, "status")["bootstrap"]
     with Ledger.connect(address, LEDGER) as ledger, closing(open_reads(store_of(home))) as reads:
@@ -135,7 +131,6 @@ def test_counts_of_many(running: Command, home: Path) -> None:
 
 
 def test_rows_of_a_ledger_of_the_same_name(tmp_path: Path) -> None:
-    """The status is not put together from one ledger's log and another's rows."""
     with RocksStore.open(tmp_path / "store") as rows:
         Followed(rows).follow()
     with up(tmp_path / "home", "--ledger", "demo") as command:
@@ -149,8 +144,7 @@ def test_rows_of_a_ledger_of_the_same_name(tmp_path: Path) -> None:
     assert "the rows belong to ledger demo (5f3a9c1e, domain 0), but the log belongs" in done.stderr
 
 
-def test_remedy(running: Command, home: Path) -> None:
-    """What holds the watermark is named with a remedy, and the remedy as printed helps."""
+def test_what_holds_the_watermark_is_named_with_a_remedy(running: Command, home: Path) -> None:
     assert running.process.poll() is None
     position = answer_of(home, "status")["position"]
     explained = answer_of(home, "watermark", "explain")
@@ -202,8 +196,7 @@ def test_exit_codes(shared: Path, arguments: str, code: ExitCode, said: str) -> 
 
 
 @pytest.mark.parametrize("options", [(), ("--bootstrap", "127.0.0.1:9")])
-def test_up_twice(shared: Path, options: tuple[str, ...]) -> None:
-    """A ledger that is up is not brought up a second time, and stays where clients find it."""
+def test_a_ledger_that_is_up_stays_where_it_is(shared: Path, options: tuple[str, ...]) -> None:
     second = lakeledger(shared, "up", *options)
     assert second.returncode == ExitCode.USAGE
     assert f"another `lakeledger up` runs in {shared / LEDGER}" in second.stderr
@@ -219,8 +212,7 @@ def assert_ends_whole(command: Command, home: Path, number: signal.Signals) -> N
     assert lakeledger(home, "status").returncode == ExitCode.UNHEALTHY
 
 
-def test_interrupted(running: Command, home: Path) -> None:
-    """Ctrl-C ends it whole; started again, it has the same HTTP port, as that of its Kafka."""
+def test_ctrl_c_ends_it_whole(running: Command, home: Path) -> None:
     before = Address.read(home / LEDGER)
     assert_ends_whole(running, home, signal.SIGINT)
     with up(home):
@@ -257,12 +249,10 @@ def laid_out(store: Path, version: int) -> None:
 
 
 def as_of_a_newer_version(store: Path) -> None:
-    """Leave rows as a newer version laid them out."""
     laid_out(store, FORMAT_VERSION + 1)
 
 
-def test_older_rows(home: Path) -> None:
-    """Rows of an older version are made anew by themselves, and caches beside them wait."""
+def test_rows_of_an_older_version_are_made_anew_by_themselves(home: Path) -> None:
     laid_out(store_of(home), FORMAT_VERSION - 1)
     with up(home, "--caches", "1") as command:
         assert answer_of(home, "txn", "show", "1")["status"] == "committed"
@@ -283,7 +273,6 @@ def damaged(store: Path) -> None:
     ],
 )
 def test_rows_to_make_anew(home: Path, spoil: Callable[[Path], None], code: ExitCode) -> None:
-    """Rows that nobody can go on with end it, and the option that this names makes them anew."""
     spoil(store_of(home))
     with starting(home, "--caches", "1") as command:
         command.wait_for("with --rebuild, of lakeledger up")
@@ -297,7 +286,6 @@ def test_rows_to_make_anew(home: Path, spoil: Callable[[Path], None], code: Exit
 
 
 def test_interrupted_at_its_start(home: Path) -> None:
-    """Ctrl-C before it is up ends what was started so far, soon."""
     with starting(home) as command:
         command.wait_for("starting sequencer-1, sequencer-2, follower")
         children = command.children()
@@ -306,8 +294,7 @@ def test_interrupted_at_its_start(home: Path) -> None:
         assert left_of(children) == []
 
 
-def test_interrupted_twice(running: Command, home: Path) -> None:
-    """A second Ctrl-C kills what does not end; it says that it had been up, and it is no longer."""
+def test_a_second_ctrl_c_kills_what_does_not_end(running: Command, home: Path) -> None:
     children = running.children()
     follower = next(each for each in children if "follower" in each.cmdline())
     follower.suspend()
@@ -319,8 +306,7 @@ def test_interrupted_twice(running: Command, home: Path) -> None:
     assert Address.read(home / LEDGER) is None
 
 
-def test_broker_dies(running: Command) -> None:
-    """Without its broker it ends as a whole, and says why in its last line, without any stack."""
+def test_without_its_broker_it_ends_as_a_whole_and_says_why(running: Command) -> None:
     broker = next(each for each in running.children() if each.name() == "java")
     children = running.children()
     broker.kill()
@@ -332,8 +318,7 @@ def test_broker_dies(running: Command) -> None:
     assert not any("most recent call" in line for line in before)
 
 
-def test_broker_hangs(running: Command, home: Path) -> None:
-    """A ledger whose broker hangs is told to be unwell, and why."""
+def test_a_ledger_whose_broker_hangs_is_told_to_be_unwell(running: Command, home: Path) -> None:
     broker = next(each for each in running.children() if each.name() == "java")
     broker.suspend()
     asked = lakeledger(home, "status", "--output", "json")
@@ -343,8 +328,7 @@ def test_broker_hangs(running: Command, home: Path) -> None:
     assert json.loads(asked.stderr)["exit_code"] == ExitCode.UNHEALTHY
 
 
-def test_log_tail(shared: Path) -> None:
-    """The last events are shown, as many as asked for; nobody waits for more that reads none."""
+def test_the_last_events_are_shown_as_many_as_asked_for(shared: Path) -> None:
     rows = lakeledger(shared, "log", "tail", "--last", "2", "--no-follow", "--output", "json")
     positions = [json.loads(line)["position"] for line in rows.stdout.splitlines()]
     end = answer_of(shared, "status")["position"]
@@ -364,8 +348,7 @@ def test_log_tail(shared: Path) -> None:
     assert (done.returncode, done.stderr) == (ExitCode.DONE, b"")
 
 
-def test_acknowledged(running: Command, home: Path) -> None:
-    """An anomaly is counted until it is acknowledged, on the command line."""
+def test_an_anomaly_is_counted_until_it_is_acknowledged(running: Command, home: Path) -> None:
     assert running.process.poll() is None
     with Ledger.connect(answer_of(home, "status")["bootstrap"], LEDGER) as ledger:
         ledger.create_table("db.files")

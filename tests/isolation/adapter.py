@@ -143,7 +143,6 @@ def verdict_of(body: TxnCommitted | TxnAborted | CommandRefused) -> plain.Verdic
 
 
 def definition_of(definition: TableDefinition) -> plain.Definition:
-    """Return a table's definition."""
     return plain.Definition(
         tuple(definition[:3]),
         tuple(plain.Column(*each) for each in definition.columns),

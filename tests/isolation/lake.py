@@ -80,12 +80,10 @@ class Table:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether it was there for all, and somebody dropped it."""
         return 0 < self.dropped == self.changed
 
     @property
     def definition(self) -> Definition:
-        """The definition of now."""
         return self.definitions[-1][1]
 
     def definition_at(self, position: int) -> Definition:
@@ -93,7 +91,6 @@ class Table:
         return at(self.definitions, position)
 
     def files_at(self, position: int) -> Files:
-        """Return the live files as of a position."""
         return at(self.contents, position) if position >= self.contents[0][0] else {}
 
     def wins_after(self, position: int) -> Iterable[Win]:

@@ -86,7 +86,6 @@ def attempted_otherwise(check: Check, alter: Callable[[Attempt], Attempt]) -> Se
 
 
 def without_rule(rule: str, hit: Hit) -> Hit | None:
-    """Return a hit unless it is of a rule."""
     return None if hit.rule == rule else hit
 
 
@@ -96,8 +95,6 @@ def only_rule(check: Check, rule: str) -> Sequence[Swap]:
 
 
 def altered_footprint(alter: Callable[[Footprint], Footprint]) -> Callable[[Attempt], Attempt]:
-    """Return what alters the footprint of an attempt, if it has one."""
-
     def altered(attempt: Attempt) -> Attempt:
         footprint = attempt.footprint
         return attempt if footprint is None else attempt._replace(footprint=alter(footprint))
@@ -223,7 +220,6 @@ def valued_as_text(text: str, schema: PartitionSchema) -> Any:
 HONEST_VALUED: Final = winners.valued
 HONEST_PLANNED_AT: Final = table_part.planned_at
 HONEST_PRUNE: Final = ConflictIndex.prune
-HONEST_FIRST_HIT: Final = conflicts.first_hit
 HONEST_CHECK_BASE: Final = decide_commit.check_base
 HONEST_TABLE_CONFLICT: Final = judge.table_conflict
 

@@ -83,7 +83,6 @@ class Player:
             self.judge.take(told, self.driver.state.winners.floor)
 
     def play(self, step: Step) -> None:
-        """Do one step."""
         draw = Draw(step.draw)
         command = MOVES[step.move](self, draw)
         if command is not None:
@@ -102,7 +101,6 @@ class Player:
         return self.driver.asks(self.sessions[0] if found is None else found.session)
 
     def txn(self, draw: Draw) -> int:
-        """Return an open txn, 0 if there is none."""
         txns = list(self.driver.state.txns.open)
         return int(draw.of(txns)) if txns else 0
 
@@ -162,7 +160,6 @@ def open_txn(player: Player, draw: Draw) -> Command:
 
 
 def create(player: Player, draw: Draw, txn: int) -> Command:
-    """Create a table."""
     made = tables.drawn(draw)
     return CreateTable(*player.asks(txn), txn, 0, CATALOG, f"t{player.fresh()}", made)
 
@@ -273,7 +270,6 @@ def part(player: Player, draw: Draw, txn: int, table: int, *, reads_only: bool) 
 
 
 def abort(player: Player, draw: Draw) -> None:
-    """Abort a txn."""
     txn = player.txn(draw)
     if txn:
         event = player.driver.abort(player.asks(txn)[0], txn)
@@ -316,8 +312,7 @@ def played_seed(seed: int, count: int = 45) -> Player:
     source = random.Random(seed)  # noqa: S311 - a history must come back from its seed
     opening = source.randbytes(DRAW_BYTES)
     return played(
-        opening,
-        [Step(source.choice(WEIGHTED), source.randbytes(DRAW_BYTES)) for _ in range(count)],
+        opening, [Step(source.choice(WEIGHTED), source.randbytes(DRAW_BYTES)) for _ in range(count)]
     )
 
 

@@ -67,7 +67,6 @@ def level_of(definition: Definition, attempt: Attempt, part: Part) -> int:
 
 
 def changes_of(attempt: Attempt, table: int) -> list[Change]:
-    """Return the metadata changes of an attempt in one table."""
     return [change for change in attempt.changes if change.table == table]
 
 
@@ -145,7 +144,6 @@ def resolves(old: Definition, new: Definition, features: frozenset[str]) -> bool
 
 
 def unit_of(write: Coarse, schema: Schema) -> Unit:
-    """Return the unit of a coarse write."""
     if write.scope == "table" or (schema and write.scope != "partition"):
         return WHOLE
     if write.scope != "partition":

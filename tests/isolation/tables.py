@@ -46,7 +46,6 @@ def drawn(draw: Draw) -> TableDefinition:
 
 
 def schema_of(made: TableDefinition) -> Schema:
-    """Return the partition columns of a definition."""
     types = {column.name: column.type for column in made.columns}
     return tuple((name, types[name]) for name in made.partition_columns)
 
@@ -76,13 +75,11 @@ def mark_identity(_: Draw, fresh: Fresh, old: TableDefinition) -> Alter:
 
 
 def add_column(_: Draw, fresh: Fresh, old: TableDefinition) -> Alter:
-    """Add a column."""
     column = Column(f"c{fresh()}", "int", nullable=True, id=0)
     return "ADD COLUMNS", old._replace(columns=[*old.columns, column])
 
 
 def replace(_: Draw, __: Fresh, old: TableDefinition) -> Alter:
-    """Replace a table by one that is the same."""
     return "REPLACE TABLE", old
 
 

@@ -108,7 +108,6 @@ def wrong_answers(driver: Driver) -> tuple[list[str], int]:
 @QUICK
 @given(histories())
 def test_cleaning_changes_no_answer(history: tuple[bytes, list[Step]]) -> None:
-    """Open txns see after every event what they saw when they opened."""
     assert wrong_answers(played(*history).driver)[0] == []
 
 

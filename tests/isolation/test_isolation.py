@@ -64,12 +64,10 @@ def test_histories_are_judged_right(history: tuple[bytes, list[Step]]) -> None:
     ],
 )
 def test_a_mutant_is_told_soon(name: str) -> None:
-    """A broken check is found out within the seeds of a plain run."""
     assert first_told(name, range(SEEDS)) is not None
 
 
 def test_a_mutant_ends_with_its_block() -> None:
-    """Behind the block the honest check is back, also if the block failed."""
     mutant = BY_NAME["no app check"]
     kept = [getattr(swap.owner, swap.name) for swap in mutant.swaps]
 
@@ -80,7 +78,6 @@ def test_a_mutant_ends_with_its_block() -> None:
 
 
 def test_the_last_line_counts_seeds(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run of seeds ends with the count of passed and failed ones."""
     assert main(["--seeds", "4", "--first", "100", "--jobs", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "4 passed, 0 failed"
 

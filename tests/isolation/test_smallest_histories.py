@@ -48,18 +48,15 @@ class Scene(Driver):
         self.born = self.state.position
 
     def make(self, name: str, txn: int = 0) -> int:
-        """Create a table."""
         event = self.ask(CreateTable(*self.asks(self.session), txn, 0, CATALOG, name, TABLE))
         return int(getattr(event.body, "table", 0))
 
     def begin(self) -> int:
-        """Open a txn."""
         return self.open_txn(self.session)
 
     def alter(
         self, made: TableDefinition, txn: int = 0, operation: str = "ALTER", *, read_at: int = 0
     ) -> Event:
-        """Alter the table."""
         asks = self.asks(self.session)
         return self.ask(AlterTable(*asks, txn, read_at, self.table, made, operation))
 
@@ -72,7 +69,6 @@ class Scene(Driver):
         coarse: Sequence[CoarseWrite] = (),
         level: str = "",
     ) -> Any:
-        """Commit one part in the table and return the body of the answer."""
         part = TableWrite(self.table, read_at, coarse, footprint)
         return self.ask(CommitTxn(*self.asks(self.session), txn, (part,), level)).body
 
@@ -88,7 +84,6 @@ def is_stopped(answer: Any) -> bool:
 
 
 def test_a_commit_that_repartitions_leaves_the_index() -> None:
-    """A commit that removes a file and changes the partition columns leaves by its own keys."""
     scene = Scene(KEEPS_NOTHING)
     txn = scene.begin()
     scene.alter(TABLE._replace(partition_columns=()), txn, "REPLACE TABLE")
@@ -98,7 +93,6 @@ def test_a_commit_that_repartitions_leaves_the_index() -> None:
 
 
 def test_a_commit_that_repartitions_comes_back_from_a_checkpoint() -> None:
-    """Entered anew, its removal stands under the same keys."""
     scene = Scene()
     txn = scene.begin()
     scene.alter(TABLE._replace(partition_columns=()), txn, "REPLACE TABLE")
@@ -108,7 +102,6 @@ def test_a_commit_that_repartitions_comes_back_from_a_checkpoint() -> None:
 
 
 def test_a_partition_of_two_types_leaves_under_both() -> None:
-    """A partition that was added to under two types of its column leaves no value behind."""
     scene = Scene(KEEPS_NOTHING._replace(conflict_entries_min=8))
     scene.write(ADDED)
     scene.alter(TABLE._replace(columns=[Column("p", "string", nullable=True, id=0), COLUMNS[1]]))
@@ -120,7 +113,6 @@ def test_a_partition_of_two_types_leaves_under_both() -> None:
 
 @pytest.mark.parametrize("symbol", ["=", "<=>"])
 def test_rows_of_no_partition_are_met_by_an_equality(symbol: str) -> None:
-    """A write to the unpartitioned rows of a partitioned table is met by any scan, also by `=`."""
     scene = Scene()
     txn = scene.begin()
     coarse = [CoarseWrite("unpartitioned", "", "update")]
@@ -130,8 +122,7 @@ def test_rows_of_no_partition_are_met_by_an_equality(symbol: str) -> None:
     assert is_stopped(scene.write(ADDED._replace(reads=[scan]), txn))
 
 
-def test_a_backfill_hides_no_coarse_write() -> None:
-    """A backfill exempts the files it lists again, not a coarse write beside them."""
+def test_a_backfill_exempts_the_files_it_lists_and_no_coarse_write_beside_them() -> None:
     scene = Scene()
     txn = scene.begin()
     backfill = EMPTY_FOOTPRINT._replace(operation="ROW TRACKING BACKFILL")
@@ -142,8 +133,7 @@ def test_a_backfill_hides_no_coarse_write() -> None:
     assert is_stopped(scene.write(ADDED._replace(reads=[scan]), txn))
 
 
-def test_a_plan_from_before_the_table_has_not_seen_its_creation() -> None:
-    """Who read before a CREATE TABLE AS SELECT committed has not read what it added."""
+def test_who_read_before_a_create_table_as_select_committed_has_not_read_what_it_added() -> None:
     scene = Scene()
     txn = scene.begin()
     scene.table = scene.make("made", txn)
@@ -153,14 +143,12 @@ def test_a_plan_from_before_the_table_has_not_seen_its_creation() -> None:
 
 
 def test_files_need_an_operation() -> None:
-    """A part that adds files and names no operation is refused, not taken for a mere read."""
     scene = Scene()
 
     assert is_stopped(scene.write(ADDED._replace(operation=""), scene.begin()))
 
 
 def test_a_staged_chunk_loses_nothing() -> None:
-    """The progress of an application that a chunk names is recorded, or the chunk is refused."""
     scene = Scene()
     txn = scene.begin()
     chunk = ADDED._replace(apps=[AppVersion("stream", 1)], files=b"files")
@@ -191,7 +179,6 @@ def test_an_alter_below_the_floor_is_refused() -> None:
 
 
 def test_a_coarse_write_minds_no_mark() -> None:
-    """A coarse update passes an identity mark and a resolvable change after it."""
     scene = Scene()
     txn = scene.begin()
     marked = COLUMNS[1]._replace(metadata='{"delta.identity.highWaterMark": 5}')
@@ -203,7 +190,6 @@ def test_a_coarse_write_minds_no_mark() -> None:
 
 
 def test_a_level_counts_in_any_case() -> None:
-    """A request raises the level however it is spelled."""
     scene = Scene()
     scene.alter(TABLE._replace(properties=()))
     txn = scene.begin()
@@ -214,8 +200,7 @@ def test_a_level_counts_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("entries_max", [3, 1000])
-def test_a_write_id_alone_is_not_judged(entries_max: int) -> None:
-    """A txn that holds a write id and declares nothing commits, whatever is remembered."""
+def test_a_txn_with_a_write_id_that_declares_nothing_commits(entries_max: int) -> None:
     scene = Scene(KEEPS_NOTHING._replace(conflict_entries_max=entries_max))
     txn = scene.begin()
     scene.allocate(scene.session, [txn], [scene.table])
@@ -228,7 +213,6 @@ def test_a_write_id_alone_is_not_judged(entries_max: int) -> None:
 
 
 def test_a_new_name_is_met_in_its_place() -> None:
-    """A txn that alters a table lost to its new name before it lost to a later append."""
     scene = Scene()
     txn = scene.begin()
     scene.alter(LONGER, txn)

@@ -38,7 +38,6 @@ class UntoldError(ValueError):
 
 
 def day(text: str) -> date:
-    """Return the day of a text, of one or two digits each."""
     year, month, number = text.split("-")
     return date(int(year), int(month), int(number))
 
@@ -69,7 +68,6 @@ def typed(cells: Cells, schema: Schema) -> tuple[Value, ...]:
 
 
 def told_or_mark(cell: str | None, kind: str) -> Value:
-    """Return a value, or a mark for what is none of its type."""
     try:
         return value_of(cell, kind)
     except UntoldError:

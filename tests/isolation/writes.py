@@ -104,7 +104,6 @@ def new_file(draw: Draw, seen: Seen, cells: Cells | None = None) -> Live:
 
 
 def rewritten(seen: Seen, cells: Cells, rows: Iterable[int]) -> Live:
-    """Return a file with given rows."""
     return Live(f"f{seen.fresh()}", cells, frozenset(rows))
 
 
@@ -124,7 +123,6 @@ def matched(wanted: Iterable[str], seen: Seen, file: Live) -> frozenset[int]:
 
 
 def append(draw: Draw, seen: Seen) -> Work:
-    """Append without reading."""
     return Work("WRITE", adds=[new_file(draw, seen) for _ in range(draw.of((1, 1, 2)))])
 
 
@@ -208,7 +206,6 @@ def read_list(draw: Draw, seen: Seen) -> Work:
 
 
 def find_nothing(draw: Draw, seen: Seen) -> Work:
-    """Look and write nothing."""
     wanted, found = looked(draw, seen)
     return Work(draw.of(("DELETE", "MERGE", "VACUUM")), wanted, found)
 
@@ -220,7 +217,6 @@ def backfill(draw: Draw, seen: Seen) -> Work:
 
 
 def note_domain(draw: Draw, _: Seen, made: Footprint) -> Footprint:
-    """Write a domain too."""
     return made._replace(domains=[Domain(draw.of(DOMAINS), "{}", removed=False)])
 
 

@@ -64,24 +64,21 @@ def values(records: list[Record]) -> list[bytes]:
 class LogContract:
     """The contract of Log, LogReader and LogWriter."""
 
-    def test_order(self, bench: Bench) -> None:
-        """Records come back in the order of their appends, numbered from 0 without a hole."""
+    def test_records_come_back_in_order_and_numbered_without_a_hole(self, bench: Bench) -> None:
         written = [b"%d" % number for number in range(500)]
         bench.write(Topic.EVENTS, *written)
         records = bench.read(Topic.EVENTS, 500)
         assert [record.offset for record in records] == list(range(500))
         assert values(records) == written
 
-    def test_record(self, bench: Bench) -> None:
-        """A record has the key and value it was given and the time at which it was appended."""
+    def test_a_record_has_its_key_its_value_and_its_time(self, bench: Bench) -> None:
         before_ms = int(time.time() * 1000)
         bench.write(Topic.COMMANDS, b"\x00\xff")
         record = bench.read(Topic.COMMANDS, 1)[0]
         assert record == Record(0, b"key", b"\x00\xff", record.timestamp)
         assert before_ms - 1000 <= record.timestamp <= int(time.time() * 1000) + 1000
 
-    def test_empty_value(self, bench: Bench) -> None:
-        """A tombstone is written and read as an empty value."""
+    def test_a_tombstone_is_written_and_read_as_an_empty_value(self, bench: Bench) -> None:
         bench.write(Topic.CACHE, b"", b"after")
         assert values(bench.read(Topic.CACHE, 2)) == [b"", b"after"]
 
@@ -100,15 +97,13 @@ class LogContract:
         bench.write(topic, *written)
         assert values(bench.read(topic, 3)) == written
 
-    def test_topics_are_apart(self, bench: Bench) -> None:
-        """What is appended to one topic is in that one alone."""
+    def test_what_is_appended_to_one_topic_is_in_that_one_alone(self, bench: Bench) -> None:
         bench.write(Topic.COMMANDS, b"asked")
         bench.write(Topic.EVENTS, b"happened")
         assert values(bench.read(Topic.EVENTS, 1)) == [b"happened"]
         assert bench.log.ends(Topic.HEARTBEATS) == (0, 0)
 
-    def test_limit(self, bench: Bench) -> None:
-        """No read returns more than its limit, and the next one goes on behind it."""
+    def test_no_read_returns_more_than_its_limit(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(10)])
         with bench.reading(Topic.EVENTS) as reader:
             first = collect(reader, 1, limit=1)
@@ -117,20 +112,17 @@ class LogContract:
         assert values(rest) == [b"%d" % number for number in range(1, 10)]
 
     def test_start_in_the_middle(self, bench: Bench) -> None:
-        """A reader begins at its offset."""
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(10)])
         assert values(bench.read(Topic.EVENTS, 3, offset=7)) == [b"7", b"8", b"9"]
 
-    def test_next_offset(self, bench: Bench) -> None:
-        """The next offset is the one asked for at first, then the one behind the last record."""
+    def test_the_next_offset_is_behind_the_last_record(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(5)])
         with bench.reading(Topic.EVENTS, 2) as reader:
             before = reader.next_offset()
             collect(reader, 2, limit=2)
             assert (before, reader.next_offset()) == (2, 4)
 
-    def test_nothing_to_read(self, bench: Bench) -> None:
-        """At the end a read waits as long as it was told to, and returns nothing."""
+    def test_at_the_end_a_read_waits_as_long_as_it_was_told_to(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, b"only")
         with bench.reading(Topic.EVENTS, 1) as reader:
             started = time.monotonic()
@@ -139,21 +131,18 @@ class LogContract:
             assert list(reader.read(10, 0.0)) == []
             assert reader.next_offset() == 1
 
-    def test_waiting_read_wakes(self, bench: Bench) -> None:
-        """A read that waits returns as soon as one record is there, however many it would take."""
+    def test_a_read_that_waits_returns_with_the_first_record(self, bench: Bench) -> None:
         with bench.reading(Topic.EVENTS) as reader, ThreadPoolExecutor() as pool:
             waiting = pool.submit(reader.read, 10, 10 * WAIT_S)
             bench.write(Topic.EVENTS, b"awaited")
             assert values(list(waiting.result(WAIT_S))) == [b"awaited"]
 
-    def test_readers_are_independent(self, bench: Bench) -> None:
-        """Two readers of one topic both get everything."""
+    def test_two_readers_of_one_topic_both_get_everything(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, b"one", b"two")
         with bench.reading(Topic.EVENTS) as left, bench.reading(Topic.EVENTS) as right:
             assert values(collect(left, 2)) == values(collect(right, 2)) == [b"one", b"two"]
 
-    def test_two_writers(self, bench: Bench) -> None:
-        """Records of two writers interleave; those of each stay in their order."""
+    def test_records_of_two_writers_interleave(self, bench: Bench) -> None:
         writers = {b"a": bench.log.writer(Topic.EVENTS), b"b": bench.log.writer(Topic.EVENTS)}
         for number in range(100):
             for name, writer in writers.items():
@@ -168,16 +157,14 @@ class LogContract:
         expected = [b"%d" % number for number in range(100)]
         assert by_writer == {b"a": expected, b"b": expected}
 
-    def test_ends(self, bench: Bench) -> None:
-        """The ends are those of now, not of the last time they were asked for."""
+    def test_the_ends_are_those_of_now(self, bench: Bench) -> None:
         empty = bench.log.ends(Topic.EVENTS)
         bench.write(Topic.EVENTS, b"one", b"two", b"three")
         full = bench.log.ends(Topic.EVENTS)
         bench.remove_below(Topic.EVENTS, 2)
         assert (empty, full, bench.log.ends(Topic.EVENTS)) == ((0, 0), (0, 3), (2, 3))
 
-    def test_removed_records(self, bench: Bench) -> None:
-        """Reading what was removed is an error each time; what is left can be read."""
+    def test_reading_what_was_removed_is_an_error_each_time(self, bench: Bench) -> None:
         bench.write(Topic.EVENTS, *[b"%d" % number for number in range(10)])
         bench.remove_below(Topic.EVENTS, 6)
         with bench.reading(Topic.EVENTS, 2) as reader:
@@ -196,8 +183,7 @@ class LogContract:
             collect(reader, 1)
         assert (caught.value.wanted, caught.value.earliest) == (5, 0)
 
-    def test_recreated_topic(self, bench: Bench) -> None:
-        """A topic created anew is empty and has another id; who read the old one is told."""
+    def test_a_topic_created_anew_is_empty_and_has_another_id(self, bench: Bench) -> None:
         bench.write(Topic.COMMANDS, b"one", b"two")
         before = bench.log.topic_id(Topic.COMMANDS)
         with bench.reading(Topic.COMMANDS) as reader:
@@ -209,15 +195,13 @@ class LogContract:
             with pytest.raises(OffsetGoneError):
                 collect(reader, 1)
 
-    def test_nothing_to_flush(self, bench: Bench) -> None:
-        """Flushing and checking a writer without records is allowed."""
+    def test_flushing_and_checking_a_writer_without_records_is_allowed(self, bench: Bench) -> None:
         writer = bench.log.writer(Topic.EVENTS)
         writer.flush(WAIT_S)
         writer.check()
         writer.close()
 
-    def test_close_twice(self, bench: Bench) -> None:
-        """Everything may be closed again."""
+    def test_everything_may_be_closed_again(self, bench: Bench) -> None:
         parts = (bench.log.reader(Topic.EVENTS, 0), bench.log.writer(Topic.EVENTS), bench.log)
         for part in (*parts, *parts):
             part.close()

@@ -26,7 +26,6 @@ def driver() -> Driver:
 
 
 def reader_of(records: list[Record]) -> Acceptor:
-    """Return an acceptor that has taken these records."""
     acceptor = Acceptor(LogHead())
     for record in records:
         acceptor.take(record.value)
@@ -34,7 +33,6 @@ def reader_of(records: list[Record]) -> Acceptor:
 
 
 def test_unknown_type_of_a_zombie_is_dropped(driver: Driver) -> None:
-    """A record of a later version that does not count stops nobody."""
     driver.zombie(Resigned("newer"))
     *known, zombie = driver.records
 
@@ -45,7 +43,6 @@ def test_unknown_type_of_a_zombie_is_dropped(driver: Driver) -> None:
 def test_half_a_record_that_would_not_count_is_dropped(
     driver: Driver, take: Callable[[Acceptor, bytes], object]
 ) -> None:
-    """Whether they read bodies or not, readers agree about what is left of an old record."""
     for record in driver.records:
         acceptor = reader_of(driver.records)
         assert take(acceptor, record.value[: len(record.value) - 1]) is None
@@ -56,7 +53,6 @@ def test_half_a_record_that_would_not_count_is_dropped(
 def test_half_a_fence_that_would_count_stops_the_reader(
     driver: Driver, take: Callable[[Acceptor, bytes], object]
 ) -> None:
-    """A claim whose bytes are damaged moves no reader before it stops it."""
     acceptor, before = reader_of(driver.records), driver.head.copy()
     driver.fence()
     with pytest.raises(LogDamagedError):
@@ -65,7 +61,6 @@ def test_half_a_fence_that_would_count_stops_the_reader(
 
 
 def test_unknown_type_that_counts_stops_the_reader(driver: Driver) -> None:
-    """What a later version wrote and everyone counts cannot be passed over."""
     driver.internal(Resigned("newer"))
     *known, newest = driver.records
     acceptor = reader_of(known)
@@ -78,7 +73,6 @@ def test_unknown_type_that_counts_stops_the_reader(driver: Driver) -> None:
 def test_fence_for_later_readers_stops_who_reads_control_fields_too(
     driver: Driver, take: Callable[[Acceptor, bytes], object]
 ) -> None:
-    """Who looks into no body stops at such a fence like all others."""
     acceptor = reader_of(driver.records)
     control = Control(b"", driver.head.epoch + 1, 0, 0, 0, 0, driver.now, 0)
     fence = Fenced(b"nonce of a term!", "later", 99, READER_VERSION + 1)
@@ -88,7 +82,6 @@ def test_fence_for_later_readers_stops_who_reads_control_fields_too(
 
 
 def test_unknown_type_in_its_place_stops_the_reader(driver: Driver) -> None:
-    """An event of a later version that continues the log is no damage, but takes a later reader."""
     before = driver.head.chain
     driver.internal(Resigned("newer"))
     *known, newest = driver.records
@@ -100,13 +93,11 @@ def test_unknown_type_in_its_place_stops_the_reader(driver: Driver) -> None:
 
 
 def test_body_that_cannot_be_read_is_damage(driver: Driver) -> None:
-    """A record that counts by its control fields and holds no body is named by its position."""
     with pytest.raises(LogDamagedError, match="position 5"):
         event_of(driver.events[-1].control, b"no event")
 
 
 def test_fence_for_later_readers_stops_this_one(driver: Driver) -> None:
-    """A leader may say that what follows takes a later reader."""
     acceptor = reader_of(driver.records)
     other = Driver()
     other.open_session()
@@ -126,7 +117,6 @@ def rival(framed: bytes) -> bytes:
 
 
 def flipped(framed: bytes, at: int) -> bytes:
-    """Return a record with one bit of it changed."""
     changed = bytearray(framed)
     changed[at] ^= 1
     return bytes(changed)
@@ -134,7 +124,6 @@ def flipped(framed: bytes, at: int) -> bytes:
 
 @pytest.mark.parametrize("last", [-1, -2], ids=["a fence", "an ordinary event"])
 def test_the_last_record_is_confirmed(driver: Driver, last: int) -> None:
-    """A reader that stopped finds its last record again, also after it kept its head as a form."""
     records = driver.records[: len(driver.records) + last + 1]
     head = head_from(head_form(reader_of(records).head))
 
@@ -169,7 +158,6 @@ def test_the_last_record_is_confirmed(driver: Driver, last: int) -> None:
 def test_another_record_is_not_confirmed(
     driver: Driver, last: int, instead: Callable[[list[bytes]], bytes]
 ) -> None:
-    """Whatever stands where the last record was, only that record confirms what was read."""
     records = [record.value for record in driver.records]
     acceptor = reader_of(driver.records[: len(records) + last + 1])
 

@@ -29,14 +29,12 @@ def fields_of(value: Any) -> Any:
 
 
 def library_bytes(schema: Any, value: Any) -> bytes:
-    """Return what the library writes."""
     out = BytesIO()
     schemaless_writer(out, schema, value)
     return out.getvalue()
 
 
 def record(field_type: Any) -> Mapping[str, Any]:
-    """Return the schema of a record with one field."""
     fields = [{"name": "field", "type": field_type}]
     return parse_schema({"type": "record", "name": "One", "fields": fields})  # type: ignore[return-value]
 
@@ -44,8 +42,7 @@ def record(field_type: Any) -> Mapping[str, Any]:
 @pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
 @PATIENT
 @given(data=st.data())
-def test_commands(name: str, data: st.DataObject) -> None:
-    """Any command of any type has the bytes that the library gives it."""
+def test_any_command_has_the_bytes_of_the_library(name: str, data: st.DataObject) -> None:
     command = data.draw(records_of(COMMAND_TYPES[name]))
     assert encode_command(command)[HEADER_BYTES:] == library_bytes(
         schema_of(name), fields_of(command)
@@ -65,7 +62,6 @@ def test_events(name: str, data: st.DataObject, control: Control) -> None:
 
 @pytest.mark.parametrize("bits", range(6, 64))
 def test_longs_at_the_ends_of_bytes(bits: int) -> None:
-    """Numbers are read as they were written where one more bit or byte begins."""
     numbers = [2**bits - 1, -(2**bits), 2**bits - 2, 1 - 2**bits]
 
     assert read_longs(longs_bytes(numbers), 0, len(numbers)) == numbers
@@ -73,14 +69,12 @@ def test_longs_at_the_ends_of_bytes(bits: int) -> None:
 
 @PATIENT
 @given(value=LONGS)
-def test_longs(value: int) -> None:
-    """Any number of 64 bits has the bytes that the library gives it."""
+def test_any_number_of_64_bits_has_the_bytes_that_the_library_gives_it(value: int) -> None:
     assert long_bytes(value) == library_bytes("long", value)
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 2**64, -(2**64), 2**200, -(2**200)])
-def test_number_too_large(value: int) -> None:
-    """A number beyond 64 bits is refused, never cut."""
+def test_a_number_beyond_64_bits_is_refused_never_cut(value: int) -> None:
     with pytest.raises(OverflowError, match="must fit 64 bits, got"):
         long_bytes(value)
 
@@ -107,14 +101,12 @@ def test_unfit_value(field_type: Any, value: Any) -> None:
 
 
 @pytest.mark.parametrize("row", [(), (1, 2)])
-def test_unfit_row(row: Sequence[int]) -> None:
-    """A row has a value for every field and no more."""
+def test_a_row_has_a_value_for_every_field_and_no_more(row: Sequence[int]) -> None:
     with pytest.raises(ValueError, match="must have 1 values, got"):
         row_writer(record("long"))(row)
 
 
-def test_type_used_twice() -> None:
-    """A type that was defined before is written the same where it is only named."""
+def test_a_type_that_was_defined_before_is_written_the_same_where_it_is_only_named() -> None:
     inner = {"type": "record", "name": "Inner", "fields": [{"name": "number", "type": "long"}]}
     fields = [{"name": "first", "type": inner}, {"name": "second", "type": ["null", "Inner"]}]
     schema = parse_schema({"type": "record", "name": "Outer", "namespace": "a", "fields": fields})
@@ -123,15 +115,13 @@ def test_type_used_twice() -> None:
 
 
 @pytest.mark.parametrize("field_type", ["float", ["null", "long", "string"], ["long", "null"]])
-def test_unknown_type(field_type: Any) -> None:
-    """A schema of what rows do not hold is refused when it is loaded."""
+def test_a_schema_of_what_rows_do_not_hold_is_refused_when_it_is_loaded(field_type: Any) -> None:
     with pytest.raises((NotImplementedError, KeyError)):
         row_writer(record(field_type))
 
 
 @given(st.lists(LONGS), st.binary(max_size=4))
-def test_longs_come_back(values: list[int], before: bytes) -> None:
-    """Numbers are read as they were written, from wherever they begin."""
+def test_numbers_are_read_as_written_wherever_they_begin(values: list[int], before: bytes) -> None:
     written = before + longs_bytes(values) + b"\x80"
     assert read_longs(written, len(before), len(values)) == values
 
@@ -145,7 +135,6 @@ def test_longs_come_back(values: list[int], before: bytes) -> None:
         (b"\x80" * 1_000_000, OverflowError),
     ],
 )
-def test_no_long(data: bytes, error: type[Exception]) -> None:
-    """Bytes that hold no number of 64 bits are told, however many there are."""
+def test_bytes_without_a_number_of_64_bits_are_told(data: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         read_longs(data, 0, 1)

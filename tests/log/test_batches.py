@@ -26,7 +26,6 @@ class WatchedLog(MemoryLog):
         self.is_away = False
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader, and count it."""
         self.readers += 1
         return super().reader(topic, offset)
 
@@ -38,14 +37,12 @@ class WatchedLog(MemoryLog):
 
 
 def reader_of(log: MemoryLog) -> BatchAcceptor:
-    """Return what has read a log to its end."""
     batches = BatchAcceptor(log, Acceptor(LogHead()), 0)
     taken(batches, log.topics[Topic.EVENTS].records)
     return batches
 
 
 def taken(batches: BatchAcceptor, records: Sequence[Record]) -> list[Event]:
-    """Return the events of one batch that count."""
     return [event for _, event in batches.events(records) if event is not None]
 
 
@@ -61,8 +58,7 @@ def troubled() -> Driver:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 40])
-def test_judged_as_by_the_acceptor(size: int) -> None:
-    """Whatever the batches, the same records count, and the offset is behind the last of them."""
+def test_whatever_the_batches_the_same_records_count(size: int) -> None:
     driver = troubled()
     batches = BatchAcceptor(driver.log, Acceptor(LogHead()), 0)
     cuts = pairwise(range(0, len(driver.records) + size, size))
@@ -72,8 +68,7 @@ def test_judged_as_by_the_acceptor(size: int) -> None:
     assert (batches.acceptor.head, batches.offset) == (driver.head, len(driver.records))
 
 
-def test_controls() -> None:
-    """The control fields alone are those of the same records."""
+def test_the_control_fields_alone_are_those_of_the_same_records() -> None:
     driver = troubled()
     batches = BatchAcceptor(driver.log, Acceptor(LogHead()), 0)
     controls = [control for _, control in batches.controls(driver.records) if control is not None]
@@ -82,8 +77,7 @@ def test_controls() -> None:
 
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
-def test_lost_end(rewrite: Rewrite) -> None:
-    """Whatever comes next in a log that lost its end, nothing of it is taken."""
+def test_nothing_that_follows_a_lost_end_is_taken(rewrite: Rewrite) -> None:
     driver = domain()
     batches, read = reader_of(driver.log), len(driver.records)
     lose_end(driver, rewrite)
@@ -94,7 +88,6 @@ def test_lost_end(rewrite: Rewrite) -> None:
 
 
 def test_lost_end_without_another() -> None:
-    """A record that says nothing is not believed either where the log ends before what was read."""
     driver = domain()
     batches = reader_of(driver.log)
     driver.fence()
@@ -110,8 +103,7 @@ def test_lost_end_without_another() -> None:
     [(0, 0, 5, 0), (1, 0, 0, 1), (0, 1, 0, 1), (3, 3, 3, 1)],
     ids=["only events", "a drop", "a fence", "many of all"],
 )
-def test_looks_back(late: int, fences: int, events: int, looks: int) -> None:
-    """Events cost no look back; drops and fences cost one for all in a batch."""
+def test_events_cost_no_look_back(late: int, fences: int, events: int, looks: int) -> None:
     driver = domain()
     log = WatchedLog(driver)
     batches, read = reader_of(log), len(driver.records)
@@ -126,8 +118,7 @@ def test_looks_back(late: int, fences: int, events: int, looks: int) -> None:
     assert log.readers == looks
 
 
-def test_beginning() -> None:
-    """Nothing is looked for before the first record."""
+def test_nothing_is_looked_for_before_the_first_record() -> None:
     driver = Driver()
     log = WatchedLog(driver)
     reader_of(log)
@@ -140,8 +131,7 @@ def test_beginning() -> None:
     [Driver.fence, lambda driver: driver.zombie(CatalogCreated("late"))],
     ids=["a fence", "a drop"],
 )
-def test_broker_away(append: Callable[[Driver], object]) -> None:
-    """While nobody can tell, nothing is taken; later it is, from the same offset."""
+def test_while_nobody_can_tell_nothing_is_taken(append: Callable[[Driver], object]) -> None:
     driver = domain()
     log = WatchedLog(driver)
     batches, read = reader_of(log), len(driver.records)
@@ -157,8 +147,7 @@ def test_broker_away(append: Callable[[Driver], object]) -> None:
     assert batches.acceptor.head == driver.head
 
 
-def test_open() -> None:
-    """What is opened reads on behind the last record that counted, whatever came after it."""
+def test_what_is_opened_reads_on_behind_the_last_record_that_counted() -> None:
     driver = domain()
     driver.zombie(CatalogCreated("late"))
     batches = reader_of(driver.log)
@@ -167,8 +156,7 @@ def test_open() -> None:
     assert [record.offset for record in batches.open().read(10, 0.0)] == [5, 6]
 
 
-def test_open_after_a_lost_beginning() -> None:
-    """Who has read nothing begins with the first event or not at all; others need it no more."""
+def test_who_has_read_nothing_begins_with_the_first_event_or_not_at_all() -> None:
     driver = domain()
     batches = reader_of(driver.log)
     driver.log.remove_below(Topic.EVENTS, 2)

@@ -48,14 +48,12 @@ def test_named(text: str) -> None:
         ("one:9092,two:x", "two:x"),
     ],
 )
-def test_not_named(text: str, wrong: str) -> None:
-    """What is no place is refused by name, before anybody waits for an answer from there."""
+def test_what_is_no_place_is_refused_before_anybody_waits(text: str, wrong: str) -> None:
     with pytest.raises(SettingsError) as raised:
         Connection(text)
     assert f"got {wrong!r} in {text!r}" in str(raised.value)
 
 
-def test_no_text() -> None:
-    """What is no text is told as such."""
+def test_what_is_no_text_is_told_as_such() -> None:
     with pytest.raises(TypeError, match=r"bootstrap must be a text .*, got 9092"):
         Connection(9092)  # type: ignore[arg-type]

@@ -45,12 +45,10 @@ PRIMITIVES = {int: "long", str: "string", bytes: "bytes", bool: "boolean", type(
 
 
 def schema_of(name: str) -> Any:
-    """Return the schema of a type as it is published."""
     return json.loads(SCHEMAS.joinpath(f"{name}.avsc").read_text())
 
 
 def event(name: str) -> Event:
-    """Return the example of an event where the golden bytes have it."""
     return decode_event(golden(name))
 
 
@@ -58,21 +56,18 @@ def event(name: str) -> Event:
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_golden_bytes(name: str) -> None:
-    """A fixed value of each type has the bytes it always had."""
+def test_a_fixed_value_of_each_type_has_the_bytes_it_always_had(name: str) -> None:
     assert encoded(EXAMPLES[name]).hex() == golden(name).hex()
 
 
 @pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
-def test_golden_commands_decode(name: str) -> None:
-    """The bytes of each command give the value they were made of."""
+def test_the_bytes_of_each_command_give_the_value_they_were_made_of(name: str) -> None:
     decoded = decode_command(golden(name))
     assert (type(decoded), decoded) == (COMMAND_TYPES[name], EXAMPLES[name])
 
 
 @pytest.mark.parametrize("name", ORDINARY_EVENTS)
-def test_golden_events_decode(name: str) -> None:
-    """The bytes of each event give its body, and the control fields with the chain set."""
+def test_the_bytes_of_each_event_give_its_body(name: str) -> None:
     decoded = decode_event(golden(name))
     assert (type(decoded.body), decoded.body) == (EVENT_TYPES[name], EXAMPLES[name])
     assert decoded.control._replace(chain=bytes(8)) == CONTROL
@@ -85,8 +80,7 @@ def test_golden_fence_decodes() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_published_schemas_suffice(name: str) -> None:
-    """Any Avro reader that has the published schema reads the bytes, and writes the same."""
+def test_any_avro_reader_that_has_the_published_schema_reads_the_bytes(name: str) -> None:
     schema = parse_schema(schema_of(name))
     body = BytesIO(golden(name)[HEADER:])
     written = BytesIO()
@@ -96,7 +90,6 @@ def test_published_schemas_suffice(name: str) -> None:
 
 
 def test_every_type_has_all_it_needs() -> None:
-    """Types, ids, schemas, examples and golden bytes are the same set."""
     suffixes = {"avsc": SCHEMAS, "hex": files("tests.log").joinpath("golden")}
     found = {
         suffix: {
@@ -113,8 +106,7 @@ def test_every_type_has_all_it_needs() -> None:
 # Schemas.
 
 
-def test_ids() -> None:
-    """Ids are unique, those of events and of commands each in their range."""
+def test_ids_are_unique_those_of_events_and_of_commands_each_in_their_range() -> None:
     assert len(set(INDEX.values())) == len(INDEX)
     assert {INDEX[name] for name in EVENT_TYPES} <= set(EVENT_IDS)
     assert {INDEX[name] for name in COMMAND_TYPES} <= set(COMMAND_IDS)
@@ -163,14 +155,12 @@ def expected_fields(kind: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
-def test_command_schemas(name: str) -> None:
-    """The fields of a command stand in its schema in their order and with their types."""
+def test_the_fields_of_a_command_stand_in_its_schema_in_order(name: str) -> None:
     assert plain(schema_of(name), {}) == ["record", name, *expected_fields(ALL[name])]
 
 
 @pytest.mark.parametrize("name", sorted(EVENT_TYPES))
-def test_event_schemas(name: str) -> None:
-    """An event's schema has the control fields first, the chain 8 bytes long, then its own."""
+def test_the_schema_of_an_event_has_control_fields_first(name: str) -> None:
     control = [["chain", ["fixed", 8]], *expected_fields(Control)[1:]]
     own = expected_fields(ALL[name])
     assert plain(schema_of(name), {}) == ["record", name, *control, *own]
@@ -198,8 +188,7 @@ def test_schemas_are_explained(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EVENT_TYPES))
-def test_times_are_marked(name: str) -> None:
-    """The time of an event is a timestamp to foreign readers."""
+def test_the_time_of_an_event_is_a_timestamp_to_foreign_readers(name: str) -> None:
     at = next(each for each in schema_of(name)["fields"] if each["name"] == "at")
     assert at["type"] == {"type": "long", "logicalType": "timestamp-millis"}
 
@@ -222,7 +211,6 @@ def test_any_command_comes_back(name: str, data: st.DataObject) -> None:
 def test_any_event_comes_back(
     name: str, data: st.DataObject, control: Control, before: bytes
 ) -> None:
-    """decode(encode(event)) == event, and its control fields can be read alone."""
     body = data.draw(records_of(EVENT_TYPES[name]))
     made, framed = frame_event(control, body, before)
     assert decode_event(framed) == made
@@ -237,8 +225,7 @@ def test_any_fence_comes_back(control: Control, body: Fenced) -> None:
 
 
 @pytest.mark.parametrize("name", ORDINARY_EVENTS)
-def test_chain_covers_everything(name: str) -> None:
-    """The chain changes with the one before, with the body and with every control field."""
+def test_the_chain_changes_with_body_control_and_what_came_before(name: str) -> None:
     body = EXAMPLES[name]
     changes: list[dict[str, Any]] = [{field: 2} for field in Control._fields[1:]]
     framings = [
@@ -255,8 +242,7 @@ def test_chain_covers_everything(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EVENT_TYPES))
-def test_cut_events(name: str) -> None:
-    """An event that lost its end, however little, is unreadable."""
+def test_an_event_that_lost_its_end_however_little_is_unreadable(name: str) -> None:
     framed = golden(name)
     for length in range(len(framed)):
         with pytest.raises(UnreadableError):
@@ -264,8 +250,7 @@ def test_cut_events(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
-def test_cut_commands(name: str) -> None:
-    """A command that lost its end comes back unreadable, with its asker if that is whole."""
+def test_a_command_that_lost_its_end_is_unreadable_with_its_asker(name: str) -> None:
     framed, asker = golden(name), EXAMPLES[name][:3]
     cut = [decode_command(framed[:length]) for length in range(len(framed))]
     assert {type(each) for each in cut} == {Unreadable}
@@ -281,8 +266,7 @@ def unreadable(name: str, reason: str) -> Unreadable:
     return Unreadable(session, n, not_after, reason)
 
 
-def test_trailing_bytes() -> None:
-    """Bytes behind a record are damage too, in events and commands alike."""
+def test_bytes_behind_a_record_are_damage_too_in_events_and_commands_alike() -> None:
     with pytest.raises(UnreadableError, match="1 bytes follow a TxnCommitted"):
         decode_event(golden("TxnCommitted") + b"\0")
     found = decode_command(golden("CommitTxn") + b"\0")
@@ -325,8 +309,7 @@ def test_random_bytes(schema_id: int, magic: bytes, body: bytes) -> None:
         pytest.param(b'{"type": "commit"}', id="json"),
     ],
 )
-def test_no_event(framed: bytes) -> None:
-    """What is no event of a ledger is unreadable, its control fields too."""
+def test_what_is_no_event_of_a_ledger_is_unreadable_its_control_fields_too(framed: bytes) -> None:
     with pytest.raises(UnreadableError):
         decode_event(framed)
     with pytest.raises(UnreadableError):
@@ -338,16 +321,14 @@ def with_id(framed: bytes, schema_id: int) -> bytes:
     return framed[:1] + schema_id.to_bytes(4, "big") + framed[HEADER:]
 
 
-def test_event_of_a_later_version() -> None:
-    """An unknown type in the range of events asks for an update; it can be judged all the same."""
+def test_an_unknown_type_in_the_range_of_events_asks_for_an_update() -> None:
     framed = with_id(golden("TxnCommitted"), EVENT_IDS[-1])
     with pytest.raises(IncompatibleError, match=f"position 1000 has schema {EVENT_IDS[-1]}"):
         decode_event(framed)
     assert read_control(framed) == (event("TxnCommitted").control, RecordKind.ORDINARY)
 
 
-def test_command_of_a_later_version() -> None:
-    """An unknown type in the range of commands is answered to whoever asked."""
+def test_an_unknown_type_in_the_range_of_commands_is_answered_to_whoever_asked() -> None:
     found = decode_command(with_id(golden("CommitTxn"), COMMAND_IDS[-1]))
     reason = f"schema {COMMAND_IDS[-1]} is no known command"
     assert found == unreadable("CommitTxn", reason)
@@ -355,7 +336,6 @@ def test_command_of_a_later_version() -> None:
 
 @pytest.mark.parametrize("rest", [b"", b"\xff\xff", b"\xff" * 10 + bytes(60)])
 def test_first_numbers_that_cannot_be_read(rest: bytes) -> None:
-    """Numbers that end too soon or never make a command nobody's, and an event unreadable."""
     found = decode_command(golden("CommitTxn")[:HEADER] + rest)
 
     assert isinstance(found, Unreadable)
@@ -364,8 +344,7 @@ def test_first_numbers_that_cannot_be_read(rest: bytes) -> None:
         read_control(golden("TxnCommitted")[:AFTER_CHAIN] + rest)
 
 
-def test_command_of_somebody_else() -> None:
-    """A schema id of nobody we know names no asker."""
+def test_a_schema_id_of_nobody_we_know_names_no_asker() -> None:
     found = decode_command(with_id(golden("CommitTxn"), 5))
     assert found == Unreadable(0, 0, 0, "schema 5 is no known command")
 
@@ -382,14 +361,12 @@ SPECIAL = {
     [*SPECIAL.items()]
     + [(name, RecordKind.ORDINARY) for name in ORDINARY_EVENTS if name not in SPECIAL],
 )
-def test_kinds(name: str, kind: RecordKind) -> None:
-    """The schema id alone tells how an event takes part in the accept rule."""
+def test_the_schema_id_alone_tells_how_an_event_takes_part(name: str, kind: RecordKind) -> None:
     assert record_kind(golden(name)) is kind
     assert read_control(golden(name))[1] is kind
 
 
-def test_examples_differ() -> None:
-    """No two examples have the same bytes."""
+def test_no_two_examples_have_the_same_bytes() -> None:
     framings = sorted(golden(name) for name in EXAMPLES)
     assert all(left != right for left, right in pairwise(framings))
     assert len(framings) == len(COMMANDS) + len(EVENTS)

@@ -37,7 +37,6 @@ TOPIC = "flights.events"
 
 
 def heard(name: str, words: str = "", *, fatal: bool = False) -> KafkaError:
-    """Return the client's error of a name."""
     return KafkaError(getattr(KafkaError, name), words, fatal=fatal)
 
 
@@ -49,8 +48,7 @@ ALL_DOWN = heard("_ALL_BROKERS_DOWN", "1/1 brokers are down")
 @pytest.mark.parametrize(
     "name", sorted((OFFSET_GONE | REFUSALS | NOT_WRITTEN | {NO_GROUP} | MEANINGS.keys()) - {CLOSED})
 )
-def test_names(name: str) -> None:
-    """Every name that the tables use is one of the client's."""
+def test_every_name_that_the_tables_use_is_one_of_the_clients(name: str) -> None:
     assert heard(name).name() == name
 
 
@@ -93,8 +91,7 @@ def test_rows(name: str, kind: type[LogError], meaning: str) -> None:
     assert "its own words" in str(error)
 
 
-def test_fatal() -> None:
-    """An error that ends the client says that the process must end with it."""
+def test_an_error_that_ends_the_client_says_that_the_process_must_end_with_it() -> None:
     error = as_log_error(heard("_FATAL", "out of order", fatal=True), TOPIC)
     assert isinstance(error, LogUnavailableError)
     assert "end this process and start it again" in str(error)
@@ -108,8 +105,7 @@ def test_offsets_of_gone() -> None:
     assert "offset 7 is gone, the topic holds 9 to 12" in str(gone)
 
 
-def test_offset_gone_of_a_silent_broker() -> None:
-    """Where the broker does not tell what it holds, reading can still go on at an offset."""
+def test_reading_goes_on_at_an_offset_though_a_broker_is_silent() -> None:
     gone = as_log_error(heard("_AUTO_OFFSET_RESET"), TOPIC, wanted=7)
     assert isinstance(gone, OffsetGoneError)
     assert gone.earliest == 0
@@ -124,8 +120,7 @@ def test_offset_gone_of_a_silent_broker() -> None:
         ("NOT_ENOUGH_REPLICAS", f"{TOPIC}: too few replicas are in sync"),
     ],
 )
-def test_true_reason(name: str, expected: str) -> None:
-    """A time-out is explained by what was heard before it; an answer explains itself."""
+def test_a_time_out_is_explained_by_what_was_heard_before_it(name: str, expected: str) -> None:
     assert str(as_log_error(heard(name), TOPIC, because=BAD_LOGIN)).startswith(expected)
 
 
@@ -139,10 +134,9 @@ def test_true_reason(name: str, expected: str) -> None:
         ([BAD_LOGIN, REFUSED], REFUSED, BAD_LOGIN),
     ],
 )
-def test_trouble(
+def test_the_newest_reason_is_kept_not_the_news_that_all_brokers_are_down_and_refusals_apart(
     errors: list[KafkaError], last: KafkaError | None, refusal: KafkaError | None
 ) -> None:
-    """The newest reason is kept, not the news that all brokers are down, and refusals apart."""
     trouble = Trouble()
     for error in errors:
         trouble(error)
@@ -151,8 +145,7 @@ def test_trouble(
     assert trouble == Trouble(has_answered=True)
 
 
-def test_first_undelivered() -> None:
-    """The first record not delivered counts, with the reason of then, whatever comes after."""
+def test_the_first_record_not_delivered_counts_with_its_reason() -> None:
     trouble = Trouble()
     trouble(REFUSED)
     timed_out = heard("_MSG_TIMED_OUT")
@@ -172,7 +165,6 @@ class Undelivered(NamedTuple):
     held: bytes
 
     def value(self) -> bytes:
-        """Return what it held."""
         return self.held
 
 
@@ -205,28 +197,24 @@ def test_unwritten(error: KafkaError | None, lines: list[str], unwritten: int) -
         ("READ", "sdk", "user sdk lacks READ on topic flights.events; grant it: `lakeledger acl"),
     ],
 )
-def test_denial(right: str, user: str, said: str) -> None:
-    """A denial names user, right, topic and what prints the commands that grant it."""
+def test_a_denial_names_user_right_topic_and_remedy(right: str, user: str, said: str) -> None:
     error = as_log_error(DENIED, TOPIC, right=right, user=user)
     assert isinstance(error, AccessDeniedError)
     assert (error.topic, error.right, error.retry_unchanged) == (TOPIC, right, False)
     assert said in str(error)
 
 
-def test_said_once() -> None:
-    """What a client heard stands in an error once, also where it is the error itself."""
+def test_what_a_client_heard_stands_in_an_error_once_also_where_it_is_the_error_itself() -> None:
     text = str(as_log_error(BAD_LOGIN, TOPIC, because=BAD_LOGIN))
     assert text.count("Invalid credentials") == 1
 
 
-def test_fatal_denial() -> None:
-    """A client that gave up because of a right says which, and not only that it gave up."""
+def test_a_client_that_gave_up_because_of_a_right_says_which_and_not_only_that_it_gave_up() -> None:
     fatal = heard("CLUSTER_AUTHORIZATION_FAILED", "no producer id", fatal=True)
     assert "lacks WRITE on topic" in str(as_log_error(fatal, TOPIC, right="WRITE"))
 
 
 def test_group_is_nobodys_matter() -> None:
-    """What the broker says of a group that is never joined is not heard."""
     trouble = Trouble()
     trouble(heard(NO_GROUP, "FindCoordinator"))
     assert trouble == Trouble()
@@ -262,16 +250,14 @@ def test_standing(events: list[KafkaError | str], standing: KafkaError | str | N
     assert (found and found.name()) == getattr(standing, "name", lambda: standing)()
 
 
-def test_closed_at_once() -> None:
-    """A broker that closes each connection is one of another protocol, and that is said."""
+def test_a_broker_that_closes_each_connection_is_one_of_another_protocol_and_that_is_said() -> None:
     error = as_log_error(Closed("security.protocol is PLAINTEXT"), TOPIC)
     assert isinstance(error, LoginRefusedError)
     assert "differ in TLS or in the use of a login" in str(error)
     assert "security.protocol is PLAINTEXT" in str(error)
 
 
-def test_deployment_settings() -> None:
-    """A deployment may change what suits it; what safety rests on stays."""
+def test_a_deployment_may_change_what_suits_it() -> None:
     connection = Connection("kafka:9092", {"fetch.wait.max.ms": 50, "sasl.username": "sdk"})
     reader = connection.reader(Trouble())
     writer = connection.writer(Trouble(), linger_ms=0.2, delivery_timeout_s=1.5)
@@ -282,8 +268,7 @@ def test_deployment_settings() -> None:
     assert "acks" not in connection.admin(Trouble())
 
 
-def test_gathering_reader() -> None:
-    """A reader in no hurry has the broker gather for it, whatever suits the others."""
+def test_a_reader_in_no_hurry_has_the_broker_gather_for_it_whatever_suits_the_others() -> None:
     connection = Connection("kafka:9092", {"fetch.wait.max.ms": 500})
     reader = connection.reader(Trouble(), gather_s=0.05)
     assert (reader["fetch.wait.max.ms"], reader["fetch.min.bytes"]) == (50, GATHERED_BYTES)
@@ -304,13 +289,11 @@ def lines() -> Iterator[list[Any]]:
     structlog.reset_defaults()
 
 
-def test_client_lines(lines: list[Any]) -> None:
-    """What the client would print is a debug line where lines are wanted."""
+def test_what_the_client_would_print_is_a_debug_line(lines: list[Any]) -> None:
     ClientLines(Trouble()).log(40, "%s [%s] %s", "FAIL", "producer-1", "Connection refused")
     assert lines == [("debug", "FAIL [producer-1] Connection refused")]
 
 
-def test_no_client_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is printed in a program that never set structlog up."""
+def test_nothing_is_printed_where_structlog_is_not_set(capsys: pytest.CaptureFixture[str]) -> None:
     ClientLines(Trouble()).log(40, "%s", "Connection refused")
     assert capsys.readouterr() == ("", "")

@@ -29,7 +29,6 @@ LEDGER = "flights"
 
 @pytest.fixture
 def log(broker: Broker, ledger_name: str) -> Iterator[KafkaLog]:
-    """Return the log of a ledger whose topics were just created."""
     create_topics(broker.bootstrap, ledger_name)
     add_topic(broker.bootstrap, ledger_name, Topic.CACHE)
     log = KafkaLog(broker.bootstrap, ledger_name)
@@ -39,7 +38,6 @@ def log(broker: Broker, ledger_name: str) -> Iterator[KafkaLog]:
 
 @pytest.fixture
 def bench(log: KafkaLog, broker: Broker) -> Bench:
-    """Return the bench of the contract."""
     return kafka_bench(log, broker.bootstrap)
 
 
@@ -82,8 +80,7 @@ def test_close_at_an_offset_that_is_gone(log: KafkaLog) -> None:
     assert not closing_all.is_alive()
 
 
-def test_hole_in_the_offsets(broker: Broker, bench: Bench, log: KafkaLog) -> None:
-    """A stray transaction leaves a hole; the offsets behind it are those of the records."""
+def test_a_stray_transaction_leaves_a_hole(broker: Broker, bench: Bench, log: KafkaLog) -> None:
     stray = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": log.ledger})
     stray.init_transactions(WAIT_S)
     stray.begin_transaction()
@@ -97,7 +94,6 @@ def test_hole_in_the_offsets(broker: Broker, bench: Bench, log: KafkaLog) -> Non
 
 
 def test_open_transaction_holds_nobody_up(broker: Broker, bench: Bench, log: KafkaLog) -> None:
-    """What a stray transaction left open, and everything behind it, is read all the same."""
     stray = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": log.ledger})
     stray.init_transactions(WAIT_S)
     stray.begin_transaction()
@@ -109,8 +105,7 @@ def test_open_transaction_holds_nobody_up(broker: Broker, bench: Bench, log: Kaf
     assert values(found) == [b"stray", b"own"]
 
 
-def test_damaged_bytes(broker: Broker, bench: Bench, log: KafkaLog) -> None:
-    """Records before a damaged one are read; the damaged one is an error now and for ever."""
+def test_records_before_a_damaged_one_are_read(broker: Broker, bench: Bench, log: KafkaLog) -> None:
     for number in range(5):
         bench.write(Topic.EVENTS, b"record-%d" % number)
     segment = segment_of(broker, topic_name(log.ledger, Topic.EVENTS))
@@ -139,7 +134,6 @@ PARTS_WITHOUT_TOPIC: list[Callable[[KafkaLog], object]] = [
 
 
 def written(log: KafkaLog) -> LogWriter:
-    """Return a writer that one record was given to."""
     writer = log.writer(Topic.EVENTS)
     writer.append(b"key", b"value")
     return writer
@@ -176,8 +170,7 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
     broker.kill()
 
 
-def test_failed_delivery(own_broker: Broker) -> None:
-    """A record that was not delivered in time ends its writer, also after the broker is back."""
+def test_a_record_that_was_not_delivered_in_time_ends_its_writer(own_broker: Broker) -> None:
     log = KafkaLog(own_broker.bootstrap, LEDGER, delivery_timeout_s=4.0)
     writer = written(log)
     writer.flush(WAIT_S)
@@ -200,8 +193,7 @@ def test_failed_delivery(own_broker: Broker) -> None:
     assert isinstance(first.__cause__, KafkaException)
 
 
-def test_broker_comes_back(own_broker: Broker) -> None:
-    """A broker that is away for less than the time of a delivery costs that time and no more."""
+def test_a_broker_that_was_away_costs_that_time_and_no_more(own_broker: Broker) -> None:
     log = KafkaLog(own_broker.bootstrap, LEDGER)
     reader, writer = log.reader(Topic.EVENTS, 1), written(log)
     writer.flush(WAIT_S)
@@ -221,8 +213,7 @@ def test_broker_comes_back(own_broker: Broker) -> None:
             part.close()
 
 
-def test_broker_that_is_slow(own_broker: Broker) -> None:
-    """The answer of a broker that is connected is waited for as long as was asked."""
+def test_the_answer_of_a_slow_broker_is_waited_for_as_asked(own_broker: Broker) -> None:
     log = KafkaLog(own_broker.bootstrap, LEDGER)
     assert log.ends(Topic.EVENTS, WAIT_S) == (0, 1)
     process = psutil.Process(own_broker.pid)
@@ -257,8 +248,7 @@ def use_elsewhere(log: KafkaLog, reader: LogReader, writer: LogWriter) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_fork(bench: Bench, log: KafkaLog) -> None:
-    """A forked child is refused, and may close what it has; the parent goes on."""
+def test_a_forked_child_is_refused_and_may_close_what_it_has(bench: Bench, log: KafkaLog) -> None:
     writer = written(log)
     gc.collect()  # Clients that others dropped must not be destroyed by the child.
     with bench.reading(Topic.EVENTS) as reader:

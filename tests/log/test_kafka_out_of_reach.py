@@ -14,12 +14,7 @@ import pytest
 
 from ledger.errors import LoginRefusedError, LogUnavailableError, SettingsError
 from ledger.log.kafka.log import KafkaLog
-from ledger.log.kafka.topics import (
-    create_topics,
-    topic_ids,
-    verify_topics,
-    wait_until_ready,
-)
+from ledger.log.kafka.topics import create_topics, topic_ids, verify_topics, wait_until_ready
 from ledger.log.port import Topic
 
 LEDGER = "flights"
@@ -43,8 +38,7 @@ def log(nowhere: str) -> Iterator[KafkaLog]:
     log.close()
 
 
-def test_ends(log: KafkaLog) -> None:
-    """Asking for the ends names the reason."""
+def test_asking_for_the_ends_names_the_reason(log: KafkaLog) -> None:
     with pytest.raises(LogUnavailableError, match=r"flights\.events: no answer.*Connection refuse"):
         log.ends(Topic.EVENTS, 0.5)
 
@@ -88,7 +82,6 @@ def test_refused_soon(closing_broker: str, ask: Callable[[str], object]) -> None
 
 
 def interrupt(*_: object) -> None:
-    """Do what Ctrl-C does."""
     raise KeyboardInterrupt
 
 
@@ -100,8 +93,7 @@ def interrupt(*_: object) -> None:
     ],
     ids=["ends", "topics"],
 )
-def test_interrupted(nowhere: str, ask: Callable[[str], object]) -> None:
-    """A signal is heard while an answer that does not come is waited for, not only after that."""
+def test_a_signal_is_heard_during_a_wait(nowhere: str, ask: Callable[[str], object]) -> None:
     began_s, before = time.monotonic(), signal.signal(signal.SIGALRM, interrupt)
     # Hypothesis is called at each collection of garbage, and what is raised there is lost.
     gc.disable()
@@ -123,8 +115,7 @@ def test_reading(log: KafkaLog) -> None:
     reader.close()
 
 
-def test_writing(log: KafkaLog) -> None:
-    """A record that cannot be delivered is noticed, with the reason, by every call from then on."""
+def test_a_record_that_cannot_be_delivered_is_noticed_by_every_call(log: KafkaLog) -> None:
     writer = log.writer(Topic.EVENTS)
     writer.append(b"key", b"value")
     reason = r"flights\.events: no answer.*timed out, .*Connection refused"
@@ -139,8 +130,7 @@ def test_writing(log: KafkaLog) -> None:
     writer.close()
 
 
-def test_too_large(log: KafkaLog) -> None:
-    """A record that no topic takes is refused at once, and ends its writer."""
+def test_a_record_that_no_topic_takes_is_refused_at_once_and_ends_its_writer(log: KafkaLog) -> None:
     writer = log.writer(Topic.EVENTS)
     for value in (bytes(5 * 1024 * 1024), b"small"):
         with pytest.raises(LogUnavailableError, match="the record is larger than the topic allows"):
@@ -149,7 +139,6 @@ def test_too_large(log: KafkaLog) -> None:
 
 
 def test_closing_does_not_wait(nowhere: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """Closing with undelivered records is quick, and nothing is printed by anyone."""
     log = KafkaLog(nowhere, LEDGER)
     reader, writer = log.reader(Topic.EVENTS, 0), log.writer(Topic.EVENTS)
     writer.append(b"key", b"value")
@@ -163,7 +152,6 @@ def test_closing_does_not_wait(nowhere: str, capfd: pytest.CaptureFixture[str]) 
 
 @pytest.fixture
 def _no_collection() -> Iterator[None]:
-    """Keep the collector out of a test."""
     gc.disable()
     yield
     gc.enable()
@@ -190,14 +178,12 @@ ASKED: list[Callable[[str], object]] = [
 
 
 @pytest.mark.parametrize("ask", ASKED, ids=["create", "verify", "ids"])
-def test_topics(nowhere: str, ask: Callable[[str], object]) -> None:
-    """Whatever is asked about topics, the answer that does not come names the reason."""
+def test_topics_name_why_no_answer_comes(nowhere: str, ask: Callable[[str], object]) -> None:
     with pytest.raises(LogUnavailableError, match=rf"no answer.*{nowhere}.*Connection refused"):
         ask(nowhere)
 
 
-def test_wait_until_ready(nowhere: str) -> None:
-    """A broker that does not come is waited for as long as was asked."""
+def test_a_broker_that_does_not_come_is_waited_for_as_long_as_was_asked(nowhere: str) -> None:
     assert not wait_until_ready(nowhere, 0.2)
 
 
@@ -214,8 +200,7 @@ def test_wait_until_ready(nowhere: str) -> None:
         ({"fetch.wait.max.ms": "never"}, "fetch.wait.max.ms"),
     ],
 )
-def test_unfit_settings(client: dict[str, object], message: str) -> None:
-    """Settings that Kafka's client does not know, or that are not open to choice, are named."""
+def test_settings_that_are_not_open_are_named(client: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         KafkaLog("127.0.0.1:1", LEDGER, client=client)
     with pytest.raises(SettingsError, match=message):
@@ -223,7 +208,6 @@ def test_unfit_settings(client: dict[str, object], message: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "-flights", "air lines", "a.b", "x" * 201, "Flüge"])
-def test_unfit_name(name: str) -> None:
-    """A name that cannot begin the names of topics is refused before anything is asked."""
+def test_a_name_that_no_topic_can_have_is_refused_first(name: str) -> None:
     with pytest.raises(SettingsError, match="a ledger name must"):
         KafkaLog("127.0.0.1:1", name)

@@ -11,13 +11,11 @@ from tests.log.contract import Bench, LogContract, values
 
 @pytest.fixture
 def memory() -> MemoryLog:
-    """Return an empty log."""
     return MemoryLog()
 
 
 @pytest.fixture
 def bench(memory: MemoryLog) -> Bench:
-    """Return the bench of the contract."""
     return Bench(memory, memory.remove_below, memory.recreate)
 
 
@@ -25,8 +23,7 @@ class TestMemoryLog(LogContract):
     """The contract, over a log in memory."""
 
 
-def test_cut(bench: Bench, memory: MemoryLog) -> None:
-    """After an end was lost, who read it is told, and the next record takes its offset."""
+def test_who_read_a_lost_end_is_told(bench: Bench, memory: MemoryLog) -> None:
     bench.write(Topic.EVENTS, b"0", b"1", b"2")
     memory.cut(Topic.EVENTS, 1)
     with bench.reading(Topic.EVENTS, 3) as reader, pytest.raises(OffsetGoneError):
@@ -39,12 +36,11 @@ def test_cut(bench: Bench, memory: MemoryLog) -> None:
     ("with_tombstones", "left"),
     [(False, [(1, b""), (3, b"3"), (5, b"5")]), (True, [(3, b"3"), (5, b"5")])],
 )
-def test_compact(
+def test_of_what_is_chosen_goes_what_comes_again(
     memory: MemoryLog,
     with_tombstones: bool,  # noqa: FBT001
     left: list[tuple[int, bytes]],
 ) -> None:
-    """Of what is chosen goes what comes again; offsets stay, and a reader passes over the holes."""
     writer = memory.writer(Topic.CACHE)
     for key, value in [(b"a", b"0"), (b"b", b""), (b"a", b"2"), (b"a", b"3"), (b"c", b"4")]:
         writer.append(key, value)
@@ -56,8 +52,7 @@ def test_compact(
     assert memory.ends(Topic.CACHE) == (0, 6)
 
 
-def test_compaction_is_chosen(memory: MemoryLog) -> None:
-    """What is not chosen stays, as in the part of a topic that was not compacted yet."""
+def test_what_is_not_chosen_stays_through_a_compaction(memory: MemoryLog) -> None:
     writer = memory.writer(Topic.CACHE)
     for value in (b"0", b"1", b"2", b"3"):
         writer.append(b"key", value)
@@ -67,8 +62,7 @@ def test_compaction_is_chosen(memory: MemoryLog) -> None:
 
 
 @pytest.mark.parametrize("fault", ["refused", "unacknowledged"])
-def test_record_that_fails(fault: str) -> None:
-    """Who waits for a record that is not acknowledged is told, as who asks for those before it."""
+def test_who_waits_for_a_record_that_is_not_acknowledged_is_told(fault: str) -> None:
     log = LossyLog()
     getattr(log, fault)[Topic.EVENTS] = 1
     writer = log.writer(Topic.EVENTS)

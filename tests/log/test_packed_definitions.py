@@ -21,12 +21,10 @@ PROPERTIES = st.lists(st.builds(Property, KEYS, TEXTS | st.just("é" * PACK_FROM
 
 
 def defined(columns: list[Column], properties: list[Property]) -> TableDefinition:
-    """Return a managed table of these columns and properties."""
     return TableDefinition("managed", "listed", "file:///t", columns, [], properties)
 
 
 def created(definition: TableDefinition) -> CreateTable:
-    """Return a command that creates a table."""
     return CreateTable(1, 2, 3, 0, 0, "main", "t", definition)
 
 
@@ -43,8 +41,7 @@ def test_comes_back(columns: list[Column], properties: list[Property]) -> None:
     assert decode_event(framed) == event
 
 
-def test_wide() -> None:
-    """A table of 20,000 commented columns takes a fraction of a record."""
+def test_a_table_of_20_000_commented_columns_takes_a_fraction_of_a_record() -> None:
     comment = '{"comment": "lorem ipsum dolor sit amet, "}'
     columns = [
         Column(f"column_number_{n}", "string", nullable=True, id=n, metadata=comment)
@@ -95,8 +92,7 @@ def test_no_packed_definition(text: str) -> None:
     assert isinstance(found, Unreadable)
 
 
-def test_command_beyond_its_bound() -> None:
-    """A command that is larger than its topic allows, once unpacked, is not decoded."""
+def test_a_command_that_is_larger_than_its_topic_allows_once_unpacked_is_not_decoded() -> None:
     framed = encode_command(created(defined([], []))) + bytes(COMMAND_RECORD_BYTES_MAX)
     told = f"a command must have {COMMAND_RECORD_BYTES_MAX} bytes at most, got {len(framed)}"
     assert decode_command(framed) == Unreadable(0, 0, 0, told)

@@ -42,10 +42,9 @@ LOOKS: list[tuple[list[LookedTopics | None], list[str], tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("looks", "said", "faults"), LOOKS)
-def test_what_is_said(
+def test_each_change_of_a_topic_is_logged_once(
     looks: list[LookedTopics | None], said: list[str], faults: tuple[str, ...]
 ) -> None:
-    """Each change is logged once; a broker that is away takes no fault back."""
     coming: Iterator[LookedTopics | None] = iter(looks)
 
     def look() -> LookedTopics:
@@ -85,8 +84,7 @@ def has_line(lines: list[Any], said: str, wanted: str) -> bool:
 
 
 @pytest.mark.kafka
-def test_changes(broker: Broker, ledger_name: str) -> None:
-    """Each setting that is changed under a running ledger is named, and its mending is seen."""
+def test_each_changed_setting_and_its_mending_is_seen(broker: Broker, ledger_name: str) -> None:
     create_topics(broker.bootstrap, ledger_name)
     watch = TopicWatch(partial(look_at_topics, broker.bootstrap, ledger_name))
     watch.look()
@@ -106,8 +104,7 @@ def test_changes(broker: Broker, ledger_name: str) -> None:
 
 
 @pytest.mark.kafka
-def test_kept_right(broker: Broker, ledger_name: str) -> None:
-    """The watch sees a change of a broker of one's own, and `up` mends it while it runs."""
+def test_the_watch_sees_a_change_of_a_broker_of_ones_own(broker: Broker, ledger_name: str) -> None:
     create_topics(broker.bootstrap, ledger_name)
     watch = TopicWatch(partial(look_at_topics, broker.bootstrap, ledger_name))
     name, said = topic_name(ledger_name, Topic.EVENTS), list[str]()

@@ -40,7 +40,6 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 @pytest.fixture
 def created(broker: Broker, ledger_name: str) -> str:
-    """Return the name of a ledger whose topics were just created."""
     create_topics(broker.bootstrap, ledger_name)
     return ledger_name
 
@@ -64,7 +63,6 @@ def alter(bootstrap: str, name: str, setting: str, value: str) -> None:
 
 
 def kept_settings(bootstrap: str, name: str) -> dict[str, str]:
-    """Return the settings that the broker has for a topic."""
     resource = ConfigResource(ResourceType.TOPIC, name)
     client = admin(bootstrap)
     found = client.describe_configs([resource])[resource].result(WAIT_S)
@@ -79,8 +77,7 @@ def test_created_as_they_must_be(broker: Broker, created: str, topic: Topic) -> 
 
 
 @pytest.mark.kafka
-def test_creating_again(broker: Broker, ledger_name: str) -> None:
-    """What is missing is created and named; what exists keeps its id."""
+def test_what_is_missing_is_created_and_named(broker: Broker, ledger_name: str) -> None:
     names = [topic_name(ledger_name, topic) for topic in REQUIRED]
     assert create_topics(broker.bootstrap, ledger_name) == names
     before = topic_ids(broker.bootstrap, ledger_name)
@@ -90,8 +87,7 @@ def test_creating_again(broker: Broker, ledger_name: str) -> None:
 
 
 @pytest.mark.kafka
-def test_topic_of_caches(broker: Broker, created: str) -> None:
-    """The topic that not every ledger has is made when it is added, and verified from then on."""
+def test_a_topic_that_was_added_is_made_and_then_verified(broker: Broker, created: str) -> None:
     name = topic_name(created, Topic.CACHE)
     assert Topic.CACHE not in topic_ids(broker.bootstrap, created)
     add_topic(broker.bootstrap, created, Topic.CACHE)
@@ -110,7 +106,6 @@ def test_no_topic_of_caches_without_a_ledger(broker: Broker, ledger_name: str) -
 
 @pytest.mark.kafka
 def test_one_replica_is_a_doubt(broker: Broker, created: str) -> None:
-    """A ledger may run with one replica of each topic, but is told what that means."""
     found = verify_topics(broker.bootstrap, created)
     assert len(found) == len(REQUIRED)
     assert f"{created}.events has 1 replica(s)" in found[1]
@@ -199,8 +194,7 @@ def test_remedy_of_a_missing_topic(broker: Broker, ledger_name: str) -> None:
 
 
 @pytest.mark.kafka
-def test_remedy_of_one_topic_of_many(broker: Broker, created: str) -> None:
-    """A topic that was lost is created by the command as printed, with the copies others have."""
+def test_a_lost_topic_is_created_by_the_printed_command(broker: Broker, created: str) -> None:
     delete_topic(broker.bootstrap, f"{created}.beats")
     create_as_told(broker.bootstrap, created)
     assert list(verify_topics(broker.bootstrap, created))
@@ -243,7 +237,6 @@ def test_flushed_by_default(topic: Topic, replicas: int, flush: bool) -> None:  
     ],
 )
 def test_unflushed_is_a_doubt(topic: Topic, replicas: int, kept: str, *, is_doubted: bool) -> None:
-    """One broker that acknowledges what is not on its disk is told what that means."""
     found = FoundTopic("lake.it", 1, replicas, {"flush.messages": kept, "min.insync.replicas": "2"})
     said = [line for line in doubts(topic, found, "k:1") if "power cut" in line]
     assert bool(said) is is_doubted
@@ -271,8 +264,7 @@ KEPT = [
 
 
 @pytest.mark.kafka
-def test_mended(broker: Broker, created: str) -> None:
-    """Topics of the own broker get back what was changed, and a flush is switched off and on."""
+def test_topics_of_the_own_broker_get_back_what_was_changed(broker: Broker, created: str) -> None:
     as_created: dict[Topic, dict[str, str]] = {
         t: kept_settings(broker.bootstrap, topic_name(created, t)) for t in REQUIRED
     }

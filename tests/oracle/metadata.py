@@ -117,7 +117,6 @@ def changes_of(
 
 
 def ended(txn: int, body: Any) -> Iterator[int]:
-    """Yield the txns that an event ends."""
     if isinstance(body, TxnCommitted | TxnAborted):
         yield txn
     elif isinstance(body, SessionClosed | TxnsExpired):

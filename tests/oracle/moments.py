@@ -10,14 +10,12 @@ from tests.oracle.fold import StateFold
 
 
 def txns_at(whole: StateFold, place: int) -> ValidTxnList:
-    """Return the valid txns as of a position."""
     now = whole.state
     then = now if place == now.position else fold(DomainState(), whole.events_to(place))
     return valid_txn_list(then)
 
 
 def mark_of(whole: StateFold, row: TableRow) -> TableMark:
-    """Return the mark of a table."""
     now = whole.state
     known = whole.definitions.get(row.table, ())
     life = Lifetime(known[0][0] if known else 0, row.dropped)

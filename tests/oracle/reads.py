@@ -262,7 +262,6 @@ class StateReads(Reads):
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
-        """Return the paths known by a hash."""
         return self._now().files.paths(table, path_hash)
 
     @in_turn
@@ -298,12 +297,10 @@ class StateReads(Reads):
 
     @in_turn
     def protocol(self, table: int) -> Protocol | None:
-        """Return the protocol of a table."""
         return self._now().versions.protocols.get(table)
 
     @in_turn
     def domains(self, table: int) -> Sequence[Domain]:
-        """Return the domain metadata of a table."""
         number = self._table(table).table
         return [each for _, each in sorted(self._fold.versions.domains.get(number, {}).items())]
 
@@ -347,7 +344,6 @@ class StateReads(Reads):
         return self._fold
 
     def _applied(self, position: int | None) -> int:
-        """Return a position that must be applied, without one the newest that is."""
         self._now()
         return self._reached(position)
 

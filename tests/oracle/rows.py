@@ -91,7 +91,6 @@ def committed_parts(parts: Iterable[CommittedPart], txn: TxnInFlight | None) -> 
 
 
 def aborted_parts(parts: Iterable[AbortedPart]) -> list[TxnPart]:
-    """Return the tables of an abort."""
     return [
         TxnPart(each.table, each.write_id, each.metadata_events, None, 0, each.wrote)
         for each in parts
@@ -157,7 +156,6 @@ def txn_row(txn: TxnInFlight, asker: SessionRow, opened_at: int, end: End) -> Tx
 
 
 def session_row(session: Session) -> SessionRow:
-    """Return the row of an open session."""
     labels = (session.user, session.host, session.application)
     return SessionRow(session.number, *labels, session.lease_ms, ended=0)
 

@@ -86,7 +86,6 @@ class StateVersions:
         return found[-1] if found else None
 
     def newest(self, table: int) -> int:
-        """Return the newest version of a table, -1 if it has none."""
         known = self.versions.get(table)
         return known[-1].version if known else -1
 

@@ -55,5 +55,4 @@ def plain(parameter: Parameter, given: Any) -> Any:
 
 
 def is_whole(parameter: Parameter) -> bool:
-    """Tell whether a parameter is a whole number."""
     return parameter.annotation in WHOLE

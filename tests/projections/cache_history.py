@@ -69,7 +69,6 @@ DRAWS = st.binary(min_size=DRAW_BYTES, max_size=DRAW_BYTES)
 LENGTH = 50
 HISTORIES = st.lists(st.builds(Step, st.sampled_from(MOVES), DRAWS), min_size=10, max_size=LENGTH)
 
-Sees = Callable[[int], bool]
 Told = tuple[str, str] | str | None
 """What a reader is told: name and location of the table, the value of an object, or nothing."""
 
@@ -78,7 +77,6 @@ class Altering(Player):
     """Plays histories of metadata: tables are altered, and txns end as they should."""
 
     def play(self, step: Step) -> Event | None:
-        """Do one step and return its event; None if there was nothing to do."""
         ask = ASKED.get(step.move)
         return super().play(step) if ask is None else self.ask(ask(self, Draw(step.draw)))
 
@@ -191,7 +189,6 @@ class Played:
         return self.driver.events
 
     def store(self, position: int) -> MemoryStore:
-        """Return the rows as of a position."""
         if position not in self._stores:
             store = self._stores[position] = MemoryStore()
             Fold.load(store, self.driver.log).feed(self.driver.records[:position])
@@ -217,7 +214,6 @@ def played(history: list[Step]) -> Played:
 
 @cache
 def drawn(seed: int) -> Played:
-    """Return the history of a seed."""
     source = Random(seed)  # noqa: S311 - a history must come back from its seed
     steps = [Step(source.choice(MOVES), source.randbytes(DRAW_BYTES)) for _ in range(LENGTH)]
     return played(steps)
@@ -344,6 +340,5 @@ def as_told(value: Metadata | None) -> Told:
 
 
 def wanted(reader: Reader, what: str = TABLE) -> EntryRead:
-    """Return a read by table id."""
     ids = None if reader.ids is None else ReaderIds.of(reader.ids)
     return EntryRead(None, ids, reader.table, what, reader.own_txn, reader.position)

@@ -31,7 +31,6 @@ class NeverPending(TaggedEntry):
     """An entry whose flag is always set."""
 
     def tag(self) -> Tag:
-        """Return the tag as if nothing waited."""
         return super().tag()._replace(is_committed=True)
 
 
@@ -48,7 +47,6 @@ class MarkCompared(TaggedEntry):
     """An entry that compares high watermarks only."""
 
     def refuses(self, ids: ReaderIds | None) -> Reason | None:
-        """Refuse a reader of another mark."""
         tag = self.tag()
         if tag.ids is None or ids is None or not tag.is_committed:
             return super().refuses(ids)
@@ -106,7 +104,6 @@ class CommittedOnAbort(Entry):
     """An entry that takes every end for a commit."""
 
     def abort(self, txn: int, write_id: int) -> None:
-        """Keep what the txn did."""
         waiting = self.waiting.get(txn)
         changes = len(waiting.effects) if waiting is not None else 0
         self.commit(txn, write_id, CommitMark(10_000 + txn, changes))
@@ -116,7 +113,6 @@ class Gapless(IdStates):
     """Ids of which only those that were told can be open."""
 
     def allocate(self, write_id: int, txn: int) -> None:
-        """Note one id and nothing of those below it."""
         if write_id > self.hwm:
             self.open[write_id] = txn
             self.hwm = write_id

@@ -52,14 +52,12 @@ class Order(NamedTuple):
 
 
 def plans(weights: Mapping[str, int]) -> st.SearchStrategy[list[Order]]:
-    """Return a strategy for plans of these orders."""
     orders = [what for what, weight in weights.items() for _ in range(weight)]
     order = st.builds(Order, st.sampled_from(orders), st.integers(0, NUMBERS - 1))
     return st.lists(order, max_size=ORDERS_MAX)
 
 
 def drawn_plan(seed: int, weights: Mapping[str, int]) -> list[Order]:
-    """Return the plan of a seed."""
     source = Random(seed)  # noqa: S311 - a plan must come back from its seed
     drawn = source.choices([*weights], [*weights.values()], k=ORDERS_MAX)
     return [Order(what, source.randrange(NUMBERS)) for what in drawn]
@@ -69,7 +67,7 @@ class Subject(Protocol):
     """A cache of either kind, as far as this module deals with one."""
 
     def apply(self, event: Event) -> None:
-        """Apply an event."""
+        """Take in what the log brought next."""
 
     def read(self, wanted: EntryRead) -> MetadataAnswer:
         """Answer a reader or send it to the store."""
@@ -90,7 +88,6 @@ class MultiVersion:
         self.cache: CacheState = bootstrap(state, blank)
 
     def apply(self, event: Event) -> None:
-        """Apply an event."""
         self.cache.apply(event)
 
     def read(self, wanted: EntryRead) -> MetadataAnswer:
@@ -102,7 +99,6 @@ class MultiVersion:
         return self.cache.fill(wanted, found)
 
     def evict(self, table: int) -> None:
-        """Forget a table."""
         self.cache.evict(table)
 
 
@@ -115,7 +111,6 @@ class OneVersion:
         self.cache: OneVersionCache = one_version.bootstrap(state, blank)
 
     def apply(self, event: Event) -> None:
-        """Apply an event."""
         self.cache.apply(event)
 
     def read(self, wanted: EntryRead) -> MetadataAnswer:
@@ -127,7 +122,6 @@ class OneVersion:
         return self.cache.fill(wanted, found)
 
     def evict(self, table: int) -> None:
-        """Forget a table."""
         if table in self.cache.entries:
             self.cache.entries[table].evict()
 

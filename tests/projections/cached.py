@@ -38,7 +38,6 @@ class Cached:
         return self.domain.head.position
 
     def alter(self, word: str, *, txn: int = 0) -> int:
-        """Alter the table and return the position."""
         altered = self.domain.alter_table(self.session, self.table, made(word), "ALTER", txn=txn)
         return altered.control.position
 
@@ -73,12 +72,10 @@ def listed(text: str | None) -> ValidWriteIdList | None:
 
 
 def location(answer: MetadataAnswer) -> str | None:
-    """Return the location in an answer, None if there is no table."""
     return answer.value.definition.location if isinstance(answer.value, TableMetadata) else None
 
 
 def entries_of(kind: str, domain: Followed, bytes_max: int = BYTES_MAX) -> Bounded:
-    """Return entries of one kind."""
     if kind == "log":
         return FollowedEntries(domain.log, bytes_max=bytes_max).start()
     if kind == "topic":

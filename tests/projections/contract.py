@@ -48,8 +48,7 @@ class StoreContract:
         with pytest.raises(StoreClosedError):
             store.get_many(keys)
 
-    def test_absent_row(self, store: RowStore) -> None:
-        """A key that was never written has no value."""
+    def test_a_key_that_was_never_written_has_no_value(self, store: RowStore) -> None:
         assert store.get(b"a") is None
 
     @pytest.mark.parametrize(
@@ -72,8 +71,7 @@ class StoreContract:
         assert store.get(b"a") == expected
 
     @pytest.mark.parametrize("key", [b"", b"\xff", b"\xff\x00"])
-    def test_key_outside_the_key_space(self, store: RowStore, key: bytes) -> None:
-        """An impossible key is refused, and the rest of its batch with it."""
+    def test_an_impossible_key_is_refused(self, store: RowStore, key: bytes) -> None:
         with pytest.raises(ValueError, match="nothing was written"):
             store.write([(b"a", b"1"), (key, b"2")])
         assert store.get(b"a") is None
@@ -98,7 +96,7 @@ class StoreContract:
             (b"", b"a\x00", {"reverse": True}, [b"a", FORMAT_KEY]),
         ],
     )
-    def test_scan(
+    def test_a_scan_gives_the_rows_from_start_up_to_before_end_in_order_or_backwards(
         self,
         store: RowStore,
         start: bytes,
@@ -106,32 +104,28 @@ class StoreContract:
         options: dict[str, Any],
         expected: list[bytes],
     ) -> None:
-        """A scan gives the rows from start up to before end, in order, or backwards."""
         store.write(put(FEW_KEYS))
         assert [key for key, _ in store.scan(start, end, **options)] == expected
 
     @pytest.mark.parametrize("limit", [PAGE_ROWS - 1, PAGE_ROWS, PAGE_ROWS + 1, None])
     @pytest.mark.parametrize("reverse", [False, True])
-    def test_long_scan(
+    def test_a_scan_of_many_rows_gives_each_of_them_once_in_either_direction_and_with_any_limit(
         self,
         store: RowStore,
         limit: int | None,
         reverse: bool,  # noqa: FBT001 - a column of the table
     ) -> None:
-        """A scan of many rows gives each of them once, in either direction and with any limit."""
         store.write(put(MANY_KEYS))
         rows = list(store.scan(b"m", b"n", limit=limit, reverse=reverse))
         assert rows == [(key, key) for key in sorted(MANY_KEYS, reverse=reverse)[:limit]]
 
     @pytest.mark.parametrize("count", [0, 1, 4, 5, 20, 21, len(MANY_KEYS)])
-    def test_highest_first(self, store: RowStore, count: int) -> None:
-        """However many rows there are, each comes once, from the highest down."""
+    def test_each_row_comes_once_from_the_highest_down(self, store: RowStore, count: int) -> None:
         keys = MANY_KEYS[:count]
         store.write(put([*FEW_KEYS, *keys, b"n"]))
         assert list(highest_first(store, b"m", b"n")) == [(key, key) for key in reversed(keys)]
 
     def test_scan_shows_one_state(self, store: RowStore) -> None:
-        """Writes after the call of a scan do not reach it, however long it takes."""
         store.write(put(MANY_KEYS))
         scan = store.scan(b"m", b"n")
         store.write([(key, None) for key in MANY_KEYS[::2]])
@@ -148,13 +142,11 @@ class StoreContract:
         store.write(put(FEW_KEYS))
         assert [key for key, _ in store.scan(prefix, prefix_end(prefix))] == expected
 
-    def test_whole_store(self, store: RowStore) -> None:
-        """The end of the empty prefix is the end of all keys, the format row is the first."""
+    def test_the_end_of_the_empty_prefix_is_the_end_of_all_keys(self, store: RowStore) -> None:
         store.write(put(FEW_KEYS))
         assert [key for key, _ in store.scan(b"", prefix_end(b""))] == [FORMAT_KEY, *FEW_KEYS]
 
     def test_digest_is_of_the_rows_alone(self, store: RowStore) -> None:
-        """Rows that come back to what they were have the digest that they had."""
         store.write(put(FEW_KEYS))
         before = digest(store)
         store.write([(b"a", None), (b"b", b"other"), (b"z", b"")])
@@ -181,7 +173,6 @@ class StoreContract:
         assert digest(reader) == digest(store)
 
     def test_reader_shows_whole_batches(self, store: RowStore, reader: RowReader) -> None:
-        """A refresh while another thread writes shows all of a batch or nothing of it."""
         batches = [[(key, b"%d" % number) for key in MANY_KEYS] for number in range(100)]
         store.write(batches[0])
         seen = set()
@@ -213,10 +204,9 @@ class StoreContract:
             lambda rows: rows.__enter__().get(b"a"),
         ],
     )
-    def test_closed(
+    def test_after_close_everything_is_refused_and_closing_again_is_not(
         self, store: RowStore, reader: RowReader, use: Callable[[RowReader], object]
     ) -> None:
-        """After close everything is refused, and closing again is not."""
         reader.close()
         reader.close()
         store.close()
@@ -226,14 +216,12 @@ class StoreContract:
         with pytest.raises(StoreClosedError):
             use(store)
 
-    def test_closed_store_writes_nothing(self, store: RowStore) -> None:
-        """A write after close is refused, not lost."""
+    def test_a_write_after_close_is_refused_not_lost(self, store: RowStore) -> None:
         store.close()
         with pytest.raises(StoreClosedError):
             store.write([(b"a", b"1")])
 
     def test_scan_never_ends_early(self, store: RowStore) -> None:
-        """A scan of a store that was closed meanwhile is complete or raises."""
         store.write(put(MANY_KEYS))
         scan = store.scan(b"m", b"n")
         seen = [key for key, _ in islice(scan, 3)]

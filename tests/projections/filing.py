@@ -36,19 +36,16 @@ STATISTICS = (
 
 
 def add(text: str) -> AddFile:
-    """Return an added file."""
     path, _, vector = text.partition("#")
     return AddFile(path, ("1",), 10, 7, stats='{"numRecords":1}', vector=vector)
 
 
 def remove(text: str) -> RemoveFile:
-    """Return a removed file."""
     path, _, vector = text.partition("#")
     return RemoveFile(path, vector=vector)
 
 
 def files_of(adds: Iterable[str] = (), removes: Iterable[str] = ()) -> FileList:
-    """Return a file list."""
     return FileList([add(each) for each in adds], [remove(each) for each in removes])
 
 
@@ -61,12 +58,10 @@ def unchanged(files: FileList) -> FileList:
 
 
 def text_of(row: FileRow) -> str:
-    """Return a file as these tests write it."""
     return f"{row.path}#{row.vector}" if row.vector else row.path
 
 
 def texts(rows: Iterable[FileRow]) -> list[str]:
-    """Return files as these tests write them."""
     return [text_of(row) for row in rows]
 
 
@@ -93,7 +88,6 @@ def commit(
     *,
     said: Footprint | None = None,
 ) -> Event:
-    """Commit files without a txn."""
     return domain.commit(session, 0, writing(domain, table, adds, removes, said=said))
 
 
@@ -104,7 +98,6 @@ def unreadable(domain: Driver, session: int, table: int) -> Event:
 
 
 def stage(domain: Driver, session: int, txn: int, table: int, *chunks: FileList) -> list[Footprint]:
-    """Stage chunks of a footprint and return them."""
     staged = [listed(footprint(), files) for files in chunks]
     for number, chunk in enumerate(staged, start=1):
         domain.ask(StageWrites(*domain.asks(session), txn, table, number, chunk))
@@ -115,7 +108,6 @@ class Filers(Writers):
     """Writers who list their files."""
 
     def play(self, step: Step) -> None:
-        """Do one step."""
         draw = Draw(step.draw)
         if step.move == "tidy":
             self.tidy(txns=[self.txn(draw)])
@@ -194,7 +186,6 @@ def filings(least: int = 20, most: int = 50) -> st.SearchStrategy[list[Step]]:
 
 
 def random_filings(seed: int, count: int) -> list[Step]:
-    """Return the history of a seed."""
     source = Random(seed)  # noqa: S311 - a history must come back from its seed
     return [Step(source.choice(WEIGHTED), source.randbytes(FILES_DRAW_BYTES)) for _ in range(count)]
 

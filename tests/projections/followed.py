@@ -48,7 +48,6 @@ class Followed(Driver):
 
     @property
     def rows(self) -> RowReader:
-        """The rows of every event."""
         self.follow()
         self.reader.refresh()
         return self.reader

@@ -31,7 +31,6 @@ from tests.projections.filing import Filers
 
 
 def published(made: TableDefinition, **more: str) -> TableDefinition:
-    """Return a definition whose table is published."""
     kept = [each for each in made.properties if each.key != PUBLISH and each.key not in more]
     added = [Property(PUBLISH, "delta"), *(Property(*each) for each in more.items())]
     return made._replace(properties=sorted([*kept, *added]))
@@ -101,22 +100,18 @@ def outcomes(events: Iterable[Event]) -> list[Outcome]:
 
 
 def versions(events: Iterable[Event]) -> list[DeltaVersion]:
-    """Return the versions that are published."""
     return [each for each in outcomes(events) if isinstance(each, DeltaVersion)]
 
 
 def stops(events: Iterable[Event]) -> list[StoppedTable]:
-    """Return the tables that stopped."""
     return [each for each in outcomes(events) if isinstance(each, StoppedTable)]
 
 
 def actions(version: DeltaVersion) -> list[dict[str, Any]]:
-    """Return the actions of a version."""
     return [json.loads(line) for line in version.data.splitlines()]
 
 
 def action(version: DeltaVersion, name: str) -> Mapping[str, Any] | None:
-    """Return the only action of a name, None without one."""
     found: list[Mapping[str, Any]] = [each[name] for each in actions(version) if name in each]
     assert len(found) < 2
     return found[0] if found else None

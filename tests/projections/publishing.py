@@ -21,7 +21,6 @@ ALL: Final = 10_000
 
 
 def events_log(history: Played) -> MemoryLog:
-    """Return a log with the events of a history, and nothing published yet."""
     log = MemoryLog()
     writer = log.writer(Topic.EVENTS)
     for record in history.driver.records:
@@ -49,7 +48,6 @@ class Host:
         self.fold.feed(self._next(self.fold, count))
 
     def feed_all(self) -> None:
-        """Fold and publish all there is."""
         self.feed(self.log.ends(Topic.EVENTS)[1])
 
     def store_checkpoint(self) -> None:
@@ -95,7 +93,6 @@ def compact(log: MemoryLog, source: Random, *, with_tombstones: bool) -> None:
 
 
 def metadata_rows(rows: RowReader) -> tuple[int, dict[bytes, bytes]]:
-    """Return the position of rows, and those that are published."""
     return lookups.position(rows), rows_held(rows)
 
 

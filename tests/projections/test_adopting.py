@@ -40,7 +40,6 @@ class Taking:
 
     @property
     def row(self) -> TableRow:
-        """The table as it is now."""
         found = self.ledger.reads().table_named(self.ledger.catalog, NAME)
         assert found is not None
         return found
@@ -57,16 +56,13 @@ class Taking:
         deltalake.write_deltalake(self.path, rows(*days), mode="append")
 
     def take(self) -> None:
-        """Import the Delta table and read it."""
         import_delta(self.ledger, self.path, NAME)
 
     def insert(self, number: int) -> None:
-        """Insert a row through the ledger."""
         with self.ledger.transaction() as txn:
             txn.insert(NAME, [{"id": number, "day": number}])
 
     def publish(self) -> DeltaPublisher:
-        """Publish up to the end of the log."""
         publisher, stop = DeltaPublisher(self.memory.log), Signal()
         publisher.run(stop, stop.set)
         return publisher
@@ -78,22 +74,18 @@ class Taking:
         return sorted(found)
 
     def scan(self) -> list[int]:
-        """Return the rows that the ledger finds."""
         found: list[int] = self.ledger.scan(NAME).to_arrow()["id"].to_pylist()
         return sorted(found)
 
     def log_file(self, version: int) -> Path:
-        """Return the file of a version."""
         return self.path / "_delta_log" / f"{version:020}.json"
 
     def actions(self, version: int) -> dict[str, Any]:
-        """Return the last action of each kind in a version."""
         lines = self.log_file(version).read_text().splitlines()
         return {key: each for line in lines for key, each in json.loads(line).items()}
 
 
 def rows(*days: int | None) -> Any:
-    """Return a row for each of some days; the id is the day, or 9."""
     return pa.table(
         {"id": pa.array([9 if day is None else day for day in days]), "day": pa.array(days)}
     )
@@ -110,7 +102,6 @@ def taking(tmp_path: Path) -> Iterator[Taking]:
 
 
 def test_version_numbers_go_on(taking: Taking) -> None:
-    """An old reader reads on, across the adoption, at every version."""
     before = deltalake.DeltaTable(taking.path)
     found = taking.owner.adopt(taking.row)
 
@@ -136,8 +127,7 @@ def test_version_numbers_go_on(taking: Taking) -> None:
     assert taking.publish().written == 0
 
 
-def test_checkpoints_go_on(taking: Taking) -> None:
-    """A checkpoint of an adopted log has the files of both times, so older versions may go."""
+def test_a_checkpoint_of_an_adopted_log_has_the_files_of_both_times(taking: Taking) -> None:
     taking.owner.adopt(taking.row)
     taking.ledger.alter_table(NAME, properties={"delta.checkpointInterval": "3"})
     taking.insert(5)
@@ -156,7 +146,6 @@ def test_checkpoints_go_on(taking: Taking) -> None:
 
 
 def test_publisher_without_retention_goes_on(taking: Taking) -> None:
-    """A publisher that deletes nothing goes on with a log whose beginning was deleted."""
     taking.owner.adopt(taking.row)
     taking.ledger.alter_table(NAME, properties={"delta.checkpointInterval": "3"})
     taking.insert(5)
@@ -168,8 +157,7 @@ def test_publisher_without_retention_goes_on(taking: Taking) -> None:
     assert taking.read() == taking.scan()
 
 
-def test_old_writer_is_refused_until_release(taking: Taking) -> None:
-    """An old writer is refused after the adoption, and served again after the release."""
+def test_an_old_writer_is_refused_from_adoption_to_release(taking: Taking) -> None:
     taking.append(5)
     assert taking.owner.adopt(taking.row).imported.delta_version == 4
     table = deltalake.DeltaTable(taking.path)
@@ -188,8 +176,7 @@ def test_old_writer_is_refused_until_release(taking: Taking) -> None:
     assert taking.publish().written == 0
 
 
-def test_duckdb_is_refused_until_release(taking: Taking) -> None:
-    """DuckDB reads an adopted table, is refused to write, and writes once it is released."""
+def test_duckdb_reads_an_adopted_table_and_writes_once_it_is_released(taking: Taking) -> None:
     taking.owner.adopt(taking.row)
     duckdb = with_delta()
     rows = duckdb.execute("SELECT id FROM delta_scan(?)", [str(taking.path)]).fetchall()
@@ -224,8 +211,6 @@ def test_log_whose_beginning_is_gone(taking: Taking) -> None:
 
 
 def test_commit_between_import_and_adoption(taking: Taking) -> None:
-    """A foreign commit in the last moment is named, and nothing is written over it."""
-
     def late(done: int, end: int) -> None:
         # The events are read once before the table is altered, and once behind that.
         if done == end and not taking.log_file(4).exists():
@@ -239,8 +224,7 @@ def test_commit_between_import_and_adoption(taking: Taking) -> None:
     assert taking.read() == [1, 3, 4, 5, 9]
 
 
-def test_foreign_commit_after_adoption(taking: Taking) -> None:
-    """A writer that ignores the protocol is found and named; the table stops there."""
+def test_a_writer_that_ignores_the_protocol_is_found_and_named(taking: Taking) -> None:
     taking.owner.adopt(taking.row)
     foreign = {"commitInfo": {"operation": "DELETE", "engineInfo": "old one"}}
     taking.log_file(5).write_text(json.dumps(foreign) + "\n")
@@ -251,8 +235,7 @@ def test_foreign_commit_after_adoption(taking: Taking) -> None:
     assert "DELETE by old one" in stopped.reason
 
 
-def test_import_has_ended(taking: Taking) -> None:
-    """An import, following or not, ends once its table is adopted."""
+def test_an_import_following_or_not_ends_once_its_table_is_adopted(taking: Taking) -> None:
     stop, done = Signal(), []
 
     def progress(version: int, _newest: int) -> None:
@@ -271,7 +254,6 @@ def test_import_has_ended(taking: Taking) -> None:
 
 
 def test_own_times_go_on(taking: Taking) -> None:
-    """A Delta table with timestamps in its commits keeps where they began, also when released."""
     first = taking.log_file(4)
     metadata = {**taking.actions(0)["metaData"]}
     begun = {
@@ -295,8 +277,7 @@ def test_own_times_go_on(taking: Taking) -> None:
     assert taking.actions(6)["protocol"]["writerFeatures"] == features
 
 
-def test_refused(taking: Taking, tmp_path: Path) -> None:
-    """A table that no log can go on for is refused by name, and stays as it is."""
+def test_a_table_that_no_log_can_go_on_for_is_refused(taking: Taking, tmp_path: Path) -> None:
     ledger, owner = taking.ledger, taking.owner
     with pytest.raises(NotAdoptableError, match="not published"):
         owner.release(taking.row)
@@ -323,7 +304,6 @@ def test_refused(taking: Taking, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spelling", ["folder", "link", "another ledger", "another ledger's link"])
 def test_one_log_has_one_owner(taking: Taking, tmp_path: Path, spelling: str) -> None:
-    """A log that a table publishes is adopted by no other table, under whatever path."""
     place = taking.path
     if spelling.endswith("link"):
         place = tmp_path / "linked"
@@ -355,8 +335,7 @@ def test_one_log_has_one_owner(taking: Taking, tmp_path: Path, spelling: str) ->
     assert taking.read() == [1, 3, 4, 5, 6, 9]
 
 
-def test_log_of_a_dropped_table(taking: Taking) -> None:
-    """The log of a table that was dropped is free to be adopted again."""
+def test_the_log_of_a_table_that_was_dropped_is_free_to_be_adopted_again(taking: Taking) -> None:
     taking.owner.adopt(taking.row)
     taking.ledger.drop_table(NAME)
     taking.take()
@@ -374,7 +353,6 @@ def test_future_times_are_refused(taking: Taking) -> None:
 
 
 def test_table_that_no_log_can_have(taking: Taking) -> None:
-    """A table that cannot be published is refused before anything is changed."""
     metadata = taking.actions(0)["metaData"]
     fields = json.loads(metadata["schemaString"])["fields"]
     odd = {"name": "odd", "type": "interval day", "nullable": True, "metadata": {}}
@@ -386,8 +364,7 @@ def test_table_that_no_log_can_have(taking: Taking) -> None:
     assert taking.row.version == 4
 
 
-def test_odd_property(taking: Taking) -> None:
-    """A value that no adoption has set stops the table by name."""
+def test_a_value_that_no_adoption_has_set_stops_the_table_by_name(taking: Taking) -> None:
     taking.ledger.alter_table(NAME, properties={PUBLISH: "delta", ADOPTED: "odd"})
     (stopped,) = taking.publish().stopped.values()
     assert ADOPTED in stopped.reason

@@ -76,7 +76,6 @@ def taking(tmp_path: Path) -> Iterator[Taking]:
 
 
 def test_reads_on_and_is_refused_until_release(taking: Taking) -> None:
-    """Delta's engine reads every version, is refused while adopted, and writes once released."""
     newest = "SELECT id FROM TABLE"
     found = answers(
         taking.path,

@@ -32,7 +32,6 @@ class SlowStore(MemoryStore):
         super().__init__()
 
     def write(self, changes: Sequence[RowChange]) -> None:
-        """Write; the clock goes on meanwhile."""
         self._clock.elapsed_s += self.write_s
         super().write(changes)
 
@@ -43,7 +42,6 @@ class Full(MemoryStore):
     is_full = False
 
     def write(self, changes: Sequence[RowChange]) -> None:
-        """Write, or raise."""
         if self.is_full:
             raise StoreUnavailableError(Path("rows"), "no space left")
         super().write(changes)
@@ -78,7 +76,6 @@ class Aged:
 
 
 def restarted(store: RowStore, driver: Driver) -> int:
-    """Return the position of the state with which a restart begins."""
     return Fold.load(store, driver.log).position
 
 
@@ -88,16 +85,14 @@ def aged() -> Aged:
     return Aged()
 
 
-def test_replaced_by_age(aged: Aged) -> None:
-    """Once it is old it is that of the last event, and then grows old again."""
+def test_an_old_checkpoint_is_replaced_by_one_of_the_last_event(aged: Aged) -> None:
     last = aged.go_on()
     assert [aged.after(AGE_S - 1), aged.after(1)] == [0, last]
     newer = aged.go_on()
     assert [aged.after(AGE_S - 1), aged.after(1)] == [last, newer]
 
 
-def test_nothing_came_since(aged: Aged) -> None:
-    """Without an event nothing is written, however long; the next event then waits for nothing."""
+def test_without_an_event_nothing_is_written_however_long(aged: Aged) -> None:
     aged.after(AGE_S)
     aged.store.write_s = 1.0
     before = aged.clock.elapsed_s
@@ -109,7 +104,6 @@ def test_nothing_came_since(aged: Aged) -> None:
 
 
 def test_one_by_position_is_young() -> None:
-    """A checkpoint that was due by its position counts as well."""
     aged = Aged(every=7)
     aged.clock.elapsed_s += AGE_S - 1
     while aged.fold.position < 7:
@@ -129,8 +123,7 @@ def test_time_it_takes_is_bounded(aged: Aged) -> None:
     assert [aged.after(2 * SHARE - 1), aged.after(1)] == [first, last]
 
 
-def test_of_a_large_state_by_position() -> None:
-    """The larger a state is, the more positions lie between two checkpoints due by them."""
+def test_the_larger_a_state_is_the_more_positions_lie_between_two_checkpoints_due_by_them() -> None:
     aged = Aged(every=2)
     large = definition()._replace(location="x" * 20 * checkpoints.BYTES_PER_POSITION)
     aged.driver.create_table(aged.driver.open_session(), "flights", made=large)
@@ -145,7 +138,6 @@ def test_of_a_large_state_by_position() -> None:
 
 
 def test_not_while_the_log_is_read_again(aged: Aged) -> None:
-    """A state that is behind the rows is not stored; one that has come to them is."""
     aged.go_on()
     last = aged.go_on()
     fold = Fold.load(aged.store, aged.driver.log)
@@ -156,8 +148,7 @@ def test_not_while_the_log_is_read_again(aged: Aged) -> None:
     assert restarted(aged.store, aged.driver) == last
 
 
-def test_not_beyond_the_rows() -> None:
-    """After a write that failed no checkpoint says that its rows are there."""
+def test_after_a_write_that_failed_no_checkpoint_says_that_its_rows_are_there() -> None:
     driver, store = Driver(), Full()
     fold = Fold.load(store, driver.log)
     fold.feed(driver.records[:2])
@@ -170,7 +161,6 @@ def test_not_beyond_the_rows() -> None:
 
 
 def test_records_that_do_not_count(aged: Aged) -> None:
-    """A checkpoint ends with a record that counts, whatever was dropped behind it."""
     aged.driver.append(aged.driver.records[0].value)
     aged.follow()
     assert aged.after(AGE_S) == 3
@@ -180,8 +170,7 @@ def test_records_that_do_not_count(aged: Aged) -> None:
     assert digest(aged.store) == digest(rows_of(aged.driver))
 
 
-def test_it_is_the_state(aged: Aged) -> None:
-    """What is stored is the state and the head of the log at that position."""
+def test_what_is_stored_is_the_state_and_the_head_of_the_log_at_that_position(aged: Aged) -> None:
     aged.go_on()
     aged.after(AGE_S)
     data = aged.store.get(CHECKPOINT)
@@ -192,8 +181,7 @@ def test_it_is_the_state(aged: Aged) -> None:
     assert found.offset == len(driver.records)
 
 
-def test_follower() -> None:
-    """A follower that is killed after that time begins again with its last record."""
+def test_a_follower_that_is_killed_after_that_time_begins_again_with_its_last_record() -> None:
     driver, store, clock, stop = Driver(), MemoryStore(), ManualClock(), Signal()
     last = driver.open_session()
     follower = Follower(driver.log, store, caught_up=stop.set, checkpoint_s=AGE_S, clock=clock)

@@ -15,13 +15,11 @@ Play = Callable[[Driver, int], Event | None]
 
 
 def last_applied(driver: Driver) -> Applied:
-    """Return the newest event of a driver, applied to the state before it."""
     state = DomainState()
     return [apply(state, event, MemoryStore()) for event in driver.events][-1]
 
 
 def commit_a_drop(driver: Driver, session: int) -> None:
-    """Drop a table in a txn and commit that."""
     table = driver.create_table(session, "flights")
     txn = driver.open_txn(session)
     driver.drop_table(session, table, txn=txn)
@@ -29,7 +27,6 @@ def commit_a_drop(driver: Driver, session: int) -> None:
 
 
 def lose_at_once(driver: Driver, session: int) -> None:
-    """Lose a commit that had no txn."""
     table = driver.create_table(session, "flights")
     read_at = driver.head.position
     driver.commit(session, 0, write(table, operation="update", read_at=read_at))
@@ -37,7 +34,6 @@ def lose_at_once(driver: Driver, session: int) -> None:
 
 
 def close_two(driver: Driver, session: int) -> None:
-    """Close a session with two open txns."""
     driver.open_txn(session, size=2)
     driver.close_session(session)
 
@@ -63,7 +59,6 @@ def test_captured(play: Play, ended: list[int], names_before: list[str]) -> None
 
 
 def test_dropped_table_is_still_readable() -> None:
-    """A table that the event dropped stands there as it was at the end, gone from the state."""
     driver = Driver()
     commit_a_drop(driver, driver.open_session())
 
@@ -73,8 +68,7 @@ def test_dropped_table_is_still_readable() -> None:
     assert applied.tables[1].table.version == 1
 
 
-def test_cleaned_mappings() -> None:
-    """The mappings that the core lets go are reported with the event that lets them."""
+def test_the_mappings_that_the_core_lets_go_are_reported_with_the_event_that_lets_them() -> None:
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "flights")

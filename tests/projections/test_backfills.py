@@ -33,7 +33,6 @@ def backfill_live(domain: Followed, session: int, table: int) -> None:
 
 
 def backfill_in_chunks(domain: Followed, session: int, table: int) -> None:
-    """Record files again in a commit of two chunks."""
     commit(domain, session, table, ["a", "b"])
     chunks = [unchanged(files_of([each])) for each in "ab"]
     backfill(domain, session, table, chunks[1], chunks[:1])

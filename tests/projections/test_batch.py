@@ -5,7 +5,6 @@ from projections.store.memory import MemoryStore
 
 
 def test_value_made_at_the_end() -> None:
-    """A value that is made by a call says how things stand when the batch is written."""
     stands = [b"early"]
     batch = Batch(MemoryStore())
     batch.update([(b"a", lambda: stands[-1]), (b"b", lambda: stands[-1])])
@@ -16,8 +15,7 @@ def test_value_made_at_the_end() -> None:
     assert batch.settled() == [(b"a", b"late"), (b"b", b"ended")]
 
 
-def test_rows_beneath() -> None:
-    """A row is what the batch makes of it, or else what the store holds."""
+def test_a_row_is_what_the_batch_makes_of_it_or_else_what_the_store_holds() -> None:
     store = MemoryStore()
     store.write([(b"a", b"1"), (b"b", b"2")])
     batch = Batch(store)
@@ -26,8 +24,7 @@ def test_rows_beneath() -> None:
     assert [batch.get(key) for key in (b"a", b"b", b"c")] == [None, b"2", None]
 
 
-def test_fetched_rows() -> None:
-    """Rows that were fetched at once are those of the store, and changes come before them."""
+def test_rows_that_were_fetched_at_once_are_those_of_the_store() -> None:
     store = MemoryStore()
     store.write([(b"a", b"1"), (b"b", b"2")])
     batch = Batch(store)

@@ -18,7 +18,6 @@ class Counted(Column):
 
     @property
     def metadata(self) -> str:
-        """Return what every weighing reads."""
         Counted.looks += 1
         return ""
 
@@ -46,7 +45,6 @@ def altered(times: int) -> Entry:
 
 
 def test_every_version_is_weighed_once() -> None:
-    """One more version costs its own columns, however many others are held."""
     entry = altered(VERSIONS)
     Counted.looks = 0
     alter(entry, VERSIONS + 1)
@@ -56,8 +54,7 @@ def test_every_version_is_weighed_once() -> None:
     assert Counted.looks == COLUMNS
 
 
-def test_what_versions_share_counts_once() -> None:
-    """Versions that differ in the definition alone take the bytes of the other objects once."""
+def test_what_versions_share_takes_its_bytes_once() -> None:
     one, two = (entry_bytes(altered(times)) for times in (1, 2))
 
     assert one == objects_bytes(objects("v001"))
@@ -65,7 +62,6 @@ def test_what_versions_share_counts_once() -> None:
 
 
 def test_what_is_let_go_counts_no_more() -> None:
-    """Trimmed, an entry takes what its versions take; evicted, nothing, and holds nothing."""
     entry = altered(VERSIONS)
     entry.trim(1)
     assert entry_bytes(entry) == objects_bytes(objects("v001"))

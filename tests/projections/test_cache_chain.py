@@ -10,7 +10,6 @@ from tests.driver import CATALOG
 
 
 def chain_of(*versions: tuple[int, int]) -> Chain[str]:
-    """Return a chain that was given these versions, each a position and a write id, in turn."""
     chain: Chain[str] = Chain()
     for position, write_id in versions:
         chain.put(Version(position, write_id, f"as of {position}"))
@@ -19,7 +18,6 @@ def chain_of(*versions: tuple[int, int]) -> Chain[str]:
 
 @pytest.mark.parametrize("order", list(permutations([3, 5, 9])))
 def test_versions_stand_by_position(order: tuple[int, ...]) -> None:
-    """In whatever order versions come, each finds its place."""
     chain = chain_of(*((position, position) for position in order))
 
     assert [each.position for each in chain.versions] == [3, 5, 9]
@@ -33,15 +31,13 @@ def test_versions_stand_by_position(order: tuple[int, ...]) -> None:
         ([(3, 0), (9, 2), (5, 1)], [3, 5, 9]),
     ],
 )
-def test_what_every_reader_sees_hides_what_was_before(
+def test_a_version_without_a_write_id_leaves_those_behind_it(
     versions: list[tuple[int, int]], positions: list[int]
 ) -> None:
-    """A version without a write id leaves those behind it, also if it comes after them."""
     assert [each.position for each in chain_of(*versions).versions] == positions
 
 
-def test_newest_that_is_seen() -> None:
-    """A reader finds the newest version it sees, whatever the order of the write ids."""
+def test_a_reader_finds_the_newest_version_it_sees_whatever_the_order_of_the_write_ids() -> None:
     chain = chain_of((3, 2), (5, 1), (9, 3))
 
     assert chain.newest(ReaderIds(2, ())) == Version(5, 1, "as of 5")
@@ -63,7 +59,6 @@ def test_history_is_cut(least: int, positions: list[int], *, tells: bool) -> Non
 
 
 def test_a_name_taken_again_is_taken_once() -> None:
-    """A table that gets an old name back is its last taker, and once forgotten is none."""
     name, names = (CATALOG, "t"), TakenNames()
     for table in (1, 2, 1):
         names.take(name, table)

@@ -15,7 +15,6 @@ LONG_MS = 30_000
 
 
 def test_an_external_table_needs_no_list(cached: Cached) -> None:
-    """The current state of an external table is served, but a managed one asks for a list."""
     other = cached.domain.create_table(cached.session, "x", made=made("x0", "external"))
     changed = cached.domain.alter_table(cached.session, other, made("x1", "external"), "ALTER")
     cached.catch_up()
@@ -54,7 +53,6 @@ def test_a_list_for_an_external_table_is_for_the_store(cached: Cached, ids: str)
 
 
 def test_no_list_of_an_external_table_is_told() -> None:
-    """Whoever brings none reads it as of now without one, and is refused a position."""
     domain = Followed()
     table = domain.create_table(domain.open_session(), "x", made=made("x0", "external"))
     lists = ReadLists(Reopened(lambda: domain.reads))

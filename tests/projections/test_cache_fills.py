@@ -36,7 +36,6 @@ def by_list(table: int, ids: str | None) -> EntryRead:
 
 
 def read(cache: CacheFold, wanted: EntryRead) -> MetadataAnswer:
-    """Return what a reader sees in a cache."""
     return cache.seen_in(cache.resolve(wanted), wanted)
 
 
@@ -123,7 +122,6 @@ def test_a_store_behind_what_was_applied_ahead_fills_nothing(fold: Begin) -> Non
 
 @FOLDS
 def test_nothing_is_told_of_a_table_that_is_not_held(fold: Begin) -> None:
-    """Neither of one that nobody heard of, nor of one whose objects were let go."""
     domain = Followed()
     table = domain.create_table(domain.open_session(), "t", made=made("v0"))
     cache = fold(domain.state)
@@ -149,7 +147,6 @@ class Evicted:
         self.cache.evict(self.table)
 
     def alter(self, word: str) -> None:
-        """Alter the table."""
         self.domain.alter_table(self.session, self.table, made(word), "ALTER")
 
     def fill(self, ids: str) -> bool:
@@ -158,7 +155,6 @@ class Evicted:
         return self.cache.fill(reader, store_answer(self.domain.rows, reader))
 
     def catch_up(self) -> None:
-        """Apply every event."""
         for event in self.domain.events:
             self.cache.apply(event)
 
@@ -239,7 +235,6 @@ def test_a_name_from_later_begins_no_entry() -> None:
 
 
 def waiting_for(it: Evicted) -> tuple[OneVersionCache, int]:
-    """Return the cache of a domain in which a txn altered the table, and that txn."""
     txn = it.domain.open_txn(it.session)
     it.domain.alter_table(it.session, it.table, made("v1"), "ALTER", txn=txn)
     return one_version.bootstrap(deepcopy(it.domain.state)), txn
@@ -261,7 +256,6 @@ def test_an_entry_that_waits_is_for_readers_of_its_change_alone() -> None:
 
 
 def test_what_waits_goes_with_the_objects() -> None:
-    """Nothing comes back of a table that was let go before its change was committed."""
     it = Evicted(OneVersion)
     cache, txn = waiting_for(it)
     cache.entries[it.table].evict()

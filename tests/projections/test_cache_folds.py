@@ -19,7 +19,6 @@ SMALL = 2_000
 
 
 def one_version(bytes_max: int) -> Cached:
-    """Return a domain under entries with one version a table."""
     domain = Followed()
     entries = TaggedEntries(domain.log, bytes_max=bytes_max, fold=OneVersion).start()
     return Cached(domain, entries, ManualClock())
@@ -43,7 +42,6 @@ def tag(entries: Entries, table: int) -> tuple[int, tuple[int, ...], bool]:
 
 
 def test_open_change_keeps_all_readers_waiting(cached: Cached) -> None:
-    """From the alter to the commit the entry serves nobody, then those who see the change."""
     txn = cached.domain.open_txn(cached.session)
     cached.alter("v1", txn=txn)
     cached.catch_up()
@@ -57,7 +55,6 @@ def test_open_change_keeps_all_readers_waiting(cached: Cached) -> None:
 
 
 def test_miss_does_not_renew_an_entry(cached: Cached) -> None:
-    """What the store says to an older reader leaves the entry to the newer ones."""
     cached.alter("v1")
     cached.catch_up()
 
@@ -67,7 +64,6 @@ def test_miss_does_not_renew_an_entry(cached: Cached) -> None:
 
 
 def test_abort_empties_an_entry_and_a_miss_fills_it(cached: Cached) -> None:
-    """After an abort the first reader goes to the store, the second is answered from the cache."""
     txn = cached.domain.open_txn(cached.session)
     cached.alter("v1", txn=txn)
     cached.domain.abort(cached.session, txn)
@@ -80,7 +76,6 @@ def test_abort_empties_an_entry_and_a_miss_fills_it(cached: Cached) -> None:
 
 
 def test_there_is_no_history(cached: Cached) -> None:
-    """One version is held however often a table was altered, and nothing of it grows old."""
     for word in ("v1", "v2"):
         cached.alter(word)
     cached.domain.abort(cached.session, cached.domain.open_txn(cached.session))
@@ -104,7 +99,6 @@ def test_a_list_for_an_external_table(cached: Cached) -> None:
 
 
 def test_event_told_beforehand_counts_once() -> None:
-    """Who applies its own change and commit at once sees nothing new when the log brings them."""
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
@@ -125,8 +119,7 @@ def test_event_told_beforehand_counts_once() -> None:
     assert (tag(entries, table), entries.position()) == ((1, (), True), domain.head.position)
 
 
-def test_bytes_are_bounded() -> None:
-    """The tables read last stay, those that go come back by a miss."""
+def test_tables_read_last_stay_and_others_come_back_by_a_miss() -> None:
     cached = one_version(SMALL)
     names = [f"t{number}" for number in range(9)]
     tables = [cached.domain.create_table(cached.session, name) for name in names]

@@ -36,7 +36,6 @@ PAUSE_S = 0.02
 
 
 def made(word: str) -> TableDefinition:
-    """Return a definition at a location of its own."""
     return TableDefinition("managed", "listed", word, (), (), ())
 
 
@@ -60,7 +59,6 @@ class Begun:
         self.cache = MetadataCache(self.entries, store, CATALOG)
 
     def read(self, ids: ValidWriteIdList) -> tuple[str, str, str]:
-        """Read the table; return its location, where from and why."""
         answer: MetadataAnswer = self.cache.read("t", ids, max_wait_ms=round(WAIT_S * 1000))
         assert isinstance(answer.value, TableMetadata)
         return answer.value.definition.location, answer.source, answer.reason
@@ -68,14 +66,12 @@ class Begun:
 
 @pytest.fixture
 def begun() -> Iterator[Begun]:
-    """Return a cache that follows a log from the middle of it."""
     found = Begun()
     yield found
     found.cache.close()
 
 
 def test_a_checkpoint_is_a_beginning(begun: Begun) -> None:
-    """Readers from the checkpoint on are answered, also of what waited there for its commit."""
     before = begun.read(FIRST_ID)
     begun.domain.commit(begun.session, begun.txn)
     begun.domain.follow()
@@ -86,7 +82,6 @@ def test_a_checkpoint_is_a_beginning(begun: Begun) -> None:
 
 
 def test_what_a_checkpoint_brings_is_held(begun: Begun) -> None:
-    """It counts among the bytes before any event comes, and is compared with the store."""
     held = [(each.table, each.ids) for each in begun.entries.held()]
 
     assert held == [(begun.table, ReaderIds(1, ()))]
@@ -94,7 +89,6 @@ def test_what_a_checkpoint_brings_is_held(begun: Begun) -> None:
 
 
 def test_older_readers_are_answered_by_the_store_once(begun: Begun) -> None:
-    """What the store says to a list from before the beginning is kept for that list."""
     assert begun.read(NO_IDS) == ("v0", "store", "before_floor")
     assert begun.read(NO_IDS) == ("v0", "cache", "hit")
     assert begun.read(FIRST_ID) == ("v1", "cache", "hit")
@@ -102,7 +96,6 @@ def test_older_readers_are_answered_by_the_store_once(begun: Begun) -> None:
 
 
 def test_nobody_is_answered_on_the_way(begun: Begun) -> None:
-    """Until the end of the log as it was at the start is reached, the store is asked."""
     resumed = Checkpoint(begun.domain.state, begun.domain.head, len(begun.domain.records))
     entries = FollowedEntries(begun.domain.log)
     entries.begin(resumed, resumed.offset + 1)
@@ -114,7 +107,6 @@ def test_nobody_is_answered_on_the_way(begun: Begun) -> None:
 
 @pytest.mark.parametrize(("ahead", "behind"), [(0, 0), (1, 1)], ids=["at the end", "on the way"])
 def test_who_has_seen_all_there_is_waits(begun: Begun, ahead: int, behind: int) -> None:
-    """Nobody asks again and again for what has not come, nor before anybody is answered."""
     offset = len(begun.domain.records)
     resumed = Checkpoint(begun.domain.state, begun.domain.head, offset)
     entries = begun.entries
@@ -130,7 +122,6 @@ def test_who_has_seen_all_there_is_waits(begun: Begun, ahead: int, behind: int) 
 
 
 def test_who_waits_hears_of_an_event_told_beforehand() -> None:
-    """What this process applies itself is as good as what the log brings."""
     domain = Followed()
     session = domain.open_session()
     end = len(domain.records)
@@ -147,8 +138,7 @@ def test_who_waits_hears_of_an_event_told_beforehand() -> None:
     assert monotonic() - began_s < WAIT_S
 
 
-def test_damage_ends_it(begun: Begun) -> None:
-    """Whoever reads after the log was damaged is told so at once, and nobody reads it again."""
+def test_whoever_reads_after_the_log_was_damaged_is_told_so_at_once(begun: Begun) -> None:
     began_s = monotonic()
     begun.domain.append(b"no record of a ledger")
 
@@ -163,7 +153,6 @@ def test_damage_ends_it(begun: Begun) -> None:
 
 
 def test_nothing_runs_on_once_closed(begun: Begun) -> None:
-    """Whoever closed the entries may close their log."""
     assert begun.threads
     begun.cache.close()
 
@@ -178,7 +167,6 @@ class Faulty(SharedLog):
         self._faulty = topic
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader, or raise the fault."""
         if topic is self._faulty:
             raise ZeroDivisionError("a fault")
         return super().reader(topic, offset)
@@ -186,7 +174,6 @@ class Faulty(SharedLog):
 
 @pytest.mark.parametrize("topic", [Topic.CHECKPOINTS, Topic.EVENTS])
 def test_a_fault_ends_it(begun: Begun, topic: Topic) -> None:
-    """Whoever reads after a fault of the program hears of it, and waits for nothing."""
     with closing(FollowedEntries(Faulty(begun.domain.log, topic))) as entries:
         entries.start_loading()
         with pytest.raises(ZeroDivisionError):
@@ -214,15 +201,13 @@ class AwayOnce(SharedLog):
         self.asked = 0
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the first offset and the end offset."""
         self.asked += topic is Topic.EVENTS
         if topic is Topic.EVENTS and self.asked == len(("start", "open", "fence")):
             raise LogUnavailableError("the broker is away")
         return super().ends(topic, timeout_s)
 
 
-def test_events_before_a_fence_that_nobody_can_confirm(begun: Begun) -> None:
-    """A broker that is away for a moment takes nothing from the events that were read before."""
+def test_a_broker_away_for_a_moment_takes_nothing_from_events_read(begun: Begun) -> None:
     begun.domain.commit(begun.session, begun.txn)
     begun.domain.fence()
     begun.domain.open_session()
@@ -247,7 +232,6 @@ class Switched(SharedLog):
         self.missed = Signal()
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the first offset and the end offset."""
         if self.is_away:
             self.missed.set()
             raise LogUnavailableError("the broker is away")
@@ -255,7 +239,6 @@ class Switched(SharedLog):
 
 
 def test_damage_behind_records_read_again(begun: Begun) -> None:
-    """Who has come to the end goes on from there also where records are read again, and ends."""
     begun.domain.zombie(CatalogCreated("late"))
     log = Switched(begun.domain.log)
     with closing(FollowedEntries(log)) as entries:
@@ -274,14 +257,12 @@ def test_damage_behind_records_read_again(begun: Begun) -> None:
             entries.check()
 
 
-def test_a_log_before_its_ledger() -> None:
-    """Nobody can say whose entries they are before the ledger is created."""
+def test_nobody_can_say_whose_entries_they_are_before_the_ledger_is_created() -> None:
     with closing(FollowedEntries(MemoryLog()).start()) as entries:
         assert entries.identity() is None
 
 
 def test_the_age_is_that_of_the_last_event(begun: Begun) -> None:
-    """How old the entries are is told by the log's own stamp."""
     assert begun.entries.at_ms() == begun.domain.state.at
 
 
@@ -292,7 +273,6 @@ def come(entries: FollowedEntries, domain: Followed) -> None:
 
 
 def test_whoever_was_not_read_goes_first() -> None:
-    """A read keeps a table, and what the store answered in place of another takes room again."""
     domain = Followed()
     session = domain.open_session()
     first, second = (domain.create_table(session, name) for name in "ab")
@@ -313,7 +293,6 @@ def test_whoever_was_not_read_goes_first() -> None:
 
 
 def test_what_was_cut_takes_no_room(begun: Begun) -> None:
-    """Bytes are counted again when history goes."""
     begun.domain.commit(begun.session, begun.txn)
     come(begun.entries, begun.domain)
     before = begun.entries.tables.bytes_used

@@ -48,7 +48,6 @@ SMALL = 4_000
 
 
 def kept(history: Played) -> CacheState:
-    """Return the cache that followed a history from its first event."""
     cache = bootstrap(DomainState())
     for event in history.events:
         cache.apply(event)
@@ -56,12 +55,10 @@ def kept(history: Played) -> CacheState:
 
 
 def floors(history: Played) -> dict[int, ReaderIds]:
-    """Return the floor of each table at the end of a history."""
     return dict(protected(history.store(len(history.events)), history.changes))
 
 
 def answers(cache: CacheState, readers: list[Reader]) -> list[MetadataAnswer]:
-    """Return what the readers are told."""
     return [cache.read(wanted(each)) for each in readers]
 
 
@@ -82,7 +79,6 @@ def protected_readers(history: Played) -> list[Reader]:
 @QUICK
 @given(HISTORIES)
 def test_a_cut_keeps_all_answers_above_the_watermark(steps: list[Step]) -> None:
-    """Who is protected is told the same, from the same place, after the history was cut."""
     history = played(steps)
     readers, cache = protected_readers(history), kept(history)
     before = answers(cache, readers)
@@ -96,7 +92,6 @@ def test_a_cut_keeps_all_answers_above_the_watermark(steps: list[Step]) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_cut_tells_nobody_what_is_wrong(seed: int) -> None:
-    """Whoever is not protected is told what its list says, or sent on."""
     history, cache = drawn(seed), kept(drawn(seed))
     for each in floors(history).items():
         cache.cut(*each)
@@ -114,7 +109,6 @@ def test_a_cut_tells_nobody_what_is_wrong(seed: int) -> None:
 
 
 def test_cuts_let_go_of_something() -> None:
-    """The histories above hold versions that nobody needs any more."""
     gone = [
         kept(drawn(seed)).cut(*each) for seed in range(20) for each in floors(drawn(seed)).items()
     ]
@@ -125,7 +119,6 @@ def test_cuts_let_go_of_something() -> None:
 @QUICK
 @given(HISTORIES)
 def test_a_cache_made_anew_is_the_one_that_was_kept(steps: list[Step]) -> None:
-    """A cache that evicts and is filled, and one that begins at the end, tell nothing different."""
     history = played(steps)
     cache, store = kept(history), history.store(len(history.events))
     for table in history.changes:
@@ -150,14 +143,12 @@ def test_a_cache_made_anew_is_the_one_that_was_kept(steps: list[Step]) -> None:
 
 @contextmanager
 def over(history: Played, entries: Entries) -> Iterator[MetadataCache]:
-    """Return a cache of a history with its whole store behind it."""
     store = RowMetadataStore(history.store(len(history.events)).reader())
     with closing(MetadataCache(entries, store, CATALOG, clock=ManualClock())) as cache:
         yield cache
 
 
 def asked(cache: MetadataCache, reader: Reader) -> Metadata | None:
-    """Return what a reader is told in the end."""
     token = reader.position if reader.own_txn else 0
     return cache.read(
         reader.table, reader.ids, own_txn=reader.own_txn, token=token, max_wait_ms=LONG_MS
@@ -166,7 +157,6 @@ def asked(cache: MetadataCache, reader: Reader) -> Metadata | None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_readers_do_not_tell_them_apart(seed: int) -> None:
-    """A small cache that was read for long, one just begun and one of rows answer alike."""
     history = drawn(seed)
     readers = Random(seed).sample(history.readers, 40)  # noqa: S311 - a sample that comes back
     small = FollowedEntries(history.driver.log, bytes_max=SMALL).start_loading()
@@ -183,7 +173,6 @@ def test_readers_do_not_tell_them_apart(seed: int) -> None:
 
 
 def test_loading_keeps_nobody_waiting() -> None:
-    """While a cache cannot load, every reader is answered at once by the store, and told why."""
     domain = Followed()
     table = domain.create_table(domain.open_session(), "t", made=made("v0"))
     entries = FollowedEntries(domain.log)
@@ -203,7 +192,6 @@ def test_loading_keeps_nobody_waiting() -> None:
 
 
 def test_loading_begins_at_a_checkpoint() -> None:
-    """Entries that come to be in the background begin with the newest checkpoint, and then wait."""
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
@@ -258,7 +246,6 @@ def test_tidy_keeps_a_round_of_grace(in_memory: Followed, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["rows", "log"])
 def test_a_held_snapshot_is_not_cut(in_memory: Followed, kind: str) -> None:
-    """As long as a txn is open, what its list says is answered from the cache."""
     cached = Cached(in_memory, entries_of(kind, in_memory), ManualClock())
     cached.alter("v1")
     reader = in_memory.open_txn(cached.session, "read_only")
@@ -287,7 +274,6 @@ def aborted(cached: Cached) -> int:
 
 
 def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
-    """Aborted ids behind the watermark go with the history; older readers are still answered."""
     cached = Cached(in_memory, TaggedEntries(in_memory.log).start(), ManualClock())
     reader = in_memory.open_txn(cached.session, "read_only")
     for n in range(1, 6):
@@ -308,8 +294,7 @@ def test_forgotten_aborts_are_no_burden(in_memory: Followed) -> None:
     cached.cache.close()
 
 
-def test_forgotten_aborts_of_a_table_without_history(in_memory: Followed) -> None:
-    """Aborted ids go also where no version does."""
+def test_aborted_ids_of_a_table_without_versions_go_too(in_memory: Followed) -> None:
     cached = Cached(in_memory, TaggedEntries(in_memory.log).start(), ManualClock())
     for _ in range(5):
         txn = in_memory.open_txn(cached.session)
@@ -326,8 +311,7 @@ def test_forgotten_aborts_of_a_table_without_history(in_memory: Followed) -> Non
     cached.cache.close()
 
 
-def test_few_tables_a_round(in_memory: Followed) -> None:
-    """A round looks at so many tables and no more."""
+def test_a_round_looks_at_so_many_tables_and_no_more(in_memory: Followed) -> None:
     cached = Cached(in_memory, entries_of("log", in_memory), ManualClock())
     tables = [in_memory.create_table(cached.session, f"t{n}", made=made("v0")) for n in range(9)]
     for table in tables:

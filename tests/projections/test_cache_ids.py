@@ -14,7 +14,6 @@ ALL = set(range(1, LARGEST + 3))
 
 
 def lists() -> Iterator[ValidWriteIdList]:
-    """Yield every list with ids up to the largest."""
     for hwm in range(LARGEST + 1):
         ids = range(1, hwm + 1)
         for count in range(hwm + 1):
@@ -23,20 +22,17 @@ def lists() -> Iterator[ValidWriteIdList]:
 
 
 def members(ids: ReaderIds) -> set[int]:
-    """Return the valid ids."""
     return {each for each in ALL if ids.sees(each)}
 
 
 def test_sets_are_compared_and_not_lists() -> None:
-    """Equal, contained and single ids are what they are as sets, over all pairs of lists."""
     pairs = list(product(map(ReaderIds.of, lists()), repeat=2))
 
     assert all((a == b) == (members(a) == members(b)) for a, b in pairs)
     assert all(a.covers(b) == (members(a) >= members(b)) for a, b in pairs)
 
 
-def test_two_sets_together() -> None:
-    """What is valid in either is valid in both together, in the one form equal sets have."""
+def test_what_is_valid_in_either_is_valid_in_both_together() -> None:
     pairs = list(product(map(ReaderIds.of, lists()), repeat=2))
 
     assert all(members(a.joined(b)) == members(a) | members(b) for a, b in pairs)
@@ -44,7 +40,6 @@ def test_two_sets_together() -> None:
 
 
 def test_a_set_less_one_id() -> None:
-    """Taking an id out leaves the others, in the one form equal sets have."""
     found = [(ReaderIds.of(each), write_id) for each in lists() for write_id in ALL]
 
     assert all(members(ids.without(each)) == members(ids) - {each} for ids, each in found)
@@ -52,7 +47,6 @@ def test_a_set_less_one_id() -> None:
 
 
 def test_a_list_of_everything_is_not_expanded() -> None:
-    """The largest number as a mark costs no more than any other."""
     everything = ReaderIds.of(ValidWriteIdList(None, ID_MAX, (7,), (), 7))
 
     assert everything.covers(NO_IDS)
@@ -62,7 +56,6 @@ def test_a_list_of_everything_is_not_expanded() -> None:
 
 
 def begun() -> IdStates:
-    """Return ids up to 11 with 2 and 8 aborted, 4, 6 and 10 open."""
     return IdStates(11, {4: 1, 6: 2, 10: 3}, {2: 4, 8: 5})
 
 
@@ -80,10 +73,9 @@ def begun() -> IdStates:
         ([("abort", 4), ("abort", 4)], 11, [6, 10], [2, 4, 8]),
     ],
 )
-def test_ids_are_merged(
+def test_gaps_open_ends_come_once_and_what_has_ended_does_not_change(
     moves: list[tuple[str, int]], hwm: int, still_open: list[int], aborted: list[int]
 ) -> None:
-    """Gaps open, ends come once, and what has ended does not change."""
     ids = begun()
     steps = {
         "allocate": lambda write_id: ids.allocate(write_id, 9),
@@ -104,7 +96,6 @@ def test_an_id_has_ended_once_it_is_known_not_to_be_open() -> None:
 
 
 def test_whose_an_open_id_is() -> None:
-    """An id is nobody's until the log tells its txn, and stays that txn's from then on."""
     ids = IdStates()
     ids.allocate(3, 7)
     ids.settle(ReaderIds(6, (1, 3, 5)))
@@ -118,7 +109,6 @@ def test_whose_an_open_id_is() -> None:
 
 
 def test_a_set_is_settled() -> None:
-    """What a list sees has ended from then on; what it leaves out above stays open."""
     ids = begun()
     ids.settle(ReaderIds(15, (6, 12, 13)))
 
@@ -126,7 +116,6 @@ def test_a_set_is_settled() -> None:
 
 
 def test_a_forgotten_txn_leaves_the_exceptions() -> None:
-    """The id of an aborted txn without data reads as committed, those of others stay."""
     ids = begun()
     ids.forget(5)
 

@@ -36,7 +36,6 @@ class Lagging:
         self.cache = MetadataCache(entries, store, CATALOG, clock=self.clock)
 
     def alter(self, word: str) -> int:
-        """Alter the table where only the store knows it; return the position."""
         changed = self.ahead.alter_table(self.session, self.table, made(word, "external"), "ALTER")
         self.ahead.follow()
         return changed.control.position
@@ -51,12 +50,10 @@ def lagging() -> Lagging:
 
 
 def test_an_external_table_may_be_old(lagging: Lagging) -> None:
-    """Without a bound, what is there is served."""
     assert location(lagging.cache.read("x", None)) == "x0"
 
 
 def test_an_external_table_is_not_old_for_long(in_memory: Followed) -> None:
-    """Rows are looked at again after a while, whether or not somebody waits for them."""
     cached = Cached(in_memory, RowEntries(in_memory.reader, refresh_s=0.0), ManualClock())
     table = in_memory.create_table(cached.session, "x", made=made("x0", "external"))
     cached.catch_up()
@@ -68,8 +65,7 @@ def test_an_external_table_is_not_old_for_long(in_memory: Followed) -> None:
 
 
 @pytest.mark.parametrize(("age_ms", "found"), [(900, "x0"), (1_500, "x1")])
-def test_a_bound_on_the_lag(lagging: Lagging, age_ms: int, found: str) -> None:
-    """Entries older than the bound are no answer where the store knows more."""
+def test_entries_older_than_the_bound_give_way(lagging: Lagging, age_ms: int, found: str) -> None:
     lagging.clock.elapsed_s += age_ms / 1000
 
     answer = lagging.cache.read("x", None, max_lag_ms=1_000, max_wait_ms=10)
@@ -78,7 +74,6 @@ def test_a_bound_on_the_lag(lagging: Lagging, age_ms: int, found: str) -> None:
 
 
 def test_the_latest_is_waited_for(lagging: Lagging) -> None:
-    """The policy `latest` wants what the store has now, which the cache has after a while."""
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(lagging.cache.read, "x", None, policy="latest", max_wait_ms=LONG_MS)
         lagging.fold.feed(lagging.ahead.records[lagging.fold.offset :])
@@ -87,7 +82,6 @@ def test_the_latest_is_waited_for(lagging: Lagging) -> None:
 
 
 def test_the_store_answers_who_does_not_wait(lagging: Lagging) -> None:
-    """With a token the reader gets the store's answer after its wait."""
     token = lagging.alter("x2")
 
     answer = lagging.cache.read("x", None, token=token, max_wait_ms=0)
@@ -103,14 +97,12 @@ class Coming(RowMetadataStore):
         self._domain = domain
 
     def read_many(self, wanted: Sequence[EntryRead]) -> list[StoreAnswer]:
-        """Return what is known now."""
         found = super().read_many(wanted)
         self._domain.follow()
         return found
 
 
 def test_the_store_is_waited_for(in_memory: Followed) -> None:
-    """Who is not to wait for the entries waits for a store that does not know a list yet."""
     session = in_memory.open_session()
     table = in_memory.create_table(session, "t", made=made("v0"))
     in_memory.follow()

@@ -55,35 +55,30 @@ def wrong_answers(history: Played, plan: list[Order], make: Make) -> list[str]:
 
 
 def first_wrong(make: Make, orders: Mapping[str, int], seeds: int) -> list[str]:
-    """Return the wrong answers of the first seed that has any, none if no seed has."""
     found = (wrong_answers(drawn(seed), drawn_plan(seed, orders), make) for seed in range(seeds))
     return next(filter(None, found), [])
 
 
 @QUICK
 @given(HISTORIES, plans(ANY_ORDER))
-def test_several_versions(history: list[Step], plan: list[Order]) -> None:
-    """Whatever comes in whatever order, a reader is told what its list says or sent on."""
+def test_a_reader_is_told_by_its_list_or_sent_on(history: list[Step], plan: list[Order]) -> None:
     assert wrong_answers(played(history), plan, MultiVersion) == []
 
 
 @QUICK
 @given(HISTORIES, plans(ANY_ORDER))
-def test_one_version(history: list[Step], plan: list[Order]) -> None:
-    """An entry with one version tells as little that is wrong, and sends more readers on."""
+def test_one_version_sends_more_readers_on(history: list[Step], plan: list[Order]) -> None:
     assert wrong_answers(played(history), plan, OneVersion) == []
 
 
 @pytest.mark.parametrize("cache", HONEST.values(), ids=HONEST)
-def test_many_ways(cache: Mutant) -> None:
-    """No drawn way to a cache makes it tell what is not right."""
+def test_no_drawn_way_to_a_cache_makes_it_tell_what_is_not_right(cache: Mutant) -> None:
     assert first_wrong(*cache, SWEPT) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cache", HONEST.values(), ids=HONEST)
-def test_very_many_ways(cache: Mutant) -> None:
-    """Nor does any of thousands."""
+def test_thousands_of_drawn_ways_to_a_cache_tell_nothing_wrong(cache: Mutant) -> None:
     assert first_wrong(*cache, SWEPT_FOR_LONG) == []
 
 
@@ -91,19 +86,16 @@ def test_very_many_ways(cache: Mutant) -> None:
 @DEEP
 @given(HISTORIES, plans(ANY_ORDER))
 def test_other_ways_in_every_run(history: list[Step], plan: list[Order]) -> None:
-    """Nor do new ones, of which a failing one is made small."""
     assert wrong_answers(played(history), plan, MultiVersion) == []
 
 
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_every_rule_is_needed(mutant: Mutant) -> None:
-    """A cache without one of its rules tells somebody what is not right."""
     assert first_wrong(*mutant, SEEDS_MAX) != []
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_store_answers_every_list(seed: int) -> None:
-    """The rows say to every reader there ever was what its list says, and how final that is."""
     history = drawn(seed)
     all_events = range(len(history.events) + 1)
     asked = [(reader, what) for reader in history.readers for what in set(WHATS)]
@@ -115,8 +107,7 @@ def test_the_store_answers_every_list(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("begin", [0, 20])
-def test_a_cache_that_followed_answers_itself(seed: int, begin: int) -> None:
-    """Who was in no txn when it took its list, after the cache began, is never sent on."""
+def test_who_was_in_no_txn_with_its_list_is_never_sent_on(seed: int, begin: int) -> None:
     history = drawn(seed)
     trip = Trip(history, MultiVersion)
     trip.bootstrap(begin)
@@ -139,7 +130,6 @@ def is_there(history: Played, reader: Reader) -> bool:
 
 
 def stored_for(history: Played, reader: Reader, what: str) -> Told:
-    """Return what the rows tell a reader."""
     found: StoreAnswer = rows_as_entries.store_answer(
         history.store(len(history.events)), wanted(reader, what)
     )

@@ -46,7 +46,6 @@ def cut_above(driver: Driver, whole: Driver) -> Event:
 
 
 def altered(driver: Driver, table: int, word: str) -> None:
-    """Alter a table in a session of its own."""
     driver.alter_table(driver.open_session("eve"), table, made(word), "ALTER")
 
 
@@ -89,7 +88,6 @@ class Seen:
         self.read = self.read_of(self.domain)
 
     def read_of(self, driver: Driver) -> Read:
-        """Return a read with the newest list of a domain."""
         last = driver.state.tables.by_id[self.table].last_write_id
         return Read(self.table, listed(f"{last}:"))
 
@@ -125,7 +123,6 @@ def cached(request: pytest.FixtureRequest) -> Iterator[Cached]:
 
 
 def test_a_cache_goes_on_over_a_cut(cached: Cached) -> None:
-    """A cache that had seen nothing of what was lost comes to the end, and answers from there."""
     domain = cached.domain
     base = domain.head.position
     event = cut_above(domain, domain)
@@ -142,8 +139,7 @@ def test_a_cache_goes_on_over_a_cut(cached: Cached) -> None:
 
 
 @pytest.mark.parametrize("within", [1, MARGIN])
-def test_a_token_of_what_is_lost(cached: Cached, within: int) -> None:
-    """A position that a cut left out is refused by it at once, and the ones around it are not."""
+def test_a_position_that_a_cut_left_out_is_refused(cached: Cached, within: int) -> None:
     domain = cached.domain
     base = domain.head.position
     event = cut_above(domain, domain)
@@ -156,14 +152,12 @@ def test_a_token_of_what_is_lost(cached: Cached, within: int) -> None:
 
 
 def test_tokens_cost_hits_nothing(cached: Cached) -> None:
-    """A token asks for no row beyond those that a hit takes, once the rows stand still."""
     cached.read("0:", token=1)
     before = cached.cache.entries.gaps()
     assert cached.cache.entries.gaps() is before
 
 
 def ended(act: Callable[[], object]) -> LogRewrittenError:
-    """Return what a cache ends with, once it has noticed."""
     for _ in range(ROUNDS):
         try:
             act()
@@ -174,8 +168,7 @@ def ended(act: Callable[[], object]) -> LogRewrittenError:
 
 @pytest.mark.parametrize("grown", GROWN)
 @pytest.mark.parametrize("starting", [True, False])
-def test_a_cache_of_the_log_that_was_ahead(grown: Grown, *, starting: bool) -> None:
-    """Entries from the log end by what they had seen; a cache made anew shows what is there."""
+def test_entries_from_the_log_end_by_what_they_had_seen(grown: Grown, *, starting: bool) -> None:
     seen = Seen()
     log = seen.domain.log
     entries = FollowedEntries(log).start_loading() if starting else FollowedEntries(log).start()
@@ -202,8 +195,7 @@ def test_a_cache_of_the_log_that_was_ahead(grown: Grown, *, starting: bool) -> N
 
 
 @pytest.mark.parametrize("grown", [by_cut, by_others])
-def test_a_cache_of_rows_that_was_ahead(tmp_path: Path, grown: Grown) -> None:
-    """Entries from rows that were made anew end likewise, and say which cut left out the rows."""
+def test_entries_from_rows_that_were_made_anew_end_likewise(tmp_path: Path, grown: Grown) -> None:
     with RocksStore.open(tmp_path) as store:
         seen = Seen(Followed(store))
     with closing(MetadataCache.open(tmp_path, CATALOG)) as cache:
@@ -222,12 +214,10 @@ def test_a_cache_of_rows_that_was_ahead(tmp_path: Path, grown: Grown) -> None:
 
 
 def rows_into(store: RocksStore, driver: Driver) -> None:
-    """Store the rows of a domain."""
     Fold.load(store, driver.log).feed(driver.records)
 
 
-def test_rows_that_were_made_anew_of_the_same_log(tmp_path: Path) -> None:
-    """Rows made anew that hold all that was seen are gone on with."""
+def test_rows_made_anew_that_hold_all_that_was_seen_are_gone_on_with(tmp_path: Path) -> None:
     with RocksStore.open(tmp_path) as store:
         seen = Seen(Followed(store))
     with closing(MetadataCache.open(tmp_path, CATALOG)) as cache:
@@ -240,7 +230,6 @@ def test_rows_that_were_made_anew_of_the_same_log(tmp_path: Path) -> None:
 
 
 def test_reads_of_rows_tell_it_once(tmp_path: Path) -> None:
-    """What reads rows for many tells of it once, and goes on with the rows as they are."""
     with RocksStore.open(tmp_path) as store:
         seen = Seen(Followed(store))
     with closing(open_reads(tmp_path)) as reads:
@@ -256,8 +245,7 @@ def test_reads_of_rows_tell_it_once(tmp_path: Path) -> None:
         assert location(reads.metadata([seen.read_of(short)])[0]) == "kept"
 
 
-def test_a_cache_of_what_is_published_that_was_ahead() -> None:
-    """Once the feeder has gone on over the cut, who had what was lost is told and ends."""
+def test_who_had_what_was_lost_is_told_once_the_feeder_is_over_the_cut() -> None:
     seen = Seen()
     seen.domain.publish()
     log = seen.domain.log
@@ -284,8 +272,7 @@ def test_a_cache_of_what_is_published_that_was_ahead() -> None:
         assert location(cache.metadata([seen.read_of(short)])[0]) == "kept"
 
 
-def test_rows_of_before_behind_a_new_cache() -> None:
-    """A miss is not answered from rows of before the cut, which lie there until made anew."""
+def test_a_miss_is_not_answered_from_rows_of_before_the_cut() -> None:
     seen = Seen()
     short = seen.lost(by_cut)
     entries = FollowedEntries(short.log).start()

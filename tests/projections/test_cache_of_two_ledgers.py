@@ -26,7 +26,6 @@ OWN, OTHER = "v1", "elsewhere"
 
 @pytest.fixture
 def domain() -> Followed:
-    """Return the domain that is cached."""
     found = Followed()
     altered_to(OWN, found)
     found.follow()
@@ -44,7 +43,6 @@ def other() -> Followed:
 
 @pytest.fixture
 def cache(domain: Followed, other: Followed) -> Iterator[MetadataCache]:
-    """Return a cache that follows the one log beside rows of the other."""
     entries = FollowedEntries(domain.log).start()
     with closing(MetadataCache(entries, RowMetadataStore(other.rows), CATALOG)) as found:
         while entries.is_loading():
@@ -53,7 +51,6 @@ def cache(domain: Followed, other: Followed) -> Iterator[MetadataCache]:
 
 
 def lists_of(domain: Followed) -> ReadLists:
-    """Return the lists that the rows of a domain tell."""
     return ReadLists(Reopened(lambda: StoreReads(domain.reader)))
 
 
@@ -67,31 +64,27 @@ ASKS: list[Callable[[MetadataCache], object]] = [
 
 
 @pytest.mark.parametrize("asks", ASKS)
-def test_the_other_store_is_refused(
+def test_whatever_takes_the_store_is_refused_with_the_names_of_both_ledgers(
     cache: MetadataCache, asks: Callable[[MetadataCache], object]
 ) -> None:
-    """Whatever takes the store is refused, with the names of both ledgers."""
     with pytest.raises(SettingsError, match=r"0badcafe.* is one of ledger demo \(5f3a9c1e"):
         asks(cache)
 
 
 def test_the_entries_still_answer(cache: MetadataCache) -> None:
-    """What the entries tell is that of their own log."""
     answer: MetadataAnswer = cache.read("t", listed("1:"))
 
     assert (location(answer), answer.source) == (OWN, "cache")
 
 
 def test_lists_of_the_other_are_refused(cache: MetadataCache, other: Followed) -> None:
-    """Who brings no list is not given one of the other ledger's rows."""
     process = CacheProcess(cache, lists_of(other))
 
     with pytest.raises(SettingsError):
         process.metadata_at(ReadAt("t"), Bounds(max_wait_ms=0))
 
 
-def test_rows_of_two_stores(domain: Followed, other: Followed) -> None:
-    """It is the same where the entries come from rows."""
+def test_entries_of_rows_of_two_stores_are_refused_too(domain: Followed, other: Followed) -> None:
     cache = MetadataCache(RowEntries(domain.rows), RowMetadataStore(other.rows), CATALOG)
     with closing(cache), pytest.raises(SettingsError):
         cache.read("no such table", listed("1:"))

@@ -23,7 +23,6 @@ class Unreadable(MemoryLog):
     """A log whose broker is away."""
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Raise that nobody answers."""
         raise LogUnavailableError(f"{topic} did not answer within {timeout_s} s")
 
 

@@ -10,12 +10,10 @@ CATALOG_CREATED = CatalogCreated(CATALOG)
 
 
 def at(position: int, body: Body = CATALOG_CREATED) -> Event:
-    """Return an event of a position."""
     return Event(Control(b"", 1, position, 0, 0, 0, 0, 0), body)
 
 
 def test_positions_count_each_event_once() -> None:
-    """An event ahead of the others is new once, and the position waits for what is missing."""
     positions = AppliedPositions(4)
     taken = [positions.take(at(position)) for position in (6, 6, 4, 5, 5, 6, 7)]
 

@@ -35,7 +35,6 @@ def process(cached: Cached) -> CacheProcess:
 
 
 def test_now_is_no_earlier_than_a_token(cached: Cached, process: CacheProcess) -> None:
-    """Where the rows are behind a token, their list is not taken for that of now, nor a name."""
     rows_at = cached.domain.head.position
     cached.alter("v1")
     cached.domain.create_table(cached.session, "u", made=made("u0"))
@@ -54,7 +53,6 @@ def test_now_is_no_earlier_than_a_token(cached: Cached, process: CacheProcess) -
 
 @pytest.mark.parametrize("name", ["t", "u"])
 def test_a_position_is_waited_for(cached: Cached, process: CacheProcess, name: str) -> None:
-    """A position that the rows have not come to is there as soon as they have, and a table too."""
     cached.alter("v1")
     cached.domain.create_table(cached.session, "u", made=made("v1"))
     asked = ReadAt(name, position=cached.domain.head.position)
@@ -68,7 +66,6 @@ def test_a_position_is_waited_for(cached: Cached, process: CacheProcess, name: s
 
 
 def test_what_is_behind_is_not_compared(cached: Cached, process: CacheProcess) -> None:
-    """Where the rows stay behind the cache, nothing was compared, and that is told."""
     cached.alter("v1")
     process.wait(cached.domain.head.position, 10_000)
 

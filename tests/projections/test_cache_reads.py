@@ -27,7 +27,6 @@ LONG_MS = 30_000
 
 
 def test_a_list_is_answered(cached: Cached) -> None:
-    """Readers of the newest list and of an older one get what they see, from the cache."""
     cached.alter("v1")
     position = cached.catch_up()
 
@@ -37,8 +36,7 @@ def test_a_list_is_answered(cached: Cached) -> None:
 
 
 @pytest.mark.parametrize("odd", [{"own_txn": -1}, {"token": -1}, {"table_id": 2**63}], ids=str)
-def test_numbers_that_can_be_none(cached: Cached, odd: dict[str, int]) -> None:
-    """A txn, a token or a table that can be none is refused by its name, and counts as no read."""
+def test_what_can_be_none_is_refused_by_its_name(cached: Cached, odd: dict[str, int]) -> None:
     asked: dict[str, Any] = {"own_txn": 1, "token": 1, **odd}
     ((name, number),) = odd.items()
 
@@ -49,7 +47,6 @@ def test_numbers_that_can_be_none(cached: Cached, odd: dict[str, int]) -> None:
 
 
 def test_what_came_since_an_answer_is_not_waited_for(cached: Cached) -> None:
-    """Who wants more than an answer had goes on at once when that came in between."""
     before = cached.cache.entries.position()
     cached.alter("v1")
     cached.catch_up()
@@ -59,8 +56,7 @@ def test_what_came_since_an_answer_is_not_waited_for(cached: Cached) -> None:
     assert monotonic() - began_s < LONG_MS / 2000
 
 
-def test_objects_are_answered(cached: Cached) -> None:
-    """Statistics are read alone, as of the same lists; the table is without them."""
+def test_statistics_are_read_alone_as_of_the_same_lists(cached: Cached) -> None:
     cached.alter("v1")
     cached.catch_up()
 
@@ -74,7 +70,6 @@ def test_objects_are_answered(cached: Cached) -> None:
 
 
 def test_an_open_change_keeps_nobody_waiting(cached: Cached) -> None:
-    """While a txn has altered the table, others see what they saw, from the cache."""
     txn = cached.domain.open_txn(cached.session)
     cached.alter("v1", txn=txn)
     cached.catch_up()
@@ -84,7 +79,6 @@ def test_an_open_change_keeps_nobody_waiting(cached: Cached) -> None:
 
 
 def test_a_txn_sees_its_own_changes(cached: Cached) -> None:
-    """With the token of its last change a txn is answered from the cache, without by the store."""
     txn = cached.domain.open_txn(cached.session)
     token = cached.alter("v1", txn=txn)
     cached.catch_up()
@@ -95,7 +89,6 @@ def test_a_txn_sees_its_own_changes(cached: Cached) -> None:
 
 
 def test_a_txn_is_told_nothing_older_than_its_list(cached: Cached) -> None:
-    """A store that lacks what others committed does not answer a txn that sees it, token or not."""
     behind = cached.domain.head.position
     cached.alter("v1")
     txn = cached.domain.open_txn(cached.session)
@@ -109,7 +102,6 @@ def test_a_txn_is_told_nothing_older_than_its_list(cached: Cached) -> None:
 
 
 def test_an_aborted_change_is_never_seen(cached: Cached) -> None:
-    """After the abort, and after its id was forgotten, readers see what was before."""
     txn = cached.domain.open_txn(cached.session)
     cached.alter("v1", txn=txn)
     cached.catch_up()
@@ -125,7 +117,6 @@ def test_an_aborted_change_is_never_seen(cached: Cached) -> None:
 
 
 def test_a_name_is_no_identity(cached: Cached) -> None:
-    """After a drop the name means another table; an old id is not answered with the new one."""
     cached.domain.drop_table(cached.session, cached.table)
     other = cached.domain.create_table(cached.session, "T", made=made("other"))
     cached.catch_up()
@@ -150,7 +141,6 @@ def test_absence_is_told_by_the_store(cached: Cached, name: str, ids: str | None
 
 
 def test_the_list_of_another_table_is_refused_by_name(cached: Cached) -> None:
-    """Write ids of one table say nothing of another; by its id a table is asked for by any name."""
     of_another = ValidWriteIdList("lake.other", 0, (), (), None)
 
     with pytest.raises(ValueError, match=r"a list of table lake\.t, got a list of lake\.other"):
@@ -186,8 +176,7 @@ def test_a_reader_that_is_ahead_is_waited_for(cached: Cached, max_wait_ms: int) 
         assert reading.result(LONG_MS / 1000) == ("v1", "cache", "hit")
 
 
-def test_numbers_of_numpy(cached: Cached) -> None:
-    """Whoever keeps ids in arrays asks with what is in them, and is told of plain ones."""
+def test_whoever_keeps_ids_in_arrays_asks_with_what_is_in_them(cached: Cached) -> None:
     np = pytest.importorskip("numpy")
     asked = Read("t", listed("0:"), np.int64(cached.table))
     for answer in cached.cache.metadata([asked, asked._replace(table=np.int64(cached.table))]):
@@ -196,7 +185,6 @@ def test_numbers_of_numpy(cached: Cached) -> None:
 
 
 def test_nobody_is_told_what_is_too_old(cached: Cached) -> None:
-    """If neither cache nor store come as far as the list or the token, that is said."""
     behind = cached.domain.head.position
 
     with pytest.raises(ReaderBehindError) as list_error:
@@ -225,7 +213,6 @@ def test_who_waited_long_enough_did_not_wait_in_vain(cached: Cached) -> None:
 
 
 def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
-    """All of them come from the cache, or if one is missing there all from the store."""
     other = cached.domain.create_table(cached.session, "u", made=made("u0"))
     cached.alter("v1")
     position = cached.catch_up()
@@ -241,8 +228,7 @@ def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rows", "log", "topic"])
-def test_memory_is_bounded(in_memory: Followed, kind: str) -> None:
-    """Tables nobody reads are let go, and are right again when they are read."""
+def test_tables_nobody_reads_are_let_go(in_memory: Followed, kind: str) -> None:
     entries = entries_of(kind, in_memory, bytes_max=5_000)
     cached = Cached(in_memory, entries, ManualClock())
     names = [f"t{n}" for n in range(30)]
@@ -258,7 +244,6 @@ def test_memory_is_bounded(in_memory: Followed, kind: str) -> None:
 
 
 def test_a_long_history_is_not_all_kept(cached: Cached) -> None:
-    """The newest versions are answered from the cache, those from long ago by the store."""
     for n in range(1, VERSIONS_MAX + 20):
         cached.alter(f"v{n}")
     cached.catch_up()
@@ -280,10 +265,9 @@ def test_a_long_history_is_not_all_kept(cached: Cached) -> None:
         pytest.param(2 * VERSIONS_MAX * "w", 2, ("t0", "first"), id="renames with write ids"),
     ],
 )
-def test_nothing_is_taken_from_before_a_gap(
+def test_no_name_or_version_is_passed_over_between_two_reads(
     cached: Cached, changes: str, hwm: int, found: tuple[str, str]
 ) -> None:
-    """However much is altered and renamed between two reads, no name or version is passed over."""
     cached.alter("first")
     cached.catch_up()
     cached.read("1:")
@@ -304,7 +288,6 @@ def test_nothing_is_taken_from_before_a_gap(
 
 
 def test_cache_and_store_agree(cached: Cached) -> None:
-    """The sampler finds nothing, whatever was altered, renamed or aborted."""
     for n in range(10):
         txn = cached.domain.open_txn(cached.session)
         cached.alter(f"v{n}", txn=txn)
@@ -318,7 +301,6 @@ def test_cache_and_store_agree(cached: Cached) -> None:
 
 
 def test_most_reads_are_hits(cached: Cached) -> None:
-    """Readers of current and of older lists are answered from the cache while writers go on."""
     for n in range(1, 31):
         txn = cached.domain.open_txn(cached.session)
         cached.alter(f"v{n}", txn=txn)
@@ -338,12 +320,10 @@ class Lying(RowEntries):
     """Entries that tell everyone the same."""
 
     def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
-        """Return one answer again and again."""
         return [answer._replace(value="made up") for answer in super().read_many(wanted)]
 
 
 def test_what_differs_is_found() -> None:
-    """The sampler tells of every table for which the cache says something else than the store."""
     cached = Cached(followed := Followed(), Lying(followed.reader), ManualClock())
     cached.read("0:")
 

@@ -55,7 +55,6 @@ class Refusing(SharedLog):
         self.after = after
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Return the ends, or raise."""
         if topic is Topic.CACHE and self.reason is not None:
             self.after -= 1
             if self.after < 0:
@@ -78,23 +77,19 @@ class Far:
         self.process = CacheProcess(self.cache, PublishedLists(self.published))
 
     def publish(self) -> None:
-        """Let the domain publish all it has."""
         self.domain.publish()
         self.domain.follow()
 
     def go_on(self, word: str) -> None:
-        """Alter the table, and publish that."""
         self.domain.alter_table(self.session, self.table, made(word), "ALTER")
         self.domain.follow()
 
     def place(self) -> str | None:
-        """Return where the table is now."""
         return location(self.process.metadata_at(ReadAt("t")))
 
 
 @pytest.fixture
 def far() -> Iterator[Far]:
-    """Return a cache of a topic to which nothing was published."""
     made_of = Far()
     with closing(made_of.cache):
         yield made_of
@@ -111,15 +106,13 @@ def refused(far: Far, error: type[LedgerError], words: str) -> None:
         far.cache.read(1, ValidWriteIdList("t", 1, (), (), None), max_wait_ms=10_000)
 
 
-def test_not_asked_yet(far: Far) -> None:
-    """Before the topic was opened it counts as being read."""
+def test_before_its_topic_was_opened_a_cache_counts_as_being_read(far: Far) -> None:
     with pytest.raises(PublishedLoadingError):
         far.place()
     assert far.entries.lag() is None
 
 
-def test_no_topic(far: Far) -> None:
-    """Where the topic is missing that is said by name, with what to do; it may come later."""
+def test_where_the_topic_is_missing_that_is_said_by_name_with_what_to_do(far: Far) -> None:
     far.log.reason = MISSING
     refused(far, CacheTopicMissingError, "topic lake.cache")
     refused(far, CacheTopicMissingError, "Run one `lakeledger serve feeder --publish`")
@@ -130,8 +123,7 @@ def test_no_topic(far: Far) -> None:
     assert (far.place(), far.entries.problem()) == ("v0", "")
 
 
-def test_no_broker(far: Far) -> None:
-    """A broker that is away at the start is waited for."""
+def test_a_broker_that_is_away_at_the_start_is_waited_for(far: Far) -> None:
     far.log.reason = AWAY
     refused(far, LogUnavailableError, "no answer in time")
     far.log.reason = None
@@ -141,14 +133,12 @@ def test_no_broker(far: Far) -> None:
 
 
 def test_another_log_was_published(far: Far) -> None:
-    """What is left of a log that is no more is nothing published of the one there is."""
     far.publish()
     far.domain.log.recreate(Topic.EVENTS)
     refused(far, NothingPublishedError, "without a whole batch of rows")
 
 
-def test_broker_refuses_later(far: Far) -> None:
-    """Who was answered is answered on when the topic goes away, and what comes later is read."""
+def test_who_was_answered_is_answered_on_when_the_topic_goes_away(far: Far) -> None:
     far.publish()
     far.entries.check()
     far.domain.log.recreate(Topic.CACHE)
@@ -166,8 +156,7 @@ def test_broker_refuses_later(far: Far) -> None:
     assert (far.place(), far.entries.problem()) == ("v1", "")
 
 
-def test_format_of_another_version(far: Far) -> None:
-    """Rows of another version end the process, for it would never answer again."""
+def test_rows_of_another_version_end_the_process_for_it_would_never_answer_again(far: Far) -> None:
     far.publish()
     far.entries.check()
     end = far.log.ends(Topic.CACHE)[1]
@@ -177,8 +166,7 @@ def test_format_of_another_version(far: Far) -> None:
         far.entries.check()
 
 
-def test_lag(far: Far) -> None:
-    """It is counted in records of the log that are not published, and in time since they are."""
+def test_the_lag_is_counted_in_unpublished_records_and_in_time(far: Far) -> None:
     far.publish()
     far.entries.check()
     in_time = far.entries.lag()
@@ -205,7 +193,6 @@ def test_one_position(far: Far) -> None:
 
 
 def test_records_read_in_vain() -> None:
-    """Records that were read when the broker refused are read again, and none is left out."""
     host = Host(events_log(drawn(5)))
     host.feed(20)
     host.feed_all()
@@ -247,8 +234,7 @@ def test_first_read_takes_too_long(hours: int, reads: int) -> None:
 
 @PATIENT
 @given(history=HISTORIES)
-def test_lists_of_now(history: list[Step]) -> None:
-    """Who brings no list is told what the read model's own list of now tells."""
+def test_who_brings_no_list_is_told_by_the_list_of_now(history: list[Step]) -> None:
     known = played(history)
     host = Host(events_log(known))
     host.feed_all()
@@ -265,13 +251,11 @@ def test_lists_of_now(history: list[Step]) -> None:
 
 
 def names(host: Host) -> Sequence[str]:
-    """Return every name that a table of a host has or had."""
     rows = StoreReads(host.store).tables(include_dropped=True)
     return sorted({row.name for row in rows})
 
 
 def told(process: CacheProcess, asked: ReadAt) -> object:
-    """Return what a process tells, or the name of the error."""
     try:
         return process.metadata_at(asked).value
     except LedgerError as error:

@@ -30,12 +30,10 @@ class Faulty(RowMetadataStore):
     """A store in which a fault of the program meets who compares with it."""
 
     def floors(self, tables: Iterable[int]) -> dict[int, ReaderIds]:  # noqa: ARG002
-        """Raise the fault."""
         raise ZeroDivisionError("a fault")
 
 
 def test_a_fault_of_the_sampler_ends_it() -> None:
-    """A cache that nobody compares with its store any more does not run on as if somebody did."""
     domain, stop = Followed(), Signal()
     altered_to("v1", domain)
     lists = ReadLists(Reopened(lambda: StoreReads(domain.reader)))
@@ -51,7 +49,6 @@ def test_a_fault_of_the_sampler_ends_it() -> None:
 
 
 def test_rows_that_cannot_be_read(log_lines: Sequence[EventDict]) -> None:
-    """A process without rows says so, and why, once for each reason, and when it has some."""
     told = None
     missing, behind = StoreMissingError(Path("rows")), ReaderBehindError(0, 1, 0)
     for problem in (None, missing, missing, behind, None, None):

@@ -57,18 +57,15 @@ PLANS = st.lists(
 
 @pytest.fixture
 def history() -> Played:
-    """Return a history of metadata."""
     return drawn(SEED)
 
 
 @pytest.fixture
 def host(history: Played) -> Host:
-    """Return a host that has published nothing of the history yet."""
     return Host(events_log(history))
 
 
 def as_of(history: Played, rows: PublishedRows) -> bool:
-    """Tell whether rows are those of the store at the position they say they are of."""
     position, held = metadata_rows(rows)
     return held == metadata_rows(history.store(position))[1]
 
@@ -95,10 +92,9 @@ def befall(host: Host, other: Host, fate: str, count: int, seed: int) -> None:
 
 @PATIENT
 @given(history=HISTORIES, plan=PLANS)
-def test_rows_are_those_of_a_position(
+def test_whatever_becomes_of_feeders_and_topic_readers_have_the_stores_rows_of_one_position(
     history: list[Step], plan: list[tuple[str, int, int]]
 ) -> None:
-    """Whatever becomes of feeders and topic, readers have the store's rows of one position."""
     known = played(history)
     log = events_log(known)
     host, other, rows = Host(log), Host(log), PublishedRows.whole(log)
@@ -140,7 +136,6 @@ def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: 
 
 
 def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
-    """Of a batch whose marker has not come readers see nothing, and all of it once it has."""
     host.feed(30)
     rows = PublishedRows.whole(host.log)
     before = metadata_rows(rows)
@@ -159,7 +154,6 @@ def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
 
 
 def test_nothing_is_published_twice(host: Host) -> None:
-    """A feeder that finds the topic where its store is appends nothing."""
     host.feed_all()
     before = host.log.ends(Topic.CACHE)
     host.start()
@@ -167,7 +161,6 @@ def test_nothing_is_published_twice(host: Host) -> None:
 
 
 def test_only_what_is_missing_is_published(host: Host) -> None:
-    """What a feeder finds in the topic already it does not publish again."""
     host.feed(40)
     before = host.log.ends(Topic.CACHE)[1]
     held = dict(metadata_rows(host.store)[1])
@@ -176,8 +169,7 @@ def test_only_what_is_missing_is_published(host: Host) -> None:
     assert host.log.ends(Topic.CACHE)[1] == before + len(changes) + 1
 
 
-def test_publisher_that_could_not_deliver(history: Played) -> None:
-    """After a batch that was lost in part, the next one brings all that readers lack."""
+def test_after_a_batch_lost_in_part_the_next_brings_all_that_lacks(history: Played) -> None:
     log = events_log(history)
     through = Refusing(log)
     host = Host(log, through)
@@ -194,8 +186,7 @@ def test_publisher_that_could_not_deliver(history: Played) -> None:
     assert metadata_rows(rows) == metadata_rows(host.store)
 
 
-def test_floors_equal_those_of_the_store(host: Host) -> None:
-    """How far history may be let go is known to readers of the topic as to those of the store."""
+def test_readers_of_the_topic_know_how_far_history_may_be_let_go(host: Host) -> None:
     host.feed_all()
     tables = range(1, 10)
     stores = RowMetadataStore(PublishedRows.whole(host.log)), RowMetadataStore(host.store)
@@ -204,8 +195,7 @@ def test_floors_equal_those_of_the_store(host: Host) -> None:
     assert any(floor.hwm for floor in local.values())
 
 
-def test_store_that_is_behind_publishes_nothing(host: Host) -> None:
-    """A store made anew publishes nothing before it has come as far as the topic."""
+def test_a_store_made_anew_publishes_nothing_before_it_has_caught_up(host: Host) -> None:
     host.feed(50)
     end = host.log.ends(Topic.CACHE)
     fresh = Host(host.log)
@@ -216,8 +206,7 @@ def test_store_that_is_behind_publishes_nothing(host: Host) -> None:
     assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(fresh.store)
 
 
-def test_two_publishers(history: Played, host: Host) -> None:
-    """Who finds records of somebody else ends, and no reader takes what both wrote for a batch."""
+def test_who_finds_records_of_another_publisher_ends(history: Played, host: Host) -> None:
     other = Host(host.log)
     host.feed(20)
     other.feed(30)
@@ -231,8 +220,7 @@ def test_two_publishers(history: Played, host: Host) -> None:
     assert (metadata_rows(rows)[0], as_of(history, rows)) == (40, True)
 
 
-def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) -> None:
-    """Who was away for so long that tombstones are gone does not keep the rows they ended."""
+def test_who_was_away_long_keeps_no_rows_that_ended(history: Played, host: Host) -> None:
     host.feed(30)
     rows = PublishedRows.whole(host.log)
     host.feed_all()
@@ -244,8 +232,7 @@ def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) 
 
 
 @pytest.mark.parametrize("begun", [10, 60])
-def test_topic_made_anew(host: Host, begun: int) -> None:
-    """Readers notice that the topic is another one, shorter or longer than the one they read."""
+def test_readers_notice_that_the_topic_is_another_one(host: Host, begun: int) -> None:
     host.feed(30)
     rows = PublishedRows.whole(host.log)
     host.log.recreate(Topic.CACHE)
@@ -258,7 +245,6 @@ def test_topic_made_anew(host: Host, begun: int) -> None:
 
 @pytest.mark.parametrize(("held", "begun"), [(10, 30), (30, 60), (30, 10), (60, 30)])
 def test_topic_made_anew_while_it_is_read_first(host: Host, held: int, begun: int) -> None:
-    """Who has not come to the end of a topic mixes nothing of it with the one in its place."""
     fresh = list[Host]()
 
     def go_on() -> None:
@@ -275,7 +261,6 @@ def test_topic_made_anew_while_it_is_read_first(host: Host, held: int, begun: in
 
 
 def test_nothing_is_kept_of_a_lost_history() -> None:
-    """Who reads published rows does not answer from what they were before the topic was anew."""
     lost, kept = Followed(), Followed()
     lost.publish()
     read = Read(altered_to("lost", lost), listed("1"))
@@ -294,7 +279,6 @@ def test_nothing_is_kept_of_a_lost_history() -> None:
 
 
 def test_rows_read_anew_do_not_go_back(host: Host) -> None:
-    """While the topic is read again, the rows stay until it has come as far."""
     followed, seen = list[PublishedRows](), list[int]()
     host.feed(40)
     log = slow(host.log, 5, lambda: seen.extend(map(lookups.position, followed)))
@@ -308,14 +292,12 @@ def test_rows_read_anew_do_not_go_back(host: Host) -> None:
 
 
 def test_batches_of_another_log_are_not_taken(host: Host) -> None:
-    """What was published of a log that is no more shows nothing to readers of the new one."""
     host.feed_all()
     host.log.recreate(Topic.EVENTS)
     assert metadata_rows(PublishedRows.whole(host.log)) == (0, {})
 
 
 def test_rows_of_another_format_are_refused(host: Host) -> None:
-    """A reader of another version is told, whether it comes first or is there already."""
     host.feed(40)
     rows = PublishedRows.whole(host.log)
     end = host.log.ends(Topic.CACHE)[1]
@@ -337,8 +319,7 @@ def test_publisher_of_another_format_begins_anew(host: Host) -> None:
     assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(host.store)
 
 
-def test_markers() -> None:
-    """A marker counts where it says that it lies, and nowhere else."""
+def test_a_marker_counts_where_it_says_that_it_lies_and_nowhere_else() -> None:
     log = MemoryLog()
     marker = Marker(FORMAT_VERSION, 0, 1, value([4, "ab", 4, "events-0"]), b'{"at":5}')
     for _ in range(3):
@@ -374,7 +355,6 @@ def test_stray_record(host: Host, key: bytes, stray: bytes) -> None:
 
 
 def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
-    """A cache over the topic answers every reader as one over the store does."""
     host.feed(20)
     host.feed(20)
     host.feed_all()
@@ -388,8 +368,7 @@ def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
     assert any(each.source == "cache" and each.value is not None for each in remote)
 
 
-def test_empty_topic(history: Played) -> None:
-    """Where nothing was published yet there are no rows, and they come with the first batch."""
+def test_where_nothing_was_published_rows_come_with_the_first_batch(history: Played) -> None:
     host = Host(events_log(history))
     rows = PublishedRows.whole(host.log)
     assert metadata_rows(rows) == (0, {})

@@ -41,7 +41,6 @@ class Site:
         self._sent = 0
 
     def alter(self, word: str) -> int:
-        """Alter the table in a txn of its own; return the position of the commit."""
         return self.driver.alter_table(
             self.session, self.table, made(word), "ALTER"
         ).control.position
@@ -55,7 +54,6 @@ class Site:
         self._sent = len(self.driver.records)
 
     def follow(self, fold: Fold) -> None:
-        """Fold what the topic holds, batch by batch."""
         end = self.log.ends(Topic.EVENTS)[1]
         with closing(self.log.reader(Topic.EVENTS, fold.offset)) as reader:
             while fold.offset < end:
@@ -64,7 +62,6 @@ class Site:
 
 @pytest.fixture
 def site(broker: Broker, ledger_name: str) -> Iterator[Site]:
-    """Yield a ledger with the topic for caches."""
     create_topics(broker.bootstrap, ledger_name)
     add_topic(broker.bootstrap, ledger_name, Topic.CACHE)
     with closing(KafkaLog(broker.bootstrap, ledger_name)) as log:
@@ -72,7 +69,6 @@ def site(broker: Broker, ledger_name: str) -> Iterator[Site]:
 
 
 def test_another_host_reads_what_is_published(site: Site) -> None:
-    """A cache of another host follows the topic and waits there for what a list needs."""
     site.send()
     with publishing(site.log, site.store) as store:
         fold = Fold.load(store, site.log)
@@ -88,7 +84,6 @@ def test_another_host_reads_what_is_published(site: Site) -> None:
 
 
 def test_publisher_goes_on_where_the_last_one_ended(site: Site) -> None:
-    """What a store was written while nobody published is there with the next feeder."""
     site.send()
     with publishing(site.log, site.store) as store:
         site.follow(Fold.load(store, site.log))
@@ -166,8 +161,7 @@ def count(log: KafkaLog) -> int:
     return left
 
 
-def test_two_publishers(site: Site) -> None:
-    """A feeder finds out that another one writes to its topic."""
+def test_a_feeder_finds_out_that_another_one_writes_to_its_topic(site: Site) -> None:
     site.send()
     with publishing(site.log, site.store) as store, publishing(site.log, MemoryStore()) as other:
         site.follow(Fold.load(store, site.log))

@@ -21,7 +21,6 @@ CALLS_OF_ROWS_MAX: Final = 52
 
 
 def test_a_hit_is_a_short_walk() -> None:
-    """The newest version for a reader who sees all that is committed, from loaded entries."""
     domain = Followed()
     with closing(FollowedEntries(domain.log).start()) as entries:
         cached = Cached(domain, entries, ManualClock())
@@ -36,8 +35,7 @@ def test_a_hit_is_a_short_walk() -> None:
     assert sum(calls.values()) <= CALLS_MAX, calls.most_common(200)
 
 
-def test_a_hit_of_an_entry_made_from_rows() -> None:
-    """Whether an entry is up to date is asked of its rows once for each position."""
+def test_whether_an_entry_is_up_to_date_is_asked_of_its_rows_once_for_each_position() -> None:
     domain = Followed()
     cached = Cached(domain, RowEntries(domain.reader, refresh_s=60.0), ManualClock())
     cached.cache.entries.advance(0.0)

@@ -41,7 +41,6 @@ def repartitioned() -> Followed:
 
 
 def half_created() -> Followed:
-    """Return a domain with a table that is there, one dropped, and one that only a txn sees."""
     domain = Followed()
     session = domain.open_session()
     domain.create_table(session, "flights")
@@ -64,12 +63,10 @@ def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
 
 
 def of_flights(*command: str) -> list[str]:
-    """Return a command about the table, for a program."""
     return ["table", *command, "flights", "--catalog", CATALOG, "--output", "json"]
 
 
-def test_the_catalog_of_the_settings(lakeledger: Lakeledger) -> None:
-    """Names are of the catalog that the settings say, unless one is given."""
+def test_names_are_of_the_catalog_of_the_settings_or_the_given_one(lakeledger: Lakeledger) -> None:
     named = ["table", "show", "flights", "--output", "json"]
 
     assert told(lakeledger(*named, LAKELEDGER_CATALOG=CATALOG))["catalog"] == CATALOG
@@ -149,10 +146,9 @@ OLD, NEW = ("old", {"hour": "1"}), ("new", {"day": "1"})
         (["--version", "1", "--partition", "hour=2"], []),
     ],
 )
-def test_repartitioned_files(
+def test_files_from_before_a_repartition_have_the_values_of_then(
     lakeledger: Lakeledger, options: list[str], shown: list[tuple[str, dict[str, str]]]
 ) -> None:
-    """Files from before the partition columns changed have the values of those they had then."""
     found = told(lakeledger(*of_flights("files"), *options))
 
     assert [(row["path"], row["partition"]) for row in found] == shown
@@ -181,8 +177,7 @@ def test_files_of_null(lakeledger: Lakeledger, value: str, paths: list[str]) -> 
 
 
 @pytest.mark.parametrize("lakeledger", [in_directories], indirect=True)
-def test_table_files_in_directories(lakeledger: Lakeledger) -> None:
-    """A table whose files the ledger does not know is not told to be empty."""
+def test_a_table_of_directories_is_not_told_to_be_empty(lakeledger: Lakeledger) -> None:
     result = lakeledger(*of_flights("files"))
 
     assert told(result) == []
@@ -247,16 +242,14 @@ def test_rows_of_another_ledger(lakeledger: Lakeledger, tmp_path: Path, command:
 
 
 @pytest.mark.parametrize("time", ["1970-01-02", "1970-01-01", "1969-12-31", "0001-01-01T00+14:00"])
-def test_before_the_first_version(lakeledger: Lakeledger, time: str) -> None:
-    """A table had no files before it was."""
+def test_a_table_had_no_files_before_it_was(lakeledger: Lakeledger, time: str) -> None:
     result = lakeledger(*of_flights("files"), "--as-of", time)
 
     assert result.exit_code == ExitCode.NOT_FOUND
     assert f"had no version at {time}" in result.stderr
 
 
-def test_before_the_table(lakeledger: Lakeledger) -> None:
-    """At a position before it a table was not empty, it was not there."""
+def test_at_a_position_before_it_a_table_was_not_there(lakeledger: Lakeledger) -> None:
     result = lakeledger(*of_flights("files"), "--position", "4")
 
     assert result.exit_code == ExitCode.NOT_FOUND
@@ -264,8 +257,7 @@ def test_before_the_table(lakeledger: Lakeledger) -> None:
 
 
 @pytest.mark.parametrize("lakeledger", [half_created], indirect=True)
-def test_every_table(lakeledger: Lakeledger) -> None:
-    """Of every table it is told since when it is dropped, or for which txn alone it is there."""
+def test_every_table_is_told_dropped_and_pending_ones_too(lakeledger: Lakeledger) -> None:
     found = told(lakeledger("table", "list", "--dropped", "--output", "json"))
     assert [(row["dropped"] > 0, row["creator"]) for row in found] == [
         (False, 0),
@@ -277,8 +269,7 @@ def test_every_table(lakeledger: Lakeledger) -> None:
     assert header.split()[-2:] == ["dropped", "creator"]
 
 
-def test_table_shown_to_people(lakeledger: Lakeledger) -> None:
-    """Rows, files and bytes come first, the numbers of the log last; JSON has raw numbers."""
+def test_a_table_shown_to_people_has_rows_files_and_bytes_first(lakeledger: Lakeledger) -> None:
     shown = lakeledger("table", "show", "flights", "--catalog", CATALOG).stdout.splitlines()
     fields = told(lakeledger(*of_flights("show")))
 
@@ -294,13 +285,11 @@ def test_table_shown_to_people(lakeledger: Lakeledger) -> None:
     assert names.index("columns") < names.index("last_write_id")
 
 
-def test_dropped_table_by_id(lakeledger: Lakeledger) -> None:
-    """A table that lost its name is found by its id."""
+def test_a_table_that_lost_its_name_is_found_by_its_id(lakeledger: Lakeledger) -> None:
     assert told(lakeledger("table", "show", "2", "--output", "json"))["name"] == "planes"
 
 
-def test_table_history(lakeledger: Lakeledger) -> None:
-    """The history of a table is told newest first."""
+def test_the_history_of_a_table_is_told_newest_first(lakeledger: Lakeledger) -> None:
     found = told(lakeledger(*of_flights("history")))
 
     assert [row["version"] for row in found] == [3, 2, 1, 0]
@@ -308,8 +297,7 @@ def test_table_history(lakeledger: Lakeledger) -> None:
     assert len(told(lakeledger(*of_flights("history"), "--below", "2", "--limit", "1"))) == 1
 
 
-def test_watermark_of_a_table(lakeledger: Lakeledger) -> None:
-    """Of a table is told how far it may be cleaned, who holds that, and what may go."""
+def test_the_watermark_of_a_table_names_holders_and_what_may_go(lakeledger: Lakeledger) -> None:
     of_table = ["watermark", "explain", "--table", "flights", "--catalog", CATALOG]
     found = told(lakeledger(*of_table, "--output", "json"))
     later = told(lakeledger(*of_table, "--since", "9", "--output", "json"))
@@ -320,8 +308,7 @@ def test_watermark_of_a_table(lakeledger: Lakeledger) -> None:
     assert (found["aborted_write_ids"], later["released_files"]) == ([], [])
 
 
-def test_released_files_by_pages(lakeledger: Lakeledger) -> None:
-    """Who got as many files as were asked for is told how to go on behind the last one."""
+def test_released_files_come_by_pages(lakeledger: Lakeledger) -> None:
     of_table = ["watermark", "explain", "--table", "flights", "--catalog", CATALOG]
     page = lakeledger(*of_table, "--limit", "1")
     _, _, further = page.stderr.strip().partition("there may be more: ")
@@ -330,8 +317,7 @@ def test_released_files_by_pages(lakeledger: Lakeledger) -> None:
     assert (further, rest["released_files"]) == ("--since 8 --path a", [])
 
 
-def test_anomalies_of_a_table(lakeledger: Lakeledger) -> None:
-    """What cannot be is shown with the table, for programs and for people."""
+def test_anomalies_are_shown_with_their_table(lakeledger: Lakeledger) -> None:
     (anomaly,) = told(lakeledger(*of_flights("show")))["anomalies"]
     shown = lakeledger("table", "show", "flights", "--catalog", CATALOG).stdout
 
@@ -342,8 +328,7 @@ def test_anomalies_of_a_table(lakeledger: Lakeledger) -> None:
 @pytest.mark.parametrize(
     ("ghosts", "told", "more"), [(1, 1, False), (50, 50, False), (51, 50, True)]
 )
-def test_many_anomalies(ghosts: int, told: int, *, more: bool) -> None:
-    """The first anomalies are shown, and that there are more."""
+def test_the_first_anomalies_are_shown(ghosts: int, told: int, *, more: bool) -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights", made=BY_HOUR)
@@ -373,8 +358,7 @@ def test_watermark_usage(lakeledger: Lakeledger, option: list[str]) -> None:
     ],
     ids=" ".join,
 )
-def test_for_people(lakeledger: Lakeledger, command: list[str]) -> None:
-    """Every answer has a form for people too, and says as of which position it is."""
+def test_every_answer_has_a_form_for_people_too(lakeledger: Lakeledger, command: list[str]) -> None:
     result = lakeledger(*command)
 
     assert result.exit_code == ExitCode.DONE, result.output

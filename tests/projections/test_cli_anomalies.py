@@ -56,8 +56,7 @@ def test_pages(ghosts: list[int], size: int, pages_of: list[int], *, is_all: boo
     assert all(is_whole for _, is_whole in found) == is_all
 
 
-def test_counts(tmp_path: Path) -> None:
-    """The status of a ledger has a line for each kind, not for each anomaly."""
+def test_the_status_of_a_ledger_has_a_line_for_each_kind_of_anomaly(tmp_path: Path) -> None:
     lakeledger = command_line(haunted(60, 3), tmp_path)
     shown = lakeledger("status").stdout
     result = lakeledger("status", "--output", "json")
@@ -68,8 +67,7 @@ def test_counts(tmp_path: Path) -> None:
     assert "ghost" not in shown
 
 
-def test_more_than_are_counted() -> None:
-    """Where one commit has more than are counted, that is said."""
+def test_where_one_commit_has_more_than_are_counted_that_is_said() -> None:
     found = AnomalyCount({"added_live": 7}, is_all=False)
     assert counts_shown(found, Output.JSON) == {
         "anomalies": {"added_live": 7},
@@ -78,8 +76,7 @@ def test_more_than_are_counted() -> None:
     assert counts_shown(found, Output.TABLE)["anomalies"] == [{"added_live": "7 or more"}]
 
 
-def test_list(tmp_path: Path) -> None:
-    """Anomalies are listed with table, kind and path, for people and for programs."""
+def test_anomalies_are_listed_with_table_kind_and_path(tmp_path: Path) -> None:
     lakeledger = command_line(played(), tmp_path)
     shown = lakeledger("anomaly", "list", "--catalog", CATALOG).stdout.splitlines()
     (row,) = told(lakeledger("anomaly", "list", "--catalog", CATALOG, "--output", "json"))
@@ -92,8 +89,7 @@ def test_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("limit", "listed"), [(1, 1), (2, 2), (5, 3)])
-def test_listed_at_most(tmp_path: Path, limit: int, listed: int) -> None:
-    """No more are listed than were asked for, also where a page holds more."""
+def test_no_more_are_listed_than_were_asked_for(tmp_path: Path, limit: int, listed: int) -> None:
     lakeledger = command_line(haunted(2, 1), tmp_path)
     shown = lakeledger("anomaly", "list", "--limit", str(limit), "--output", "json")
 
@@ -123,8 +119,7 @@ def counts(ledger: Ledger, table: str | None = None) -> int:
     return sum(counted(reads, ledger.catalog, number).kinds.values())
 
 
-def test_acknowledged(ledger: Ledger) -> None:
-    """What is acknowledged is counted no longer; what comes after it is, and no table changed."""
+def test_what_is_acknowledged_is_counted_no_longer(ledger: Ledger) -> None:
     before = ledger.table("one").version
     acknowledge(ledger, None, None)
     assert (counts(ledger), ledger.table("one").version) == (0, before)
@@ -134,15 +129,13 @@ def test_acknowledged(ledger: Ledger) -> None:
     assert (counts(ledger), counts(ledger, "one"), counts(ledger, "two")) == (1, 1, 0)
 
 
-def test_acknowledged_of_one_table(ledger: Ledger) -> None:
-    """The anomalies of one table are acknowledged, and those of others stay."""
+def test_the_anomalies_of_one_table_are_acknowledged(ledger: Ledger) -> None:
     (row,) = acknowledge(ledger, "one", None)
     assert (row["name"], row["acknowledged"]) == ("main.one", {"removed_not_live": 1})
     assert (counts(ledger, "one"), counts(ledger, "two")) == (0, 1)
 
 
-def test_acknowledged_up_to_a_position(ledger: Ledger) -> None:
-    """Only what was known up to a position is acknowledged."""
+def test_only_what_was_known_up_to_a_position_is_acknowledged(ledger: Ledger) -> None:
     first, second = ledger.reads().anomalies(None, 9)
     acknowledge(ledger, None, first.position)
     known = Known(ledger.reads(), ledger.catalog)
@@ -150,8 +143,7 @@ def test_acknowledged_up_to_a_position(ledger: Ledger) -> None:
     assert (known.has(first), known.has(second)) == (True, False)
 
 
-def test_acknowledged_by_another_client(ledger: Ledger) -> None:
-    """Two clients that acknowledge use one table, whichever of them made it."""
+def test_two_clients_that_acknowledge_use_one_table(ledger: Ledger) -> None:
     acknowledge(ledger, "one", None)
     acknowledge(ledger, "two", None)
 
@@ -159,14 +151,12 @@ def test_acknowledged_by_another_client(ledger: Ledger) -> None:
     assert [row.name for row in ledger.reads().tables()].count(ACKNOWLEDGED) == 1
 
 
-def test_of_a_dropped_table(ledger: Ledger) -> None:
-    """The anomalies of a table that is gone need no word of anybody."""
+def test_the_anomalies_of_a_table_that_is_gone_need_no_word_of_anybody(ledger: Ledger) -> None:
     ledger.drop_table("one")
     assert counts(ledger) == 1
 
 
-def test_added_twice(ledger: Ledger) -> None:
-    """Paths that were added a second time are one line, and go with one acknowledgement."""
+def test_paths_that_were_added_a_second_time_are_one_line(ledger: Ledger) -> None:
     files = [AddFile(f"f-{each}") for each in range(70)]
     for _ in range(2):
         ledger.append("two", files)

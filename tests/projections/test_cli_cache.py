@@ -91,7 +91,6 @@ class Host:
         rmtree(self.home / ledger)
 
     def run(self, *arguments: str) -> Result:
-        """Run a command about caches."""
         return invoked("cache", *arguments, LAKELEDGER_HOME=str(self.home), COLUMNS="200")
 
 
@@ -149,8 +148,7 @@ def test_read(run: Lakeledger, options: list[str], place: str) -> None:
 
 
 @pytest.mark.parametrize("options", [[], LIST, ["--what", "stats:delay"]], ids=" ".join)
-def test_read_by_id(run: Lakeledger, options: list[str]) -> None:
-    """A table is read by its id as by its name."""
+def test_a_table_is_read_by_its_id_as_by_its_name(run: Lakeledger, options: list[str]) -> None:
     by_id, by_name = (
         told(run("read", each, "--catalog", CATALOG, *options, "--output", "json"))
         for each in ("1", "t")
@@ -161,14 +159,12 @@ def test_read_by_id(run: Lakeledger, options: list[str]) -> None:
 
 @knows_positions
 def test_read_at_a_position(run: Lakeledger, host: Host) -> None:
-    """A position says which list is meant, as long as a txn keeps what belongs to it."""
     found = told(run(*READ, "--position", str(host.held), "--output", "json"))
 
     assert (found["location"], found["reason"]) == ("v0", "hit_old_version")
 
 
 def test_read_at_a_position_that_is_not_published(host: Host) -> None:
-    """A process that is fed by published rows says why it does not know, and who does."""
     read = [*READ, "--position", str(host.held), "--url", host.published_url]
     raised = host.run(*read).exception
 
@@ -177,8 +173,7 @@ def test_read_at_a_position_that_is_not_published(host: Host) -> None:
     assert "cache.source=events" in str(raised)
 
 
-def test_read_an_object(run: Lakeledger) -> None:
-    """Statistics are read alone."""
+def test_statistics_are_read_alone(run: Lakeledger) -> None:
     found = told(run(*READ, "--what", "stats:delay", "--output", "json"))
 
     assert (found["value"], found["reason"]) == ("stats of v1", "hit")
@@ -195,8 +190,7 @@ def test_read_an_object(run: Lakeledger) -> None:
     ],
     ids=" ".join,
 )
-def test_usage(run: Lakeledger, options: list[str]) -> None:
-    """What cannot be meant is refused before anything is asked."""
+def test_what_cannot_be_meant_is_refused_first(run: Lakeledger, options: list[str]) -> None:
     assert run(*READ, *options).exit_code == ExitCode.USAGE
 
 
@@ -221,7 +215,6 @@ def test_lists_of_others(run: Lakeledger, table: str, listed: str, said: str) ->
 @pytest.mark.parametrize("name", ["t", "T", f"{CATALOG}.t", f"{CATALOG.upper()}.T", "null"])
 @pytest.mark.parametrize("table", ["t", "1"])
 def test_lists_of_the_table(run: Lakeledger, table: str, name: str) -> None:
-    """A list of the table may name its catalog or not, in any case, or name no table."""
     listed = f"{name}:0:{2**63 - 1}::"
     answer = told(
         run("read", table, "--catalog", CATALOG, "--write-ids", listed, "--output", "json")
@@ -251,21 +244,18 @@ def test_errors(
 
 
 @knows_positions
-def test_position_to_come(run: Lakeledger) -> None:
-    """A position that is not applied yet is not waited for, and said to be ahead."""
+def test_a_position_that_is_not_applied_yet_is_not_waited_for(run: Lakeledger) -> None:
     assert isinstance(run(*READ, "--position", "99").exception, ReaderBehindError)
 
 
-def test_what_does_not_exist(run: Lakeledger) -> None:
-    """What a reader does not see is told in a sentence, with an exit code of its own."""
+def test_what_a_reader_does_not_see_is_told_with_an_exit_code(run: Lakeledger) -> None:
     result = run(*READ, "--what", "stats:none")
 
     assert result.exit_code == ExitCode.NOT_FOUND
     assert "stats:none t does not exist for this reader at position" in result.stderr
 
 
-def test_wait(run: Lakeledger, host: Host) -> None:
-    """A cache is waited for by a position or a token."""
+def test_a_cache_is_waited_for_by_a_position_or_a_token(run: Lakeledger, host: Host) -> None:
     here = host.domain.head.position
 
     assert told(run("wait", str(here), "--output", "json")) == {"position": here}
@@ -282,15 +272,13 @@ def test_token_of_another_ledger(run: Lakeledger, command: list[str], token: str
     assert f"token {token} is not of this ledger" in result.stderr
 
 
-def test_verify(run: Lakeledger) -> None:
-    """Some tables are compared with the store; nothing differs."""
+def test_some_tables_are_compared_with_the_store(run: Lakeledger) -> None:
     found = told(run("verify", "--tables", "5", "--output", "json"))
 
     assert found == {"compared": 1, "mismatches": []}
 
 
-def test_mismatches_end_badly(fresh: Host) -> None:
-    """A process that found a difference is unhealthy, as its exit code tells."""
+def test_a_process_that_found_a_difference_is_unhealthy_as_its_exit_code_tells(fresh: Host) -> None:
     fresh.cache.sampler.mismatched += 1
 
     result = fresh.run("status", "--url", fresh.url)
@@ -299,8 +287,7 @@ def test_mismatches_end_badly(fresh: Host) -> None:
     assert "see lakeledger cache verify" in result.stderr
 
 
-def test_status(run: Lakeledger, fresh: Host) -> None:
-    """The status tells how far the cache is and what it answered."""
+def test_the_status_tells_position_and_answers(run: Lakeledger, fresh: Host) -> None:
     found = told(run("status", "--output", "json"))
 
     assert (found["position"], found["mismatches"]) == (fresh.domain.head.position, 0)
@@ -308,8 +295,7 @@ def test_status(run: Lakeledger, fresh: Host) -> None:
     assert found["ledger"] == {"ledger": LEDGER, "name": "demo", "domain": 0}
 
 
-def test_status_of_a_process(fresh: Host) -> None:
-    """A process tells its lag and counts by reason; for people in a table."""
+def test_a_process_tells_its_lag_and_counts_by_reason(fresh: Host) -> None:
     fresh.run(*READ, "--url", fresh.url)
 
     found = told(fresh.run("status", "--url", fresh.url, "--output", "json"))
@@ -321,15 +307,13 @@ def test_status_of_a_process(fresh: Host) -> None:
 
 
 @pytest.mark.parametrize("is_process", [False, True])
-def test_whose_status(host: Host, *, is_process: bool) -> None:
-    """Who names no process is told that nothing but this command has asked the cache anything."""
+def test_who_names_no_process_is_told_of_this_one(host: Host, *, is_process: bool) -> None:
     result = host.run("status", *(["--url", host.url] if is_process else []))
 
     assert ("made for this answer" in result.stderr) != is_process
 
 
-def test_nobody_answers(host: Host) -> None:
-    """A URL at which nobody answers is named."""
+def test_a_url_at_which_nobody_answers_is_named(host: Host) -> None:
     raised = host.run("status", "--url", "http://127.0.0.1:1").exception
 
     assert isinstance(raised, ReadsUnavailableError)

@@ -27,8 +27,7 @@ def commits(result: Result) -> list[Any]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_for_people(lakeledger: Lakeledger) -> None:
-    """Each commit is a line, oldest first; an impossible removal changed nothing."""
+def test_each_commit_is_a_line_and_the_oldest_comes_first(lakeledger: Lakeledger) -> None:
     lines = lakeledger(*TABLE).stdout.splitlines()
 
     found = [(line.split()[0], line.split(" etl ")[-1]) for line in lines]
@@ -39,8 +38,7 @@ def test_for_people(lakeledger: Lakeledger) -> None:
     assert "0 files added, 0 removed, 0 B" in lines[3]
 
 
-def test_for_programs(lakeledger: Lakeledger) -> None:
-    """A program gets an object for each commit, and goes on behind its version or token."""
+def test_a_program_gets_an_object_for_each_commit(lakeledger: Lakeledger) -> None:
     found = commits(lakeledger(*TABLE, "--output", "json"))
 
     signs = [[(each["path"], each["added"]) for each in one["files"]] for one in found]
@@ -50,8 +48,7 @@ def test_for_programs(lakeledger: Lakeledger) -> None:
         assert rest == found[2:]
 
 
-def test_no_such_place(lakeledger: Lakeledger) -> None:
-    """A place that is none is refused with what it must be."""
+def test_a_place_that_is_none_is_refused_with_what_it_must_be(lakeledger: Lakeledger) -> None:
     assert "a version or a token" in lakeledger(*TABLE, "--after", "first").stderr
     other = lakeledger(*TABLE, "--after", "another:0:5")
     assert (other.exit_code, "is not of this ledger" in other.stderr) == (ExitCode.USAGE, True)

@@ -10,12 +10,10 @@ from tests.projections.rows_of_a_host import Lakeledger, command_line, played, t
 
 @pytest.fixture
 def lakeledger(tmp_path: Path) -> Lakeledger:
-    """Return a way to run the command line on a host with two conflicts."""
     return command_line(played(), tmp_path)
 
 
-def test_conflict_list(lakeledger: Lakeledger) -> None:
-    """Conflicts are listed in the order of the log, those without a txn too."""
+def test_conflicts_are_listed_in_the_order_of_the_log(lakeledger: Lakeledger) -> None:
     found = told(lakeledger("conflict", "list", "--output", "json"))
 
     assert [row["txn"] for row in found] == [2, 0]
@@ -25,8 +23,7 @@ def test_conflict_list(lakeledger: Lakeledger) -> None:
     assert told(lakeledger("conflict", "list", "--after", after, "--output", "json")) == found[1:]
 
 
-def test_txn_that_lost(lakeledger: Lakeledger) -> None:
-    """Of a txn that lost people are told in words why, programs get the evidence."""
+def test_people_are_told_in_words_why_a_txn_lost(lakeledger: Lakeledger) -> None:
     found = told(lakeledger("txn", "show", "2", "--output", "json"))
     text = " ".join(lakeledger("txn", "show", "2").stdout.split())
 

@@ -68,8 +68,7 @@ def test_commands(lakeledger: Lakeledger, command: list[str], said: str) -> None
     assert ONE_OF_MANY.search(told) is None
 
 
-def test_what_the_sdk_shows(tmp_path: Path) -> None:
-    """A table of one column and one file is shown so, by each object that is printed."""
+def test_one_column_and_one_file_are_shown_in_the_singular(tmp_path: Path) -> None:
     with InMemoryLedger() as memory:
         ledger: Ledger = memory.connect(warehouse=str(tmp_path))
         ledger.create_table("db.t", [{"id": 1}])
@@ -94,6 +93,5 @@ def test_what_the_sdk_shows(tmp_path: Path) -> None:
     ("number", "text"),
     [(0, "0 files"), (1, "1 file"), (2, "2 files"), (3_708, "3,708 files"), (None, "? files")],
 )
-def test_amount(number: int | None, text: str) -> None:
-    """One has no s, and thousands stand apart."""
+def test_one_has_no_s_and_thousands_stand_apart(number: int | None, text: str) -> None:
     assert amount(number, "file") == text

@@ -25,8 +25,7 @@ def grown() -> Followed:
     return domain
 
 
-def test_diff(tmp_path: Path) -> None:
-    """A program gets all of the difference, and a time names the last event before it."""
+def test_a_program_gets_all_of_the_difference(tmp_path: Path) -> None:
     lakeledger, domain = command_line(grown(), tmp_path), grown()
     last = domain.head.position
     found = told(lakeledger("diff", str(last - 2), "-ojson"))
@@ -58,8 +57,7 @@ def test_diff_of_nothing(tmp_path: Path, arguments: list[str], code: ExitCode, p
 
 
 @pytest.mark.parametrize("bad_from", range(1, COMMITS + 1))
-def test_bisect(tmp_path: Path, bad_from: int) -> None:
-    """The first version that a check fails at is found, with its commit."""
+def test_the_first_version_that_a_check_fails_at_is_found(tmp_path: Path, bad_from: int) -> None:
     lakeledger = command_line(grown(), tmp_path)
     seen = "int(os.environ['BISECT_VERSION'])"
     code = f"import os, sys; print('noise'); sys.exit({seen} >= {bad_from})"
@@ -104,11 +102,9 @@ def test_checks_that_say_nothing(tmp_path: Path, check: str, code: ExitCode, par
         (9, tuple(range(1, 9)), FirstBad(0, 9, tuple(range(1, 9)), 10)),
     ],
 )
-def test_versions_that_are_skipped(
+def test_skipped_versions_between_the_last_good_and_the_first_bad_one_are_named(
     bad_from: int, skipped: tuple[int, ...], found: FirstBad
 ) -> None:
-    """Skipped versions between the last good and the first bad one are named."""
-
     def check(version: int) -> CheckVerdict:
         if version in skipped:
             return CheckVerdict.SKIPPED
@@ -119,9 +115,7 @@ def test_versions_that_are_skipped(
     assert not found.checks or result.checks == found.checks
 
 
-def test_versions_that_were_lost() -> None:
-    """Versions that a cut left out are passed over, and none of them is named."""
-
+def test_versions_that_a_cut_left_out_are_passed_over_and_none_of_them_is_named() -> None:
     def check(version: int) -> CheckVerdict:
         if 3 <= version < 8:
             return CheckVerdict.LOST

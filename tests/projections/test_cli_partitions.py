@@ -36,10 +36,9 @@ def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
     ],
     ids=str,
 )
-def test_table_partitions(
+def test_the_partitions_are_those_with_files_now_or_then_and_their_rows_are_counted(
     lakeledger: Lakeledger, options: list[str], files: list[int], rows: list[int]
 ) -> None:
-    """The partitions are those with files now or then, and their rows are counted."""
     found = told(lakeledger(*COMMAND, *options))
 
     assert [row["files"] for row in found] == files
@@ -63,8 +62,7 @@ def spelled() -> Followed:
 
 
 @pytest.mark.parametrize("lakeledger", [spelled], indirect=True)
-def test_spellings_of_a_partition(lakeledger: Lakeledger) -> None:
-    """Spellings of one value are one partition, values of former columns are another."""
+def test_spellings_of_one_value_are_one_partition(lakeledger: Lakeledger) -> None:
     found = told(lakeledger(*COMMAND))
 
     assert [(row["partition"], row["files"], row["size"], row["rows"]) for row in found] == [
@@ -94,8 +92,7 @@ def test_order_of_values(spark_type: str, ordered: list[str | None]) -> None:
     assert sorted(given, key=lambda each: place_of(each, spark_type)) == ordered
 
 
-def test_partitions_in_order(tmp_path: Path) -> None:
-    """The command lists partitions by their values, also where a limit cuts the list, in units."""
+def test_the_command_lists_partitions_by_their_values(tmp_path: Path) -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights", made=table_of(("day", "int"), by=["day"]))

@@ -30,8 +30,7 @@ def abort_never(memory: InMemoryLedger, reads: Reads) -> None:
         ledger.abort(NEVER, "no longer wanted")
 
 
-def test_rows_that_tell() -> None:
-    """A txn of which the rows know nothing was not found."""
+def test_a_txn_of_which_the_rows_know_nothing_was_not_found() -> None:
     with InMemoryLedger() as memory, pytest.raises(Stopped) as ended:
         abort_never(memory, memory.reads)
 
@@ -45,7 +44,6 @@ def test_rows_that_tell() -> None:
         pytest.param(StoreReads(MemoryStore()), id="too far behind"),
     ],
 )
-def test_rows_that_do_not(reads: Reads) -> None:
-    """Where they tell nothing the refusal is raised, not what is the matter with them."""
+def test_where_rows_tell_nothing_the_refusal_is_raised(reads: Reads) -> None:
     with InMemoryLedger() as memory, pytest.raises(TxnNotOpenError, match=f"txn {NEVER}"):
         abort_never(memory, reads)

@@ -38,8 +38,7 @@ def lakeledger(tmp_path: Path) -> Lakeledger:
     return command_line(domain, tmp_path)
 
 
-def test_table(lakeledger: Lakeledger) -> None:
-    """People get aligned columns, in which NULL is not a text."""
+def test_people_get_aligned_columns_in_which_null_is_not_a_text(lakeledger: Lakeledger) -> None:
     done = lakeledger(*SQL, QUERY)
 
     assert [line.split() for line in done.stdout.splitlines()] == [
@@ -51,14 +50,12 @@ def test_table(lakeledger: Lakeledger) -> None:
     assert "as of position" in done.stderr
 
 
-def test_csv(lakeledger: Lakeledger) -> None:
-    """CSV has a header, quotes what it must, and NULL is empty."""
+def test_csv_has_a_header_quotes_what_it_must_and_null_is_empty(lakeledger: Lakeledger) -> None:
     done = lakeledger(*SQL, QUERY, "--output", "csv")
     assert done.stdout == 'hour,id,name\n1,1,x\n1,2,\n1,3,"y"""\n'
 
 
-def test_json(lakeledger: Lakeledger) -> None:
-    """JSON is an object a line."""
+def test_json_is_an_object_a_line(lakeledger: Lakeledger) -> None:
     done = lakeledger(*SQL, QUERY, "--output", "json")
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
         {"hour": "1", "id": 1, "name": "x"},
@@ -67,8 +64,7 @@ def test_json(lakeledger: Lakeledger) -> None:
     ]
 
 
-def test_parquet(lakeledger: Lakeledger) -> None:
-    """Parquet on stdout is one file."""
+def test_parquet_on_stdout_is_one_file(lakeledger: Lakeledger) -> None:
     done = lakeledger(*SQL, QUERY, "--output", "parquet")
     found = pq.read_table(io.BytesIO(done.stdout_bytes))
     assert found.to_pydict() == {"hour": ["1"] * 3, "id": [1, 2, 3], "name": ["x", None, 'y"']}
@@ -94,16 +90,14 @@ def test_options(lakeledger: Lakeledger, options: list[str], expected: int) -> N
     assert done.stdout.splitlines()[1:] == [str(expected)], done.output
 
 
-def test_refused(lakeledger: Lakeledger) -> None:
-    """What is no query is refused, and so are two places."""
+def test_what_is_no_query_is_refused_and_so_are_two_places(lakeledger: Lakeledger) -> None:
     assert isinstance(lakeledger(*SQL, "DROP TABLE flights").exception, QuerySyntaxError)
     done = lakeledger(*SQL, QUERY, "--version", "1", "--position", "6")
     assert done.exit_code == ExitCode.USAGE
     assert lakeledger(*SQL, QUERY, "-p", "id").exit_code == ExitCode.USAGE
 
 
-def test_changed_rows(lakeledger: Lakeledger) -> None:
-    """The changes of a table can be printed row by row."""
+def test_the_changes_of_a_table_can_be_printed_row_by_row(lakeledger: Lakeledger) -> None:
     table = ("table", "changes", "flights", "--catalog", CATALOG, "--rows")
     lines = lakeledger(*table, "--output", "json", "--after", "1").stdout.splitlines()
     assert [json.loads(line)["id"] for line in lines] == [3]

@@ -55,8 +55,7 @@ def test_leader_heard(records: list[bytes], leader: dict[str, object] | None) ->
 
 
 @pytest.mark.parametrize(("ahead", "is_well"), [(0, True), (1, False)])
-def test_rows_that_are_behind(ahead: int, *, is_well: bool) -> None:
-    """Rows that do not come to the end of the log in time are no good sign, and that is said."""
+def test_rows_that_stay_behind_are_no_good_sign(ahead: int, *, is_well: bool) -> None:
     driver = Driver()
     end = driver.head.position + ahead
 
@@ -76,7 +75,6 @@ class Asked(NamedTuple):
 
 
 def asked(home: Path, **environ: str) -> Asked:
-    """Ask for the status as a program does."""
     began_s = monotonic()
     done = done_apart(home, "status", "-ojson", LAKELEDGER_HOME=str(home), **environ)
     *_, error = done.stderr.splitlines()
@@ -93,30 +91,26 @@ def is_down(found: Asked, reason: str) -> bool:
     )
 
 
-def test_never_up(tmp_path: Path) -> None:
-    """Where no ledger is up none is well, whether there never was one or it was stopped."""
+def test_where_no_ledger_is_up_none_is_well(tmp_path: Path) -> None:
     assert is_down(asked(tmp_path), "no ledger is up on this machine")
     assert is_down(asked(tmp_path, LAKELEDGER_LEDGER="lake"), "no ledger lake is up")
 
 
-def test_killed(tmp_path: Path) -> None:
-    """A ledger whose `up` was killed is not well."""
+def test_a_ledger_that_was_killed_is_not_well(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     Address("127.0.0.1:9", "lake").write(tmp_path / "lake")
     (tmp_path / "lake/lock").touch()
     assert is_down(asked(tmp_path), "its `lakeledger up` was killed")
 
 
-def test_for_people(tmp_path: Path) -> None:
-    """A person is told the reason and the code is the same; what is not known is left out."""
+def test_a_person_is_told_the_reason_and_the_code_is_the_same(tmp_path: Path) -> None:
     done = done_apart(tmp_path, "status", LAKELEDGER_HOME=str(tmp_path))
     assert done.returncode == ExitCode.UNHEALTHY
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["healthy", "reason"]
     assert done.stderr.startswith("no ledger is up on this machine")
 
 
-def test_without_a_broker(tmp_path: Path) -> None:
-    """Without a broker the reason is told, and what rows of this host still know."""
+def test_without_a_broker_the_reason_is_told(tmp_path: Path) -> None:
     with RocksStore.open(tmp_path / "store") as rows:
         Followed(rows).follow()
     at = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", "LAKELEDGER_LEDGER": "demo"}
@@ -128,8 +122,7 @@ def test_without_a_broker(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [-YEAR_S, AHEAD_MAX_MS // 2_000, YEAR_S])
-def test_times_that_are_ahead(tmp_path: Path, ahead_s: int) -> None:
-    """A last event that is more than a minute ahead of this host is told, with the seconds."""
+def test_a_last_event_ahead_of_this_host_is_told(tmp_path: Path, ahead_s: int) -> None:
     with RocksStore.open(tmp_path / "store") as rows:
         followed = Followed(rows)
         followed.now = SystemClock().now_ms() + ahead_s * 1_000
@@ -144,8 +137,7 @@ def test_times_that_are_ahead(tmp_path: Path, ahead_s: int) -> None:
         assert found is None
 
 
-def test_broker_that_hangs(tmp_path: Path) -> None:
-    """A broker that takes connections and never answers is found out within a few seconds."""
+def test_a_broker_that_hangs_is_found_out_within_a_few_seconds(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as hung:
         where = f"127.0.0.1:{hung.getsockname()[1]}"
         found = asked(tmp_path, LAKELEDGER_BOOTSTRAP=where)
@@ -154,8 +146,7 @@ def test_broker_that_hangs(tmp_path: Path) -> None:
     assert found.seconds < SOON_S
 
 
-def test_rows_that_do_not_answer(tmp_path: Path) -> None:
-    """Rows behind a URL where nobody answers are another reason."""
+def test_rows_behind_a_url_where_nobody_answers_are_another_reason(tmp_path: Path) -> None:
     at = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", "LAKELEDGER_READS_URL": "http://127.0.0.1:9"}
     found = asked(tmp_path, **at)
 
@@ -167,7 +158,6 @@ def test_rows_that_do_not_answer(tmp_path: Path) -> None:
     ("name", "value"),
     [("LAKELEDGER_SEQUENCER__LEASE_S", "x"), ("LAKELEDGER_BOOTSTRAP", "kafka:none")],
 )
-def test_wrong_usage(tmp_path: Path, name: str, value: str) -> None:
-    """What is wrong with this host's settings tells nothing of the ledger."""
+def test_wrong_settings_say_nothing_of_the_ledger(tmp_path: Path, name: str, value: str) -> None:
     environ = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", name: value}
     assert done_apart(tmp_path, "status", **environ).returncode == ExitCode.USAGE

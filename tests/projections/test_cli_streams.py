@@ -30,8 +30,7 @@ def streaming() -> Followed:
     return domain
 
 
-def test_stream_list(tmp_path: Path) -> None:
-    """A stream is shown with its tables, its offsets and its lag; progress alone is no stream."""
+def test_a_stream_is_shown_with_its_tables_its_offsets_and_its_lag(tmp_path: Path) -> None:
     lakeledger = command_line(streaming(), tmp_path)
     query, loader = told(lakeledger("stream", "list", "--output", "json"))
     shown = lakeledger("stream", "list").stdout.splitlines()

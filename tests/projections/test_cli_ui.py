@@ -11,15 +11,13 @@ URL = "http://127.0.0.1:8181"
 UP = {BOOTSTRAP: "127.0.0.1:9"}
 
 
-def test_printed(tmp_path: Path) -> None:
-    """The address of the pages follows from the URL of the reads."""
+def test_the_address_of_the_pages_follows_from_the_url_of_the_reads(tmp_path: Path) -> None:
     here = {"LAKELEDGER_HOME": str(tmp_path), **UP, READS_URL: f"{URL}/"}
     done = done_in(tmp_path, "ui", "--no-open", "--output", "json", **here)
     assert json.loads(done.stdout) == {"url": f"{URL}/ui"}
 
 
-def test_opened(tmp_path: Path) -> None:
-    """The browser of the environment is started with the address."""
+def test_the_browser_of_the_environment_is_started_with_the_address(tmp_path: Path) -> None:
     opened = tmp_path / "opened"
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
@@ -30,8 +28,7 @@ def test_opened(tmp_path: Path) -> None:
     assert opened.read_text() == f"{URL}/ui"
 
 
-def test_a_login(tmp_path: Path) -> None:
-    """For a server that asks for a login, the files of token and certificate are named."""
+def test_for_a_server_with_a_login_its_files_are_named(tmp_path: Path) -> None:
     token = tmp_path / "etl.token"
     token.touch(mode=0o600)
     token.write_text("secret-word")
@@ -47,8 +44,7 @@ def test_a_login(tmp_path: Path) -> None:
     assert "secret-word" not in done.stdout + done.stderr
 
 
-def test_no_follower(tmp_path: Path) -> None:
-    """Without a follower over HTTP the command says what to set."""
+def test_without_a_follower_over_http_the_command_says_what_to_set(tmp_path: Path) -> None:
     done = done_in(tmp_path, "ui", LAKELEDGER_HOME=str(tmp_path), **UP)
     assert done.returncode == ExitCode.NOT_FOUND
     assert READS_URL in done.stderr

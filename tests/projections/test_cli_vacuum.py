@@ -40,8 +40,7 @@ def lakeledger(tmp_path: Path, folder: Path) -> Lakeledger:
     return command_line(domain, tmp_path)
 
 
-def test_dry_run(lakeledger: Lakeledger, folder: Path) -> None:
-    """A dry run says what would go, and deletes nothing."""
+def test_a_dry_run_says_what_would_go(lakeledger: Lakeledger, folder: Path) -> None:
     found = told(lakeledger(*TABLE, "--dry-run", "--output", "json"))
 
     assert [(each["path"], each["why"]) for each in found["files"]] == [
@@ -52,8 +51,7 @@ def test_dry_run(lakeledger: Lakeledger, folder: Path) -> None:
     assert len(list(folder.iterdir())) == 3
 
 
-def test_asks_first(lakeledger: Lakeledger, folder: Path) -> None:
-    """Without a terminal and without --yes what would go is shown, and nothing is deleted."""
+def test_without_a_terminal_nothing_is_deleted(lakeledger: Lakeledger, folder: Path) -> None:
     done = lakeledger(*TABLE)
 
     assert done.exit_code == ExitCode.USAGE
@@ -62,8 +60,7 @@ def test_asks_first(lakeledger: Lakeledger, folder: Path) -> None:
     assert len(list(folder.iterdir())) == 3
 
 
-def test_a_dropped_table(tmp_path: Path, folder: Path) -> None:
-    """A dropped table goes by its name, by its id and with all tables; its files are shown."""
+def test_a_dropped_table_goes_by_name_by_id_and_with_all(tmp_path: Path, folder: Path) -> None:
     domain = Followed()
     session = domain.open_session()
     made = table_of(("hour", "string"), by=["hour"])._replace(location=str(folder))
@@ -84,8 +81,7 @@ def test_a_dropped_table(tmp_path: Path, folder: Path) -> None:
     assert run("table", "vacuum", "--catalog", CATALOG).exit_code == ExitCode.USAGE
 
 
-def test_old_enough(lakeledger: Lakeledger, folder: Path) -> None:
-    """Files younger than the given age stay."""
+def test_files_younger_than_the_given_age_stay(lakeledger: Lakeledger, folder: Path) -> None:
     too_young = str(10**6)
     found = told(lakeledger(*TABLE, *DRY, "--older-than", too_young))
     assert found["files"] == []

@@ -33,7 +33,6 @@ def at_once(domain: Followed, session: int, table: int) -> int:
 
 
 def in_chunks(domain: Followed, session: int, table: int) -> int:
-    """Lose a txn that staged."""
     commit(domain, session, table, ["a"])
     txn = domain.open_txn(session)
     chunks = stage(domain, session, txn, table, files_of(["b"], ["a"]))
@@ -51,7 +50,6 @@ def coarse(domain: Followed, session: int, table: int) -> int:
 
 
 def played(domain: Followed, play: Play) -> tuple[StoreReads, int]:
-    """Return the reads after a play on a table, and the position of the loss."""
     session = domain.open_session("bob")
     position = play(domain, session, domain.create_table(session, "flights"))
     return domain.reads, position
@@ -79,8 +77,7 @@ def test_lost(domain: Followed, play: Play, txn: int, rule: str, level: str) -> 
     assert reads.conflict(txn) == (row if txn else None)
 
 
-def test_what_was_attempted(domain: Followed) -> None:
-    """The attempt is kept as its commit brought it, which counts the chunks before it."""
+def test_the_attempt_is_kept_as_its_commit_brought_it(domain: Followed) -> None:
     reads, _ = played(domain, in_chunks)
 
     ((attempt,),) = [row.attempted for row in reads.conflicts(0, 9)]
@@ -92,7 +89,6 @@ def test_what_was_attempted(domain: Followed) -> None:
 
 
 def test_file_of_a_conflict(domain: Followed) -> None:
-    """The file that both met in is named in the evidence by a hash, which leads to its path."""
     reads, _ = played(domain, in_a_txn)
 
     (row,) = reads.conflicts(0, 9)
@@ -101,8 +97,7 @@ def test_file_of_a_conflict(domain: Followed) -> None:
     assert reads.file_paths(1, bytes.fromhex(hashed)) == ["a"]
 
 
-def test_many(domain: Followed) -> None:
-    """Conflicts are listed in the order of the log, from a position on, as many as asked for."""
+def test_conflicts_are_listed_from_a_position_on_up_to_a_limit(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     stale = writing(domain, table, ["x"], said=footprint("UPDATE", reads_whole=True))
@@ -117,8 +112,7 @@ def test_many(domain: Followed) -> None:
 
 
 @pytest.mark.parametrize("txn", [0, 1, 2, 3, -1])
-def test_no_conflict(domain: Followed, txn: int) -> None:
-    """Txns that committed, were aborted by their owner, or never were lost nothing."""
+def test_txns_that_did_not_lose_have_no_conflict(domain: Followed, txn: int) -> None:
     session = domain.open_session()
     domain.open_txn(session, size=2)
     domain.commit(session, 1)

@@ -32,8 +32,7 @@ def found(rows: RowReader) -> Counts:
 
 @PATIENT
 @given(history=steps(min_size=30))
-def test_counts(history: list[Step]) -> None:
-    """Whatever happened, the counts are those of the rows."""
+def test_whatever_happened_the_counts_are_those_of_the_rows(history: list[Step]) -> None:
     rows = rows_of(played(history).driver)
 
     assert StoreReads(rows).counts() == found(rows)
@@ -49,7 +48,6 @@ def test_counts_with_files(history: list[Step]) -> None:
 
 
 def test_counts_of_every_position() -> None:
-    """Whichever event a batch ends with, the counts are as of that one."""
     driver, store = played(random_steps(3, 150)).driver, MemoryStore()
     fold = Fold.load(store, driver.log)
     for record in driver.records:
@@ -70,7 +68,6 @@ def held(tables: int) -> Followed:
 
 @pytest.mark.parametrize("ask", [StoreReads.counts, explanation])
 def test_costs_no_more_for_many(ask: Callable[[StoreReads], object]) -> None:
-    """Who is told how many there are pays the same for a hundred times as many."""
     few, many = (Counted(held(size).rows) for size in (FEW, MANY))
     for rows in (few, many):
         ask(StoreReads(rows))
@@ -78,6 +75,5 @@ def test_costs_no_more_for_many(ask: Callable[[StoreReads], object]) -> None:
     assert few.given == many.given
 
 
-def test_what_is_held() -> None:
-    """Tables and mappings are counted one by one."""
+def test_tables_and_mappings_are_counted_one_by_one() -> None:
     assert held(MANY).reads.counts() == (1, 0, MANY, MANY)

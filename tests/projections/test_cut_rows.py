@@ -49,7 +49,6 @@ def test_same_files(history: list[Step], keep: float) -> None:
 
 
 def test_what_was_lost_is_told() -> None:
-    """A txn and a session of the lost part are told to be lost, and a position of it never was."""
     whole = Driver()
     session = whole.open_session()
     table = whole.create_table(session, "planes", layout="directories")
@@ -87,7 +86,6 @@ def test_what_was_lost_is_told() -> None:
 
 
 def test_lists_of_what_was_lost() -> None:
-    """A list that holds a lost txn valid is refused by the cut; all lists of the log are not."""
     whole = Driver()
     session = whole.open_session()
     table = whole.create_table(session, "planes")

@@ -70,12 +70,10 @@ class Cut:
         )
 
     def fill(self, ledger: Ledger, name: str, numbers: range) -> None:
-        """Append a row a commit."""
         for each in numbers:
             ledger.append(name, [{"id": each}])
 
     def publish(self, state: Path | None = None) -> DeltaPublisher:
-        """Publish up to the end of the log."""
         publisher = DeltaPublisher(self.log, state=PublisherState(state), clock=self.clock)
         stop = Signal()
         publisher.run(stop, stop.set)
@@ -87,7 +85,6 @@ class Cut:
         return sorted(found)
 
     def aside(self, name: str) -> list[str]:
-        """Return the files of a log that were set aside."""
         place = self.folder / name / "_delta_log" / f"_lost_by_cut_{self.position}"
         return sorted(each.name for each in place.iterdir()) if place.exists() else []
 
@@ -99,7 +96,6 @@ def cut(tmp_path: Path) -> Cut:
 
 
 def test_readers_see_what_is_left(cut: Cut) -> None:
-    """Lost versions, checkpoints and the hint go aside, also where no commit follows."""
     assert (len(cut.read(BUSY)), len(cut.read(IDLE))) == (KEPT + LOST, KEPT + 1)
     publisher = cut.publish()
 
@@ -126,8 +122,7 @@ def test_readers_see_what_is_left(cut: Cut) -> None:
     assert (cut.aside(BUSY), cut.aside(GONE)) == before
 
 
-def test_a_storage_that_refuses(cut: Cut) -> None:
-    """Versions that could not be set aside at the cut are set aside later."""
+def test_versions_that_could_not_be_set_aside_at_the_cut_are_set_aside_later(cut: Cut) -> None:
     log = cut.folder / IDLE / "_delta_log"
     in_the_way = log / f"_lost_by_cut_{cut.position}"
     in_the_way.write_text("in the way")
@@ -145,8 +140,7 @@ def test_a_storage_that_refuses(cut: Cut) -> None:
     assert (rounds[0], rounds[-1]) == ([*range(KEPT + 1)], [*range(KEPT)])
 
 
-def test_a_state_that_was_kept_behind_the_cut(cut: Cut, tmp_path: Path) -> None:
-    """A restart sets aside what comes back, such as files of a backup."""
+def test_a_restart_sets_aside_what_came_back(cut: Cut, tmp_path: Path) -> None:
     state = tmp_path / "state"
     cut.publish(state)
     log = cut.folder / IDLE / "_delta_log"
@@ -174,7 +168,6 @@ def test_what_is_not_lost_stays(cut: Cut, mark: str) -> None:
 
 
 def test_a_cured_log_goes_on_in_the_same_publisher(tmp_path: Path) -> None:
-    """A publisher that met a foreign file goes on within a minute after the file is gone."""
     clock, log = ManualClock(), MemoryLog()
     with InMemoryLedger(log=log) as memory:
         ledger = memory.connect()

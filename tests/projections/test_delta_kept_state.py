@@ -41,7 +41,6 @@ class CountedLog(MemoryLog):
         self.read_from: list[int] = []
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that starts at `offset`."""
         if topic is Topic.EVENTS:
             self.read_from.append(offset)
         return super().reader(topic, offset)
@@ -79,7 +78,6 @@ def undisturbed(lake: Lake, folder: Path) -> dict[str, Any]:
 
 
 def test_restart_reads_what_is_new(lake: Lake, tmp_path: Path) -> None:
-    """A restart begins at the last event of the state, and writes what an undisturbed run does."""
     first, began = run(lake, tmp_path / "state")
     assert (began, first.checkpointed) == (0, lake.head.position)
     before = lake.log.ends(Topic.EVENTS)[1]
@@ -92,8 +90,7 @@ def test_restart_reads_what_is_new(lake: Lake, tmp_path: Path) -> None:
     assert undisturbed(lake, tmp_path)
 
 
-def test_state_that_is_lost(lake: Lake, tmp_path: Path) -> None:
-    """A state that is away, damaged, in use or a file costs a restart time only."""
+def test_a_lost_state_costs_a_restart_time_only(lake: Lake, tmp_path: Path) -> None:
     state = tmp_path / "state"
     run(lake, state)
     for each in state.rglob("*"):
@@ -118,8 +115,7 @@ def test_state_that_is_lost(lake: Lake, tmp_path: Path) -> None:
     assert undisturbed(lake, tmp_path)
 
 
-def test_state_that_is_stale(lake: Lake, tmp_path: Path) -> None:
-    """An older state, and one of a log that has another end, give the same bytes."""
+def test_a_stale_state_gives_the_same_bytes(lake: Lake, tmp_path: Path) -> None:
     run(lake, tmp_path / "state")
     shutil.copytree(tmp_path / "state", tmp_path / "old")
     length = lake.log.ends(Topic.EVENTS)[1]
@@ -138,8 +134,7 @@ def test_state_that_is_stale(lake: Lake, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("newest", [0, 3])
-def test_log_that_lost_its_end(lake: Lake, tmp_path: Path, newest: int) -> None:
-    """Versions that were deleted since the state was kept are written again, checkpoints too."""
+def test_deleted_versions_are_written_again(lake: Lake, tmp_path: Path, newest: int) -> None:
     run(lake, tmp_path / "state")
     log = tmp_path / "a" / "_delta_log"
     for each in log.iterdir():
@@ -150,8 +145,7 @@ def test_log_that_lost_its_end(lake: Lake, tmp_path: Path, newest: int) -> None:
 
 
 @pytest.mark.parametrize("name", [version_file(3), LAST_CHECKPOINT])
-def test_one_file_that_is_gone(lake: Lake, tmp_path: Path, name: str) -> None:
-    """A single file of the middle is written again too."""
+def test_a_lost_file_of_the_middle_is_written_again(lake: Lake, tmp_path: Path, name: str) -> None:
     run(lake, tmp_path / "state")
     (tmp_path / "a" / "_delta_log" / name).unlink()
     assert run(lake, tmp_path / "state")[1] == 0
@@ -159,8 +153,7 @@ def test_one_file_that_is_gone(lake: Lake, tmp_path: Path, name: str) -> None:
     assert undisturbed(lake, tmp_path)
 
 
-def test_foreign_file(lake: Lake, tmp_path: Path) -> None:
-    """A foreign file stops its table after a restart too, until it is gone."""
+def test_a_foreign_file_stops_its_table_after_a_restart_too(lake: Lake, tmp_path: Path) -> None:
     foreign = tmp_path / "a" / "_delta_log" / version_file(2)
     foreign.parent.mkdir(parents=True)
     foreign.write_text("{}\n")
@@ -175,7 +168,6 @@ def test_foreign_file(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_refused_versions_wait_in_the_rows(lake: Lake, tmp_path: Path) -> None:
-    """What a storage refused is written after a restart, which reads only new events."""
     in_the_way = tmp_path / "a"
     in_the_way.write_text("no folder")
     run(lake, tmp_path / "state")
@@ -191,8 +183,7 @@ def test_refused_versions_wait_in_the_rows(lake: Lake, tmp_path: Path) -> None:
 
 @given(filings(), st.sets(st.integers(0, 200), max_size=6))
 @PATIENT
-def test_kept_anywhere(history: list[Step], cuts: set[int]) -> None:
-    """A publication that is loaded from its rows at any places makes the same versions."""
+def test_rows_loaded_anywhere_make_the_same_versions(history: list[Step], cuts: set[int]) -> None:
     writers = played(history)
     store, found = MemoryStore(), list[Any]()
 

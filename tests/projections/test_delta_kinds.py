@@ -30,18 +30,15 @@ ELSEWHERE = published(HERE, **{FOLDER: "/log"})
 
 
 def part(lake: Lake, files: FileList, **said: Any) -> None:
-    """Commit a list of files."""
     made = TableWrite(lake.table, lake.head.position, (), listed(footprint(**said), files))
     lake.commit(lake.session, 0, made)
 
 
 def file(path: str, **more: Any) -> AddFile:
-    """Return an added file of the partition 1."""
     return AddFile(path, ("1",), 10, 5, stats='{"numRecords":3}', **more)
 
 
 def overwrite(lake: Lake) -> None:
-    """Remove all files and add another one."""
     part(lake, FileList([file("z")], [RemoveFile("a", ("1",))]))
 
 
@@ -52,7 +49,6 @@ def vectors(lake: Lake) -> None:
 
 
 def numbered_rows(lake: Lake) -> None:
-    """Add a file with row ids and tags."""
     part(lake, FileList([file("n", base_row_id=7, row_version=2, tags={"k": "v"})]))
 
 
@@ -89,8 +85,7 @@ def test_kind(change: Callable[[Lake], None], expected: list[str]) -> None:
     assert stops(lake.events) == []
 
 
-def test_row_ids_and_tags() -> None:
-    """What the ledger has of row ids and tags is published, and repeated by the remove."""
+def test_what_the_ledger_has_of_row_ids_and_tags_is_published_and_repeated_by_the_remove() -> None:
     lake = Lake()
     numbered_rows(lake)
     lake.files(removes="n")
@@ -102,8 +97,7 @@ def test_row_ids_and_tags() -> None:
     assert {key: removed[key] for key in kept} == kept
 
 
-def test_vector_beside_the_data() -> None:
-    """A log in another folder names a vector beside the data by its absolute path."""
+def test_a_log_in_another_folder_names_a_vector_beside_the_data_by_its_absolute_path() -> None:
     here, there = (
         Lake(BY_DAY._replace(location="/my t")),
         Lake(ELSEWHERE._replace(location="/my t")),
@@ -134,13 +128,11 @@ def test_vector_beside_the_data() -> None:
         ("s3://bucket/t", "s3://bucket/t/x"),
     ],
 )
-def test_absolute_paths(location: str, path: str) -> None:
-    """A log elsewhere has URIs that Java takes, whichever way the location is written."""
+def test_a_log_elsewhere_has_uris_that_java_takes(location: str, path: str) -> None:
     assert FilePlaces.of(location, "/log", are_uris=False).placed({"path": "x"})["path"] == path
 
 
-def test_another_folder() -> None:
-    """A table that gets another folder begins a log there, with its live files."""
+def test_a_table_that_gets_another_folder_begins_a_log_there_with_its_live_files() -> None:
     lake = Lake(HERE)
     lake.files("ab")
     lake.alter(ELSEWHERE)
@@ -158,7 +150,6 @@ def test_another_folder() -> None:
 
 
 def test_two_tables_in_one_commit() -> None:
-    """Both tables get a version with the position of the commit."""
     lake = Lake()
     other = lake.create_table(lake.session, "u", made=BY_DAY._replace(location="/u"))
     parts = [
@@ -173,7 +164,6 @@ def test_two_tables_in_one_commit() -> None:
 
 
 def test_other_tables_make_no_version() -> None:
-    """A commit to another table, and a rename of this one, leave the log as it is."""
     lake = Lake()
     other = lake.create_table(lake.session, "u", made=PLAIN._replace(properties=[]))
     commit(lake, lake.session, other, ["x"])
@@ -182,8 +172,7 @@ def test_other_tables_make_no_version() -> None:
     assert [(each.name, each.version) for each in lake.found] == [("t", 0), ("renamed", 1)]
 
 
-def test_dropped_and_made_again(tmp_path: Path) -> None:
-    """The log of a dropped table stays; a new table of its name has a log in its own folder."""
+def test_the_log_of_a_dropped_table_stays(tmp_path: Path) -> None:
     lake = Lake(BY_DAY._replace(location=str(tmp_path / "a")))
     lake.files("a")
     write_logs(lake, tmp_path)
@@ -196,14 +185,12 @@ def test_dropped_and_made_again(tmp_path: Path) -> None:
 
 
 def write_logs(lake: Lake, folder: Path) -> None:
-    """Write the versions of each folder."""
     for name in ("a", "b"):
         found = [each for each in lake.found if each.folder == str(folder / name)]
         write_until_cut(LogFolder(str(folder / name)), found)
 
 
-def test_wider_again() -> None:
-    """A table notes every widening of a column, oldest first."""
+def test_a_table_notes_every_widening_of_a_column_oldest_first() -> None:
     lake = Lake(typed("smallint"))
     for kind in ("int", "bigint"):
         lake.alter(typed(kind))

@@ -88,7 +88,6 @@ def content(table: Path) -> dict[str, bytes]:
 
 
 def write_until_cut(folder: LogFolder, versions: list[DeltaVersion]) -> None:
-    """Write versions until the end or the cut."""
     writer = DeltaLogWriter(folder)
     try:
         for each in versions:
@@ -101,7 +100,6 @@ def write_until_cut(folder: LogFolder, versions: list[DeltaVersion]) -> None:
     "seed", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in range(1, 8))]
 )
 def test_cuts_at_any_step(tmp_path: Path, seed: int) -> None:
-    """After many cuts, at random steps, the files are those of a run without any."""
     versions, draw = late_log(), Random(seed)  # noqa: S311
     write_until_cut(LogFolder(str(tmp_path / "whole")), versions)
     whole = content(tmp_path / "whole")
@@ -118,8 +116,7 @@ def test_cuts_at_any_step(tmp_path: Path, seed: int) -> None:
         assert content(table) == whole
 
 
-def test_two_writers_at_once(tmp_path: Path) -> None:
-    """Whichever of two writers is first with a version, both find it written."""
+def test_both_of_two_writers_find_a_version_written(tmp_path: Path) -> None:
     versions, draw = late_log(), Random(7)  # noqa: S311
     writers = [DeltaLogWriter(LogFolder(str(tmp_path / "t"))) for _ in range(2)]
     left = [iter(versions), iter(versions)]
@@ -147,8 +144,7 @@ class RacedFolder(LogFolder):
 
 
 @pytest.mark.parametrize("is_same", [True, False])
-def test_raced(tmp_path: Path, *, is_same: bool) -> None:
-    """A version that another writer links first must have the same bytes."""
+def test_a_version_of_another_writer_must_be_the_same(tmp_path: Path, *, is_same: bool) -> None:
     first = Lake().found[0]
     folder = RacedFolder(str(tmp_path))
     folder.other = first.data if is_same else b"{}\n"
@@ -173,8 +169,7 @@ class FailingFolder(LogFolder):
         raise OSError(errno.EIO, "the disk failed")
 
 
-def test_left_by_a_failure(tmp_path: Path) -> None:
-    """A file aside that stayed is removed with the next write."""
+def test_a_file_aside_that_stayed_is_removed_with_the_next_write(tmp_path: Path) -> None:
     folder = FailingFolder(str(tmp_path))
     with pytest.raises(StorageError, match=r"a\.json cannot be used: the disk failed"):
         folder.put("a.json", b"1", 0)
@@ -190,10 +185,9 @@ def test_left_by_a_failure(tmp_path: Path) -> None:
     "write", [lambda log: log.put("a", b"1", 0), lambda log: log.replace("a", b"1")]
 )
 @pytest.mark.parametrize(("aside_max_s", "left"), [(60.0, 2), (-1.0, 0)])
-def test_left_by_a_kill(
+def test_old_files_aside_of_writers_that_died_are_removed(
     tmp_path: Path, write: Callable[[LogFolder], object], aside_max_s: float, left: int
 ) -> None:
-    """Old files aside of writers that died are removed; a young one may be of another writer."""
     folder = LogFolder(str(tmp_path), aside_max_s)
     folder.path.mkdir()
     for each in "xy":
@@ -203,8 +197,7 @@ def test_left_by_a_kill(
     assert len(list(folder.path.iterdir())) == 1 + left
 
 
-def test_any_suffix_deleted(tmp_path: Path) -> None:
-    """The versions that are deleted from the end come back as they were."""
+def test_the_versions_that_are_deleted_from_the_end_come_back_as_they_were(tmp_path: Path) -> None:
     versions = late_log()
     write_until_cut(LogFolder(str(tmp_path)), versions)
     whole = content(tmp_path)
@@ -218,8 +211,7 @@ def test_any_suffix_deleted(tmp_path: Path) -> None:
             assert content(tmp_path) == whole
 
 
-def test_checkpoints(tmp_path: Path) -> None:
-    """A checkpoint is written as often as the table says, and the newest one is named."""
+def test_a_checkpoint_is_written_as_often_as_the_table_says(tmp_path: Path) -> None:
     versions = late_log()
     write_until_cut(LogFolder(str(tmp_path)), versions)
     written = [name for name in content(tmp_path) if ".checkpoint." in name]
@@ -231,13 +223,11 @@ def test_checkpoints(tmp_path: Path) -> None:
     ("text", "interval"),
     [("3", 3), ("", 100), ("0", 100), ("many", 100), ("9" * 30, 100)],
 )
-def test_checkpoint_interval(text: str, interval: int) -> None:
-    """A text that is no interval counts as the usual one."""
+def test_a_text_that_is_no_interval_counts_as_the_usual_one(text: str, interval: int) -> None:
     assert checkpoint_interval({"configuration": {INTERVAL: text}}) == interval
 
 
 def test_old_versions_are_deleted(tmp_path: Path, deltalake: Any) -> None:
-    """With a retention the versions below an old checkpoint go, and do not come back."""
     versions = late_log()
     for _ in range(2):
         writer = DeltaLogWriter(LogFolder(str(tmp_path)), kept_ms=1)
@@ -254,8 +244,7 @@ def test_old_versions_are_deleted(tmp_path: Path, deltalake: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 7])
-def test_foreign_log(tmp_path: Path, number: int) -> None:
-    """A folder with a version of another writer, below, at or above the first one, is left."""
+def test_a_folder_with_a_foreign_version_is_left_alone(tmp_path: Path, number: int) -> None:
     name = f"{number:020}.json"
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / name).write_text('{"commitInfo":{"operation":"WRITE"}}\n')
@@ -264,8 +253,7 @@ def test_foreign_log(tmp_path: Path, number: int) -> None:
     assert list(content(tmp_path)) == [name]
 
 
-def test_read_by_deltalake(tmp_path: Path, deltalake: Any) -> None:
-    """Another reader finds the files, versions, times and progress of every version."""
+def test_deltalake_finds_files_times_and_progress(tmp_path: Path, deltalake: Any) -> None:
     lake = Lake(BY_DAY._replace(properties=[]))
     lake.files("abc")
     lake.alter(BY_DAY)
@@ -285,7 +273,6 @@ def test_read_by_deltalake(tmp_path: Path, deltalake: Any) -> None:
 
 
 def test_deltalake_is_kept_out(tmp_path: Path, deltalake: Any) -> None:
-    """Another writer refuses to write until the publication has ended."""
     lake = Lake(BY_DAY._replace(location=str(tmp_path)))
     lake.files("a")
     write_until_cut(LogFolder(str(tmp_path)), lake.found)

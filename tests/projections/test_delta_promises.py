@@ -59,8 +59,7 @@ def verdict(key: str) -> str:
 
 
 @pytest.mark.parametrize(("key", "value"), CASES)
-def test_each_property(key: str, value: str) -> None:
-    """What is not obeyed is refused where it is set; an adopted table may keep what is harmless."""
+def test_what_is_not_obeyed_is_refused_where_it_is_set(key: str, value: str) -> None:
     name = key.replace("*", "x")
     made = published(BY_DAY, **{name: value})
     is_refused = verdict(key) in ("refused", "not set")
@@ -75,27 +74,23 @@ def test_each_property(key: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), HARMLESS)
-def test_harmless_values(key: str, value: str) -> None:
-    """A switch that is off, and a key that is not Delta's, are taken."""
+def test_a_switch_that_is_off_and_a_key_that_is_not_deltas_are_taken(key: str, value: str) -> None:
     check_promises("t", None, published(BY_DAY, **{key: value}))
 
 
 @pytest.mark.parametrize(("key", "value"), NO_VALUE)
-def test_values_that_cannot_be_obeyed(key: str, value: str) -> None:
-    """A value that has no meaning here is refused with what it must be."""
+def test_a_value_that_has_no_meaning_here_is_refused(key: str, value: str) -> None:
     with pytest.raises(ValueError, match="must"):
         check_promises("t", None, published(BY_DAY, **{key: value}))
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_features(feature: str) -> None:
-    """A feature that asks for what files of the ledger lack forbids adopting."""
+def test_a_feature_that_the_files_lack_forbids_adopting(feature: str) -> None:
     assert feature in KNOWN_FEATURES
     assert [feature in each for each in reasons_against(BY_DAY, [feature])] == [True]
 
 
 def test_every_way_to_set(tmp_path: Path) -> None:
-    """Create, alter, publish and the same in a txn refuse a promise, and change nothing."""
     feed = {"delta.enableChangeDataFeed": "true"}
     with InMemoryLedger() as memory:
         ledger = memory.connect()
@@ -115,8 +110,7 @@ def test_every_way_to_set(tmp_path: Path) -> None:
         assert ledger.tables() == before
 
 
-def test_log_without_promises() -> None:
-    """A table that has such properties already is published without them, flags by feature."""
+def test_a_table_that_has_such_properties_is_published_without_them() -> None:
     flags = {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": "v2"}
     lake = Lake(published(BY_DAY, **{"delta.enableChangeDataFeed": "true", **flags}))
     lake.files("a")

@@ -63,17 +63,14 @@ class Lake(Driver):
         return super().commit(*args, **kwargs)
 
     def files(self, adds: str = "", removes: str = "", **said: Any) -> None:
-        """Commit files named by letters."""
         commit(self, self.session, self.table, list(adds), list(removes), said=footprint(**said))
 
     @property
     def found(self) -> list[DeltaVersion]:
-        """The published versions."""
         return versions(self.events)
 
 
-def test_first_version() -> None:
-    """A log begins with commitInfo, protocol and metaData, all functions of the events."""
+def test_a_log_begins_with_commitinfo_protocol_and_metadata_all_functions_of_the_events() -> None:
     lake = Lake()
     (first,) = lake.found
 
@@ -97,8 +94,7 @@ def test_first_version() -> None:
     assert first.state is None
 
 
-def test_files() -> None:
-    """A remove has what its add said; versions carry on through commits without files."""
+def test_a_remove_has_what_its_add_said() -> None:
     lake = Lake()
     lake.files("ab")
     lake.files(removes="a")
@@ -123,7 +119,6 @@ def test_files() -> None:
 
 
 def renamed(made: TableDefinition, metadata: str = "") -> TableDefinition:
-    """Return a definition whose first column has another name."""
     first = made.columns[0]._replace(name="number", metadata=metadata)
     return made._replace(columns=[first, *made.columns[1:]])
 
@@ -134,8 +129,7 @@ MAPPED = published(
 )
 
 
-def test_renamed_with_mapping() -> None:
-    """With column mapping a renamed column keeps its name in the files."""
+def test_with_column_mapping_a_renamed_column_keeps_its_name_in_the_files() -> None:
     lake = Lake()
     lake.files("a")
     lake.alter(MAPPED, "RENAME COLUMN")
@@ -150,12 +144,10 @@ def test_renamed_with_mapping() -> None:
 
 
 def changed(**fields: Any) -> TableDefinition:
-    """Return the definition with other fields."""
     return BY_DAY._replace(**fields)
 
 
 def typed(kind: str) -> TableDefinition:
-    """Return the definition with another type of the second column."""
     day = Column("day", kind, nullable=True, id=2)
     return PLAIN._replace(columns=[PLAIN.columns[0], day])
 
@@ -179,10 +171,9 @@ TAKEN_AGAIN = PLAIN._replace(
         (BY_DAY, MAPPED, ""),
     ],
 )
-def test_change_with_older_files(
+def test_a_change_that_hides_older_values_stops_the_table_by_name(
     before: TableDefinition, after: TableDefinition, reason: str
 ) -> None:
-    """A change that hides values of older files from Delta's readers stops the table by name."""
     lake = Lake(published(before))
     adds = list("ab")
     partition = ("1",) * len(before.partition_columns)
@@ -203,7 +194,6 @@ def test_change_with_older_files(
     ],
 )
 def test_table_that_no_log_can_have(made: TableDefinition, reason: str) -> None:
-    """A table that has no form in Delta is not published, with the reason, once."""
     lake = Lake(made)
     lake.alter(made._replace(properties=[*made.properties, *table_of(x="1").properties]))
 
@@ -213,15 +203,13 @@ def test_table_that_no_log_can_have(made: TableDefinition, reason: str) -> None:
 
 
 def lake_files(lake: Lake, adds: list[str], partition: tuple[str, ...]) -> None:
-    """Commit files with these partition values."""
     files = files_of(adds)
     files = files._replace(adds=[each._replace(partition=partition) for each in files.adds])
     part = TableWrite(lake.table, lake.head.position, (), listed(footprint("WRITE"), files))
     lake.commit(lake.session, 0, part)
 
 
-def test_widened() -> None:
-    """A type that became wider is noted for readers, who need the feature from then on."""
+def test_a_type_that_became_wider_is_noted_for_readers_who_need_the_feature_from_then_on() -> None:
     lake = Lake(PLAIN)
     lake.alter(typed("bigint"))
     metadata, protocol = action(lake.found[-1], "metaData"), action(lake.found[-1], "protocol")
@@ -234,8 +222,7 @@ def test_widened() -> None:
     assert protocol["readerFeatures"] == ["typeWidening"]
 
 
-def test_written_anew_with_other_partitions() -> None:
-    """Partition columns may change in the commit that removes the older files."""
+def test_partition_columns_may_change_in_the_commit_that_removes_the_older_files() -> None:
     lake = Lake()
     lake.files("a")
     txn = lake.open_txn(lake.session)
@@ -256,7 +243,6 @@ def test_written_anew_with_other_partitions() -> None:
 
 @pytest.mark.parametrize("said", ["coarse", "damaged", "unknown"])
 def test_commit_that_no_log_can_say(said: str) -> None:
-    """A commit whose files are unknown, or whose readers would need more, stops the table."""
     lake = Lake()
     match said:
         case "coarse":
@@ -272,8 +258,7 @@ def test_commit_that_no_log_can_say(said: str) -> None:
     assert found.name == "t"
 
 
-def test_switched_on_late() -> None:
-    """A log that is switched on late begins with the whole state."""
+def test_a_log_that_is_switched_on_late_begins_with_the_whole_state() -> None:
     lake = Lake(table_of(("id", "bigint"), ("day", "int"), by=["day"]))
     lake.files("abc", apps=[AppVersion("etl", 7)])
     lake.files(removes="b")
@@ -290,8 +275,7 @@ def test_switched_on_late() -> None:
     assert metadata["configuration"]["delta.inCommitTimestampEnablementVersion"] == "3"
 
 
-def test_switched_off() -> None:
-    """The version that ends a publication lets other writers in; the next one has no file."""
+def test_the_version_that_ends_a_publication_lets_other_writers_in() -> None:
     lake = Lake()
     lake.alter(BY_DAY._replace(properties=[]))
     lake.files("a")
@@ -310,8 +294,7 @@ def test_switched_off() -> None:
         ("s3://bucket/t/x", "s3://bucket/t/x"),
     ],
 )
-def test_paths(path: str, said: str) -> None:
-    """A path is plain text in the ledger and a URI in the log."""
+def test_a_path_is_plain_text_in_the_ledger_and_a_uri_in_the_log(path: str, said: str) -> None:
     assert FilePlaces().path(path) == said
     elsewhere = FilePlaces.of("/a lake/t", "/log", are_uris=False).placed({"path": said})
     assert elsewhere["path"] == (said if ":" in said else f"/a%20lake/t/{said}")
@@ -319,8 +302,7 @@ def test_paths(path: str, said: str) -> None:
 
 @given(filings())
 @PATIENT
-def test_same_files_at_every_version(history: list[Step]) -> None:
-    """The import of a published log finds the files that the ledger has at every version."""
+def test_an_import_of_a_published_log_finds_the_same_files(history: list[Step]) -> None:
     writers = played(history)
     followed = Followed()
     followed.go_on_with(writers.log)
@@ -362,8 +344,7 @@ def runs_of(found: list[DeltaVersion]) -> list[list[DeltaVersion]]:
 
 @given(filings())
 @PATIENT
-def test_dense_and_the_same_again(history: list[Step]) -> None:
-    """The versions of a log are dense, their times rise, and a second fold gives the same bytes."""
+def test_versions_are_dense_and_a_second_fold_gives_the_same_bytes(history: list[Step]) -> None:
     writers = played(history)
     found = outcomes(writers.events)
 

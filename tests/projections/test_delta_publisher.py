@@ -28,7 +28,6 @@ from tests.projections.test_delta_publication import BY_DAY, Lake
 
 
 def run(lake: Lake) -> DeltaPublisher:
-    """Publish a log up to its end."""
     publisher, stop = DeltaPublisher(lake.log), Signal()
     publisher.run(stop, stop.set)
     return publisher
@@ -44,8 +43,7 @@ def two_tables(folder: Path) -> Lake:
     return lake
 
 
-def test_again(tmp_path: Path) -> None:
-    """A second run finds every version written, at the same position."""
+def test_a_second_run_finds_every_version_written_at_the_same_position(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     first = run(lake)
     before = content(tmp_path / "a"), content(tmp_path / "b")
@@ -56,8 +54,7 @@ def test_again(tmp_path: Path) -> None:
     assert (content(tmp_path / "a"), content(tmp_path / "b")) == before
 
 
-def test_file_times(tmp_path: Path) -> None:
-    """Versions and checkpoints have the time of their commit, also those of an earlier release."""
+def test_versions_and_checkpoints_have_the_time_of_their_commit(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     lake.alter(published(BY_DAY._replace(location=str(tmp_path / "a")), **{INTERVAL: "1"}))
     folder = tmp_path / "a" / "_delta_log"
@@ -73,7 +70,6 @@ def test_file_times(tmp_path: Path) -> None:
 
 
 def test_foreign_file_stops_its_table_alone(tmp_path: Path) -> None:
-    """A foreign version stops its table by name; the other one is published."""
     lake = two_tables(tmp_path)
     folder = tmp_path / "a" / "_delta_log"
     folder.mkdir(parents=True)
@@ -87,14 +83,12 @@ def test_foreign_file_stops_its_table_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["gs://bucket/t", "relative/t"])
-def test_place_that_cannot_be_written(location: str) -> None:
-    """A place that is no local folder stops its table by name."""
+def test_a_place_that_is_no_local_folder_stops_its_table_by_name(location: str) -> None:
     (stopped,) = run(Lake(BY_DAY._replace(location=location))).stopped.values()
     assert location in stopped.reason
 
 
-def test_dropped_and_made_again(tmp_path: Path) -> None:
-    """A table that is made again in the folder of a dropped one does not touch its log."""
+def test_a_table_made_again_does_not_touch_the_log_of_a_dropped_one(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     run(lake)
     before = content(tmp_path / "a")
@@ -117,8 +111,7 @@ def written(lake: Lake, made: TableDefinition, rows: Any) -> list[AddFile]:
     return files
 
 
-def test_rows_by_other_readers(tmp_path: Path) -> None:
-    """Two other readers find the rows, the NULL partition too, at each version."""
+def test_two_other_readers_find_the_rows_at_each_version(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     deltalake, polars = pytest.importorskip("deltalake"), pytest.importorskip("polars")
     made = BY_DAY._replace(location=str(tmp_path))
@@ -135,8 +128,7 @@ def test_rows_by_other_readers(tmp_path: Path) -> None:
     assert deltalake.DeltaTable(tmp_path, version=0).file_uris() == []
 
 
-def test_verify(tmp_path: Path) -> None:
-    """A version that is missing or differs is found, and no other."""
+def test_a_version_that_is_missing_or_differs_is_found_and_no_other(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     run(lake)
     assert verify_log(lake.events, lake.table) == LogReport(2, (), "")
@@ -151,8 +143,7 @@ def test_verify(tmp_path: Path) -> None:
     assert verify_log(lake.events, lake.table + 1).is_clean
 
 
-def test_published_anew(tmp_path: Path) -> None:
-    """What is missing or foreign is published anew; foreign files are kept, checkpoints too."""
+def test_what_is_missing_or_foreign_is_published_anew(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     run(lake)
     before = content(tmp_path / "a")
@@ -175,8 +166,7 @@ def test_published_anew(tmp_path: Path) -> None:
     assert len(visible) == len(before)
 
 
-def test_versions_of_a_faster_publisher(tmp_path: Path) -> None:
-    """A version that a publisher wrote after the events were read is not foreign."""
+def test_a_version_of_a_faster_publisher_is_not_foreign(tmp_path: Path) -> None:
     lake = two_tables(tmp_path)
     events = list(lake.events)
     commit(lake, lake.session, lake.table, ["y"])

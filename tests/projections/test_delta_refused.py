@@ -31,18 +31,15 @@ class Refused:
         self.log.write_text("in the way")
 
     def publisher(self, state: Path | None = None, **bounds: int) -> DeltaPublisher:
-        """Return a publisher of the tables."""
         return DeltaPublisher(
             self.lake.log, clock=self.clock, state=PublisherState(state, **bounds)
         )
 
     def commit(self, count: int = 1) -> None:
-        """Commit to the table whose storage refuses."""
         for _ in range(count):
             commit(self.lake, self.lake.session, self.lake.table, ["y"])
 
     def check(self) -> None:
-        """Compare the log with what the events say."""
         wanted = [each for each in versions(self.lake.events) if each.table == self.lake.table]
         for each in wanted:
             found = self.folder / Path(each.folder).name / "_delta_log" / version_file(each.version)
@@ -69,8 +66,6 @@ def step_by_step(publisher: DeltaPublisher, *steps: Then) -> None:
 
 
 def test_goes_on_without_a_restart(refused: Refused) -> None:
-    """The table stops by name, the other goes on, and all is written once the storage takes it."""
-
     def stopped(publisher: DeltaPublisher) -> None:
         (found,) = publisher.stopped_now()
         assert (found.name, found.version, found.behind, found.is_retried) == ("t", 0, 2, True)
@@ -89,8 +84,7 @@ def test_goes_on_without_a_restart(refused: Refused) -> None:
     refused.check()
 
 
-def test_pauses_grow(refused: Refused) -> None:
-    """A storage that goes on refusing is tried more and more rarely, up to a bound."""
+def test_a_storage_that_goes_on_refusing_is_tried_ever_more_rarely(refused: Refused) -> None:
     (first, *_) = versions(refused.lake.events)
     cursor, now_s, pauses = TableCursor(first.table), 0.0, list[float]()
     for _ in range(10):
@@ -101,8 +95,6 @@ def test_pauses_grow(refused: Refused) -> None:
 
 
 def test_too_many_to_wait(refused: Refused) -> None:
-    """Versions that are too many for the memory are made again from the events."""
-
     def more(_: DeltaPublisher) -> None:
         refused.commit(5)
 
@@ -118,8 +110,7 @@ def test_too_many_to_wait(refused: Refused) -> None:
 
 
 @pytest.mark.parametrize("is_lifted", [False, True])
-def test_restart_while_refused(refused: Refused, *, is_lifted: bool) -> None:
-    """A publisher that starts again with its state knows what the storage lacks."""
+def test_a_restart_knows_what_the_storage_lacks(refused: Refused, *, is_lifted: bool) -> None:
     state = refused.folder / "state"
     step_by_step(refused.publisher(state))
     refused.commit()
@@ -139,13 +130,11 @@ def test_restart_while_refused(refused: Refused, *, is_lifted: bool) -> None:
 
 
 def run_once(publisher: DeltaPublisher) -> list[StoppedStatus]:
-    """Return what is stopped once a publisher has caught up."""
     step_by_step(publisher)
     return publisher.stopped_now()
 
 
-def test_published_elsewhere(refused: Refused) -> None:
-    """A table that is published into another folder goes on there at once."""
+def test_a_table_published_elsewhere_goes_on_there_at_once(refused: Refused) -> None:
     publisher = refused.publisher()
 
     def move(_: DeltaPublisher) -> None:
@@ -159,8 +148,7 @@ def test_published_elsewhere(refused: Refused) -> None:
     assert refused.log.is_file()
 
 
-def test_dropped_while_refused(refused: Refused) -> None:
-    """The log of a dropped table gets its last versions too."""
+def test_the_log_of_a_dropped_table_gets_its_last_versions_too(refused: Refused) -> None:
     publisher, log = refused.publisher(), refused.log
 
     def drop(_: DeltaPublisher) -> None:
@@ -173,9 +161,7 @@ def test_dropped_while_refused(refused: Refused) -> None:
     refused.check()
 
 
-def test_same_bytes_as_undisturbed(refused: Refused) -> None:
-    """A publisher without troubles finds nothing to write after one that had them."""
-
+def test_troubles_leave_the_bytes_of_an_undisturbed_run(refused: Refused) -> None:
     def lift(_: DeltaPublisher) -> None:
         refused.log.unlink()
         refused.clock.elapsed_s += PAUSE_S

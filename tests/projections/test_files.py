@@ -33,7 +33,6 @@ CREATED = 5
 
 
 def flights_after(domain: Followed, play: Play) -> StoreReads:
-    """Return the reads after a play on the table `flights`, which was created at position 5."""
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
     return domain.reads
@@ -44,12 +43,10 @@ def nothing(_domain: Followed, _session: int, _table: int) -> None:
 
 
 def add_two(domain: Followed, session: int, table: int) -> None:
-    """Add two files in one commit."""
     commit(domain, session, table, ["b", "a"])
 
 
 def rewrite(domain: Followed, session: int, table: int) -> None:
-    """Add two files, then put one in the place of both."""
     add_two(domain, session, table)
     commit(domain, session, table, ["c"], ["a", "b"])
 
@@ -75,7 +72,6 @@ def in_place(domain: Followed, session: int, table: int) -> None:
 
 
 def in_chunks(domain: Followed, session: int, table: int) -> None:
-    """Add two files; then remove both and add others, in a commit of three chunks."""
     add_two(domain, session, table)
     txn = domain.open_txn(session)
     chunks = stage(domain, session, txn, table, files_of(["c"], ["a"]), files_of(["d", "a"], ["b"]))
@@ -83,14 +79,12 @@ def in_chunks(domain: Followed, session: int, table: int) -> None:
 
 
 def abort_chunks(domain: Followed, session: int, table: int) -> None:
-    """Stage files and abort."""
     txn = domain.open_txn(session)
     stage(domain, session, txn, table, files_of(["a"]))
     domain.abort(session, txn)
 
 
 def only_read(domain: Followed, session: int, table: int) -> None:
-    """Commit to another table what was made of this one."""
     other = domain.create_table(session, "planes")
     read = TableWrite(table, domain.head.position, (), footprint("", reads_whole=True))
     domain.commit(session, 0, writing(domain, other, ["a"]), read)
@@ -139,8 +133,7 @@ def test_as_of_a_position(domain: Followed, play: Play, by_position: list[list[s
 
 
 @pytest.mark.parametrize("play", [rewrite, mark_deleted, come_back, in_place, in_chunks])
-def test_as_of_a_version(domain: Followed, play: Play) -> None:
-    """A version shows what its position shows."""
+def test_a_version_shows_what_its_position_shows(domain: Followed, play: Play) -> None:
     reads = flights_after(domain, play)
     versions = reads.versions(FLIGHTS, 9)
 
@@ -148,8 +141,7 @@ def test_as_of_a_version(domain: Followed, play: Play) -> None:
     assert found == [reads.files(FLIGHTS, position=row.position) for row in versions]
 
 
-def test_what_is_known_of_a_file(domain: Followed) -> None:
-    """A file's row says what its writer said, when and with which version it came and went."""
+def test_a_row_of_a_file_says_what_its_writer_said(domain: Followed) -> None:
     reads = flights_after(domain, in_place)
 
     said = (FLIGHTS, "a", "", ("1",), 10, 7, '{"numRecords":1}')
@@ -164,7 +156,6 @@ def remove_unknown(domain: Followed, session: int, table: int) -> None:
 
 
 def add_again(domain: Followed, session: int, table: int) -> None:
-    """Add a file that is live."""
     commit(domain, session, table, ["a"])
     commit(domain, session, table, ["b", "a"])
 
@@ -202,10 +193,9 @@ def not_readable(domain: Followed, session: int, table: int) -> None:
         (not_readable, [(7, "unreadable_list", "", "")], ["a", "b"]),
     ],
 )
-def test_anomalies(
+def test_what_cannot_be_is_noted_with_its_position_and_the_fold_goes_on(
     domain: Followed, play: Play, anomalies: list[tuple[int, str, str, str]], live: list[str]
 ) -> None:
-    """What cannot be is noted with its position, and the fold goes on."""
     reads = flights_after(domain, play)
     rows = [AnomalyRow(position, FLIGHTS, *said) for position, *said in anomalies]
 
@@ -231,8 +221,7 @@ def test_before_an_anomaly(domain: Followed, play: Play, before: list[str]) -> N
     assert texts(reads.files(FLIGHTS, version=1)) == before
 
 
-def test_replaced_file_was_there_before(domain: Followed) -> None:
-    """An add of a live file takes its place; earlier positions still show the old one."""
+def test_an_add_of_a_live_file_takes_its_place(domain: Followed) -> None:
     reads = flights_after(domain, add_again)
 
     (before,), (after, _) = reads.files(FLIGHTS, position=6), reads.files(FLIGHTS)
@@ -240,8 +229,7 @@ def test_replaced_file_was_there_before(domain: Followed) -> None:
     assert (after.added, after.removed) == (7, 0)
 
 
-def test_anomalies_of_all_tables(domain: Followed) -> None:
-    """Anomalies are listed by position over all tables, or of one alone, as many as asked for."""
+def test_anomalies_are_listed_by_position_up_to_a_limit(domain: Followed) -> None:
     session = domain.open_session()
     tables = [domain.create_table(session, name) for name in ("a", "b")]
     for table in (*tables, *tables):
@@ -257,8 +245,7 @@ def test_anomalies_of_all_tables(domain: Followed) -> None:
     assert reads.anomalies(7, 9) == reads.anomalies(-1, 9) == []
 
 
-def test_paths_by_hash(domain: Followed) -> None:
-    """Every path that was named is found by its hash, also one that is gone or never was."""
+def test_every_path_that_was_named_is_found_by_its_hash(domain: Followed) -> None:
     reads = flights_after(domain, remove_unknown)
 
     found = [reads.file_paths(FLIGHTS, path_hash(path)) for path in "abxy"]
@@ -267,13 +254,11 @@ def test_paths_by_hash(domain: Followed) -> None:
 
 
 @pytest.mark.parametrize("odd", [b"", path_hash("a")[:4], path_hash("a") + b"a"])
-def test_no_whole_hash(domain: Followed, odd: bytes) -> None:
-    """By what is shorter or longer than a hash no path goes."""
+def test_by_what_is_no_hash_no_path_goes(domain: Followed, odd: bytes) -> None:
     assert flights_after(domain, remove_unknown).file_paths(FLIGHTS, odd) == []
 
 
-def test_tables_are_apart(domain: Followed) -> None:
-    """A path belongs to the table it was added to."""
+def test_a_path_belongs_to_the_table_it_was_added_to(domain: Followed) -> None:
     session = domain.open_session()
     tables = [domain.create_table(session, name) for name in ("a", "b")]
     domain.commit(session, 0, *(writing(domain, table, ["x", str(table)]) for table in tables))
@@ -284,8 +269,7 @@ def test_tables_are_apart(domain: Followed) -> None:
     assert texts(reads.files(1, position=7)) == ["1", "x"]
 
 
-def test_dropped_table(domain: Followed) -> None:
-    """A dropped table has no files any more; what it held before can still be read."""
+def test_a_dropped_table_has_no_files_any_more(domain: Followed) -> None:
     reads = flights_after(domain, rewrite)
     domain.drop_table(4, FLIGHTS)
     domain.follow()
@@ -299,8 +283,7 @@ def test_dropped_table(domain: Followed) -> None:
         reads.files(FLIGHTS, position=8)
 
 
-def test_asked_for_what_is_not_there(domain: Followed) -> None:
-    """A table, a position and a version that are not there are refused, not guessed."""
+def test_what_is_not_there_is_refused_and_not_guessed(domain: Followed) -> None:
     reads = flights_after(domain, add_two)
 
     with pytest.raises(UnknownTableError, match="no table 9"):
@@ -311,8 +294,7 @@ def test_asked_for_what_is_not_there(domain: Followed) -> None:
         reads.files(FLIGHTS, version=2)
 
 
-def test_within_one_batch_or_over_many() -> None:
-    """A file that one event adds is live for the next, whether it was stored meanwhile or not."""
+def test_a_file_that_one_event_adds_is_live_for_the_next() -> None:
     at_once, one_by_one = Followed(), Followed()
     flights_after(at_once, come_back)
     session = one_by_one.open_session()
@@ -330,14 +312,12 @@ class CountingStore(MemoryStore):
     rows = 0
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key."""
         self.rows += 1
         return super().get(key)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Return the rows of a range."""
         for row in super().scan(start, end, limit=limit, reverse=reverse):
             self.rows += 1
             yield row
@@ -353,8 +333,7 @@ ROWS_BESIDES = 12
 
 
 @pytest.mark.parametrize("commits", [20, 200])
-def test_cost(commits: int) -> None:
-    """A listing of now reads what is live, an older one what was removed since; no history."""
+def test_a_listing_of_now_reads_what_is_live_and_no_history(commits: int) -> None:
     store = CountingStore()
     domain = Followed(store)
     session = domain.open_session()

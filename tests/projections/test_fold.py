@@ -55,14 +55,12 @@ class MortalStore(MemoryStore):
     is_dying = False
 
     def write(self, changes: Sequence[RowChange]) -> None:
-        """Write, or die."""
         if self.is_dying:
             raise Killed
         super().write(changes)
 
 
 def log_with(records: Sequence[Record]) -> MemoryLog:
-    """Return a log with these events."""
     log = MemoryLog()
     log.topics[Topic.EVENTS].records.extend(records)
     return log
@@ -137,8 +135,7 @@ def test_kept_equals_rebuilt_in_a_long_history(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_kept_on_disk_equals_kept_in_memory(seed: int, tmp_path: Path) -> None:
-    """A store on disk that was closed and opened between batches holds what one in memory does."""
+def test_a_store_on_disk_holds_what_one_in_memory_does(seed: int, tmp_path: Path) -> None:
     records = played(random_steps(seed, 300)).driver.records
 
     with RocksStore.open(restarted(tmp_path / "store", records)) as store:
@@ -154,7 +151,6 @@ def test_files_kept_on_disk(tmp_path: Path) -> None:
 
 
 def restarted(root: Path, records: Sequence[Record]) -> Path:
-    """Fold records into a store that is opened anew every 50 of them; return its root."""
     for end in range(50, len(records) + 50, 50):
         with RocksStore.open(root) as store:
             kept(store, records[:end])
@@ -175,8 +171,7 @@ def test_split(history: list[Step], cut: int) -> None:
     assert parts.state == whole.state
 
 
-def test_state_that_breaks_an_invariant() -> None:
-    """A fold that checks its state stores no checkpoint of one that contradicts itself."""
+def test_a_fold_that_checks_its_state_stores_no_checkpoint_of_one_that_contradicts_itself() -> None:
     driver, store = played(random_steps(1, 20)).driver, MemoryStore()
     fold = Fold.load(store, driver.log, checks_state=True)
     fold.feed(driver.records)
@@ -188,8 +183,7 @@ def test_state_that_breaks_an_invariant() -> None:
     assert store.get(CHECKPOINT) is None
 
 
-def test_fed() -> None:
-    """A batch reports how far it came, what counted, and what did not."""
+def test_a_batch_reports_how_far_it_came_what_counted_and_what_did_not() -> None:
     driver = Driver()
     driver.fence()
     driver.zombie(CatalogCreated("late"))
@@ -206,13 +200,11 @@ class Measured(MemoryStore):
         self.sizes.clear()
 
     def write(self, changes: Sequence[RowChange]) -> None:
-        """Write a batch."""
         self.sizes.append(len(changes))
         super().write(changes)
 
 
 def test_many_rows_are_written_in_parts() -> None:
-    """However many events come at once, no more rows are held than one write takes."""
     driver = played(random_steps(1, 300)).driver
     of_each, in_parts = Measured(), Measured()
     one_by_one = Fold.load(of_each, driver.log)
@@ -226,8 +218,7 @@ def test_many_rows_are_written_in_parts() -> None:
     assert digest(in_parts) == digest(of_each)
 
 
-def test_nothing_new() -> None:
-    """Events whose rows are stored, and records that do not count, change no row."""
+def test_events_whose_rows_are_stored_and_records_that_do_not_count_change_no_row() -> None:
     driver = Driver()
     driver.fence()
     store = kept(MemoryStore(), driver.records)
@@ -239,7 +230,6 @@ def test_nothing_new() -> None:
 
 
 def test_event_that_does_not_fit() -> None:
-    """An event that the state takes in part leaves the store as it was before its batch."""
     driver = Driver()
     session = driver.open_session()
     store = kept(MemoryStore(), driver.records)
@@ -277,8 +267,7 @@ def log_of(
 OURS = log_of(24, 4)
 
 
-def test_resumes_from_the_newest_checkpoint() -> None:
-    """After a restart only the records from the newest checkpoint on are read again."""
+def test_after_a_restart_only_the_records_from_the_newest_checkpoint_on_are_read_again() -> None:
     store = kept(MemoryStore(), OURS.records)
     fold = Fold.load(store, OURS.log)
 
@@ -295,8 +284,7 @@ def test_resumes_from_the_newest_checkpoint() -> None:
     ],
     ids=["before the checkpoint", "after it", "by another leader", "without events that count"],
 )
-def test_rewritten_log(theirs: Driver) -> None:
-    """A log that lost its end and grew another one is found before any row is changed."""
+def test_a_log_with_another_end_is_found_before_a_row_changes(theirs: Driver) -> None:
     store = kept(MemoryStore(), OURS.records)
     before = digest(store)
     fold = Fold.load(store, theirs.log)
@@ -320,19 +308,16 @@ def test_shortened_log(first: int, end: int, error: type[LogError]) -> None:
 
 
 @pytest.mark.parametrize(("first", "end"), [(0, 33), (27, 33), (0, 90)])
-def test_whole_log(first: int, end: int) -> None:
-    """A log that holds the newest checkpoint and all that follows is followed."""
+def test_a_log_with_the_newest_checkpoint_and_the_rest_is_followed(first: int, end: int) -> None:
     Fold.load(kept(MemoryStore(), OURS.records), OURS.log).check_log(first, end)
 
 
-def test_log_without_its_beginning() -> None:
-    """A new store cannot be made from a log whose first records were removed."""
+def test_a_new_store_cannot_be_made_from_a_log_whose_first_records_were_removed() -> None:
     with pytest.raises(OffsetGoneError, match="--rebuild"):
         Fold.load(MemoryStore(), MemoryLog()).check_log(1, 9)
 
 
-def test_other_topic() -> None:
-    """Rows of one topic are not continued from another, even one of the same name."""
+def test_rows_of_one_topic_are_not_continued_from_another_even_one_of_the_same_name() -> None:
     driver = Driver()
     store = kept(MemoryStore(), driver.records)
     driver.log.recreate(Topic.EVENTS)
@@ -342,8 +327,7 @@ def test_other_topic() -> None:
         Fold.load(store, driver.log)
 
 
-def test_topic_that_is_lost() -> None:
-    """Rows of a topic that was made anew and is empty are not to be made anew of nothing."""
+def test_rows_of_a_topic_that_is_empty_are_not_made_anew_of_nothing() -> None:
     driver = Driver()
     store = kept(MemoryStore(), driver.records)
     driver.log.recreate(Topic.EVENTS)
@@ -353,7 +337,6 @@ def test_topic_that_is_lost() -> None:
 
 
 def later_fence(driver: Driver) -> bytes:
-    """Return the bytes of a fence behind which only later versions can read."""
     control = driver.events[0].control._replace(epoch=2)
     return frame_fence(control, Fenced(b"n" * 16, "later", 2, READER_VERSION + 1))
 
@@ -380,8 +363,7 @@ def test_unreadable_record(value: Callable[[Driver], bytes], error: type[Excepti
     assert position(store) == 3
 
 
-def test_damage_is_located() -> None:
-    """The error names the position of the first bad record."""
+def test_the_error_names_the_position_of_the_first_bad_record() -> None:
     driver = Driver()
     driver.append(b"what is this")
 
@@ -389,8 +371,7 @@ def test_damage_is_located() -> None:
         Fold.load(MemoryStore(), driver.log).feed(driver.records)
 
 
-def test_forged_command_number() -> None:
-    """A client that counts backwards is answered, and its number never becomes a key."""
+def test_a_client_that_counts_backwards_is_answered_and_its_number_never_becomes_a_key() -> None:
     driver = Driver()
     session = driver.open_session()
     driver.ask(OpenTxn(session, -7, 2**62, "default", 1, 0))

@@ -49,12 +49,10 @@ def following(driver: Driver, store: RowStore) -> Iterator[StoreReads]:
 
 
 def caught_up(driver: Driver, store: RowStore) -> RowStore:
-    """Follow a driver's log to its end, then stop."""
     return follow_to_end(driver.log, store)
 
 
-def test_follows() -> None:
-    """What is appended while the follower runs turns up in the store."""
+def test_what_is_appended_while_the_follower_runs_turns_up_in_the_store() -> None:
     driver = Driver()
     with following(driver, MemoryStore()) as reads:
         reached = [reads.wait(driver.open_session(), PATIENCE_MS) for _ in range(3)]
@@ -62,8 +60,7 @@ def test_follows() -> None:
     assert reached == [4, 5, 6]
 
 
-def test_stops() -> None:
-    """A follower that is told to stop ends with every row of what it applied."""
+def test_a_follower_that_is_told_to_stop_ends_with_every_row_of_what_it_applied() -> None:
     driver, store = Driver(), MemoryStore()
     with following(driver, store) as reads:
         reads.wait(driver.open_session(), PATIENCE_MS)
@@ -71,8 +68,7 @@ def test_stops() -> None:
     assert digest(store) == digest(rows_of(driver))
 
 
-def test_stopped_before_it_began() -> None:
-    """A follower that is told to stop before it has caught up never says that it has."""
+def test_a_follower_that_is_told_to_stop_before_it_has_caught_up_never_says_that_it_has() -> None:
     stop = Signal()
     stop.set()
     told: list[bool] = []
@@ -81,8 +77,7 @@ def test_stopped_before_it_began() -> None:
     assert told == []
 
 
-def test_resumes() -> None:
-    """A follower started again goes on where the rows end."""
+def test_a_follower_started_again_goes_on_where_the_rows_end() -> None:
     driver, store = Driver(), MemoryStore()
     caught_up(driver, store)
     driver.open_session()
@@ -91,8 +86,7 @@ def test_resumes() -> None:
     assert digest(store) == digest(rows_of(driver))
 
 
-def test_progress() -> None:
-    """While catching up it tells how many records are read, and how many there are."""
+def test_while_catching_up_it_tells_how_many_records_are_read_and_how_many_there_are() -> None:
     driver = Driver()
     driver.fence()
     driver.zombie(CatalogCreated("late"))
@@ -109,8 +103,7 @@ def test_progress() -> None:
     assert told == [(5, 5)]
 
 
-def test_empty_log() -> None:
-    """A ledger that does not exist yet is caught up with at once."""
+def test_a_ledger_that_does_not_exist_yet_is_caught_up_with_at_once() -> None:
     driver, stop = Driver(), Signal()
     driver.log.recreate(Topic.EVENTS)
     follower = Follower(driver.log, MemoryStore(), caught_up=stop.set)
@@ -119,8 +112,7 @@ def test_empty_log() -> None:
     assert follower.fold.position == 0
 
 
-def test_lag() -> None:
-    """The lag is counted in records, and in time since somebody saw that there are any."""
+def test_the_lag_is_counted_in_records_and_in_time_since_somebody_saw_that_there_are_any() -> None:
     driver, clock = Driver(), ManualClock()
     follower = Follower(driver.log, MemoryStore(), clock=clock)
     follower.fold.feed(driver.records)
@@ -153,8 +145,7 @@ def test_lag() -> None:
     ]
 
 
-def test_lag_behind_a_young_event() -> None:
-    """Nobody is behind for longer than since the last event that it applied."""
+def test_nobody_is_behind_for_longer_than_since_the_last_event_that_it_applied() -> None:
     driver, clock = Driver(), ManualClock()
     follower = Follower(driver.log, MemoryStore(), clock=clock)
     clock.elapsed_s = (driver.now - clock.now_ms()) / 1000 + QUIET_S
@@ -196,8 +187,7 @@ def test_lag_by_another_clock(ahead_s: float) -> None:
     assert [20_000 <= found[3] <= 21_000, 40_000 <= found[4] <= 41_000] == [True, True]
 
 
-def test_recreated_topic() -> None:
-    """A topic that was deleted and created anew is not the log the rows came from."""
+def test_a_topic_that_was_deleted_and_created_anew_is_not_the_log_the_rows_came_from() -> None:
     driver = Driver()
     store = caught_up(driver, MemoryStore())
     driver.log.recreate(Topic.EVENTS)
@@ -209,7 +199,6 @@ def test_recreated_topic() -> None:
 
 
 def test_nothing_is_made_anew_of_lost_events() -> None:
-    """A new store says so too where other topics tell of a ledger that has no events."""
     driver = Driver()
     driver.log.writer(Topic.COMMANDS).append(b"", b"a command of before")
     driver.log.recreate(Topic.EVENTS)
@@ -218,8 +207,7 @@ def test_nothing_is_made_anew_of_lost_events() -> None:
         caught_up(driver, MemoryStore())
 
 
-def test_lost_end() -> None:
-    """A log that lost records the rows were made from is refused."""
+def test_a_log_that_lost_records_the_rows_were_made_from_is_refused() -> None:
     driver = Driver()
     store = caught_up(driver, MemoryStore())
     driver.log.cut(Topic.EVENTS, 2)
@@ -228,8 +216,7 @@ def test_lost_end() -> None:
         caught_up(driver, store)
 
 
-def test_lost_beginning() -> None:
-    """A log whose first records were removed cannot be followed from the beginning."""
+def test_a_log_whose_first_records_were_removed_cannot_be_followed_from_the_beginning() -> None:
     driver = Driver()
     driver.log.remove_below(Topic.EVENTS, 1)
 
@@ -238,7 +225,6 @@ def test_lost_beginning() -> None:
 
 
 def test_damage_ends_the_follower() -> None:
-    """Damaged bytes end the follower; the rows of what came before are there."""
     driver = Driver()
     driver.append(b"what is this")
     store = MemoryStore()
@@ -258,7 +244,6 @@ class Process:
         self.read = Signal()
 
     def note(self, _read: int, _end: int) -> None:
-        """Note that records were read."""
         self.read.set()
 
     def __enter__(self) -> Self:
@@ -271,8 +256,7 @@ class Process:
         self.thread.join(PATIENCE_S)
 
 
-def test_process(tmp_path: Path) -> None:
-    """A follower process writes what any other process of the host reads."""
+def test_a_follower_process_writes_what_any_other_process_of_the_host_reads(tmp_path: Path) -> None:
     driver = Driver()
     with Process(driver, tmp_path / "store"):
         reads = open_reads(tmp_path / "store")
@@ -282,15 +266,13 @@ def test_process(tmp_path: Path) -> None:
         reads.close()
 
 
-def test_one_writer(tmp_path: Path) -> None:
-    """A second follower of one store is refused."""
+def test_a_second_follower_of_one_store_is_refused(tmp_path: Path) -> None:
     driver = Driver()
     with Process(driver, tmp_path / "store"), pytest.raises(StoreLockedError):
         follow(driver.log, tmp_path / "store", Signal())
 
 
-def test_rebuild(tmp_path: Path) -> None:
-    """Rows made anew take the place of spoiled ones, and readers move over by themselves."""
+def test_rows_made_anew_take_the_place_of_spoiled_ones(tmp_path: Path) -> None:
     root, driver = tmp_path / "store", Driver()
     with RocksStore.open(root) as spoiled:
         caught_up(driver, spoiled)
@@ -309,8 +291,7 @@ def test_rebuild(tmp_path: Path) -> None:
     assert (before, after) == ("spoiled", "demo")
 
 
-def test_rebuild_that_does_not_finish(tmp_path: Path) -> None:
-    """Until new rows have caught up the old ones stay, also if they never do."""
+def test_until_new_rows_have_caught_up_the_old_ones_stay(tmp_path: Path) -> None:
     root, driver = tmp_path / "store", Driver()
     with RocksStore.open(root) as store:
         caught_up(driver, store)
@@ -324,7 +305,6 @@ def test_rebuild_that_does_not_finish(tmp_path: Path) -> None:
 
 
 def test_rebuild_to_the_end(tmp_path: Path) -> None:
-    """Rows are made anew up to the end there is, or stay as they were if that is not wanted."""
     driver, root = Driver(), tmp_path / "store"
     with RocksStore.rebuild(root, version=FORMAT_VERSION - 1) as store:
         store.publish()
@@ -341,8 +321,7 @@ def test_rebuild_to_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
-def test_in_kafka(broker: Broker, ledger_name: str) -> None:
-    """From a real broker come the same rows, also when the follower was away meanwhile."""
+def test_from_a_real_broker_come_the_same_rows(broker: Broker, ledger_name: str) -> None:
     create_topics(broker.bootstrap, ledger_name)
     driver, store, log = Driver(), MemoryStore(), KafkaLog(broker.bootstrap, ledger_name)
     publish(log, driver.records)
@@ -358,7 +337,6 @@ def test_in_kafka(broker: Broker, ledger_name: str) -> None:
 
 
 def publish(log: KafkaLog, records: Sequence[Record]) -> None:
-    """Append records to the events topic."""
     writer = log.writer(Topic.EVENTS)
     for record in records:
         writer.append(record.key, record.value)
@@ -367,7 +345,6 @@ def publish(log: KafkaLog, records: Sequence[Record]) -> None:
 
 
 def follow_to_end(log: Log, store: RowStore) -> RowStore:
-    """Follow a log to its end, then stop."""
     stop = Signal()
     Follower(log, store, caught_up=stop.set).run(stop)
     return store

@@ -122,7 +122,6 @@ def test_aborted_txns_take_room() -> None:
 
 
 def test_full_lists_are_written_at_fixed_positions() -> None:
-    """Where the full lists stand depends on positions alone, not on when they were folded."""
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")

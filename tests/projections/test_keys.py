@@ -23,8 +23,7 @@ def test_order(tuples: list[tuple[str, int, str, int, bytes]]) -> None:
 
 
 @given(PARTS)
-def test_unpack(parts: tuple[str, int, str, int, bytes]) -> None:
-    """Unpacking gives back what was packed."""
+def test_unpacking_gives_back_what_was_packed(parts: tuple[str, int, str, int, bytes]) -> None:
     assert unpack(pack(*parts), str, int, str, int, bytes) == parts
 
 
@@ -36,8 +35,7 @@ def test_joined(first: int, second: int, text: str, rest: bytes) -> None:
 
 
 @given(PARTS, st.integers(min_value=0, max_value=5))
-def test_prefix(parts: tuple[Any, ...], count: int) -> None:
-    """The key of the first few parts is a prefix of the key."""
+def test_the_first_parts_are_a_prefix_of_the_key(parts: tuple[Any, ...], count: int) -> None:
     assert pack(*parts).startswith(pack(*parts[:count]))
 
 
@@ -50,8 +48,7 @@ def test_prefix(parts: tuple[Any, ...], count: int) -> None:
         ((), b""),
     ],
 )
-def test_bytes(parts: tuple[Part, ...], expected: bytes) -> None:
-    """The bytes of keys stay what they are, since stores are full of them."""
+def test_the_bytes_of_keys_stay_what_they_are(parts: tuple[Part, ...], expected: bytes) -> None:
     assert pack(*parts) == expected
 
 
@@ -59,8 +56,7 @@ def test_bytes(parts: tuple[Part, ...], expected: bytes) -> None:
     ("part", "error"),
     [("a\0b", ValueError), (-1, OverflowError), (2**64, OverflowError)],
 )
-def test_refused_part(part: Part, error: type[Exception]) -> None:
-    """A part that would not sort or not come back is refused."""
+def test_a_part_that_would_not_sort_is_refused(part: Part, error: type[Exception]) -> None:
     with pytest.raises(error):
         pack(part)
 
@@ -69,8 +65,7 @@ def test_refused_part(part: Part, error: type[Exception]) -> None:
     ("key", "kinds"),
     [(b"1234567", (int,)), (b"text", (str,)), (b"12345678!", (int,)), (b"x", ())],
 )
-def test_refused_key(key: bytes, kinds: tuple[type[Part], ...]) -> None:
-    """A key that does not have the parts asked for is refused."""
+def test_a_key_without_its_parts_is_refused(key: bytes, kinds: tuple[type[Part], ...]) -> None:
     with pytest.raises(ValueError, match="key"):
         unpack(key, *kinds)
 

@@ -50,7 +50,6 @@ def live(reads: Reads, table: int, position: int) -> dict[File, FileRow]:
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), cut=st.tuples(st.floats(0, 1), st.floats(0, 1)))
 def test_files_are_what_the_ends_differ_by(seed: int, cut: tuple[float, float]) -> None:
-    """The files of a difference are those of one end that the other end does not have."""
     domain = grown(seed, 12)
     reads, newest = domain.reads, domain.head.position
     first, last = sorted(round(each * newest) for each in cut)
@@ -69,8 +68,7 @@ def test_files_are_what_the_ends_differ_by(seed: int, cut: tuple[float, float]) 
         assert each is not None or not (came or gone)
 
 
-def test_who_did_what() -> None:
-    """Commits are counted once by user, aborted txns too, and a table says what became of it."""
+def test_commits_and_aborts_are_counted_once_by_user() -> None:
     domain = Followed()
     ada, bob = domain.open_session("ada"), domain.open_session("bob")
     flights = domain.create_table(ada, "flights")
@@ -101,7 +99,6 @@ FIRST, SECOND = PLAIN.columns
 
 
 def made(**changes: object) -> TableDefinition:
-    """Return the plain definition with changes."""
     return PLAIN._replace(**changes)  # type: ignore[arg-type]
 
 
@@ -125,13 +122,11 @@ def made(**changes: object) -> TableDefinition:
     ],
     ids=["equal", "dropped", "type", "partitions", "property"],
 )
-def test_how_a_schema_changed(new: TableDefinition, said: list[str]) -> None:
-    """Each change of a definition is one short sentence."""
+def test_each_changed_definition_is_a_sentence(new: TableDefinition, said: list[str]) -> None:
     assert schema_diff(PLAIN, new) == said
 
 
 def test_a_column_keeps_its_id() -> None:
-    """A column with an id that has another name was renamed."""
     old = made(columns=[FIRST._replace(id=1), SECOND._replace(id=2)])
     new = made(columns=[FIRST._replace(id=1), SECOND._replace(id=2, name="late")])
     assert schema_diff(old, new) == ["column delay renamed to late"]

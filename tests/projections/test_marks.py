@@ -35,7 +35,6 @@ def under_a_reader(domain: Followed, session: int, table: int) -> None:
 
 
 def reader_ended(domain: Followed, session: int, table: int) -> None:
-    """The same, and let the reader end."""
     under_a_reader(domain, session, table)
     domain.commit(session, domain.state.txns.next_txn - 2)
 
@@ -84,7 +83,6 @@ def one_begins_alike(domain: Followed, session: int, table: int) -> None:
 
 
 def removed_twice(domain: Followed, session: int, table: int) -> None:
-    """Remove a file that is gone."""
     rewritten(domain, session, table)
     commit(domain, session, table, [], ["a"])
 
@@ -105,8 +103,7 @@ def removed_twice(domain: Followed, session: int, table: int) -> None:
         (removed_twice, ["a", "b"]),
     ],
 )
-def test_released(play: Play, released: list[str]) -> None:
-    """A path may go once its last removal is behind the mark, whatever vectors it had."""
+def test_a_path_may_go_once_its_last_removal_is_behind(play: Play, released: list[str]) -> None:
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
@@ -114,8 +111,7 @@ def test_released(play: Play, released: list[str]) -> None:
     assert [each.path for each in domain.reads.released_files(FLIGHTS, 99)] == released
 
 
-def test_released_in_parts(domain: Followed) -> None:
-    """Whoever took some goes on behind the last one, within a commit and after it."""
+def test_whoever_took_some_goes_on_behind_the_last_one(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     commit(domain, session, table, ["a", "ab", "b", "c"])
@@ -134,8 +130,7 @@ def test_released_in_parts(domain: Followed) -> None:
     assert (paths(0, 0), paths(9, first + 2), paths(9, 2**62)) == ([], [], [])
 
 
-def test_held() -> None:
-    """Who holds a mark is told with name, session, time, and what that costs."""
+def test_who_holds_a_mark_is_told_with_name_session_time_and_what_that_costs() -> None:
     domain = Followed()
     session = domain.open_session("bob")
     table = domain.create_table(session, "flights")
@@ -157,7 +152,6 @@ def test_held() -> None:
 
 
 def test_later_tables_are_not_held() -> None:
-    """A reader does not hold a table that was created after it opened, nor an aborted writer."""
     domain = Followed()
     session = domain.open_session()
     domain.open_txn(session, "read_only")
@@ -184,8 +178,7 @@ def test_later_tables_are_not_held() -> None:
     ],
     ids=["committed", "aborted", "its session closed", "past its deadline", "its session silent"],
 )
-def test_whatever_ends_a_writer(end: Play) -> None:
-    """Below an id everything has ended once its txn has, in whatever way that ended."""
+def test_below_an_id_everything_has_ended_once_its_txn_has(end: Play) -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")
@@ -199,7 +192,6 @@ def test_whatever_ends_a_writer(end: Play) -> None:
 
 @pytest.mark.parametrize("kind", ["default", "read_only"])
 def test_younger_reader_holds_it(kind: TxnType) -> None:
-    """Of readers from before a table and after it, the oldest one after it holds it."""
     domain = Followed()
     session = domain.open_session()
     domain.open_txn(session, size=3)
@@ -212,8 +204,7 @@ def test_younger_reader_holds_it(kind: TxnType) -> None:
     assert (mark.open.txn, mark.position) == (reader, mark.open.opened)
 
 
-def test_not_there_for_all_yet() -> None:
-    """Nobody who reads holds a table that its creator has not committed, nor does its creator."""
+def test_a_table_that_is_not_committed_is_held_by_nobody() -> None:
     domain = Followed()
     session = domain.open_session()
     txn = domain.open_txn(session)
@@ -223,8 +214,7 @@ def test_not_there_for_all_yet() -> None:
     assert (mark.position, mark.version, mark.open) == (domain.head.position, -1, None)
 
 
-def test_dropped() -> None:
-    """A table that was dropped is held by who saw it, and then by nobody."""
+def test_a_table_that_was_dropped_is_held_by_who_saw_it_and_then_by_nobody() -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "logs", layout="directories")
@@ -248,8 +238,7 @@ def test_dropped() -> None:
         lambda reads: reads.aborted_write_ids(9, 1),
     ],
 )
-def test_unknown(ask: Callable[[Reads], object]) -> None:
-    """There is no mark of a table that never was."""
+def test_there_is_no_mark_of_a_table_that_never_was(ask: Callable[[Reads], object]) -> None:
     with pytest.raises(UnknownTableError):
         ask(Followed().reads)
 
@@ -276,7 +265,6 @@ class Read:
         }
 
     def shown(self, positions: Iterable[int]) -> Iterator[FileRow]:
-        """Yield every file that a snapshot of one of these positions shows."""
         for position, row in product(positions, self.tables):
             if not 0 < row.dropped <= position:
                 yield from self.reads.files(row.table, position=position)
@@ -290,7 +278,6 @@ class Read:
 @FEW
 @given(history=filings(), more=filings(5, 15))
 def test_what_may_go_is_needed_by_nobody(history: list[Step], more: list[Step]) -> None:
-    """No snapshot, of now or of whatever comes, shows a path that was told to be free to go."""
     writers = filed(history)
     before = Read(writers)
     free = before.released()
@@ -304,7 +291,6 @@ def test_what_may_go_is_needed_by_nobody(history: list[Step], more: list[Step]) 
 @FEW
 @given(history=filings())
 def test_all_may_go_once_nobody_reads(history: list[Step]) -> None:
-    """With every txn ended, all that was removed for good may go."""
     writers = filed(history)
     writers.tidy(txns=list(writers.state.txns.open))
     read = Read(writers)

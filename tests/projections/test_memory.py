@@ -16,7 +16,6 @@ SLOWER_MAX = 4.0
 
 @pytest.fixture
 def store() -> Iterator[MemoryStore]:
-    """Return an empty store."""
     with MemoryStore() as store:
         yield store
 
@@ -32,8 +31,7 @@ class TestMemoryStore(StoreContract):
     """The contract, in memory."""
 
 
-def test_format_stamp() -> None:
-    """A store in memory is stamped with the version it is made for."""
+def test_a_store_in_memory_is_stamped_with_the_version_it_is_made_for() -> None:
     assert MemoryStore(version=7).get(FORMAT_KEY) == b"7"
 
 
@@ -52,15 +50,13 @@ def cost(store: MemoryStore, start: int, count: int) -> float:
 
 
 def test_a_row_costs_the_same_among_many() -> None:
-    """The cost of a row does not grow with the rows that are there."""
     store = MemoryStore()
     among_few = cost(store, 0, 50_000)
     cost(store, 50_000, 450_000)
     assert cost(store, 500_000, 50_000) < SLOWER_MAX * among_few
 
 
-def test_scans_beside_a_writer() -> None:
-    """A scan finds each row that was there all the time, once and in order."""
+def test_a_scan_finds_each_row_that_was_there_all_the_time_once_and_in_order() -> None:
     store, stop = MemoryStore(), Event()
     stays = [b"s%06d" % number for number in range(0, 20_000, 2)]
     store.write([(each, b"") for each in stays])

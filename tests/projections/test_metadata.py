@@ -27,17 +27,14 @@ from tests.projections.followed import Followed
 
 
 def made(word: str) -> TableDefinition:
-    """Return a definition at a location of its own."""
     return TableDefinition("managed", "listed", word, (), (), ())
 
 
 def rows(domain: Followed, prefix: bytes) -> list[object]:
-    """Return the values of all rows under a prefix."""
     return [read_value(data) for _, data in domain.rows.scan(prefix, prefix_end(prefix))]
 
 
 def told(domain: Followed, name: str, ids: ReaderIds | None, own_txn: int = 0) -> str | None:
-    """Return the location of a table for a reader, None if there is none."""
     found = store_answer(domain.rows, EntryRead((CATALOG, name), ids, own_txn=own_txn))
     if found.name is None or found.objects is None:
         return None
@@ -74,7 +71,6 @@ def test_changes_are_kept_with_who_sees_them(domain: Followed) -> None:
 
 @pytest.mark.parametrize("ends", ["commit", "abort", "expire"])
 def test_what_waits_goes_with_its_txn(domain: Followed, ends: str) -> None:
-    """Changes of a txn have rows until it ends, however it does."""
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
     txn = domain.open_txn(session)
@@ -94,7 +90,6 @@ def test_what_waits_goes_with_its_txn(domain: Followed, ends: str) -> None:
 
 
 def test_ids_are_kept_till_they_commit(domain: Followed) -> None:
-    """Open ids name their txn, aborted ones stay till they are cleaned, committed ones go."""
     session = domain.open_session()
     table = domain.create_table(session, "t", layout="directories")
     first = domain.open_txn(session, size=3)
@@ -112,7 +107,6 @@ def test_ids_are_kept_till_they_commit(domain: Followed) -> None:
 
 
 def test_every_list_is_answered(domain: Followed) -> None:
-    """Readers of any age see their version; a txn sees what it did itself."""
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
     domain.alter_table(session, table, made("v1"), "ALTER")
@@ -126,13 +120,11 @@ def test_every_list_is_answered(domain: Followed) -> None:
 
 
 def drop_it(domain: Followed, session: int, table: int, txn: int) -> None:
-    """Let a txn alter a table and drop it."""
     domain.alter_table(session, table, made("v1"), "ALTER", txn=txn)
     domain.drop_table(session, table, txn=txn)
 
 
 def drop_it_under_changes(domain: Followed, session: int, table: int, txn: int) -> None:
-    """Let a txn alter and rename a table that is then dropped outside of it."""
     domain.alter_table(session, table, made("v1"), "ALTER", txn=txn)
     domain.rename_table(session, table, "r", txn=txn)
     domain.drop_table(session, table)
@@ -142,7 +134,6 @@ def drop_it_under_changes(domain: Followed, session: int, table: int, txn: int) 
 def test_own_changes_end_with_the_table(
     domain: Followed, drop: Callable[[Followed, int, int, int], None]
 ) -> None:
-    """A table that is dropped is gone for the txn that did so, and for one that changed it."""
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
     txn = domain.open_txn(session)
@@ -158,7 +149,6 @@ def test_own_changes_end_with_the_table(
 
 
 def test_how_final_an_answer_is(domain: Followed) -> None:
-    """An answer is settled once all its ids have ended, and current while nothing newer has."""
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
     txn = domain.open_txn(session)
@@ -172,7 +162,6 @@ def test_how_final_an_answer_is(domain: Followed) -> None:
 
 
 def test_a_name_given_again_is_a_change(domain: Followed) -> None:
-    """A rename to the name a table has holds for readers who still saw another one."""
     session = domain.open_session()
     table = domain.create_table(session, "t", made=made("v0"))
     txn = domain.open_txn(session)

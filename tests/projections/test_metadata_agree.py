@@ -36,7 +36,6 @@ def every_read(history: Played) -> list[Read]:
 
 
 def values(reads: MetadataReads, asked: list[Read]) -> list[Metadata | None]:
-    """Return what is answered, all as of one position."""
     found: list[MetadataAnswer] = list(reads.metadata(asked, AT_ONCE))
     assert len({each.position for each in found}) == 1
     return [each.value for each in found]
@@ -44,7 +43,6 @@ def values(reads: MetadataReads, asked: list[Read]) -> list[Metadata | None]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_and_state_agree(seed: int) -> None:
-    """Every list is answered alike from rows and from the events."""
     history = drawn(seed)
     asked = every_read(history)
 
@@ -66,7 +64,6 @@ def test_a_list_for_an_external_table() -> None:
 
 
 def test_nothing_is_lost_on_the_way() -> None:
-    """Lists, definitions and absence travel over HTTP."""
     history = drawn(3)
     asked = every_read(history)
     store = rows_of(history.driver)

@@ -23,12 +23,10 @@ T: Name = (CATALOG, "t")
 
 
 def made(word: str) -> TableDefinition:
-    """Return a definition at a location of its own."""
     return TableDefinition("managed", "listed", word, (), (), ())
 
 
 def ids(hwm: int, *exceptions: int) -> ReaderIds:
-    """Return the ids of a reader."""
     return lowered(hwm, exceptions)
 
 
@@ -48,11 +46,9 @@ class Scene:
             self.cache.apply(event)
 
     def alter(self, word: str, *, txn: int = 0) -> None:
-        """Alter the table."""
         self.domain.alter_table(self.session, self.table, made(word), "ALTER", txn=txn)
 
     def read(self, reader: ReaderIds | None, **how: Any) -> tuple[str | None, Reason]:
-        """Read the table by name; return its location and why."""
         answer = self.cache.read(EntryRead(T, reader, **how))
         found = answer.value
         place = found.definition.location if isinstance(found, TableMetadata) else None
@@ -72,12 +68,10 @@ class Scene:
 
 @pytest.fixture
 def scene() -> Scene:
-    """Return a new scene."""
     return Scene()
 
 
-def test_what_changed_is_told(scene: Scene) -> None:
-    """Applying an event names the tables with new metadata, ids alone and repeats name none."""
+def test_applying_an_event_names_the_tables_with_new_metadata(scene: Scene) -> None:
     txn = scene.domain.open_txn(scene.session)
     scene.domain.allocate(scene.session, [txn], [scene.table])
     scene.alter("v1", txn=txn)
@@ -88,8 +82,7 @@ def test_what_changed_is_told(scene: Scene) -> None:
     assert [scene.cache.apply(event) for event in new] == [set()] * 4
 
 
-def test_refusals_have_reasons(scene: Scene) -> None:
-    """Who cannot be answered is told why."""
+def test_who_cannot_be_answered_is_told_why(scene: Scene) -> None:
     writer = scene.domain.open_txn(scene.session)
     scene.alter("v1", txn=writer)
     scene.alter("v2")
@@ -120,7 +113,6 @@ def test_an_id_that_has_lost_its_name_is_refused(scene: Scene) -> None:
     [{"is_settled": False}, {"position": 1}, {"name": None}, {"objects": None}],
 )
 def test_what_may_be_wrong_is_not_kept(scene: Scene, refused: dict[str, Any]) -> None:
-    """An answer that is not final, or older than the cache, or none, is no answer for others."""
     scene.cache.evict(scene.table)
 
     kept = scene.cache.fill(EntryRead(T, NO_IDS), scene.stored("v0", **refused))
@@ -130,7 +122,6 @@ def test_what_may_be_wrong_is_not_kept(scene: Scene, refused: dict[str, Any]) ->
 
 
 def test_what_its_owner_sees_is_not_kept(scene: Scene) -> None:
-    """A txn's own read is no answer for anyone, not even for a list that looks the same."""
     scene.cache.evict(scene.table)
 
     assert not scene.cache.fill(EntryRead(T, ids(1), own_txn=1, token=1), scene.stored("v1"))
@@ -138,7 +129,6 @@ def test_what_its_owner_sees_is_not_kept(scene: Scene) -> None:
 
 
 def test_what_is_current_begins_an_entry(scene: Scene) -> None:
-    """Later events continue what was filled; what they repeat of it is passed over."""
     waiting = scene.domain.open_txn(scene.session)
     scene.alter("v1", txn=waiting)
     scene.alter("v2")
@@ -170,7 +160,6 @@ def test_what_is_old_is_kept_for_its_list_alone(scene: Scene) -> None:
 
 
 def test_what_is_kept_for_lists_is_bounded(scene: Scene) -> None:
-    """Of what was kept for single lists the oldest goes, and all of it with the objects."""
     scene.cache.evict(scene.table)
     for hwm in range(1, EXACT_MAX + 2):
         scene.cache.fill(EntryRead(T, ids(hwm)), scene.stored(f"v{hwm}", is_current=False))
@@ -182,7 +171,6 @@ def test_what_is_kept_for_lists_is_bounded(scene: Scene) -> None:
 
 
 def test_an_old_name_is_an_old_version(scene: Scene) -> None:
-    """Who sees a table under its name of before is told so, though all else is the same."""
     txn = scene.domain.open_txn(scene.session)
     scene.domain.rename_table(scene.session, scene.table, "r", txn=txn)
     scene.domain.commit(scene.session, txn)
@@ -192,7 +180,6 @@ def test_an_old_name_is_an_old_version(scene: Scene) -> None:
 
 
 def test_a_change_at_once_ends_what_was_kept(scene: Scene) -> None:
-    """What was kept for a list is let go when the table changes for every list."""
     scene.cache.evict(scene.table)
     scene.cache.fill(EntryRead(T, ids(1)), scene.stored("v1", is_current=False))
     scene.domain.rename_table(scene.session, scene.table, "r")
@@ -202,7 +189,6 @@ def test_a_change_at_once_ends_what_was_kept(scene: Scene) -> None:
 
 
 def test_old_versions_are_cut(scene: Scene) -> None:
-    """History below a floor goes, and with it the readers from before."""
     for word in ("v1", "v2", "v3"):
         scene.alter(word)
     scene.catch_up()
@@ -218,8 +204,7 @@ def test_old_versions_are_cut(scene: Scene) -> None:
     ]
 
 
-def test_versions_are_bounded(scene: Scene) -> None:
-    """A table altered ever again keeps its newest versions, and says what it no longer knows."""
+def test_a_table_altered_ever_again_keeps_its_newest_versions(scene: Scene) -> None:
     for number in range(1, VERSIONS_MAX + 11):
         scene.alter(f"v{number}")
     scene.catch_up()
@@ -230,7 +215,6 @@ def test_versions_are_bounded(scene: Scene) -> None:
 
 
 def test_eviction_keeps_what_cannot_be_read_again(scene: Scene) -> None:
-    """Ids, names and changes that wait outlive the objects."""
     txn = scene.domain.open_txn(scene.session)
     scene.alter("v1", txn=txn)
     scene.catch_up()
@@ -244,7 +228,6 @@ def test_eviction_keeps_what_cannot_be_read_again(scene: Scene) -> None:
 
 
 def test_a_creation_that_is_aborted_leaves_nothing(scene: Scene) -> None:
-    """A table that never came to be is no entry."""
     txn = scene.domain.open_txn(scene.session)
     created = scene.domain.create_table(scene.session, "u", txn=txn, made=made("u0"))
     scene.catch_up()
@@ -257,7 +240,6 @@ def test_a_creation_that_is_aborted_leaves_nothing(scene: Scene) -> None:
 
 
 def test_dropped_tables_are_forgotten_in_the_end() -> None:
-    """So many dropped tables are kept for older readers and no more; who holds them is told."""
     cache = CacheState()
     create = Effect(T, objects_of(made("v0")), creates=True)
     told: list[frozenset[int]] = []
@@ -278,7 +260,6 @@ def cut_behind(scene: Scene) -> None:
 
 
 def filled_anew(scene: Scene) -> None:
-    """Evict the table and fill it with what it is now."""
     scene.cache.evict(scene.table)
     assert scene.cache.fill(
         EntryRead(None, ids(1), scene.table), scene.stored("v0", name=(CATALOG, "r"))
@@ -287,7 +268,6 @@ def filled_anew(scene: Scene) -> None:
 
 @pytest.mark.parametrize("renew", [cut_behind, filled_anew])
 def test_names_go_with_the_history(scene: Scene, renew: Callable[[Scene], None]) -> None:
-    """Nobody is sent to a table by a name of before, also not once the table is forgotten."""
     txn = scene.domain.open_txn(scene.session)
     scene.domain.rename_table(scene.session, scene.table, "r", txn=txn)
     scene.domain.commit(scene.session, txn)
@@ -306,7 +286,6 @@ def anew(scene: Scene) -> MultiVersion:
 
 
 def anew_with_one_version(scene: Scene) -> OneVersion:
-    """Return the same with one version for each table."""
     return OneVersion(scene.domain.state)
 
 
@@ -323,7 +302,6 @@ def forgetful(scene: Scene) -> MultiVersion:
 def test_ids_of_a_table_that_is_gone_are_passed_over(
     scene: Scene, begun: Callable[[Scene], MultiVersion | OneVersion]
 ) -> None:
-    """How the ids of a forgotten table end is no news, and none of those before it is opened."""
     txns = [scene.domain.open_txn(scene.session) for _ in range(3)]
     scene.domain.allocate(scene.session, txns, [scene.table])
     scene.domain.drop_table(scene.session, scene.table)
@@ -335,7 +313,6 @@ def test_ids_of_a_table_that_is_gone_are_passed_over(
 
 
 def test_changes_without_objects_are_missed(scene: Scene) -> None:
-    """A creation that comes after later changes were seen without it begins nothing."""
     late = CacheState()
     late.apply_step(9, Changed(scene.table, 5, 1, 1, Effect(objects=objects_of(made("v1")))))
     late.apply_step(10, Ended(scene.table, 5, 1, 1, committed=True))
@@ -345,8 +322,7 @@ def test_changes_without_objects_are_missed(scene: Scene) -> None:
     assert late.read(EntryRead(T, ids(1))).reason == "absent"
 
 
-def test_values_are_shared(scene: Scene) -> None:
-    """Objects that a change leaves as they were take up no memory in the new version."""
+def test_objects_that_a_change_leaves_take_up_no_memory(scene: Scene) -> None:
     stats = Property(OBJECT_PREFIX + "stats:a", "long ago")
     for word in ("v1", "v2"):
         definition = made(word)._replace(properties=[stats])
@@ -366,12 +342,10 @@ def test_values_are_shared(scene: Scene) -> None:
     "key", ["object.", "object.table", "object.name", "object.a\0b", "subject"]
 )
 def test_other_properties_stay_with_the_table(key: str) -> None:
-    """What has no name of its own as an object is a property like any other."""
     definition = made("v0")._replace(properties=[Property(key, "x")])
 
     assert objects_of(definition) == {TABLE: definition._replace(properties=(Property(key, "x"),))}
 
 
 def test_an_empty_entry_answers_nobody() -> None:
-    """An entry that was never loaded sends everyone on."""
     assert Entry(1).find(TABLE, NO_IDS, 0).reason == "absent"

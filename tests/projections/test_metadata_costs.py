@@ -31,7 +31,6 @@ class Counted(RowReader):
         self._rows = rows
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a row."""
         self.given += 1
         return self._rows.get(key)
 
@@ -44,7 +43,6 @@ class Counted(RowReader):
         return iter(found)
 
     def refresh(self) -> None:
-        """Show the newest rows."""
         self._rows.refresh()
 
     def close(self) -> None:
@@ -69,17 +67,14 @@ def changed(kind: str, times: int) -> tuple[Followed, EntryRead]:
 
 
 def by_name(rows: RowReader, wanted: EntryRead) -> object:
-    """Return what the store tells of the table of a name."""
     return rows_as_entries.store_answer(rows, wanted._replace(table=None)).name
 
 
 def by_id(rows: RowReader, wanted: EntryRead) -> object:
-    """Return what the store tells of a table."""
     return rows_as_entries.store_answer(rows, wanted._replace(name=None)).objects
 
 
 def first_entry(rows: RowReader, wanted: EntryRead) -> object:
-    """Return the entry that is made of rows for the first read of a table."""
     return rows_as_entries.load(rows, wanted.table or 0)
 
 
@@ -94,7 +89,6 @@ def through_a_cache(rows: RowReader, wanted: EntryRead) -> object:
 def test_a_read_does_not_pay_for_history(
     kind: str, read: Callable[[RowReader, EntryRead], object]
 ) -> None:
-    """A table that was changed fifty times as often takes no row more to read."""
     given: list[int] = []
     for times in (SHORT, LONG):
         domain, wanted = changed(kind, times)
@@ -107,7 +101,6 @@ def test_a_read_does_not_pay_for_history(
 
 @pytest.mark.parametrize("times", [1, 50])
 def test_a_list_does_not_pay_for_tables_that_are_gone(times: int) -> None:
-    """The tables there are take as many rows to list, however many were dropped before."""
     domain = Followed()
     session = domain.open_session()
     kept = domain.create_table(session, "kept")
@@ -122,7 +115,6 @@ def test_a_list_does_not_pay_for_tables_that_are_gone(times: int) -> None:
 
 @pytest.mark.parametrize("times", [SHORT, LONG])
 def test_the_name_costs_an_old_list_no_alter(times: int) -> None:
-    """Whoever sees none of the alters is told the name without a look at them."""
     domain, wanted = changed("altered", times)
     rows = Counted(domain.rows)
     assert wanted.table is not None

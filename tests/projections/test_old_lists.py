@@ -22,12 +22,10 @@ from tests.web.served import serving
 
 
 def readers(driver: Driver) -> tuple[Reads, Reads]:
-    """Return the reads of rows, and those of a state in memory."""
     return StoreReads(rows_of(driver)), StateReads(driver.log)
 
 
 def told(reads: Reads, table: int, txns: ValidTxnList) -> ValidWriteIdList | None:
-    """Return the write ids under a list, None if it is refused as too old."""
     try:
         return reads.valid_write_ids(table, txns)
     except SnapshotTooOldError:
@@ -35,7 +33,6 @@ def told(reads: Reads, table: int, txns: ValidTxnList) -> ValidWriteIdList | Non
 
 
 def held(driver: Driver) -> dict[int, ValidTxnList]:
-    """Return the lists of all txns, as of their open."""
     return {
         txn: held_txn_list(control, body, txn)
         for control, body in driver.events
@@ -45,7 +42,6 @@ def held(driver: Driver) -> dict[int, ValidTxnList]:
 
 
 def committed(driver: Driver) -> Iterator[tuple[int, int, int]]:
-    """Yield table, write id and txn of all that was ever committed."""
     for control, body in driver.events:
         if isinstance(body, TxnCommitted):
             yield from ((part.table, part.write_id, control.txn) for part in body.parts)
@@ -84,8 +80,7 @@ def check_lists(driver: Driver) -> int:
 
 @PATIENT
 @given(history=steps(min_size=30))
-def test_right_or_refused(history: list[Step]) -> None:
-    """A list is refused only where the answer would be wrong, and no list of an open txn is."""
+def test_a_list_is_refused_only_where_the_answer_would_be_wrong(history: list[Step]) -> None:
     check_lists(played(history).driver)
 
 
@@ -110,8 +105,7 @@ def cleaned(table_of_writer: str) -> tuple[Followed, int, ValidTxnList]:
 
 
 @pytest.mark.parametrize(("written", "is_refused"), [("a", True), ("b", False)])
-def test_list_of_a_txn_that_ended(written: str, *, is_refused: bool) -> None:
-    """What was open in the list of a reader that ended is not shown as committed, from anywhere."""
+def test_a_list_of_an_ended_reader_shows_nothing_open(written: str, *, is_refused: bool) -> None:
     domain, table, txns = cleaned(written)
     rows, state = readers(domain)
 
@@ -122,7 +116,6 @@ def test_list_of_a_txn_that_ended(written: str, *, is_refused: bool) -> None:
 
 
 def test_says_what_to_do() -> None:
-    """Who brings a list that is too old is told so, and that a txn would have kept it."""
     domain, table, txns = cleaned("a")
 
     with pytest.raises(SnapshotTooOldError, match="hold a txn while you use it") as error:
@@ -136,14 +129,12 @@ class Counted(MemoryStore):
     read = 0
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a row."""
         self.read += key[:1] in (VERSION, HISTORY)
         return super().get(key)
 
     def scan(
         self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
     ) -> Iterator[Row]:
-        """Yield rows."""
         for row in super().scan(start, end, limit=limit, reverse=reverse):
             self.read += row[0][:1] in (VERSION, HISTORY)
             yield row
@@ -151,7 +142,6 @@ class Counted(MemoryStore):
 
 @pytest.mark.parametrize("is_held", [True, False])
 def test_costs_no_more_for_a_long_history(*, is_held: bool) -> None:
-    """A list of an open txn costs no look at versions, an old one a search and one of them."""
     store = Counted()
     domain = Followed(store)
     session = domain.open_session()

@@ -23,15 +23,13 @@ PATIENCE_S = 30.0
 
 
 def laid_out(driver: Driver, root: Path, version: int) -> None:
-    """Leave the rows of a log as a version of the program laid them out."""
     with RocksStore.rebuild(root, version=version) as store:
         stop = Signal()
         Follower(driver.log, store, caught_up=stop.set).run(stop)
         store.publish()
 
 
-def test_made_anew(tmp_path: Path) -> None:
-    """A follower makes older rows anew without being asked, and says how far it is."""
+def test_a_follower_makes_older_rows_anew_without_being_asked(tmp_path: Path) -> None:
     root, driver, stop = tmp_path / "store", domain(), Signal()
     laid_out(driver, root, FORMAT_VERSION - 1)
     seen: list[tuple[int, int]] = []
@@ -88,8 +86,7 @@ def test_last_copy(tmp_path: Path, lose: Callable[[Driver], None]) -> None:
         assert store.get(b"!log") is not None
 
 
-def test_of_a_log_that_is_gone(tmp_path: Path) -> None:
-    """Older rows of a ledger whose events are gone are kept."""
+def test_older_rows_of_a_ledger_whose_events_are_gone_are_kept(tmp_path: Path) -> None:
     root, driver = tmp_path / "store", domain()
     laid_out(driver, root, FORMAT_VERSION - 1)
     driver.log.recreate(Topic.EVENTS)
@@ -99,8 +96,7 @@ def test_of_a_log_that_is_gone(tmp_path: Path) -> None:
         assert store.get(b"!log") is not None
 
 
-def test_no_rows(tmp_path: Path) -> None:
-    """A store that is missing or empty has nothing to make anew, but an older stamp has."""
+def test_a_store_that_is_empty_has_nothing_to_make_anew(tmp_path: Path) -> None:
     root, driver = tmp_path / "store", domain()
     assert not has_older_rows(driver.log, root)
     assert not root.exists()

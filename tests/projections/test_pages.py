@@ -52,7 +52,6 @@ def differing(reads: Reads, driver: Driver) -> list[tuple[int, int]]:
 @PATIENT
 @given(history=filings())
 def test_pages_are_the_listing(history: list[Step]) -> None:
-    """Page by page the files of any position are those that are listed at once."""
     driver = filed(history)
 
     assert differing(StoreReads(rows_of(driver)), driver) == []
@@ -74,8 +73,7 @@ def test_pages_over_http() -> None:
 
 
 @pytest.mark.parametrize("path", ["\udce9", "zz", "\U0010ffff"])
-def test_behind_the_last(domain: Followed, path: str) -> None:
-    """Nothing is behind what no file is called, or can be."""
+def test_nothing_is_behind_what_no_file_is_called_or_can_be(domain: Followed, path: str) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "t", made=BY_HOUR)
     commit(domain, session, table, ["a", "b"])

@@ -1,7 +1,6 @@
 """Partitions: the files of a condition, found by partition, and the sums of each partition."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 import pytest
 from hypothesis import given
@@ -50,7 +49,6 @@ def written(
     adds: Sequence[AddFile] = (),
     removes: Sequence[RemoveFile] = (),
 ) -> int:
-    """Commit files; return the position."""
     # Decisions refuse values of other columns only where the footprint names them.
     said = listed(footprint(), FileList(adds, removes))._replace(adds=[])
     part = TableWrite(table, domain.head.position, (), said)
@@ -60,7 +58,6 @@ def written(
 
 
 def add(path: str, *values: str | None, rows: int | None = 5, size: int = 10) -> AddFile:
-    """Return an added file."""
     stats = "" if rows is None else f'{{"numRecords":{rows}}}'
     return AddFile(path, values, size, 7, stats=stats)
 
@@ -76,7 +73,6 @@ def filtered(reads: Reads, table: int, where: str, position: int) -> list[FileRo
 
 
 def moments(driver: Driver, reads: Reads) -> Iterator[tuple[int, int]]:
-    """Yield each table with some positions at which it can be read."""
     for row in reads.tables(include_dropped=True):
         end = row.dropped or driver.head.position + 1
         yield from ((row.table, position) for position in {*range(1, end, 7), end - 1})
@@ -94,20 +90,9 @@ def in_pages(reads: Reads, table: int, where: str, position: int) -> list[FileRo
         path, vector = page[-1].path, page[-1].vector
 
 
-def summed(reads: Reads, table: int, position: int) -> list[tuple[int, int]]:
-    """Return the number of files and bytes by partition, from the files themselves."""
-    files = reads.files(table, position=position)
-    row = reads.table(table)
-    assert row is not None
-    keys = sorted((each.partition, each.size) for each in files)
-    groups = [list(each) for _, each in groupby(keys, key=lambda each: each[0])]
-    return sorted((len(each), sum(size for _, size in each)) for each in groups)
-
-
 @PATIENT
 @given(history=filings())
-def test_files_of_a_condition(history: list[Step]) -> None:
-    """The files of a condition are the files of the table that it may concern, in their order."""
+def test_the_files_of_a_condition_are_those_that_it_may_concern(history: list[Step]) -> None:
     driver = filed(history)
     reads = StoreReads(rows_of(driver))
     for table, position in moments(driver, reads):
@@ -120,7 +105,6 @@ def test_files_of_a_condition(history: list[Step]) -> None:
 @PATIENT
 @given(history=filings())
 def test_partitions_hold_the_files(history: list[Step]) -> None:
-    """The partitions of any position hold the files of that position, each file once."""
     driver = filed(history)
     reads = StoreReads(rows_of(driver))
     for table, position in moments(driver, reads):
@@ -145,12 +129,10 @@ def play(domain: Driver) -> int:
 
 
 def row(number: int, value: str | None, files: int, size: int, rows: int | None) -> PartitionRow:
-    """Return a partition of table 1."""
     return PartitionRow(1, number, (value,), 0, files, size, rows)
 
 
-def test_sums() -> None:
-    """A partition has the sums of its live files, now and at an earlier position."""
+def test_a_partition_has_the_sums_of_its_live_files_now_and_at_an_earlier_position() -> None:
     domain = Driver()
     before = play(domain)
     store = rows_of(domain)
@@ -168,8 +150,7 @@ def test_sums() -> None:
             assert texts(reads.files(1, where=DAY_1, position=before)) == ["b", "d"]
 
 
-def test_a_long_condition() -> None:
-    """A condition that is too long for the head of a request is answered as a short one."""
+def test_a_condition_too_long_for_the_head_of_a_request_is_answered() -> None:
     domain = Driver()
     play(domain)
     items = ",".join(f'["lit","{number}","int"]' for number in range(1, 2_000))
@@ -181,8 +162,7 @@ def test_a_long_condition() -> None:
 
 
 @pytest.mark.parametrize("where", ["day = 1", "[", '"text"', "5", '["=",' + " " * 70_000 + "1]"])
-def test_no_condition(where: str) -> None:
-    """A text in another form is refused, wherever the rows are."""
+def test_a_text_in_another_form_is_refused_wherever_the_rows_are(where: str) -> None:
     domain = Driver()
     play(domain)
     store = rows_of(domain)
@@ -194,8 +174,7 @@ def test_no_condition(where: str) -> None:
                 reads.partitions(1, where=where)
 
 
-def test_a_path_in_two_partitions(domain: Followed) -> None:
-    """A removal finds its file by path and vector, whatever partition it names."""
+def test_a_removal_finds_its_file_whatever_partition_it_names(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "t", made=BY_DAY)
     marked = add("a", "2")._replace(vector="1")
@@ -212,8 +191,7 @@ def test_a_path_in_two_partitions(domain: Followed) -> None:
     assert domain.reads.anomalies(None, 9) == []
 
 
-def test_sums_beyond_64_bits(domain: Followed) -> None:
-    """Sizes that a writer reports may be anything; their sum is exact."""
+def test_sizes_that_a_writer_reports_may_be_anything(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "t", made=BY_DAY)
     most = 2**63 - 1
@@ -224,8 +202,7 @@ def test_sums_beyond_64_bits(domain: Followed) -> None:
 
 
 @pytest.mark.parametrize("count", [5, 200])
-def test_cost(count: int) -> None:
-    """A read costs its partitions and the files of those that match, not the files of the table."""
+def test_a_read_costs_its_partitions_and_the_files_that_match(count: int) -> None:
     store = CountingStore()
     domain = Followed(store)
     session = domain.open_session()
@@ -242,8 +219,7 @@ def test_cost(count: int) -> None:
     assert store.cost(lambda: reads.partitions(table)) <= 4 + 12
 
 
-def test_merged_pages(domain: Followed) -> None:
-    """Pages are in the order of paths, whether partitions have many files or one each."""
+def test_pages_are_in_the_order_of_paths(domain: Followed) -> None:
     session = domain.open_session()
     many, each_one = (domain.create_table(session, name, made=BY_DAY) for name in "ab")
     paths = [f"{number:04}" for number in range(0, 3_000, 7)]
@@ -261,8 +237,7 @@ def test_merged_pages(domain: Followed) -> None:
         ] == [path for path in paths if int(path) % 3 > 1 or (table == each_one and int(path) > 1)]
 
 
-def test_same_rows_however_batched() -> None:
-    """Rows of partitions do not depend on where a batch ends."""
+def test_rows_of_partitions_do_not_depend_on_where_a_batch_ends() -> None:
     driver = Driver()
     play(driver)
     one_by_one = Followed(MemoryStore())
@@ -297,8 +272,7 @@ ASKED = (
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Paris"])
 @pytest.mark.parametrize("asked", ASKED, ids=ascii)
-def test_partitions_by_value(asked: str, zone: str) -> None:
-    """Partitions are found by a value of any type, however it is spelled, in any time zone."""
+def test_partitions_are_found_by_a_value_however_it_is_spelled(asked: str, zone: str) -> None:
     domain = Driver()
     session = domain.open_session()
     table = domain.create_table(session, "t", made=TYPED)
@@ -331,8 +305,7 @@ def test_keys_of_values() -> None:
     assert list(value_keys(("1",), schema)) == [bytes(8)]
 
 
-def test_cost_by_value() -> None:
-    """Where a condition names a value, the other partitions cost nothing."""
+def test_where_a_condition_names_a_value_the_other_partitions_cost_nothing() -> None:
     store = CountingStore()
     domain = Followed(store)
     session = domain.open_session()

@@ -8,12 +8,10 @@ from tests.projections.followed import Followed
 
 
 def of_loader(version: int, *, app: str = "loader") -> Footprint:
-    """Return a footprint that records progress."""
     return footprint(apps=[AppVersion(app, version)])
 
 
-def test_apps(domain: Followed) -> None:
-    """An application is as far in a table as its last commit there said, whatever its name."""
+def test_an_application_is_as_far_as_its_last_commit_said(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     commit(domain, session, table, ["a"], said=of_loader(3))
@@ -30,12 +28,10 @@ def test_apps(domain: Followed) -> None:
 
 
 def metadata(*domains: Domain) -> Footprint:
-    """Return a footprint that sets and removes domains."""
     return footprint(domains=list(domains))
 
 
-def test_domains(domain: Followed) -> None:
-    """Of each domain the last configuration counts; one that was removed is gone."""
+def test_of_each_domain_the_last_configuration_counts(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     first = metadata(Domain("x", "1", removed=False), Domain("a", "2", removed=False))
@@ -48,8 +44,7 @@ def test_domains(domain: Followed) -> None:
     assert domain.reads.domains(table) == [Domain("a", "3", removed=False)]
 
 
-def test_what_chunks_brought(domain: Followed) -> None:
-    """Progress and domains of chunks are there with their commit, a domain from all its pieces."""
+def test_progress_and_domains_of_chunks_are_there_with_their_commit(domain: Followed) -> None:
     session = domain.open_session()
     table, txn = domain.create_table(session, "flights"), domain.open_txn(session)
     chunks = [

@@ -22,13 +22,11 @@ PATIENCE_MS = 20_000
 MOMENT_S = 0.05
 
 
-def test_identity(domain: Followed) -> None:
-    """The reads say which ledger they are of."""
+def test_the_reads_say_which_ledger_they_are_of(domain: Followed) -> None:
     assert domain.reads.identity() == Identity(LEDGER, "demo", 0)
 
 
-def test_nothing_applied(domain: Followed) -> None:
-    """Before the first event the reads are empty, and say so when asked who they are."""
+def test_before_the_first_event_the_reads_are_empty(domain: Followed) -> None:
     reads = StoreReads(domain.reader)
 
     assert reads.position() == 0
@@ -40,7 +38,6 @@ def test_nothing_applied(domain: Followed) -> None:
 
 
 def test_sees_what_was_written_since(domain: Followed) -> None:
-    """Every call answers from the newest batch, without being told to refresh."""
     reads = domain.reads
     before = reads.position()
     table = domain.create_table(domain.open_session(), "flights")
@@ -52,19 +49,16 @@ def test_sees_what_was_written_since(domain: Followed) -> None:
 
 
 def test_wait_for_what_is_there(domain: Followed) -> None:
-    """Waiting for an applied position returns at once, with the one applied."""
     assert domain.reads.wait(2, timeout_ms=0) == 3
 
 
-def test_wait_in_vain(domain: Followed) -> None:
-    """Waiting ends with an error that says how far the reader is."""
+def test_waiting_ends_with_an_error_that_says_how_far_the_reader_is(domain: Followed) -> None:
     with pytest.raises(ReaderBehindError, match="position 9 was not reached within 5 ms") as error:
         domain.reads.wait(9, timeout_ms=5)
     assert (error.value.applied, error.value.wanted) == (3, 9)
 
 
 def test_wait_until_it_is_there(domain: Followed) -> None:
-    """Waiting ends as soon as the follower has stored the position."""
     reads, waited = domain.reads, list[int]()
     waiter = Thread(target=lambda: waited.append(reads.wait(4, PATIENCE_MS)))
     waiter.start()
@@ -76,14 +70,12 @@ def test_wait_until_it_is_there(domain: Followed) -> None:
 
 
 def test_list_of_the_future(domain: Followed) -> None:
-    """A list as of a position that is not applied yet is refused, not guessed."""
     with pytest.raises(ReaderBehindError):
         domain.reads.valid_txns(4)
 
 
 @pytest.mark.parametrize("table", [0, 7, -3])
-def test_unknown_table(domain: Followed, table: int) -> None:
-    """Write ids of a table that never was are an error; asking whether it is, is not."""
+def test_write_ids_of_a_table_that_never_was_are_an_error(domain: Followed, table: int) -> None:
     reads = domain.reads
 
     assert reads.table(table) is None
@@ -94,8 +86,7 @@ def test_unknown_table(domain: Followed, table: int) -> None:
         reads.mappings(table)
 
 
-def test_open_and_aborted(domain: Followed) -> None:
-    """Open txns are listed with the read-only ones, aborted ones until they are forgotten."""
+def test_open_and_aborted_txns_are_listed(domain: Followed) -> None:
     session = domain.open_session()
     domain.open_txn(session, size=3)
     domain.open_txn(session, "read_only")
@@ -112,7 +103,6 @@ def test_open_and_aborted(domain: Followed) -> None:
 
 
 def test_snapshot_and_write_ids(domain: Followed) -> None:
-    """From a position to its valid txns, and from these to the valid write ids of a table."""
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     domain.open_txn(session, size=2)
@@ -129,8 +119,7 @@ def test_snapshot_and_write_ids(domain: Followed) -> None:
     assert reads.mappings(table) == [MappingRow(1, 1), MappingRow(2, 2)]
 
 
-def test_asker(domain: Followed) -> None:
-    """What became of a command is found by session and number, the session by its nonce."""
+def test_what_became_of_a_command_is_found_by_session_and_number(domain: Followed) -> None:
     session = domain.open_session("bob", nonce=b"n" * 16)
     domain.open_txn(session, size=2)
     reads = domain.reads
@@ -146,8 +135,7 @@ def test_asker(domain: Followed) -> None:
     assert asker.user == txn.user == "bob"
 
 
-def test_closed(domain: Followed) -> None:
-    """Closed reads refuse every question; closing them twice is allowed."""
+def test_closed_reads_refuse_every_question(domain: Followed) -> None:
     reads = domain.reads
     reads.close()
     reads.close()
@@ -156,8 +144,7 @@ def test_closed(domain: Followed) -> None:
         reads.position()
 
 
-def test_no_store(tmp_path: Path) -> None:
-    """Reads of a store that no follower made yet say so."""
+def test_reads_of_a_store_that_no_follower_made_yet_say_so(tmp_path: Path) -> None:
     with pytest.raises(StoreMissingError):
         open_reads(tmp_path / "store")
 
@@ -181,7 +168,6 @@ class Moving(MemoryRowReader):
 @pytest.mark.parametrize("looks", range(1, 5))
 @pytest.mark.parametrize("is_now", [True, False])
 def test_a_list_is_of_one_look(looks: int, *, is_now: bool) -> None:
-    """Whenever the writer goes on, a list shows no later commit without an earlier one."""
     store = MemoryStore()
     rows = Moving(store)
     domain = Followed(store, rows)
@@ -225,7 +211,6 @@ class Interrupted(RowReader):
         self._refreshes = 0
 
     def refresh(self) -> None:
-        """Count that the rows moved."""
         self._refreshes += 1
         self._rows.refresh()
 
@@ -246,12 +231,10 @@ class Interrupted(RowReader):
         return self._rows.scan(start, end, limit=limit, reverse=reverse)
 
     def close(self) -> None:
-        """Close the rows."""
         self._rows.close()
 
 
 def test_threads_share_reads_one_answer_at_a_time(domain: Followed) -> None:
-    """No thread moves the rows while another is in the middle of an answer."""
     txn = domain.open_txn(domain.open_session())
     domain.follow()
     rows = Interrupted(domain.reader)

@@ -27,7 +27,6 @@ CONDITIONS = (equals("day", "1", "int"), above("day", "1"), '["is_null",["col","
 
 
 def plain(answer: Any) -> Any:
-    """Return an answer with every sequence in it as a tuple."""
     return tuple(map(plain, answer)) if isinstance(answer, list | tuple) else answer
 
 
@@ -111,7 +110,6 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
 
 
 def changes_by_file(found: Sequence[FileChange]) -> list[FileChange]:
-    """Return changes in the order of files in each version, where every reads has its own."""
     key = lambda each: (each.version, each.added, each.file.path, each.file.vector)  # noqa: E731
     return sorted((each._replace(place=0) for each in found), key=key)
 
@@ -127,7 +125,6 @@ def changes_by_pages(reads: Reads, table: int) -> list[FileChange]:
 
 
 def files_or_error(reads: Reads, table: int, **when: Any) -> Any:
-    """Return the files of a table, or what is said instead."""
     try:
         return reads.files(table, **when)
     except RefusedError as error:
@@ -135,7 +132,6 @@ def files_or_error(reads: Reads, table: int, **when: Any) -> Any:
 
 
 def partitions_or_error(reads: Reads, table: int, **when: Any) -> Any:
-    """Return the partitions of a table, or what is said instead."""
     try:
         return reads.partitions(table, **when)
     except RefusedError as error:
@@ -224,7 +220,6 @@ def forget_in(driver: Driver, session: int, table: int) -> None:
 
 
 def forget_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
-    """Clean one table of an aborted txn."""
     driver.abort(session, txn)
     forget_in(driver, session, tables[0])
 
@@ -237,12 +232,10 @@ def forget_each(driver: Driver, session: int, txn: int, tables: Sequence[int]) -
 
 
 def wrote_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
-    """Abort a txn that says it wrote in the second table only."""
     driver.abort(session, txn, tables[1:2])
 
 
 def drop_one(driver: Driver, session: int, txn: int, tables: Sequence[int]) -> None:
-    """Drop a table that holds data of an aborted txn."""
     driver.abort(session, txn)
     driver.drop_table(session, tables[0])
 
@@ -265,8 +258,7 @@ def keep_house(driver: Driver, session: int, txn: int, _tables: Sequence[int]) -
     ],
     ids=["abort", "forget_one", "forget_each", "wrote_one", "drop_one", "keep_house"],
 )
-def test_aborted_ids_of_one_table(play: Play, ids: list[int]) -> None:
-    """Of a txn that left data in several tables, each tells what may still lie there."""
+def test_each_table_tells_what_aborts_may_have_left_there(play: Play, ids: list[int]) -> None:
     driver = Driver()
     session = driver.open_session()
     layouts: Sequence[Layout] = ("directories", "directories", "listed")
@@ -283,8 +275,7 @@ def test_aborted_ids_of_one_table(play: Play, ids: list[int]) -> None:
 
 
 @pytest.mark.parametrize("asked", range(19))
-def test_nothing_is_before_the_first(asked: int) -> None:
-    """What is numbered or limited below 0 cannot be meant, whatever is read from, wherever."""
+def test_what_is_numbered_or_limited_below_0_cannot_be_meant(asked: int) -> None:
     driver = Driver()
     driver.create_table(driver.open_session(), "a")
     store = rows_of(driver)
@@ -295,8 +286,7 @@ def test_nothing_is_before_the_first(asked: int) -> None:
 
 
 @pytest.mark.parametrize("asked", range(11))
-def test_unknown_table(asked: int) -> None:
-    """What a table that never was has is an error, whatever is read from and from wherever."""
+def test_an_unknown_table_is_an_error_wherever_it_is_read(asked: int) -> None:
     driver = Driver()
     driver.create_table(driver.open_session(), "a")
     store = rows_of(driver)
@@ -308,8 +298,7 @@ def test_unknown_table(asked: int) -> None:
 
 @PATIENT
 @given(history=steps(min_size=30))
-def test_same_answers(history: list[Step]) -> None:
-    """Rows say what the events and the state say, each kept in its own way."""
+def test_rows_say_what_the_events_and_the_state_say(history: list[Step]) -> None:
     driver = played(history).driver
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
@@ -320,7 +309,6 @@ def test_same_answers(history: list[Step]) -> None:
 @PATIENT
 @given(history=filings())
 def test_same_answers_about_files(history: list[Step]) -> None:
-    """The same, where commits list their files, stage them, alter tables and lose."""
     driver = filed(history)
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
@@ -330,7 +318,6 @@ def test_same_answers_about_files(history: list[Step]) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_same_answers_of_a_long_history(seed: int) -> None:
-    """The same, after much was cleaned, dropped and forgotten."""
     driver = played(random_steps(seed, 500)).driver
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)

@@ -81,8 +81,7 @@ def of_one_txn(driver: Driver, session: int, _table: int) -> int:
 @pytest.mark.parametrize(
     "play", [at_once, and_back, other_types, other_column, in_txn, and_more, not_at_all, of_one_txn]
 )
-def test_when_partition_columns_changed(play: Callable[[Driver, int, int], int]) -> None:
-    """A table's row says since when its partition columns are those, and keeps it."""
+def test_a_row_says_when_its_partitions_changed(play: Callable[[Driver, int, int], int]) -> None:
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "a", made=BY_A)
@@ -101,8 +100,7 @@ def test_when_partition_columns_changed(play: Callable[[Driver, int, int], int])
 @pytest.mark.parametrize(
     ("where", "found"), [("a = 1", [["x"], ["x", "y"]]), ("b = 7", [["x"], ["x"]])]
 )
-def test_same_files_of_a_condition(where: str, found: list[list[str]]) -> None:
-    """Files from before the partition columns changed are found, whatever is asked."""
+def test_files_from_before_a_repartition_are_found(where: str, found: list[list[str]]) -> None:
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "a", made=BY_B)

@@ -31,13 +31,11 @@ A_BATCH: list[RowChange] = [(b"a", b"1"), (b"b", b"2")]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return where the store is, or will be."""
     return tmp_path / "store"
 
 
 @pytest.fixture
 def store(root: Path) -> Iterator[RocksStore]:
-    """Return an empty store."""
     with RocksStore.open(root) as store:
         yield store
 
@@ -55,17 +53,14 @@ class TestRocksStore(StoreContract):
 
 
 def all_rows(rows: RowReader) -> list[tuple[bytes, bytes]]:
-    """Return every row."""
     return list(rows.scan(b"", KEYS_END))
 
 
 def tables(root: Path) -> list[Path]:
-    """Return the table files of the published generation."""
     return list(Generations(root).disk_state().generation.glob("*.sst"))
 
 
-def test_reopen(root: Path) -> None:
-    """Rows are there after closing and opening again."""
+def test_rows_are_there_after_closing_and_opening_again(root: Path) -> None:
     with RocksStore.open(root) as store:
         store.write(A_BATCH)
         written = digest(store)
@@ -73,8 +68,7 @@ def test_reopen(root: Path) -> None:
         assert digest(store) == written
 
 
-def test_one_writer(store: RocksStore, root: Path) -> None:
-    """A second writer is refused, and told which process is the first."""
+def test_a_second_writer_is_refused(store: RocksStore, root: Path) -> None:
     assert store.get(b"a") is None
     with pytest.raises(StoreLockedError, match=f"written by process {os.getpid()} on "):
         RocksStore.open(root)
@@ -83,7 +77,6 @@ def test_one_writer(store: RocksStore, root: Path) -> None:
 
 
 def test_open_scan_does_not_keep_the_lock(root: Path) -> None:
-    """A store can be opened again although a scan of its last opening is still held."""
     with RocksStore.open(root) as store:
         store.write(put(MANY_KEYS))
         scan = store.scan(b"m", b"n")
@@ -95,8 +88,7 @@ def test_open_scan_does_not_keep_the_lock(root: Path) -> None:
 
 
 @pytest.mark.parametrize("opened", [RocksStore.open, RocksReader.open])
-def test_other_format(root: Path, opened: Callable[..., RowReader]) -> None:
-    """Rows of another format are not read, and the error names both versions."""
+def test_rows_of_another_format_are_not_read(root: Path, opened: Callable[..., RowReader]) -> None:
     RocksStore.open(root, version=6).close()
     with pytest.raises(StoreVersionError) as caught:
         opened(root, version=7)
@@ -104,7 +96,6 @@ def test_other_format(root: Path, opened: Callable[..., RowReader]) -> None:
 
 
 def test_failed_open_gives_up_the_lock(root: Path) -> None:
-    """A store that could not be opened can be rebuilt by the same process."""
     RocksStore.open(root, version=6).close()
     with pytest.raises(StoreVersionError):
         RocksStore.open(root, version=7)
@@ -113,8 +104,7 @@ def test_failed_open_gives_up_the_lock(root: Path) -> None:
     RocksStore.open(root, version=7).close()
 
 
-def test_rebuild_is_seen_when_published(root: Path) -> None:
-    """Readers keep the old rows until the new store is published, and then see only the new."""
+def test_readers_keep_the_old_rows_until_the_new_store_is_published(root: Path) -> None:
     with RocksStore.open(root) as store:
         store.write(A_BATCH)
     with RocksReader.open(root) as reader, RocksStore.rebuild(root) as store:
@@ -128,8 +118,7 @@ def test_rebuild_is_seen_when_published(root: Path) -> None:
         assert len(list(root.glob("*-*"))) == 1
 
 
-def test_abandoned_rebuild(root: Path) -> None:
-    """A rebuild that is not published leaves the old store in place and nothing of its own."""
+def test_an_abandoned_rebuild_leaves_nothing_of_its_own(root: Path) -> None:
     with RocksStore.open(root) as store:
         store.write(A_BATCH)
     with RocksStore.rebuild(root) as store:
@@ -139,8 +128,7 @@ def test_abandoned_rebuild(root: Path) -> None:
         assert len(list(root.glob("*-*"))) == 1
 
 
-def test_reader_of_an_old_program(root: Path) -> None:
-    """A reader whose store was rebuilt in another format says so and ends."""
+def test_a_reader_whose_store_was_rebuilt_in_another_format_says_so_and_ends(root: Path) -> None:
     RocksStore.open(root, version=6).close()
     with RocksReader.open(root, version=6) as reader, RocksStore.rebuild(root, version=7) as store:
         store.publish()
@@ -150,8 +138,7 @@ def test_reader_of_an_old_program(root: Path) -> None:
             reader.get(b"a")
 
 
-def test_checkpoint(store: RocksStore, tmp_path: Path) -> None:
-    """A checkpoint is a store of its own, with the rows of its moment."""
+def test_a_checkpoint_is_a_store_of_its_moment(store: RocksStore, tmp_path: Path) -> None:
     store.write(A_BATCH)
     taken = digest(store)
     store.checkpoint(tmp_path / "copy")
@@ -160,8 +147,7 @@ def test_checkpoint(store: RocksStore, tmp_path: Path) -> None:
         assert digest(copy) == taken != digest(store)
 
 
-def test_checkpoint_again(store: RocksStore, tmp_path: Path) -> None:
-    """A later checkpoint at the same place replaces the earlier one."""
+def test_a_later_checkpoint_replaces_the_earlier_one(store: RocksStore, tmp_path: Path) -> None:
     store.checkpoint(tmp_path / "copy")
     store.write(A_BATCH)
     store.checkpoint(tmp_path / "copy")
@@ -170,7 +156,6 @@ def test_checkpoint_again(store: RocksStore, tmp_path: Path) -> None:
 
 
 def damage_block(root: Path) -> None:
-    """Change one byte in the middle of a table."""
     path = tables(root)[0]
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -186,10 +171,9 @@ def damage_block(root: Path) -> None:
         lambda rows: [rows.get(key) for key in MANY_KEYS],
     ],
 )
-def test_damaged_block(
+def test_a_damaged_block_is_an_error_where_it_is_read(
     root: Path, opened: Callable[[Path], RowReader], read: Callable[[RowReader], object]
 ) -> None:
-    """A damaged block is an error where it is read; above all, a scan does not end at it."""
     with RocksStore.open(root) as store:
         store.write([(key, os.urandom(100)) for key in MANY_KEYS])
     damage_block(root)
@@ -210,10 +194,9 @@ def test_damaged_block(
         lambda root: (tables(root)[0].parent / "CURRENT").write_bytes(bytes(16)),
     ],
 )
-def test_lost_files(
+def test_a_published_store_whose_files_are_lost_is_damaged_not_empty(
     root: Path, opened: Callable[[Path], RowReader], damage: Callable[[Path], None]
 ) -> None:
-    """A published store whose files are lost is damaged, not empty; a rebuild repairs it."""
     with RocksStore.open(root) as store:
         store.write(A_BATCH)
     damage(root)
@@ -226,23 +209,20 @@ def test_lost_files(
 
 
 @pytest.mark.parametrize("part", ["", "PUBLISHED"])
-def test_nothing_to_read(root: Path, part: str) -> None:
-    """A reader of nothing says what creates a store, and creates none itself."""
+def test_a_reader_of_nothing_says_what_creates_a_store(root: Path, part: str) -> None:
     with pytest.raises(StoreMissingError, match="Start the process that writes it"):
         RocksReader.open(root / part)
     assert not root.exists()
 
 
 def test_root_is_no_directory(root: Path) -> None:
-    """A path that cannot be a directory is refused in the words of the operating system."""
     root.write_text("a file")
     with pytest.raises(StoreUnavailableError, match="Not a directory"):
         RocksStore.open(root / "store")
 
 
 @pytest.mark.parametrize("file", ["PUBLISHED", "CURRENT"])
-def test_unreadable_files(root: Path, file: str) -> None:
-    """A file that the operating system does not let be read is named in its words."""
+def test_an_unreadable_file_is_named_in_the_words_of_the_system(root: Path, file: str) -> None:
     RocksStore.open(root).close()
     (path,) = root.rglob(file)
     path.unlink()
@@ -252,8 +232,7 @@ def test_unreadable_files(root: Path, file: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["WRITER", "PUBLISHED.draft"])
-def test_full_disk(root: Path, file: str) -> None:
-    """What takes nothing in is named in the words of the operating system, and locks nothing."""
+def test_a_full_disk_is_named_and_locks_nothing(root: Path, file: str) -> None:
     RocksStore.open(root).close()
     (root / file).unlink(missing_ok=True)
     (root / file).symlink_to("/dev/full")
@@ -264,15 +243,13 @@ def test_full_disk(root: Path, file: str) -> None:
 
 
 def test_generation_is_a_file(root: Path) -> None:
-    """A generation that is no directory lacks what a database has."""
     root.mkdir()
     (root / "PUBLISHED").write_text("PUBLISHED")
     with pytest.raises(StoreDamagedError, match="PUBLISHED/CURRENT is missing"):
         RocksReader.open(root)
 
 
-def test_store_removed_under_a_reader(root: Path) -> None:
-    """A reader whose store was removed says so, and shows no old rows, until it is made anew."""
+def test_a_reader_whose_store_was_removed_says_so(root: Path) -> None:
     RocksStore.open(root).close()
     with RocksReader.open(root) as reader:
         shutil.rmtree(root)
@@ -287,8 +264,7 @@ def test_store_removed_under_a_reader(root: Path) -> None:
         assert reader.get(b"a") == b"1"
 
 
-def test_store_replaced_under_a_reader(root: Path) -> None:
-    """A reader notices that the directory was removed and made anew, though all sizes are equal."""
+def test_a_reader_notices_that_its_store_was_replaced(root: Path) -> None:
     with RocksStore.open(root) as store:
         store.write([(b"a", b"1")])
     with RocksReader.open(root) as reader:
@@ -300,7 +276,6 @@ def test_store_replaced_under_a_reader(root: Path) -> None:
 
 
 def test_reader_leaves_nothing_behind(store: RocksStore, root: Path, tmp_path: Path) -> None:
-    """The scratch folder of a reader is gone when it is closed."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with RocksReader.open(root, scratch=scratch) as reader:
@@ -310,8 +285,7 @@ def test_reader_leaves_nothing_behind(store: RocksStore, root: Path, tmp_path: P
     assert list(scratch.iterdir()) == []
 
 
-def test_killed_writer(root: Path) -> None:
-    """After a kill at any moment the store holds whole batches, and all that were reported."""
+def test_after_a_kill_the_store_holds_whole_batches(root: Path) -> None:
     history = History()
     assert [killed_after(root, count, history) for count in (3, 60, 120)] == ["whole"] * 3
 

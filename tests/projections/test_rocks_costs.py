@@ -21,7 +21,6 @@ LIMITS: Final = RocksLimits(block_cache_bytes=512 << 10, write_buffer_bytes=1 <<
 
 
 def key_of(number: int) -> bytes:
-    """Return the key of a row; every second number has none."""
     return pack(b"t", number)
 
 
@@ -36,8 +35,7 @@ def bytes_read() -> int:
     return int(psutil.Process().io_counters().read_chars)
 
 
-def test_lookups_of_many_rows(tmp_path: Path) -> None:
-    """A lookup does not read the filter of a whole table, however many rows the table has."""
+def test_a_lookup_does_not_read_the_filter_of_a_whole_table(tmp_path: Path) -> None:
     with RocksStore.open(tmp_path, limits=LIMITS) as store:
         for each in batches():
             store.write(each)

@@ -31,7 +31,6 @@ class Watch:
         self.old_scan = self.reader.scan(b"", KEYS_END)
 
     def close(self) -> None:
-        """Close the reader."""
         self.reader.close()
 
     def difference(self, reported: int) -> str:
@@ -69,13 +68,11 @@ def differences_until_killed(root: Path, watch: Watch, batches: int) -> list[str
     return found
 
 
-def test_reader_beside_a_writer(tmp_path: Path) -> None:
-    """Whatever the writer does to its files, every refresh shows a state the store really had."""
+def test_every_refresh_shows_a_state_the_store_really_had(tmp_path: Path) -> None:
     assert differences(tmp_path / "store", kills=3, batches=120) == []
 
 
-def test_threads_share_a_reader(tmp_path: Path) -> None:
-    """Whole batches are what every thread sees, whichever of them refreshes."""
+def test_every_thread_of_a_reader_sees_whole_batches(tmp_path: Path) -> None:
     root = tmp_path / "store"
     RocksStore.open(root).close()
     history = History()
@@ -91,6 +88,5 @@ def test_threads_share_a_reader(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_reader_beside_a_writer_for_long(tmp_path: Path) -> None:
-    """The same for thousands of refreshes."""
+def test_thousands_of_refreshes_show_states_the_store_really_had(tmp_path: Path) -> None:
     assert differences(tmp_path / "store", kills=40, batches=200) == []

@@ -21,8 +21,7 @@ KINDS: Final = [
 ]
 
 
-def test_rows_of_events() -> None:
-    """Projections name types of events alone; of each event there is a row at least."""
+def test_projections_name_types_of_events_alone() -> None:
     named = [set(module.ROWS) for module in PROJECTIONS]
 
     assert set[type]().union(*named) == EVERY
@@ -41,7 +40,6 @@ def test_kinds() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_says_nothing_is_left_out(kind: type[Fields]) -> None:
-    """A row of which nothing is known has the fields alone that every row of its kind has."""
     defaults = {each.name: each.default for each in fields(kind)}
     said = {name: "said" for name, default in defaults.items() if default is NODEFAULT}
     nothing = {name: made_anew(default) for name, default in defaults.items() if name not in said}

@@ -14,7 +14,6 @@ SESSION = 4
 
 
 def domain_after(play: Play) -> Followed:
-    """Return a domain after a play with session 4."""
     domain = Followed()
     play(domain, domain.open_session("bob"))
     return domain
@@ -70,8 +69,7 @@ def test_outcome(play: Play, n: int, expected: tuple[int, str, int, int]) -> Non
 
 
 @pytest.mark.parametrize(("session", "n"), [(SESSION, 2), (9, 1), (0, 0), (-1, 1), (SESSION, -1)])
-def test_no_outcome(session: int, n: int) -> None:
-    """A command that was never answered, or cannot be, has no outcome."""
+def test_a_command_never_answered_has_no_outcome(session: int, n: int) -> None:
     domain = domain_after(lambda d, s: d.open_txn(s))
     domain.ask(OpenTxn(9, 1, NEVER, "default", 1, 0))
     domain.ask(OpenTxn(SESSION, -1, NEVER, "default", 1, 0))
@@ -88,15 +86,13 @@ def test_no_outcome(session: int, n: int) -> None:
     ],
     ids=["open", "closed", "lapsed"],
 )
-def test_session(play: Play, ended: int) -> None:
-    """A session's row says who opened it, and where it ended."""
+def test_a_sessions_row_says_who_opened_it_and_where_it_ended(play: Play, ended: int) -> None:
     expected = SessionRow(SESSION, "bob", "host", "etl", 10_000, ended)
 
     assert domain_after(play).reads.session(SESSION) == expected
 
 
-def test_nonce() -> None:
-    """A session is found by the nonce it was opened with, also by who never got the answer."""
+def test_a_session_is_found_by_the_nonce_it_was_opened_with() -> None:
     domain = Followed()
     session = domain.open_session(nonce=b"n" * 16)
     domain.open_session()

@@ -29,7 +29,6 @@ from tests.projections.followed import PATIENT, Followed, rows_of
 
 
 def lists_at_every_position(driver: Driver) -> list[ValidTxnList]:
-    """Return the valid txn list of the state after each event."""
     state, lists = DomainState(), []
     for event in driver.events:
         evolve(state, event)
@@ -52,8 +51,7 @@ def test_every_position(history: list[Step]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_every_position_of_a_long_history(seed: int) -> None:
-    """Lists are as exact behind a full list as they are before the first one."""
+def test_lists_behind_a_full_list_are_as_exact_as_before_the_first(seed: int) -> None:
     driver = played(random_steps(seed, 700)).driver
     reads = StoreReads(rows_of(driver))
     positions = range(1, driver.head.position + 1)
@@ -74,13 +72,11 @@ def test_read_only_behind_a_full_list() -> None:
     assert domain.reads.valid_txns() == ValidTxnList(txn, (), (), None)
 
 
-def test_before_the_first_event() -> None:
-    """As of position 0 no txn was given out."""
+def test_as_of_position_0_no_txn_was_given_out() -> None:
     assert Followed().reads.valid_txns(0) == ValidTxnList(0, (), (), None)
 
 
-def test_aborted_below_the_watermark() -> None:
-    """An aborted txn that wrote nothing holds no watermark and is an exception all the same."""
+def test_an_aborted_txn_that_wrote_nothing_is_an_exception_all_the_same() -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")
@@ -139,7 +135,6 @@ class Protected:
                         yield f"txn {txn} at {self.fold.position}: {writer} by {txns} and {shown}"
 
     def is_gone(self, txn: int) -> bool:
-        """Tell whether no data of an aborted txn is left."""
         left = self.fold.state.txns.aborted.get(txn)
         return left is None or not left.wrote
 
@@ -167,7 +162,6 @@ def test_cleaning_changes_no_answer(history: list[Step]) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cleaning_changes_no_answer_of_a_long_history(seed: int) -> None:
-    """The same, where much was cleaned."""
     protected = Protected(played(random_steps(seed, 300)).driver)
 
     assert list(protected.wrong_answers()) == []
@@ -187,8 +181,7 @@ def test_list_carries_the_name() -> None:
     assert shown.text() == "lake.Flights:1:9223372036854775807::"
 
 
-def test_dropped_table() -> None:
-    """A reader from before the drop still gets its list."""
+def test_a_reader_from_before_the_drop_still_gets_its_list() -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")

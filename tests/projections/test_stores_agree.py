@@ -41,14 +41,11 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(batch=BATCHES)
     def write(self, batch: list[tuple[bytes, bytes | None]]) -> None:
-        """Write one batch to both."""
         self.model.write(batch)
         self.store.write(batch)
 
     @rule(start=BOUNDS, end=BOUNDS, limit=st.none() | st.integers(0, 20), reverse=st.booleans())
     def scan(self, start: bytes, end: bytes, limit: int | None, *, reverse: bool) -> None:
-        """Scan both, and both readers."""
-
         def rows(of: RowReader) -> list[tuple[bytes, bytes]]:
             return list(of.scan(start, end, limit=limit, reverse=reverse))
 
@@ -57,13 +54,11 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(key=KEYS)
     def get(self, key: bytes) -> None:
-        """Get one row from both, and from both readers."""
         assert self.store.get(key) == self.model.get(key)
         assert self.reader.get(key) == self.model_reader.get(key)
 
     @rule()
     def refresh(self) -> None:
-        """Let both readers catch up."""
         self.model_reader.refresh()
         self.reader.refresh()
 

@@ -39,8 +39,7 @@ def test_new_tables_by_the_setting(options: dict[str, object], is_on: bool) -> N
         assert keys >= set(options.get("properties", {}))  # type: ignore[call-overload]
 
 
-def test_nothing_without_a_folder_or_the_setting() -> None:
-    """A table without a folder has no place for a log."""
+def test_a_table_without_a_folder_has_no_place_for_a_log() -> None:
     with InMemoryLedger() as lake:
         nowhere = lake.connect(publish="delta").create_table("db.a", COLUMNS)
         plain = lake.connect(warehouse="/lake").create_table("db.b", COLUMNS)
@@ -49,14 +48,12 @@ def test_nothing_without_a_folder_or_the_setting() -> None:
 
 
 def test_the_setting_has_one_value() -> None:
-    """Another value is refused when the settings are read."""
     assert load({"publish": "delta"}).settings.publish == "delta"
     with pytest.raises(SettingsError, match="iceberg"):
         load({"publish": "iceberg"})
 
 
-def test_tables_that_exist(tmp_path: Path) -> None:
-    """What cannot be published says why, and is not changed."""
+def test_what_cannot_be_published_says_why_and_is_not_changed(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     pa = pytest.importorskip("pyarrow")
     deltalake.write_deltalake(tmp_path, pa.table({"id": [1]}))

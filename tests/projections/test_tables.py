@@ -21,28 +21,24 @@ FLIGHTS = 1
 
 
 def commit_rename(domain: Followed, session: int, table: int) -> None:
-    """Rename a table in a txn and commit it."""
     txn = domain.open_txn(session)
     domain.rename_table(session, table, "planes", txn=txn)
     domain.commit(session, txn)
 
 
 def abort_rename(domain: Followed, session: int, table: int) -> None:
-    """Rename a table in a txn and abort it."""
     txn = domain.open_txn(session)
     domain.rename_table(session, table, "planes", txn=txn)
     domain.abort(session, txn)
 
 
 def commit_drop(domain: Followed, session: int, table: int) -> None:
-    """Drop a table in a txn and commit it."""
     txn = domain.open_txn(session)
     domain.drop_table(session, table, txn=txn)
     domain.commit(session, txn)
 
 
 def replace(domain: Followed, session: int, table: int) -> None:
-    """Drop a table and create another of its name."""
     domain.drop_table(session, table)
     domain.create_table(session, "FLIGHTS")
 
@@ -58,30 +54,25 @@ def swap(domain: Followed, session: int, table: int) -> None:
 
 
 def create_pending(domain: Followed, session: int, _table: int) -> None:
-    """Create a table in a txn that stays open."""
     domain.create_table(session, "planes", txn=domain.open_txn(session))
 
 
 def commit_create(domain: Followed, session: int, table: int) -> None:
-    """Create a table in a txn and commit it."""
     create_pending(domain, session, table)
     domain.commit(session, 1)
 
 
 def close_create(domain: Followed, session: int, table: int) -> None:
-    """Create a table in a txn and close its session."""
     create_pending(domain, session, table)
     domain.close_session(session)
 
 
 def abort_create(domain: Followed, session: int, table: int) -> None:
-    """Create a table in a txn and abort it."""
     create_pending(domain, session, table)
     domain.abort(session, 1)
 
 
 def expire_create(domain: Followed, session: int, table: int) -> None:
-    """Create a table in a txn that passes its deadline."""
     create_pending(domain, session, table)
     domain.tidy(txns=[1])
 
@@ -94,7 +85,6 @@ def lose_a_name(domain: Followed, session: int, table: int) -> None:
 
 
 def drop_under_a_rename(domain: Followed, session: int, table: int) -> None:
-    """Drop a table while a txn waits to rename it, then abort that."""
     txn = domain.open_txn(session)
     domain.rename_table(session, table, "planes", txn=txn)
     domain.drop_table(session, table)
@@ -124,7 +114,6 @@ PLAYS: list[tuple[Play, dict[str, int], dict[str, Any]]] = [
 
 
 def domain_after(play: Play) -> Followed:
-    """Return a domain with the table `flights`, after a play."""
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
@@ -132,7 +121,6 @@ def domain_after(play: Play) -> Followed:
 
 
 def stored_names(rows: RowReader) -> dict[str, int]:
-    """Return the tables by the names in the store."""
     found = rows.scan(NAME, prefix_end(NAME))
     return {key[1:].split(b"\0")[1].decode(): read_value(value) for key, value in found}
 
@@ -158,15 +146,13 @@ def test_names_and_standing(play: Play, names: dict[str, int], row: dict[str, An
         ),
     ],
 )
-def test_created_in_a_txn(play: Play, expected: dict[str, int]) -> None:
-    """A table created in a txn belongs to it until the commit, and is gone with its abort."""
+def test_a_table_created_in_a_txn_shares_its_fate(play: Play, expected: dict[str, int]) -> None:
     created = domain_after(play).reads.table(2)
 
     assert {name: getattr(created, name) for name in expected} == expected
 
 
-def test_what_a_table_is() -> None:
-    """A table's row carries its definition as it was created."""
+def test_a_tables_row_carries_its_definition_as_it_was_created() -> None:
     flights = domain_after(lambda _d, _s, _t: None).reads.table(FLIGHTS)
 
     assert flights is not None
@@ -194,8 +180,7 @@ def test_listed(play: Play, alive: list[int], every: list[int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["flights", "Flights"])
-def test_found_by_name(name: str) -> None:
-    """Names differ by more than case."""
+def test_names_differ_by_more_than_case(name: str) -> None:
     found = domain_after(lambda _d, _s, _t: None).reads.table_named(CATALOG, name)
 
     assert found is not None
@@ -213,7 +198,6 @@ def test_found_by_name(name: str) -> None:
     ],
 )
 def test_not_found_by_name(catalog: str, name: str) -> None:
-    """A name that no table of the catalog holds leads nowhere."""
     reads = domain_after(lambda _d, _s, _t: None).reads
 
     assert reads.table_named(catalog, name) is None
@@ -221,7 +205,6 @@ def test_not_found_by_name(catalog: str, name: str) -> None:
 
 
 def by_state(state: DomainState) -> dict[int, tuple[object, ...]]:
-    """Return what the state says of each of its tables."""
     return {
         table.table: (
             *(table.catalog, table.name, table.version, table.last_write_id, table.mapped_from),
@@ -246,7 +229,6 @@ def by_row(rows: list[TableRow]) -> dict[int, tuple[object, ...]]:
 @PATIENT
 @given(history=steps(min_size=30))
 def test_rows_are_the_state(history: list[Step]) -> None:
-    """Whatever happened, rows and names are those of the core's tables."""
     driver = played(history).driver
     store = rows_of(driver)
 

@@ -30,14 +30,12 @@ class Weighed(MemoryStore):
     written = 0
 
     def write(self, changes: Iterable[RowChange]) -> None:
-        """Write a batch."""
         rows = list(changes)
         self.written += sum(len(key) + len(value or b"") for key, value in rows)
         super().write(rows)
 
 
 def stage(domain: Followed, session: int, txn: int, table: int) -> None:
-    """Stage a chunk in a table."""
     said = footprint(files=b"x")
     domain.ask(StageWrites(*domain.asks(session), txn, table, 1, said))
 
@@ -101,14 +99,12 @@ def test_open_txn(is_followed: bool) -> None:  # noqa: FBT001 - a parameter of t
 
 
 def commit(domain: Followed, session: int, txn: int, tables: list[int]) -> None:
-    """Commit it, with what it staged."""
     chunks = {table: after(staged, footprint()) for table, staged in staged_by(domain, txn)}
     parts = [write(table)._replace(footprint=chunks.get(table)) for table in tables]
     domain.commit(session, txn, *parts)
 
 
 def staged_by(domain: Followed, txn: int) -> Iterable[tuple[int, list[Footprint]]]:
-    """Return the chunks that a txn staged, by table."""
     return domain.state.txns.open[txn].staged.items()
 
 
@@ -122,8 +118,7 @@ def staged_by(domain: Followed, txn: int) -> Iterable[tuple[int, list[Footprint]
     ],
     ids=["committed", "aborted", "expired", "closed"],
 )
-def test_ended_txn(end: End, status: str) -> None:
-    """Once it has ended, its row has them all."""
+def test_once_it_has_ended_its_row_has_them_all(end: End, status: str) -> None:
     domain, session, txn, tables = wide(is_followed=True)
     end(domain, session, txn, tables)
     row = domain.reads.txn(txn)

@@ -23,14 +23,12 @@ def conflict(domain: Followed, session: int, table: int) -> None:
 
 
 def committed(domain: Followed, session: int, table: int) -> None:
-    """Commit a txn with an allocated write id."""
     domain.open_txn(session)
     domain.allocate(session, [1], [table])
     domain.commit(session, 1, write(table))
 
 
 def changed_metadata(domain: Followed, session: int, table: int) -> None:
-    """Rename a table twice and create another in one open txn."""
     domain.open_txn(session)
     domain.rename_table(session, table, "a", txn=1)
     domain.rename_table(session, table, "b", txn=1)
@@ -38,22 +36,18 @@ def changed_metadata(domain: Followed, session: int, table: int) -> None:
 
 
 def altered(domain: Followed, session: int, table: int) -> None:
-    """Alter a table in an open txn."""
     domain.alter_table(session, table, definition(), "ALTER", txn=domain.open_txn(session))
 
 
 def renamed(domain: Followed, session: int, table: int) -> None:
-    """Rename a table in an open txn."""
     domain.rename_table(session, table, "a", txn=domain.open_txn(session))
 
 
 def dropped(domain: Followed, session: int, table: int) -> None:
-    """Drop a table in an open txn."""
     domain.drop_table(session, table, txn=domain.open_txn(session))
 
 
 def aborted(domain: Followed, session: int, table: int) -> None:
-    """Abort a txn that wrote."""
     domain.open_txn(session)
     domain.allocate(session, [1], [table])
     domain.abort(session, 1, [table])
@@ -66,7 +60,6 @@ def expired(domain: Followed, session: int, _table: int) -> None:
 
 
 def closed(domain: Followed, session: int, _table: int) -> None:
-    """Close the session of an open txn."""
     domain.open_txn(session, "read_only")
     domain.close_session(session)
 
@@ -83,7 +76,6 @@ def staged(domain: Followed, session: int, table: int) -> list[Footprint]:
 
 
 def staged_and_committed(domain: Followed, session: int, table: int) -> None:
-    """Commit it with a last chunk that changes none by itself."""
     last = after(staged(domain, session, table), footprint(data_change=False))
     domain.commit(session, 1, TableWrite(table, 0, (), last))
 
@@ -175,23 +167,20 @@ def row_of(play: Play, txn: int = 1) -> TxnRow:
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )
-def test_life(play: Play, expected: dict[str, Any]) -> None:
-    """A txn's row says how far it has come, and what it touched on the way."""
+def test_a_txns_row_says_how_far_it_has_come(play: Play, expected: dict[str, Any]) -> None:
     row = row_of(play)
 
     assert {name: getattr(row, name) for name in expected} == expected
 
 
-def test_asker_and_times() -> None:
-    """A txn's row carries who opened it and when it began and ended."""
+def test_a_txns_row_carries_who_opened_it_and_when_it_began_and_ended() -> None:
     row = row_of(committed)
 
     assert (row.session, row.user, row.host, row.application) == (4, "bob", "host", "etl")
     assert 0 < row.opened_at < row.ended_at
 
 
-def test_evidence() -> None:
-    """The row of a txn that lost a conflict says against whom and over what."""
+def test_the_row_of_a_txn_that_lost_a_conflict_says_against_whom_and_over_what() -> None:
     evidence = row_of(conflict).evidence
 
     assert evidence is not None
@@ -199,8 +188,7 @@ def test_evidence() -> None:
 
 
 @pytest.mark.parametrize("txn", [0, -1, 2, 2**63])
-def test_no_such_txn(txn: int) -> None:
-    """A number that is no txn's has no row, however odd it is."""
+def test_a_number_that_is_no_txns_has_no_row_however_odd_it_is(txn: int) -> None:
     domain = Followed()
     domain.open_txn(domain.open_session())
 

@@ -26,33 +26,28 @@ WIDER = table_of(("day", "int"), ("delay", "int"), by=["day"])
 
 
 def flights_after(domain: Followed, play: Play) -> StoreReads:
-    """Return the reads after a play on the table `flights`, which was created at position 5."""
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
     return domain.reads
 
 
 def said(row: object, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the wanted fields of a row."""
     return {name: getattr(row, name) for name in wanted}
 
 
 def in_a_txn(domain: Followed, session: int, table: int) -> None:
-    """Commit files in a txn, some of them staged."""
     txn = domain.open_txn(session)
     chunks = stage(domain, session, txn, table, files_of(["a", "b"]))
     domain.commit(session, txn, writing(domain, table, ["c"], chunks=chunks))
 
 
 def renamed(domain: Followed, session: int, table: int) -> None:
-    """Rename the table in a txn."""
     txn = domain.open_txn(session)
     domain.rename_table(session, table, "planes", txn=txn)
     domain.commit(session, txn)
 
 
 def altered_twice(domain: Followed, session: int, table: int) -> None:
-    """Alter the table twice in a txn, and write to it."""
     txn = domain.open_txn(session)
     domain.alter_table(session, table, WIDER, "ADD COLUMNS", txn=txn)
     domain.alter_table(session, table, WIDER, "SET TBLPROPERTIES", txn=txn)
@@ -60,7 +55,6 @@ def altered_twice(domain: Followed, session: int, table: int) -> None:
 
 
 def created_in_a_txn(domain: Followed, session: int, _table: int) -> None:
-    """Create another table in a txn and write to it."""
     txn = domain.open_txn(session)
     table = domain.create_table(session, "planes", txn=txn)
     domain.commit(
@@ -128,10 +122,9 @@ COMMITTED = {"txn": 1, "write_id": 1, "user": "ada", "level": "WriteSerializable
         ),
     ],
 )
-def test_version(
+def test_a_version_says_where_when_and_by_whom_it_was_made_and_what_it_did(
     domain: Followed, play: Play, table: int, version: int, expected: dict[str, Any]
 ) -> None:
-    """A version says where, when and by whom it was made, and what it did."""
     reads = flights_after(domain, play)
 
     row = reads.version_row(table, version=version)
@@ -139,8 +132,7 @@ def test_version(
     assert reads.versions(table, 1) == [row]
 
 
-def test_file_of_the_first_version(domain: Followed) -> None:
-    """A file that a table was created with is of version 0, and may be empty."""
+def test_a_file_that_a_table_was_created_with_is_of_version_0(domain: Followed) -> None:
     session = domain.open_session()
     txn = domain.open_txn(session)
     table = domain.create_table(session, "planes", txn=txn)
@@ -152,21 +144,18 @@ def test_file_of_the_first_version(domain: Followed) -> None:
 
 
 def read_only_part(domain: Followed, session: int, table: int) -> None:
-    """Commit to another table what was made of this one."""
     other = domain.create_table(session, "planes")
     read = TableWrite(table, domain.head.position, (), footprint("", reads_whole=True))
     domain.commit(session, 0, writing(domain, other, ["a"]), read)
 
 
 def lost(domain: Followed, session: int, table: int) -> None:
-    """Lose a commit at once."""
     stale = writing(domain, table, ["a"], said=footprint("UPDATE", reads_whole=True))
     commit(domain, session, table, [], ["b"])
     domain.commit(session, 0, stale)
 
 
 def external(domain: Followed, session: int, _table: int) -> None:
-    """Create and alter a table outside the lake."""
     table = domain.create_table(session, "planes", kind="external")
     domain.alter_table(session, table, definition("listed", "external"), "SET TBLPROPERTIES")
 
@@ -189,8 +178,7 @@ def test_no_version(domain: Followed, play: Play, newest: dict[int, int | None])
     assert {table: row and row.version for table, row in rows.items()} == newest
 
 
-def test_newest_first(domain: Followed) -> None:
-    """The history of a table begins with its newest version, or below one that is named."""
+def test_the_history_of_a_table_begins_with_its_newest_version(domain: Followed) -> None:
     session = domain.open_session()
     table, other = (domain.create_table(session, name) for name in ("flights", "planes"))
     for number in range(4):
@@ -207,8 +195,7 @@ def test_newest_first(domain: Followed) -> None:
     assert [row.version for row in reads.versions(other, 9)] == [4, 3, 2, 1, 0]
 
 
-def test_found_by_position_and_time(domain: Followed) -> None:
-    """A position or a time between two versions belongs to the earlier of them."""
+def test_a_place_between_two_versions_belongs_to_the_earlier(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     for number in range(9):
@@ -229,19 +216,16 @@ def test_found_by_position_and_time(domain: Followed) -> None:
 
 
 @pytest.mark.parametrize(("table", "version"), [(1, 1), (1, -1), (2, 0), (0, 0), (-3, 0)])
-def test_no_such_version(domain: Followed, table: int, version: int) -> None:
-    """A version that a table does not have is None, as is that of a table that never was."""
+def test_a_version_that_is_not_there_is_none(domain: Followed, table: int, version: int) -> None:
     assert flights_after(domain, lambda *_: None).version_row(table, version=version) is None
 
 
-def test_version_of_the_future(domain: Followed) -> None:
-    """What the last version up to a position is, nobody knows before that is applied."""
+def test_a_version_of_the_future_is_not_known(domain: Followed) -> None:
     with pytest.raises(ReaderBehindError):
         flights_after(domain, lambda *_: None).version_row(FLIGHTS, position=6)
 
 
-def test_applied_before(domain: Followed) -> None:
-    """A txn whose progress was made before is aborted, and says so."""
+def test_a_txn_whose_progress_was_made_before_is_aborted_and_says_so(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     commit(domain, session, table, ["a"], said=footprint(apps=[AppVersion("loader", 3)]))
@@ -261,8 +245,7 @@ def test_applied_before(domain: Followed) -> None:
 THREE_SEVEN = Protocol(3, 7, ["deletionVectors"])
 
 
-def test_protocol(domain: Followed) -> None:
-    """The protocol is that of the last protocol action, None before the first."""
+def test_the_protocol_is_that_of_its_last_action(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     commit(domain, session, table, ["a"])
@@ -276,14 +259,12 @@ def test_protocol(domain: Followed) -> None:
 
 
 def alter_and_abort(domain: Followed, session: int, table: int) -> None:
-    """Alter the table in a txn that is aborted."""
     txn = domain.open_txn(session)
     domain.alter_table(session, table, WIDER, "ADD COLUMNS", txn=txn)
     domain.abort(session, txn)
 
 
 def alter_and_drop(domain: Followed, session: int, table: int) -> None:
-    """Alter the table, then drop it."""
     domain.alter_table(session, table, WIDER, "ADD COLUMNS")
     domain.drop_table(session, table)
 
@@ -302,10 +283,9 @@ BEFORE = definition()
         (renamed, [None, BEFORE, BEFORE, BEFORE, BEFORE]),
     ],
 )
-def test_definition(
+def test_what_a_table_was_stays_known_by_position(
     domain: Followed, play: Play, by_position: list[TableDefinition | None]
 ) -> None:
-    """What a table was stays known by position; a change that waits is not yet true."""
     reads = flights_after(domain, play)
     found = [reads.definition(FLIGHTS, position) for position in range(4, domain.head.position + 1)]
 
@@ -325,8 +305,7 @@ def plain(made: TableDefinition) -> TableDefinition:
     )
 
 
-def test_open_txn_that_staged(domain: Followed) -> None:
-    """An open txn shows what it staged among what it touched; its alters count."""
+def test_an_open_txn_shows_what_it_staged_among_what_it_touched(domain: Followed) -> None:
     session = domain.open_session()
     table, other = (domain.create_table(session, name) for name in ("flights", "planes"))
     txn = domain.open_txn(session)
@@ -341,8 +320,7 @@ def test_open_txn_that_staged(domain: Followed) -> None:
     )
 
 
-def test_altered_at_once_is_a_txn(domain: Followed) -> None:
-    """The alter of a managed table is a committed txn with a write id of its own."""
+def test_the_alter_of_a_managed_table_is_a_committed_txn(domain: Followed) -> None:
     reads = flights_after(domain, lambda d, s, t: d.alter_table(s, t, WIDER, "ADD COLUMNS"))
     txn, table = reads.txn(1), reads.table(FLIGHTS)
 

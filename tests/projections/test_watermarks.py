@@ -20,7 +20,6 @@ LET_END = "let it end, or: lakeledger txn abort"
 
 
 def reader_behind_a_writer(domain: Followed, session: int, table: int) -> None:
-    """Let a reader outlive the writer that was open when it opened."""
     domain.open_txn(session)
     domain.open_txn(session, "read_only")
     domain.commit(session, 1, write(table))
@@ -35,7 +34,6 @@ def abort_with_data(domain: Followed, session: int, _table: int) -> None:
 
 
 def drop_one(domain: Followed, session: int, table: int) -> None:
-    """Drop one of the two tables that an aborted txn wrote."""
     abort_with_data(domain, session, table)
     domain.drop_table(session, table + 1)
 
@@ -52,13 +50,11 @@ def both(domain: Followed, session: int, table: int) -> None:
 
 
 def open_below(domain: Followed, session: int, table: int) -> None:
-    """Abort a txn with data while an older one is open."""
     domain.open_txn(domain.open_session())
     abort_with_data(domain, session, table)
 
 
 def open_above(domain: Followed, session: int, table: int) -> None:
-    """Open a txn once another has aborted with data."""
     abort_with_data(domain, session, table)
     domain.open_txn(session)
 
@@ -81,10 +77,9 @@ def open_above(domain: Followed, session: int, table: int) -> None:
         *("open below", "open above", "both"),
     ],
 )
-def test_holders(
+def test_the_row_names_the_bounds_and_the_txns_that_hold_the_watermark_where_it_is(
     play: Play, numbers: Numbers, holders: tuple[int | None, int | None], tables: list[int]
 ) -> None:
-    """The row names the bounds and the txns that hold the watermark where it is."""
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
@@ -122,8 +117,7 @@ def test_holders(
     ],
     ids=["nothing", "itself", "min history", "aborted", "both"],
 )
-def test_explanation(play: Play, held_by: str, remedy: str | None) -> None:
-    """Whoever holds the watermark is named, and what helps against each."""
+def test_whoever_holds_the_watermark_is_named(play: Play, held_by: str, remedy: str | None) -> None:
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
@@ -133,8 +127,7 @@ def test_explanation(play: Play, held_by: str, remedy: str | None) -> None:
     assert bool(fields.get("since")) == (remedy is not None)
 
 
-def test_cost() -> None:
-    """What the watermark keeps are the mappings of every table, be it dropped or not yet there."""
+def test_the_watermark_keeps_the_mappings_of_every_table() -> None:
     domain = Followed()
     session, later = domain.open_session(), domain.open_session("bob")
     table = domain.create_table(session, "flights")
@@ -147,8 +140,7 @@ def test_cost() -> None:
     assert explanation(domain.reads)["mappings_kept"] == 4
 
 
-def test_explained() -> None:
-    """Who holds the watermark is told with name, session and time."""
+def test_who_holds_the_watermark_is_told_with_name_session_and_time() -> None:
     domain = Followed()
     domain.open_txn(domain.open_session("bob"), size=2)
 
@@ -161,7 +153,6 @@ def test_explained() -> None:
 @PATIENT
 @given(history=steps(min_size=30))
 def test_row_is_the_state(history: list[Step]) -> None:
-    """Whatever happened, the row says what the state says, and the least of its bounds."""
     driver = played(history).driver
 
     row = watermark(rows_of(driver))
@@ -169,8 +160,7 @@ def test_row_is_the_state(history: list[Step]) -> None:
     assert row.watermark == min(row.open_bound, row.aborted_bound, row.next_txn)
 
 
-def test_no_watermark_before_the_first_txn(domain: Followed) -> None:
-    """What happens outside of txns leaves no row of the watermark, until there was one."""
+def test_what_happens_outside_of_txns_leaves_no_watermark(domain: Followed) -> None:
     session = domain.open_session()
     domain.drop_table(session, domain.create_table(session, "flights"))
     before = domain.rows.get(WATERMARK)

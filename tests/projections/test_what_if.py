@@ -75,8 +75,7 @@ class Writing(Followed):
         )
 
 
-def test_as_a_replay() -> None:
-    """Where the rows decide, they decide as the core does; they mostly decide, in both ways."""
+def test_where_the_rows_decide_they_decide_as_the_core_does() -> None:
     found = Counter[bool | None]()
     for seed in range(SEEDS):
         domain = Writing(seed)

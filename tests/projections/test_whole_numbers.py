@@ -92,7 +92,6 @@ class Index:
 
 
 def said(question: Question, number: object) -> object:
-    """Return the answer for a number, or what is said instead."""
     try:
         return question(number)
     except (LedgerError, ValueError) as error:
@@ -100,8 +99,7 @@ def said(question: Question, number: object) -> object:
 
 
 @pytest.mark.parametrize("number", [0, 1, 4, 10**9, 2**63 - 1])
-def test_any_whole_number(number: int) -> None:
-    """A number of any library is the number it says it is."""
+def test_a_number_of_any_library_is_the_number_it_says_it_is(number: int) -> None:
     driver = Driver()
     driver.create_table(driver.open_session(), "a")
     store = rows_of(driver)
@@ -112,8 +110,7 @@ def test_any_whole_number(number: int) -> None:
                 assert said(question, Index(number)) == said(question, number)
 
 
-def test_numbers_of_numpy() -> None:
-    """Whoever keeps ids in arrays asks with what is in them."""
+def test_whoever_keeps_ids_in_arrays_asks_with_what_is_in_them() -> None:
     np = pytest.importorskip("numpy")
     driver = Driver()
     table = driver.create_table(driver.open_session(), "a")
@@ -126,8 +123,7 @@ def test_numbers_of_numpy() -> None:
 
 
 @pytest.mark.parametrize("number", ["1", "a", 1.0, b"1"])
-def test_no_whole_number(number: object) -> None:
-    """What is no whole number is refused at once, whatever is read from and from wherever."""
+def test_what_is_no_whole_number_is_refused_at_once(number: object) -> None:
     driver = Driver()
     driver.create_table(driver.open_session(), "a")
     store = rows_of(driver)

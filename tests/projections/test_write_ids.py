@@ -24,19 +24,16 @@ def stored(rows: RowReader) -> Mapped:
 
 
 def mapped(state: DomainState) -> Mapped:
-    """Return the mappings of a state, of all tables together."""
     held = {txn: each.write_ids for txn, each in state.txns.open.items()} | state.txns.mappings
     return {(write_id, txn) for txn, ids in held.items() for write_id in ids.values()}
 
 
 def commit_behind_an_open_txn(domain: Followed, session: int, table: int) -> None:
-    """Commit txn 2 while txn 1, which is older, stays open."""
     domain.open_txn(session, size=2)
     domain.commit(session, 2, write(table))
 
 
 def end_the_older(domain: Followed, session: int, table: int) -> None:
-    """Commit txn 2, then txn 1 which held the watermark."""
     commit_behind_an_open_txn(domain, session, table)
     domain.commit(session, 1)
 
@@ -56,12 +53,10 @@ def forget_data(domain: Followed, session: int, table: int) -> None:
 
 
 def alter(domain: Followed, session: int, table: int) -> None:
-    """Alter a table in an open txn."""
     domain.alter_table(session, table, definition(), "ALTER", txn=domain.open_txn(session))
 
 
 def alter_behind_an_open_txn(domain: Followed, session: int, table: int) -> None:
-    """Alter a table at once, as txn 2, while txn 1 stays open."""
     domain.open_txn(session)
     domain.alter_table(session, table, definition(), "ALTER")
 
@@ -95,8 +90,7 @@ def alter_behind_an_open_txn(domain: Followed, session: int, table: int) -> None
         "cleaned once that is gone",
     ],
 )
-def test_mappings(play: Play, expected: Mapped) -> None:
-    """A mapping is there from the moment the id is given until the watermark has passed its txn."""
+def test_a_mapping_stays_until_the_watermark_has_passed(play: Play, expected: Mapped) -> None:
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
@@ -104,8 +98,7 @@ def test_mappings(play: Play, expected: Mapped) -> None:
     assert stored(domain.rows) == expected
 
 
-def test_ids_given_before_are_repeated() -> None:
-    """Asking again for an id changes no row."""
+def test_asking_again_for_an_id_changes_no_row() -> None:
     domain = Followed()
     session = domain.open_session()
     tables = [domain.create_table(session, name) for name in ("a", "b")]
@@ -118,7 +111,6 @@ def test_ids_given_before_are_repeated() -> None:
 
 
 def test_scan_begins_at_the_least_mapped_id() -> None:
-    """Of a long history only what is still mapped is scanned."""
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "flights")
@@ -135,7 +127,6 @@ def test_scan_begins_at_the_least_mapped_id() -> None:
 @PATIENT
 @given(history=steps(min_size=30))
 def test_rows_are_the_state(history: list[Step]) -> None:
-    """Whatever happened, the rows are the mappings the core still has."""
     driver = played(history).driver
 
     assert stored(rows_of(driver)) == mapped(driver.state)

@@ -33,12 +33,10 @@ NAMES: Final = ("faults", "files")
 
 @cache
 def kept() -> Mapping[str, Mapping[str, Any]]:
-    """Return what is kept of each log, by its name."""
     return {each["name"]: each for each in json.loads(gzip.decompress(FILE.read_bytes()))}
 
 
 def log_of(name: str) -> MemoryLog:
-    """Return a log with the kept records."""
     log = MemoryLog()
     log.topics[Topic.EVENTS].records.extend(
         Record(offset, b64decode(key), b64decode(value), at)
@@ -48,7 +46,6 @@ def log_of(name: str) -> MemoryLog:
 
 
 def folded(name: str) -> tuple[DomainState, LogHead]:
-    """Return the state after all events of a log, and its head."""
     replay, state = Replay(log_of(name)), DomainState()
     for event in replay:
         evolve(state, event)
@@ -56,8 +53,7 @@ def folded(name: str) -> tuple[DomainState, LogHead]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_states_are_equal(name: str) -> None:
-    """The same events count, and make a state of the same digest."""
+def test_the_same_events_make_a_state_of_the_same_digest(name: str) -> None:
     state, head = folded(name)
 
     assert head.position == kept()[name]["position"]
@@ -66,16 +62,14 @@ def test_states_are_equal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_checkpoints_are_read(name: str) -> None:
-    """A former checkpoint holds the state that its log gives."""
+def test_a_former_checkpoint_holds_the_state_that_its_log_gives(name: str) -> None:
     loaded = checkpoints.load(b64decode(kept()[name]["checkpoint"]))
 
     assert checkpoints.digest(loaded.state, loaded.head) == checkpoints.digest(*folded(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_answers_are_equal(name: str) -> None:
-    """Rows made of a former log give every answer that the former program gave."""
+def test_rows_of_a_former_log_give_every_former_answer(name: str) -> None:
     log, store = log_of(name), MemoryStore()
     Fold.load(store, log).feed(log.topics[Topic.EVENTS].records)
 

@@ -21,7 +21,6 @@ HOLE = 7
 
 @pytest.fixture
 def whole(tmp_path: Path) -> MemoryLog:
-    """Return the log of a ledger with some commits, of which there are rows."""
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")
@@ -38,8 +37,7 @@ def is_accepted(log: MemoryLog) -> bool:
     return False
 
 
-def test_a_whole_copy(whole: MemoryLog, tmp_path: Path) -> None:
-    """A copy that holds all that rows have seen is adopted as it is, and the ledger goes on."""
+def test_a_whole_copy_is_adopted_as_it_is(whole: MemoryLog, tmp_path: Path) -> None:
     copy = copied(whole)
     with pytest.raises(LogDamagedError, match=r"recorded in topic .* lakeledger recover --adopt"):
         read_genesis(copy, 0.0)
@@ -56,8 +54,7 @@ def test_a_whole_copy(whole: MemoryLog, tmp_path: Path) -> None:
     assert txn == found.state.txns.next_txn
 
 
-def test_a_short_copy(whole: MemoryLog, tmp_path: Path) -> None:
-    """A copy that lacks what rows have seen is adopted with a cut above that, and not without."""
+def test_a_short_copy_is_adopted_with_a_cut_alone(whole: MemoryLog, tmp_path: Path) -> None:
     copy = copied(whole, len(whole.topics[Topic.EVENTS].records) // 2)
     found = surveyed(copy, tmp_path / "rows")
     assert (found.is_copy, found.verdicts) == (True, ["ahead"])
@@ -78,8 +75,7 @@ def test_a_short_copy(whole: MemoryLog, tmp_path: Path) -> None:
     assert surveyed(copy, tmp_path / "rows").verdicts[-1] == "lost by a cut"
 
 
-def test_a_copy_of_another_history(whole: MemoryLog, tmp_path: Path) -> None:
-    """A copy that lost its end and went on elsewhere is found by the chain, however long it is."""
+def test_a_copy_of_another_history_is_found_by_its_chain(whole: MemoryLog, tmp_path: Path) -> None:
     short = copied(whole, len(whole.topics[Topic.EVENTS].records) // 2)
     write_restored(short, 0, mark_of(short, is_whole=True))
     with led(short) as ledger:
@@ -92,8 +88,7 @@ def test_a_copy_of_another_history(whole: MemoryLog, tmp_path: Path) -> None:
         check_adoption(found, adopt=True, cut=False)
 
 
-def test_checkpoints_of_the_other_topic(whole: MemoryLog) -> None:
-    """State checkpoints that name offsets of the former topic are replaced."""
+def test_checkpoints_that_name_offsets_of_a_former_topic_are_replaced(whole: MemoryLog) -> None:
     found = surveyed(whole, None)
     copy = copied(whole)
     records = copy.topics[Topic.EVENTS].records
@@ -117,8 +112,7 @@ def test_an_unfinished_restore(whole: MemoryLog) -> None:
         surveyed(copy, None)
 
 
-def test_nothing_to_adopt(whole: MemoryLog) -> None:
-    """The topic that the events were recorded in is no copy, and stays as it is."""
+def test_the_topic_that_the_events_were_recorded_in_is_no_copy(whole: MemoryLog) -> None:
     found = surveyed(whole, None)
     assert not found.is_copy
     check_adoption(found, adopt=True, cut=False)
@@ -126,6 +120,5 @@ def test_nothing_to_adopt(whole: MemoryLog) -> None:
 
 
 def mark_of(log: MemoryLog, *, is_whole: bool) -> Restored:
-    """Return a mark for what the topic of a log holds."""
     ledger = created_in(log).ledger
     return Restored(ledger, log.topic_id(Topic.EVENTS), 1, 1, "", is_whole=is_whole)

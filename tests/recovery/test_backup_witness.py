@@ -35,12 +35,10 @@ def log(tmp_path: Path) -> MemoryLog:
 
 
 def beside(log: MemoryLog, tmp_path: Path, **how: Any) -> Survey:
-    """Survey a log beside its backup."""
     return surveyed(log, backup=FolderPlace(tmp_path / "backup"), **how)
 
 
-def test_a_whole_log(log: MemoryLog, tmp_path: Path) -> None:
-    """A backup that the log holds all of has nothing to tell, however much came since."""
+def test_a_backup_that_the_log_holds_has_nothing_to_tell(log: MemoryLog, tmp_path: Path) -> None:
     with led(log) as ledger:
         commits(ledger)
     found = beside(log, tmp_path)
@@ -49,8 +47,7 @@ def test_a_whole_log(log: MemoryLog, tmp_path: Path) -> None:
     assert found.shared == manifest_in(FolderPlace(tmp_path / "backup")).reached.head.position
 
 
-def test_a_log_that_lost_its_end(log: MemoryLog, tmp_path: Path) -> None:
-    """What only the backup holds is listed, with its write ids, and the cut goes above it."""
+def test_what_only_the_backup_holds_is_listed_and_cut(log: MemoryLog, tmp_path: Path) -> None:
     whole = surveyed(log)
     kept = len(log.topics[Topic.EVENTS].records) - 7
     log.cut(Topic.EVENTS, kept)
@@ -73,8 +70,7 @@ def test_a_log_that_lost_its_end(log: MemoryLog, tmp_path: Path) -> None:
     assert beside(log, tmp_path).verdicts[-1] == "lost by a cut"
 
 
-def test_a_log_that_went_on(log: MemoryLog, tmp_path: Path) -> None:
-    """A log that lost its end and was written on is told from the one that was backed up."""
+def test_a_log_that_went_on_is_told_from_its_backup(log: MemoryLog, tmp_path: Path) -> None:
     kept = len(log.topics[Topic.EVENTS].records) - 7
     log.cut(Topic.EVENTS, kept)
     before = surveyed(log).head.position
@@ -86,15 +82,13 @@ def test_a_log_that_went_on(log: MemoryLog, tmp_path: Path) -> None:
     assert found.lost
 
 
-def test_another_ledger(log: MemoryLog, tmp_path: Path) -> None:
-    """A backup of another ledger is none that can tell of this one."""
+def test_a_backup_of_another_ledger_tells_nothing(log: MemoryLog, tmp_path: Path) -> None:
     backed_up(Driver(ledger="beef").log, tmp_path / "theirs")
     with pytest.raises(BackupForeignError, match="Nothing was changed"):
         surveyed(log, backup=FolderPlace(tmp_path / "theirs"))
 
 
-def test_a_damaged_file(log: MemoryLog, tmp_path: Path) -> None:
-    """A damaged file of the backup is named, and the log is left as it is."""
+def test_a_damaged_file_of_the_backup_is_named(log: MemoryLog, tmp_path: Path) -> None:
     file = next((tmp_path / "backup").glob("*.avro"))
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(BackupDamagedError, match=file.name):
@@ -103,8 +97,7 @@ def test_a_damaged_file(log: MemoryLog, tmp_path: Path) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(HISTORIES, st.floats(0, 1))
-def test_any_history(steps: list[Step], keep: float) -> None:
-    """Every txn that a lost part gave is listed, and the cut goes above all that it gave."""
+def test_every_txn_that_a_lost_part_gave_is_listed(steps: list[Step], keep: float) -> None:
     driver = Driver()
     grow(driver, steps)
     length = GENESIS + round((len(driver.records) - GENESIS) * keep)

@@ -36,7 +36,6 @@ def found(tmp_path: Path) -> dict[str, Survey]:
 
 
 def said(survey: Survey, more: str = "", **changed: object) -> str:
-    """Return what is said, in one text."""
     return "\n".join(next_steps(survey, changed, NAMED, more))
 
 
@@ -51,15 +50,13 @@ def test_nothing_was_changed(found: dict[str, Survey], log: str, following: str)
     assert f"Next: {following} --store rows" in said(found[log], " --store rows")
 
 
-def test_nothing_is_lost(found: dict[str, Survey]) -> None:
-    """A log that lacks nothing is not to be cut, unless a record is passed over."""
+def test_a_log_that_lacks_nothing_is_not_to_be_cut(found: dict[str, Survey]) -> None:
     assert "Cut it only if you know" in said(found["whole"])
     assert "Next" not in said(found["whole"])
     assert f"Next: {CUT} --pass-over 7" in said(found["whole"], " --pass-over 7")
 
 
-def test_it_was_changed(found: dict[str, Survey]) -> None:
-    """Behind a cut the ledger is brought up by the same options."""
+def test_behind_a_cut_the_same_options_bring_it_up(found: dict[str, Survey]) -> None:
     text = said(found["short"], cut=2_000)
     assert "goes on from position 2000." in text
     assert "published tables: trips" in text
@@ -68,8 +65,7 @@ def test_it_was_changed(found: dict[str, Survey]) -> None:
     assert text.endswith("Next: lakeledger up --rebuild --ledger sales")
 
 
-def test_options_of_up() -> None:
-    """What `lakeledger up` names leads to its own ledger, whatever its folder is called."""
+def test_what_up_names_leads_to_its_own_ledger() -> None:
     home = Path("/data/my lake")
     assert UpSettings().options == ""
     assert UpSettings("sales", home).options == " --home '/data/my lake' --ledger sales"

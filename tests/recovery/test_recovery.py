@@ -27,7 +27,6 @@ from tests.recovery.logs import commits, followed, led, surveyed
 @pytest.mark.parametrize("keep", [0.4, 0.6, 0.9])
 @pytest.mark.parametrize("has_rows", [True, False])
 def test_nothing_is_given_twice(tmp_path: Path, keep: float, *, has_rows: bool) -> None:
-    """What was acknowledged before the cut is lost by name, and its ids are nobody else's."""
     log, root = MemoryLog(), tmp_path / "store"
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")
@@ -61,7 +60,6 @@ def test_nothing_is_given_twice(tmp_path: Path, keep: float, *, has_rows: bool) 
 
 
 def test_rows_that_were_set_aside(tmp_path: Path) -> None:
-    """Rows that were set aside tell what they hold, as long as they can be read."""
     log, rows = MemoryLog(), tmp_path / STORE
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")
@@ -80,8 +78,7 @@ def test_rows_that_were_set_aside(tmp_path: Path) -> None:
         assert commits(ledger, count=1) > [max(txns)]
 
 
-def test_a_checkpoint_that_is_ahead(tmp_path: Path) -> None:
-    """A sequencer starts from behind the cut, whatever a checkpoint of before holds."""
+def test_a_sequencer_starts_from_behind_the_cut(tmp_path: Path) -> None:
     log = MemoryLog()
     eager = SequencerSettings(suspect_s=0.01, jitter_s=0.01, checkpoint_positions=1)
     with InMemoryLedger(log=log, settings=eager) as memory, closing(memory.connect()) as ledger:
@@ -123,8 +120,7 @@ def test_a_stray_record(tmp_path: Path) -> None:
         assert reads.position() >= position
 
 
-def test_what_came_behind_a_damaged_record() -> None:
-    """What records behind a damaged one had given is given to nobody else, without rows too."""
+def test_what_records_behind_a_damaged_one_had_given_is_not_given_again() -> None:
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")
@@ -144,8 +140,7 @@ def test_what_came_behind_a_damaged_record() -> None:
     assert (now.last_write_id, now.version) > (row.last_write_id, row.version)
 
 
-def test_a_claim_behind_a_damaged_record() -> None:
-    """A claim holds no position, and the one that it had is not given again."""
+def test_a_claim_holds_no_position_and_the_one_that_it_had_is_not_given_again() -> None:
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")
@@ -161,7 +156,6 @@ def test_a_claim_behind_a_damaged_record() -> None:
 
 
 def is_claim(record: Record) -> bool:
-    """Tell whether a record is a claim to lead."""
     return record_kind(record.value) is RecordKind.FENCED
 
 
@@ -189,7 +183,6 @@ def test_a_reader_that_had_read_a_record_before_it_was_damaged(tmp_path: Path) -
 
 
 def test_a_cut_that_came_too_late_and_passes_over(tmp_path: Path) -> None:
-    """A cut that does not count stops no reader, though it passes over a record."""
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes")
@@ -205,8 +198,7 @@ def test_a_cut_that_came_too_late_and_passes_over(tmp_path: Path) -> None:
     followed(log, tmp_path / "store")
 
 
-def test_commands_of_another_topic() -> None:
-    """Behind a cut each command is answered, also where a new topic of commands counts anew."""
+def test_behind_a_cut_each_command_is_answered() -> None:
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")
@@ -219,8 +211,7 @@ def test_commands_of_another_topic() -> None:
         assert commits(ledger, count=1)
 
 
-def test_many_txns_of_one_command() -> None:
-    """Ids go on above all that commands may have been given whose answers are lost."""
+def test_ids_go_on_above_all_that_commands_may_have_been_given_whose_answers_are_lost() -> None:
     log, size, count = MemoryLog(), 900, 20
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")
@@ -239,21 +230,18 @@ def test_many_txns_of_one_command() -> None:
 
 
 def damage(log: MemoryLog, offset: int) -> None:
-    """Change a byte of a record."""
     records = log.topics[Topic.EVENTS].records
     value = records[offset].value
     records[offset] = records[offset]._replace(value=value[:-1] + bytes([value[-1] ^ 1]))
 
 
-def test_a_ledger_that_is_led() -> None:
-    """A ledger that a sequencer leads is not cut beneath it."""
+def test_a_ledger_that_a_sequencer_leads_is_not_cut_beneath_it() -> None:
     log = MemoryLog()
     with led(log), pytest.raises(LogUnavailableError, match="a sequencer leads"):
         survey(log, None)
 
 
-def test_a_cut_that_came_too_late() -> None:
-    """A record that comes before the cut makes it void, and that is told."""
+def test_a_record_that_comes_before_the_cut_makes_it_void_and_that_is_told() -> None:
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes")
@@ -267,7 +255,6 @@ def test_a_cut_that_came_too_late() -> None:
 
 
 def test_conflicts_behind_a_cut() -> None:
-    """Behind a cut the first committer wins as ever, whatever was lost."""
     log = MemoryLog()
     with led(log) as ledger:
         ledger.create_table("planes", layout="directories")

@@ -44,7 +44,6 @@ CASES = {
 
 
 def history() -> MemoryLog:
-    """Return a log with many commits."""
     driver = Driver()
     while driver.head.position < ALL:
         commit(driver)
@@ -72,8 +71,7 @@ def survey_of(case: Lost, folder: Path) -> Survey:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_gives_up(case: Lost, tmp_path: Path) -> None:
-    """Each way says what it gives up, and the one that gives up least is named first."""
+def test_each_way_says_what_it_gives_up_least_first(case: Lost, tmp_path: Path) -> None:
     found = survey_of(case, tmp_path)
     assert found.is_ahead is bool(case.gives_up)
     assert fields_of(found)["gives_up"] == case.gives_up
@@ -91,8 +89,7 @@ def test_gives_up(case: Lost, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("on", "best"), [(1, "restore"), (20, "cut")])
-def test_log_that_went_on(on: int, best: str, tmp_path: Path) -> None:
-    """A restore also gives up what the log has got since the loss."""
+def test_a_restore_gives_up_what_came_since_the_loss(on: int, best: str, tmp_path: Path) -> None:
     found = survey_of(Lost(ALL, 0, 20, on, {}), tmp_path)
     first, second = ways(found)
     assert (first.name, first.events < second.events) == (best, True)

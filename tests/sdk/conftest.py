@@ -25,7 +25,6 @@ def log() -> LossyLog:
 
 @pytest.fixture
 def memory(log: LossyLog) -> Iterator[InMemoryLedger]:
-    """Return a ledger in memory that is led."""
     with InMemoryLedger(log=log, settings=ALERT) as memory:
         yield memory
 

@@ -106,7 +106,6 @@ LOGS = {"plain": plain, "partitioned": partitioned, "in parts": in_parts, "v2": 
 
 
 def log_of(table: Path) -> Path:
-    """Return the folder of a log."""
     return table / "_delta_log"
 
 

@@ -49,18 +49,15 @@ def metadata(
 
 
 def add(path: str, **rest: Any) -> Action:
-    """Return an add action."""
     fields = {"path": path, "partitionValues": {}, "size": 10, "modificationTime": 5}
     return {"add": {**fields, "dataChange": True, **rest}}
 
 
 def remove(path: str, **rest: Any) -> Action:
-    """Return a remove action."""
     return {"remove": {"path": path, "deletionTimestamp": 9, "dataChange": True, **rest}}
 
 
 def info(operation: str = "WRITE", *, blind: bool = True, **rest: Any) -> Action:
-    """Return a commitInfo action."""
     return {"commitInfo": {"operation": operation, "isBlindAppend": blind, **rest}}
 
 
@@ -76,7 +73,6 @@ def write_version(table: Path, version: int, actions: Sequence[Action | str]) ->
 
 
 def write_file(table: Path, name: str, text: str) -> Path:
-    """Write a file of a log and return it."""
     path = table / "_delta_log" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -144,6 +140,5 @@ def commits(memory: InMemoryLedger) -> list[tuple[int, Footprint]]:
 
 
 def staged(memory: InMemoryLedger) -> Iterator[Footprint]:
-    """Yield the chunks that were staged."""
     bodies = (body for _, body in Replay(memory.log))
     return (body.footprint for body in bodies if isinstance(body, WritesStaged))

@@ -23,7 +23,6 @@ State = Mapping[str, Any]
 
 
 def names() -> list[str]:
-    """Return the names of the tables that are there."""
     return sorted(path.parent.name for path in TABLES.glob("*/expected.json"))
 
 
@@ -47,7 +46,6 @@ def vacuumed(name: str, table: Path, checkpoint: int) -> Path:
 
 
 def expected(name: str, first: int = 0) -> list[State]:
-    """Return the state that a table must have at each version from one on."""
     told = json.loads((TABLES / name / "expected.json").read_text(encoding="utf-8"))
     return [expected_state(each) for each in told["versions"] if each["version"] >= first]
 

@@ -28,7 +28,6 @@ class Collection:
         self._function = function
 
     def trace(self, frame: FrameType, _event: str, _about: Any) -> None:
-        """Collect, if this is the place."""
         if self.is_due and frame.f_code.co_qualname == self._function:
             self.is_due = False
             gc.collect()
@@ -48,7 +47,6 @@ def collecting_in(function: str) -> Iterator[Collection]:
 
 
 def rows(ledger: Ledger) -> Iterator[int]:
-    """Yield the id of a txn, within its block."""
     with ledger.transaction() as txn:
         yield txn.id
 

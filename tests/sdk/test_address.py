@@ -17,7 +17,6 @@ from ledger.machine.folder import alone_in
 
 
 def up(home: Path, ledger: str, bootstrap: str = "127.0.0.1:9092") -> Address:
-    """Leave the address of a ledger as if it were up."""
     folder = home / ledger
     folder.mkdir(parents=True)
     address = Address(bootstrap, ledger, folder / "store")
@@ -25,8 +24,7 @@ def up(home: Path, ledger: str, bootstrap: str = "127.0.0.1:9092") -> Address:
     return address
 
 
-def test_written_and_read(tmp_path: Path) -> None:
-    """An address is read as it was written, with a store or without, and nothing else is left."""
+def test_an_address_is_read_as_it_was_written_with_a_store_or_without(tmp_path: Path) -> None:
     first = Address("127.0.0.1:9092", "lake", tmp_path / "store")
     second = Address("127.0.0.1:9093", "lake")
     third = Address("127.0.0.1:9093", "lake", None, "http://127.0.0.1:8181")
@@ -38,13 +36,11 @@ def test_written_and_read(tmp_path: Path) -> None:
 
 
 def written_and_read(folder: Path, address: Address) -> Address | None:
-    """Return what is read after an address was written."""
     address.write(folder)
     return Address.read(folder)
 
 
-def test_removed(tmp_path: Path) -> None:
-    """A ledger that is down has no address; to take it away twice is allowed."""
+def test_a_ledger_that_is_down_has_no_address(tmp_path: Path) -> None:
     up(tmp_path, "lake")
     Address.remove(tmp_path / "lake")
     Address.remove(tmp_path / "lake")
@@ -60,8 +56,7 @@ def test_odd_name(bootstrap: str | None, name: Any) -> None:
         Ledger.connect(bootstrap, name)
 
 
-def test_private(tmp_path: Path) -> None:
-    """Only its owner may read an address, whatever else this process makes for others."""
+def test_only_its_owner_may_read_an_address(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         Address("127.0.0.1:9092", "lake").write(tmp_path)
@@ -83,8 +78,7 @@ def test_private(tmp_path: Path) -> None:
         ([1], "it must be an object, got a list"),
     ],
 )
-def test_types(tmp_path: Path, fields: object, said: str) -> None:
-    """A field of another type is named with what it should be, and what is there."""
+def test_a_field_of_another_type_is_named(tmp_path: Path, fields: object, said: str) -> None:
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "address.json").write_text(json.dumps(fields))
     with pytest.raises(
@@ -93,8 +87,7 @@ def test_types(tmp_path: Path, fields: object, said: str) -> None:
         find_address(environ={"LAKELEDGER_HOME": str(tmp_path)})
 
 
-def test_binary(tmp_path: Path) -> None:
-    """Bytes that are no text are not shown."""
+def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path) -> None:
     (tmp_path / "address.json").write_bytes(b"\x80\x1b[31m" * 1000)
     with pytest.raises(SettingsError) as told:
         Address.read(tmp_path)
@@ -103,8 +96,7 @@ def test_binary(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"bootstrap": "127.0.0.1:1"}'])
-def test_damaged(tmp_path: Path, text: str) -> None:
-    """A file that does not say where a ledger is, is named, with what to do about it."""
+def test_a_file_that_does_not_say_where_a_ledger_is_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "address.json").write_text(text)
 
     with pytest.raises(SettingsError, match=r"address\.json .* remove it"):
@@ -121,10 +113,9 @@ def test_damaged(tmp_path: Path, text: str) -> None:
         ("127.0.0.1:9092", "sea", False),
     ],
 )
-def test_damaged_beside_another(
+def test_a_damaged_address_stands_only_in_the_way_of_who_may_have_meant_it(
     tmp_path: Path, bootstrap: str | None, ledger: str | None, *, is_in_the_way: bool
 ) -> None:
-    """It stands in the way only of who may have meant it."""
     up(tmp_path, "lake")
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn/address.json").write_text("{")
@@ -142,13 +133,11 @@ def test_damaged_beside_another(
         ({}, Path("~/.local/share/lakeledger").expanduser()),
     ],
 )
-def test_home(environ: dict[str, str], folder: Path) -> None:
-    """The home of ledgers is the one chosen, else the user's folder for data."""
+def test_the_home_of_ledgers_is_chosen_or_the_users(environ: dict[str, str], folder: Path) -> None:
     assert home_folder(environ) == folder
 
 
-def test_the_one_that_is_up(tmp_path: Path) -> None:
-    """Who says nothing gets the only ledger that is up on this machine."""
+def test_who_says_nothing_gets_the_only_ledger_that_is_up_on_this_machine(tmp_path: Path) -> None:
     address = up(tmp_path, "lake")
 
     assert find_address(environ={"LAKELEDGER_HOME": str(tmp_path)}) == address
@@ -163,8 +152,7 @@ def test_one_of_several(tmp_path: Path, ledger: str | None, environ: dict[str, s
     assert find_address(None, ledger, {"LAKELEDGER_HOME": str(tmp_path), **environ}) == sea
 
 
-def test_which_of_several(tmp_path: Path) -> None:
-    """With several ledgers up and none named, all are named."""
+def test_with_several_ledgers_up_and_none_named_all_are_named(tmp_path: Path) -> None:
     up(tmp_path, "lake")
     up(tmp_path, "sea")
 
@@ -173,16 +161,14 @@ def test_which_of_several(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ledger", [None, "sea"])
-def test_none(tmp_path: Path, ledger: str | None) -> None:
-    """With no ledger up, one is told how to start it or where to point."""
+def test_with_no_ledger_up_one_is_told_how_to_start_it(tmp_path: Path, ledger: str | None) -> None:
     with pytest.raises(SettingsError, match=r"lakeledger up.*LAKELEDGER_BOOTSTRAP") as raised:
         find_address(ledger=ledger, environ={"LAKELEDGER_HOME": str(tmp_path)})
 
     assert (f"ledger {ledger}" in str(raised.value)) == (ledger is not None)
 
 
-def test_another_than_those_up(tmp_path: Path) -> None:
-    """Who names one that is not up is told which ones are."""
+def test_who_names_one_that_is_not_up_is_told_which_ones_are(tmp_path: Path) -> None:
     up(tmp_path, "lake")
     up(tmp_path, "sea")
 
@@ -191,8 +177,7 @@ def test_another_than_those_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ledger", [None, "lake"])
-def test_killed(tmp_path: Path, ledger: str | None) -> None:
-    """A ledger whose `up` was killed is not taken for one that is up, and that is said."""
+def test_a_ledger_that_was_killed_is_not_taken_for_up(tmp_path: Path, ledger: str | None) -> None:
     up(tmp_path, "lake")
     (tmp_path / "lake" / LOCK).touch()
 
@@ -200,8 +185,7 @@ def test_killed(tmp_path: Path, ledger: str | None) -> None:
         find_address(ledger=ledger, environ={"LAKELEDGER_HOME": str(tmp_path)})
 
 
-def test_killed_beside_another(tmp_path: Path) -> None:
-    """It is not in the way of one that is up, whose lock is held."""
+def test_a_killed_ledger_is_not_in_the_way_of_one_that_is_up(tmp_path: Path) -> None:
     lake = up(tmp_path, "lake")
     up(tmp_path, "sea")
     (tmp_path / "sea" / LOCK).touch()
@@ -227,17 +211,15 @@ def test_killed_beside_another(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_broker_named(
+def test_a_broker_that_is_named_is_the_one_used_whatever_is_up_here(
     tmp_path: Path, bootstrap: str | None, environ: dict[str, str], found: Address
 ) -> None:
-    """A broker that is named is the one used, whatever is up here; what is given goes first."""
     up(tmp_path, "lake", "127.0.0.1:9092")
 
     assert find_address(bootstrap, environ={"LAKELEDGER_HOME": str(tmp_path), **environ}) == found
 
 
-def test_store_of_the_broker_named(tmp_path: Path) -> None:
-    """A broker of this machine that is named has its store with it."""
+def test_a_broker_of_this_machine_that_is_named_has_its_store_with_it(tmp_path: Path) -> None:
     address = up(tmp_path, "lake")
 
     found = find_address(address.bootstrap, environ={"LAKELEDGER_HOME": str(tmp_path)})

@@ -111,8 +111,7 @@ def test_highest_id(properties: dict[str, str], following: int, remembered: str)
     assert dict(after.properties)[HIGHEST_ID] == remembered
 
 
-def test_highest_id_is_not_lowered() -> None:
-    """Whoever alters columns cannot make the table forget which ids it had."""
+def test_an_alter_cannot_make_a_table_forget_which_ids_it_had() -> None:
     dropped = changed(BEFORE, columns=[("day", "int")])
     after = changed(dropped, columns=[("day", "int"), ("x", "int")], unset=[HIGHEST_ID])
 
@@ -126,8 +125,7 @@ def test_highest_id_is_not_lowered() -> None:
         ({"location": "s3://lake/flights"}, "SET LOCATION"),
     ],
 )
-def test_the_rest(changes: Any, operation: str) -> None:
-    """Location and partition columns can be changed too."""
+def test_location_and_partition_columns_can_be_changed_too(changes: Any, operation: str) -> None:
     after = changed(BEFORE, **changes)
 
     assert BEFORE._replace(**changes) == after
@@ -154,15 +152,13 @@ def test_text_in_place_of_keys() -> None:
         ({"unset": ["delta.isolationlevel"]}, "WriteSerializable"),
     ],
 )
-def test_level_in_any_case(changes: Any, level: str) -> None:
-    """A key of Delta takes the place of what it is called in another case of letters."""
+def test_a_key_of_delta_replaces_another_spelling_of_it(changes: Any, level: str) -> None:
     before = changed(BEFORE, properties={"delta.isolationLevel": "SnapshotIsolation"})
 
     assert level == traits_of(changed(before, **changes)).level
 
 
-def test_other_keys_in_any_case() -> None:
-    """Keys that are nobody's but the table's own are told apart by the case of letters."""
+def test_keys_that_are_nobodys_but_the_tables_own_are_told_apart_by_the_case_of_letters() -> None:
     after = changed(BEFORE, properties={"A": "3"})
 
     assert list(after.properties) == [("A", "3"), ("a", "1"), ("b", "2")]
@@ -180,8 +176,7 @@ def test_read_once_only(ledger: Ledger, name: str) -> None:
     assert before.columns == list(ledger.metadata(TABLE).definition.columns)
 
 
-def test_misspelled() -> None:
-    """A name that there is not is an error, not a table that lacks what was meant."""
+def test_a_name_that_there_is_not_is_an_error_not_a_table_that_lacks_what_was_meant() -> None:
     misspelled: Any = {"partition_column": ["month"], "propertys": {"a": "b"}}
     for make in (table_definition, partial(changed, BEFORE)):
         with pytest.raises(TypeError, match="got partition_column, propertys"):
@@ -218,8 +213,7 @@ def test_properties_that_are_no_texts(ledger: Ledger, make: Callable[[Ledger], o
         ({"columns": [("a", "int")]}, r"must be a Column, got \('a', 'int'\)"),
     ],
 )
-def test_odd_parts_of_a_change(parts: Any, said: str) -> None:
-    """A change that makes a definition of other parts is refused, before letters become names."""
+def test_a_change_that_makes_a_definition_of_odd_parts_is_refused(parts: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         changed(BEFORE, BEFORE._replace(**parts))
 
@@ -246,10 +240,7 @@ def test_odd_columns(options: Any, said: str) -> None:
     ("definition", "said"),
     [
         (BEFORE._replace(location=ODD), "location of .* must be a text"),
-        (
-            BEFORE._replace(partition_columns=[ODD]),
-            "one of partition columns must be a text",
-        ),
+        (BEFORE._replace(partition_columns=[ODD]), "one of partition columns must be a text"),
         (BEFORE._replace(kind=ODD), "kind of TableDefinition: must be one of managed"),
         (BEFORE._replace(columns=[DAY._replace(nullable=ODD)]), "nullable of Column: must be"),
         (
@@ -270,15 +261,13 @@ def test_odd_definition(ledger: Ledger, definition: TableDefinition, said: str) 
 
 
 def comment(definition: TableDefinition) -> TableDefinition:
-    """Return a definition with one more property."""
     return changed(definition, properties={"comment": "seen"})
 
 
 @pytest.mark.parametrize(
     "change", [{"properties": {"comment": "seen"}}, {"change": comment}, {"change": BEFORE}]
 )
-def test_at_once(ledger: Ledger, log: LossyLog, change: Any) -> None:
-    """A managed table is altered by a commit of its own, with a version and a write id."""
+def test_a_managed_table_is_altered_by_a_commit(ledger: Ledger, log: LossyLog, change: Any) -> None:
     table = create_flights(ledger).table
 
     receipt = ledger.alter_table(TABLE, **change)
@@ -291,8 +280,7 @@ def test_at_once(ledger: Ledger, log: LossyLog, change: Any) -> None:
     assert dict(after.properties).keys() & {"comment", "a"}
 
 
-def test_operation_is_named(ledger: Ledger, log: LossyLog) -> None:
-    """The caller may say what the change is called."""
+def test_the_caller_may_say_what_the_change_is_called(ledger: Ledger, log: LossyLog) -> None:
     create_flights(ledger)
 
     ledger.alter_table(TABLE, comment, operation="COMMENT ON TABLE")
@@ -316,8 +304,7 @@ class Rival:
         return changed(definition, properties={"own": str(self.calls)})
 
 
-def test_changed_meanwhile(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A change of what was there is made again of what is there by now; nothing is overwritten."""
+def test_a_change_is_made_again_of_what_is_new(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
 
     ledger.alter_table(TABLE, Rival(memory.connect(), 2))
@@ -337,14 +324,10 @@ def test_changed_every_time(ledger: Ledger, memory: InMemoryLedger, how: str) ->
         ledger.alter_table(TABLE, rival, read_at=planned if how == "read_at" else 0)
 
     assert rival.calls == (1 if how == "read_at" else 10)
-    assert raised.value.as_dict() == {
-        "exception": "MetadataChanged",
-        "message": str(raised.value),
-    }
+    assert raised.value.as_dict() == {"exception": "MetadataChanged", "message": str(raised.value)}
 
 
-def test_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A txn sees what it altered, others when it has committed; its changes add up."""
+def test_a_txn_sees_what_it_altered_first(ledger: Ledger, memory: InMemoryLedger) -> None:
     table = create_flights(ledger).table
     other = memory.connect()
     with ledger.transaction() as txn:
@@ -361,8 +344,7 @@ def test_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
     ledger.append(TABLE, [AddFile("newer", ("3", "2"))])
 
 
-def test_created_and_altered(ledger: Ledger) -> None:
-    """A txn alters the table it created."""
+def test_a_txn_alters_the_table_it_created(ledger: Ledger) -> None:
     with ledger.transaction() as txn:
         row = txn.create_table("routes", [("origin", "string")])
         txn.alter_table(row, properties={"a": "1"})
@@ -370,8 +352,7 @@ def test_created_and_altered(ledger: Ledger) -> None:
     assert dict(ledger.table("routes").definition.properties) == {"a": "1"}
 
 
-def test_altered_under_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A txn does not alter a table that was changed after it opened."""
+def test_a_table_changed_since_is_not_altered(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
     txn = ledger.begin()
     memory.connect().alter_table(TABLE, comment)
@@ -380,8 +361,7 @@ def test_altered_under_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
         txn.alter_table(TABLE, comment)
 
 
-def test_altered_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A client that knows a table by itself learns that another one altered it."""
+def test_a_client_learns_that_another_altered(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
     memory.connect().alter_table(TABLE, partition_columns=["tail"])
     ledger.reads().wait(memory.reads.position(), 10_000)
@@ -391,8 +371,7 @@ def test_altered_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
         ledger.append(TABLE, [AddFile("a", ("1", "2"))])
 
 
-def test_blind_append_after_alter(ledger: Ledger) -> None:
-    """An append that is made after an alter does not lose to it."""
+def test_an_append_that_is_made_after_an_alter_does_not_lose_to_it(ledger: Ledger) -> None:
     create_flights(ledger)
     ledger.alter_table(TABLE, comment)
 

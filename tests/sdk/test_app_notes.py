@@ -8,8 +8,7 @@ from ledger.client import Ledger
 from ledger.log.wire.file_list import AddFile
 
 
-def test_note_comes_back(ledger: Ledger) -> None:
-    """The newest note counts, in each table of the commit; another application has its own."""
+def test_the_newest_note_counts_in_each_table_of_the_commit(ledger: Ledger) -> None:
     first, second = (ledger.create_table(name).table for name in ("db.a", "db.b"))
     for version, tables in ((3, [first, second]), (4, [first])):
         with ledger.transaction() as txn:
@@ -29,8 +28,7 @@ def test_note_comes_back(ledger: Ledger) -> None:
     assert [each.table.name for each in ledger.progress("etl")] == ["db.a"]
 
 
-def test_note_beside_staged_files(ledger: Ledger) -> None:
-    """A commit in several records has its note once."""
+def test_a_commit_in_several_records_has_its_note_once(ledger: Ledger) -> None:
     table = ledger.create_table("db.a").table
     with ledger.transaction() as txn:
         txn.app("etl", 1, info={"offsets": ["x" * 9_000]})
@@ -38,8 +36,7 @@ def test_note_beside_staged_files(ledger: Ledger) -> None:
     assert [each.info for each in ledger.progress("etl")] == [{"offsets": ["x" * 9_000]}]
 
 
-def test_progress_without_a_note(ledger: Ledger) -> None:
-    """Progress of a plain append has no note, and a skipped commit leaves the first note."""
+def test_progress_of_a_plain_append_has_no_note(ledger: Ledger) -> None:
     table = ledger.create_table("db.a").table
     ledger.append(table, ["1.parquet"], app=("plain", 1))
     with ledger.transaction() as txn:

@@ -49,7 +49,6 @@ class OvertakenWriter(LossyWriter):
         self._overtaken = log
 
     def append(self, key: bytes, value: bytes) -> None:
-        """Append, behind the others."""
         rival, self._overtaken.rival = self._overtaken.rival, None
         if rival is not None:
             rival()
@@ -81,7 +80,6 @@ def large(day: int) -> list[AddFile]:
 
 
 def in_txn(ledger: Ledger) -> None:
-    """Replace the files of a day."""
     with ledger.transaction() as txn:
         txn.remove_files(TABLE, txn.read(TABLE, "day = 1"))
         txn.add_files(TABLE, [of_day(1, "new")])
@@ -129,10 +127,9 @@ FILES = {"small": [of_day(3)], "large": large(3)}
     ],
     ids=[*CHANGES, *(f"{name}, large" for name in SHAPES)],
 )
-def test_changed_after_look_up(
+def test_an_append_to_a_table_that_was_changed_after_it_was_looked_up_is_a_conflict(
     ledger: Ledger, memory: InMemoryLedger, late: Late, change: Rival, files: list[AddFile]
 ) -> None:
-    """An append to a table that was changed after it was looked up is a conflict."""
     late.log.rival = lambda: change(ledger)
 
     with pytest.raises(errors.MetadataChangedException):
@@ -144,10 +141,9 @@ def test_changed_after_look_up(
 
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
 @pytest.mark.parametrize("is_own", [True, False])
-def test_properties_after_the_row(
+def test_a_row_that_is_held_long_serves_until_its_columns_are_others(
     ledger: Ledger, memory: InMemoryLedger, files: list[AddFile], *, is_own: bool
 ) -> None:
-    """A row that is held for long serves until its columns are others."""
     row = create_flights(ledger)
     CHANGES["properties"](memory.connect())
     late = ledger if is_own else memory.connect()
@@ -159,15 +155,9 @@ def test_properties_after_the_row(
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
 @pytest.mark.parametrize("change", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("is_own", [True, False])
-def test_changed_after_the_row(
-    ledger: Ledger,
-    memory: InMemoryLedger,
-    change: Rival,
-    files: list[AddFile],
-    *,
-    is_own: bool,
+def test_a_row_says_what_files_are_made_for_however_long_it_was_held(
+    ledger: Ledger, memory: InMemoryLedger, change: Rival, files: list[AddFile], *, is_own: bool
 ) -> None:
-    """A row says what files are made for, however long the caller had it and whoever made it."""
     row = create_flights(ledger)
     change(memory.connect())
     late = ledger if is_own else memory.connect()
@@ -192,10 +182,9 @@ def test_changed_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
 
 
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
-def test_dropped_after_look_up(
+def test_an_append_to_a_table_that_is_gone_says_so_each_time(
     ledger: Ledger, memory: InMemoryLedger, late: Late, files: list[AddFile]
 ) -> None:
-    """An append to a table that is gone says so, also to who appends to the row of it again."""
     late.log.rival = lambda: ledger.drop_table(TABLE)
 
     for table in (late.table, late.row):
@@ -213,10 +202,9 @@ def test_dropped_after_look_up(
     ],
     ids=[*OTHERS, *(f"{name}, large" for name in LATER)],
 )
-def test_not_in_the_way(
+def test_whatever_others_do_that_leaves_the_table_as_it_is_an_append_does_not_lose_to_it(
     ledger: Ledger, memory: InMemoryLedger, late: Late, other: Rival, files: list[AddFile]
 ) -> None:
-    """Whatever others do that leaves the table as it is, an append does not lose to it."""
     late.log.rival = lambda: other(ledger)
 
     receipt = late.ledger.append(late.table, files, app=(APP, 2))
@@ -227,7 +215,6 @@ def test_not_in_the_way(
 
 
 def of_both(ledger: Ledger) -> TableRow:
-    """Create a table that is partitioned by both columns."""
     return ledger.create_table(
         "both", [("day", "int"), ("tail", "string")], partition_columns=["day", "tail"]
     )
@@ -237,14 +224,9 @@ def of_both(ledger: Ledger) -> TableRow:
 @pytest.mark.parametrize(
     "named", [lambda row: row, lambda row: row.name, lambda row: row.name.upper()]
 )
-def test_base(
-    ledger: Ledger,
-    memory: InMemoryLedger,
-    named: Callable[[TableRow], TableLike],
-    *,
-    is_own: bool,
+def test_an_append_names_the_newest_position_at_which_it_knows_the_table_and_is_one_command(
+    ledger: Ledger, memory: InMemoryLedger, named: Callable[[TableRow], TableLike], *, is_own: bool
 ) -> None:
-    """An append names the newest position at which it knows the table, and is one command."""
     row = of_both(ledger)
     ledger.create_table("another")
     before = memory.reads.position()

@@ -23,12 +23,10 @@ CONTROL = Control(b"", 1, 44, 9, 4, 2, 0, 7)
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
 def in_txn(ledger: Ledger, version: int) -> Receipt:
-    """Apply a batch by a txn."""
     with ledger.transaction() as txn:
         txn.app(APP, version)
         txn.add_files(TABLE, [of_day(1, f"batch{version}")])
@@ -37,21 +35,19 @@ def in_txn(ledger: Ledger, version: int) -> Receipt:
 
 
 def at_once(ledger: Ledger, version: int) -> Receipt:
-    """Apply a batch by an append."""
     return ledger.append(TABLE, [of_day(1, f"batch{version}")], app=(APP, version))
 
 
 @pytest.mark.parametrize("version", [3, 2])
 @pytest.mark.parametrize("second", [in_txn, at_once])
 @pytest.mark.parametrize("first", [in_txn, at_once])
-def test_batch_sent_again(
+def test_a_batch_that_was_applied_is_skipped(
     ledger: Ledger,
     table: int,
     first: Callable[[Ledger, int], Receipt],
     second: Callable[[Ledger, int], Receipt],
     version: int,
 ) -> None:
-    """A batch that was applied is skipped; the receipt names where that was."""
     applied = first(ledger, 3)
 
     again = second(ledger, version)
@@ -74,8 +70,7 @@ def test_next_batch(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     assert (4, receipt.position) == (found.version, found.position)
 
 
-def test_skipped_txn(ledger: Ledger, table: int) -> None:
-    """A txn whose work was done before is aborted; to commit it again tells the same."""
+def test_a_txn_whose_work_was_done_before_is_aborted(ledger: Ledger, table: int) -> None:
     at_once(ledger, 3)
     txn = ledger.begin()
     txn.app(APP, 3)
@@ -118,8 +113,7 @@ def test_two_tables(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     assert memory.reads.app(read, APP) is None
 
 
-def test_half_applied(ledger: Ledger, table: int) -> None:
-    """A batch that some of its tables have and others have not is refused."""
+def test_a_batch_that_some_tables_have_is_refused(ledger: Ledger, table: int) -> None:
     ledger.create_table("other")
     at_once(ledger, 1)
 
@@ -134,8 +128,7 @@ def test_half_applied(ledger: Ledger, table: int) -> None:
     assert txn.status == "open"
 
 
-def test_no_table(ledger: Ledger) -> None:
-    """Progress that no table would record is an error of the caller, and ends the txn."""
+def test_progress_that_no_table_would_record_is_an_error(ledger: Ledger) -> None:
     with (
         pytest.raises(ValueError, match="progress of stream, but writes no table"),
         ledger.transaction() as txn,
@@ -155,10 +148,9 @@ NO_APPS: list[tuple[Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("app", "error", "said"), NO_APPS)
-def test_no_progress(
+def test_what_no_record_takes_as_progress_is_refused_where_it_is_said_and_the_txn_goes_on(
     ledger: Ledger, table: int, app: Any, error: type[Exception], said: str
 ) -> None:
-    """What no record takes as progress is refused where it is said, and the txn goes on."""
     before = ledger.token
     with pytest.raises(error, match=said):
         ledger.append(table, [of_day(3)], app)
@@ -202,7 +194,6 @@ def test_lost_answer_of_an_append(memory: InMemoryLedger, log: LossyLog) -> None
 
 
 def test_lost_answer_of_a_skipped_txn(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A commit that was skipped, and not answered, tells so when it is asked for again."""
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     create_flights(cut_off)

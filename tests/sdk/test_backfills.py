@@ -27,10 +27,9 @@ from tests.sdk.told import bodies
         ("OPTIMIZE", [False, False], (-1, 0)),
     ],
 )
-def test_rows_of_a_backfill(
+def test_a_backfill_numbers_rows_that_were_there(
     ledger: Ledger, log: LossyLog, operation: str, changes: Sequence[bool], said: tuple[int, int]
 ) -> None:
-    """A backfill numbers rows that were there; what moves rows, or takes ids away, numbers none."""
     table = ledger.create_table("tracked", properties={"delta.enableRowTracking": "true"}).table
     ledger.append(table, [AddFile("first", stats='{"numRecords":9}')])
     files = [
@@ -46,8 +45,7 @@ def test_rows_of_a_backfill(
     assert (part.first_row_id, part.footprint.rows_added) == said
 
 
-def test_rows_of_a_large_backfill() -> None:
-    """Each chunk of a backfill counts the rows of its files, though none of them changes data."""
+def test_each_chunk_of_a_backfill_counts_the_rows_of_its_files() -> None:
     writer = FootprintWriter()
     stats = '{"numRecords":2}'
     files = [AddFile(f"f{at}", stats=stats, data_change=False) for at in range(40)]
@@ -59,10 +57,9 @@ def test_rows_of_a_large_backfill() -> None:
     assert [each.rows_added for each in chunks] == [60, 20]
 
 
-def test_rows_of_an_imported_backfill(
+def test_a_backfill_numbers_the_rows_of_files_that_were_there_before_tracking_was_enabled(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path
 ) -> None:
-    """A backfill numbers the rows of files that were there before tracking was enabled."""
     tracking = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["rowTracking"]}
     counted = {"stats": '{"numRecords":3}'}
     write_log(

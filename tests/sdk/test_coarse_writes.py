@@ -19,10 +19,9 @@ LOSES = pytest.raises(ConcurrentDeleteDeleteException)
         ({"whole_table": True}, LOSES),
     ],
 )
-def test_partitions(
+def test_changes_of_different_partitions_do_not_meet(
     ledger: Ledger, loser: dict[str, Any], end: AbstractContextManager[object]
 ) -> None:
-    """Changes of different partitions do not meet; that of the whole table meets all."""
     ledger.create_table("flights", [("day", "int"), ("tail", "string")], partition_columns=["day"])
     first, second = ledger.begin_many(2)
     first.wrote("flights", "update", "day=1")
@@ -33,8 +32,7 @@ def test_partitions(
         second.commit()
 
 
-def test_where_of_a_partitioned_table(ledger: Ledger) -> None:
-    """An update of a partitioned table has to say of which partition, or of all."""
+def test_an_update_of_a_partitioned_table_says_of_which_partition(ledger: Ledger) -> None:
     ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
     txn = ledger.begin()
 

@@ -14,13 +14,10 @@ PLAIN = table_definition([("id", "bigint"), ("day", "int")], properties=PUBLISHE
 
 
 def names(definition: TableDefinition) -> list[tuple[str, str]]:
-    """Return the columns with their names in files."""
     return [(each.name, physical_name(each)) for each in definition.columns]
 
 
 def renamed(old: str, new: str) -> Callable[[TableDefinition], TableDefinition]:
-    """Return a change that renames a column."""
-
     def change(before: TableDefinition) -> TableDefinition:
         columns = [each._replace(name=new) if each.name == old else each for each in before.columns]
         return before._replace(columns=columns)
@@ -28,8 +25,7 @@ def renamed(old: str, new: str) -> Callable[[TableDefinition], TableDefinition]:
     return change
 
 
-def test_renamed() -> None:
-    """The first rename maps the columns by name; their ids are those of the ledger."""
+def test_the_first_rename_maps_the_columns_by_name() -> None:
     after = changed(PLAIN, renamed("day", "month"))
     assert names(after) == [("id", "id"), ("month", "day")]
     assert properties(after) == {**PUBLISHED, MAPPING_MODE: "name", HIGHEST_ID: "2"}
@@ -44,8 +40,7 @@ def test_renamed_in_a_circle() -> None:
     assert names(after) == [("day", "id"), ("id", "day")]
 
 
-def test_dropped_and_added_again() -> None:
-    """A column with the name of a dropped one has another name in files."""
+def test_a_column_with_the_name_of_a_dropped_one_has_another_name_in_files() -> None:
     after = changed(PLAIN, columns=[("id", "bigint")])
     assert names(after) == [("id", "id")]
     assert properties(after)[HIGHEST_ID] == "2"
@@ -56,8 +51,7 @@ def test_dropped_and_added_again() -> None:
     assert names(changed(again, properties={"owner": "ada"})) == names(again)
 
 
-def test_replaced_at_once() -> None:
-    """A new column that takes the name of a dropped one in the same change is told apart."""
+def test_a_new_column_with_the_name_of_a_dropped_one_is_told_apart() -> None:
     other = Column("day", "string", nullable=True, id=3)
     after = changed(PLAIN, columns=[PLAIN.columns[0], other])
     assert names(after)[1][1] != "day"
@@ -73,6 +67,5 @@ def test_replaced_at_once() -> None:
         changed(PLAIN, unset=[PUBLISH]),
     ],
 )
-def test_not_mapped(after: TableDefinition) -> None:
-    """Columns that keep their names need no mapping, nor does a table that is not published."""
+def test_columns_that_keep_their_names_need_no_mapping(after: TableDefinition) -> None:
     assert not is_mapped(after)

@@ -39,8 +39,7 @@ def test_misspelled_types(kind: str, said: str) -> None:
         ("map<int,struct<b:struct<c:int,c:string>>>", "got c twice"),
     ],
 )
-def test_names_of_fields(kind: str, said: str) -> None:
-    """Names of fields obey the rules for names of columns, at every depth."""
+def test_names_of_fields_obey_the_rules_at_every_depth(kind: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         table_definition([("id", kind)])
 
@@ -63,13 +62,11 @@ def test_names_of_fields(kind: str, said: str) -> None:
         "uniontype<int,string>",
     ],
 )
-def test_types(kind: str) -> None:
-    """A type of Spark or of Hive stands in the definition as it was given."""
+def test_a_type_of_spark_or_of_hive_stands_in_the_definition_as_it_was_given(kind: str) -> None:
     assert table_definition([("id", kind)]).columns[0].type == kind
 
 
-def test_types_in_full() -> None:
-    """Who says a column in full may name any type, as an import does with one not known here."""
+def test_who_says_a_column_in_full_may_name_any_type() -> None:
     column = Column("day", "of_tomorrow", nullable=True, id=1)
 
     assert changed(BEFORE, columns=[column]).columns[0] == column

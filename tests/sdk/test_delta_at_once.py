@@ -19,8 +19,7 @@ from tests.sdk.delta_logs import Action, add, begin, info, metadata, remove, wri
 NAME = "flights"
 
 
-def test_two_imports(memory: InMemoryLedger, tmp_path: Path) -> None:
-    """Two imports of one log at the same time make one table, each version once."""
+def test_two_imports_at_once_make_one_table(memory: InMemoryLedger, tmp_path: Path) -> None:
     versions: list[Sequence[Action]] = [
         [info("SET TBLPROPERTIES"), metadata(a=str(number))] if number % 3 == 0
         else [info(), add(f"f{number}")]
@@ -66,7 +65,6 @@ class Overtaken(StateReads):
         self._commits = [commit]
 
     def position(self) -> int:
-        """Return the position of the last event."""
         self._meet("position")
         return super().position()
 

@@ -34,24 +34,20 @@ HEAD: list[Action] = [{"checkpointMetadata": {"version": 2}}, {"sidecar": {"path
 
 
 def read(table: Path) -> list[DeltaCommit]:
-    """Return every version of a log."""
     return list(DeltaLog.open(table).versions())
 
 
 def classic(table: Path) -> None:
-    """Write a checkpoint of one file."""
     write_checkpoint(table, "00000000000000000002.checkpoint.parquet", STATE)
 
 
 def parts(table: Path) -> None:
-    """Write a checkpoint of two parts."""
     name = "00000000000000000002.checkpoint.000000000{}.0000000002.parquet"
     write_checkpoint(table, name.format(1), STATE[:3])
     write_checkpoint(table, name.format(2), STATE[3:])
 
 
 def with_sidecar(table: Path) -> None:
-    """Write a checkpoint of the newer form, in JSON with a sidecar."""
     head: list[Action] = [*HEAD, *STATE[:2]]
     name = "00000000000000000002.checkpoint.5f7c2c1e-0000-4000-8000-00000000000a.json"
     write_file(table, name, "\n".join(json.dumps(each) for each in head))
@@ -59,7 +55,6 @@ def with_sidecar(table: Path) -> None:
 
 
 def parquet_with_sidecar(table: Path) -> None:
-    """Write a checkpoint of the newer form, in Parquet with a sidecar."""
     head: list[Action] = [*HEAD, *STATE[:2]]
     name = "00000000000000000002.checkpoint.5f7c2c1e-0000-4000-8000-00000000000a.parquet"
     write_checkpoint(table, name, head)
@@ -83,16 +78,13 @@ def test_checkpoint(tmp_path: Path, checkpoint: Callable[[Path], None], first: i
     assert [each.version for each in following] == [3]
 
 
-def test_only_a_checkpoint(tmp_path: Path) -> None:
-    """A log may be one checkpoint and nothing else."""
+def test_a_log_may_be_one_checkpoint_and_nothing_else(tmp_path: Path) -> None:
     classic(tmp_path)
 
     assert [each.version for each in read(tmp_path)] == [2]
 
 
 def unlinked(write: Callable[[Path], None], pattern: str) -> Callable[[Path], None]:
-    """Return what writes a checkpoint, without a file of it."""
-
     def write_less(table: Path) -> None:
         write(table)
         next(table.rglob(pattern)).unlink()
@@ -143,8 +135,7 @@ def test_checkpoint_damage(tmp_path: Path, checkpoint: Callable[[Path], None], w
 @pytest.mark.parametrize(
     "hint", ["", '{"version":1,"siz', "9", '{"version":"1"}', '{"version":-3}', '{"version":9}']
 )
-def test_hint(tmp_path: Path, hint: str) -> None:
-    """No version depends on the hint, whatever stands in it."""
+def test_no_version_depends_on_the_hint_whatever_stands_in_it(tmp_path: Path, hint: str) -> None:
     path = write_file(write_log(tmp_path, begin(), [add("a")]), "_last_checkpoint", hint)
 
     log = DeltaLog.open(tmp_path)
@@ -154,8 +145,7 @@ def test_hint(tmp_path: Path, hint: str) -> None:
     assert log.passed_over == (told if ":9" in hint else {})
 
 
-def test_hole_below_a_checkpoint(tmp_path: Path) -> None:
-    """A log whose early versions have a hole begins with the first checkpoint above it."""
+def test_a_log_with_a_hole_begins_with_the_first_checkpoint_above_it(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")], [add("b")], [add("c")], [add("d")])
     classic(tmp_path)
     (tmp_path / "_delta_log" / V1).unlink()
@@ -169,8 +159,7 @@ def test_hole_below_a_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", ["no json", "", '{"add":{}}', json.dumps(metadata("{")), json.dumps(NEWER)]
 )
-def test_damage_below_a_checkpoint(tmp_path: Path, damage: str) -> None:
-    """A version that cannot be read is not needed where a checkpoint above it can."""
+def test_a_damaged_version_below_a_checkpoint_is_not_needed(tmp_path: Path, damage: str) -> None:
     write_log(tmp_path, begin(), [damage], [add("b")], [add("c")])
     classic(tmp_path)
 
@@ -185,8 +174,7 @@ def test_damage_below_a_checkpoint(tmp_path: Path, damage: str) -> None:
         list(log.versions(after=0))
 
 
-def test_broken_older_checkpoint(tmp_path: Path) -> None:
-    """A checkpoint that cannot be read is passed over where a newer one can be."""
+def test_a_broken_checkpoint_is_passed_over_for_a_newer_one(tmp_path: Path) -> None:
     write_log(tmp_path, [add("c")], [add("d")], [add("e")], first=3)
     replaced(classic, "*.parquet", "no parquet")(tmp_path)
     write_checkpoint(tmp_path, f"{4:020}.checkpoint.parquet", [*STATE, add("c"), add("d")])
@@ -197,16 +185,14 @@ def test_broken_older_checkpoint(tmp_path: Path) -> None:
     assert ["it is no Parquet file" in each for each in log.passed_over.values()] == [True]
 
 
-def test_empty_checkpoint(tmp_path: Path) -> None:
-    """A checkpoint without a byte is what a dead writer left, and is not there."""
+def test_a_checkpoint_without_a_byte_is_not_there(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")])
     write_file(tmp_path, f"{9:020}.checkpoint.parquet", "")
 
     assert [each.version for each in read(tmp_path)] == [0, 1]
 
 
-def test_checkpoint_above_all_versions(tmp_path: Path) -> None:
-    """A checkpoint is the newest version where the files of the versions up to it are gone."""
+def test_a_checkpoint_is_the_newest_version_where_the_others_are_gone(tmp_path: Path) -> None:
     write_log(tmp_path, begin())
     classic(tmp_path)
 
@@ -214,8 +200,7 @@ def test_checkpoint_above_all_versions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n"])
-def test_empty_versions(tmp_path: Path, text: str) -> None:
-    """An empty version did nothing; the newest one, which may be on its way, is not there yet."""
+def test_an_empty_version_did_nothing(tmp_path: Path, text: str) -> None:
     write_log(tmp_path, begin(), [add("a")], [add("b")])
     write_file(tmp_path, V1, text)
     newest = write_file(tmp_path, f"{3:020}.json", text)
@@ -223,14 +208,10 @@ def test_empty_versions(tmp_path: Path, text: str) -> None:
     log = DeltaLog.open(tmp_path)
 
     assert [list(each.adds) for each in log.versions()] == [[], [], [("b", "")]]
-    assert log.passed_over == {
-        str(newest.parent / V1): "it is empty",
-        str(newest): "it is empty",
-    }
+    assert log.passed_over == {str(newest.parent / V1): "it is empty", str(newest): "it is empty"}
 
 
-def test_sidecar_by_its_whole_path(tmp_path: Path) -> None:
-    """A sidecar may be named with its folder, as a URI too."""
+def test_a_sidecar_may_be_named_with_its_folder_as_a_uri_too(tmp_path: Path) -> None:
     with_sidecar(tmp_path)
     named = (tmp_path / "_delta_log/_sidecars" / SIDECAR).as_uri()
     replaced(
@@ -242,24 +223,21 @@ def test_sidecar_by_its_whole_path(tmp_path: Path) -> None:
     assert [list(each.adds) for each in read(tmp_path)] == [[("a", ""), ("b", "")]]
 
 
-def test_unneeded_checkpoint(tmp_path: Path) -> None:
-    """Where every version is there no checkpoint is read, whole or not."""
+def test_where_every_version_is_there_no_checkpoint_is_read_whole_or_not(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")], [add("b")], [add("c")])
     unlinked(parts, "*01.0000000002.parquet")(tmp_path)
 
     assert [each.version for each in read(tmp_path)] == [0, 1, 2, 3]
 
 
-def test_gone_meanwhile(tmp_path: Path) -> None:
-    """Who read up to a version and finds the next one gone is told so."""
+def test_who_read_up_to_a_version_and_finds_the_next_one_gone_is_told_so(tmp_path: Path) -> None:
     classic(tmp_path)
 
     with pytest.raises(DeltaLogError, match="version 1, which comes next, is gone"):
         list(DeltaLog.open(tmp_path).versions(after=0))
 
 
-def test_without_the_extra(tmp_path: Path) -> None:
-    """Without pyarrow a log that begins with a checkpoint is refused, naming the extra."""
+def test_without_pyarrow_a_log_of_a_checkpoint_is_refused(tmp_path: Path) -> None:
     classic(tmp_path)
     script = (
         "import sys; sys.modules['pyarrow'] = None\n"
@@ -291,8 +269,7 @@ def test_checkpoint_that_makes_no_sense(tmp_path: Path, changed: list[Action], w
     assert raised.value.file == str(path)
 
 
-def test_checkpoint_without_data_changes(tmp_path: Path) -> None:
-    """A file in a checkpoint is live, whether or not it says that it changed data."""
+def test_a_file_in_a_checkpoint_is_live_whatever_it_says_of_data(tmp_path: Path) -> None:
     said = add("a")
     del said["add"]["dataChange"]
     write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", [PROTOCOL, metadata(), said])

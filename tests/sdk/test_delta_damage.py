@@ -63,8 +63,7 @@ def imported(table: Path) -> tuple[int, Files] | DeltaLogError:
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
-def test_as_deltalake_reads(whole: Path, data: st.DataObject) -> None:
-    """An import agrees with deltalake, or names the file that it cannot read."""
+def test_an_import_agrees_with_deltalake_or_names_a_file(whole: Path, data: st.DataObject) -> None:
     befell = data.draw(st.lists(damages(log_of(whole)), min_size=1, max_size=3))
     with TemporaryDirectory() as folder:
         table = shutil.copytree(whole, Path(folder) / "t")

@@ -42,14 +42,12 @@ RECORDED: dict[str, Any] = {
 
 
 def recorded(ledger: Ledger, version: int) -> Any:
-    """Return what the writer of a version recorded of it."""
     row = ledger.reads().version_row(ledger.table(NAME).table, version=version)
     assert row is not None
     return json.loads(row.info) if row.info else None
 
 
-def test_as_recorded(ledger: Ledger, tmp_path: Path) -> None:
-    """A version keeps user, user metadata, metrics and times as its writer recorded them."""
+def test_a_version_keeps_what_its_writer_recorded(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [info(**RECORDED), add("a")], [add("b")], [info(**RECORDED)])
 
     import_delta(ledger, tmp_path, NAME)
@@ -57,8 +55,7 @@ def test_as_recorded(ledger: Ledger, tmp_path: Path) -> None:
     assert [recorded(ledger, each) for each in range(4)] == [None, RECORDED, None, RECORDED]
 
 
-def test_as_deltalake_recorded(ledger: Ledger, tmp_path: Path) -> None:
-    """The history of an imported table says what deltalake says of the table."""
+def test_the_history_of_an_import_says_what_deltalake_says(ledger: Ledger, tmp_path: Path) -> None:
     for number in range(2):
         said = CommitProperties(custom_metadata={"userName": "ada", "run": str(number)})
         rows = pa.table({"id": [number]})
@@ -73,8 +70,7 @@ def test_as_deltalake_recorded(ledger: Ledger, tmp_path: Path) -> None:
         assert datetime.fromtimestamp(ours["timestamp"] / 1000, UTC).year >= 2026
 
 
-def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
-    """The version of a checkpoint keeps what its own file says, if that is there."""
+def test_the_version_of_a_checkpoint_keeps_its_own_file(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, [info(**RECORDED), add("a")], first=3)
     write_checkpoint(tmp_path, f"{3:020}.checkpoint.parquet", [PROTOCOL, metadata(), add("a")])
 
@@ -85,10 +81,9 @@ def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("files", [1, 11_000])
 @pytest.mark.parametrize("letters", [RIDING_BYTES_MAX - 100, 3_000_000])
-def test_of_any_size(
+def test_what_a_writer_recorded_may_be_larger_than_a_record_of_the_log(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, letters: int, files: int
 ) -> None:
-    """What a writer recorded may be larger than a record of the log."""
     # Numbers in a row cannot be packed to nothing, as one letter could.
     text = "".join(map(str, range(letters)))[:letters]
     said: dict[str, Any] = {**RECORDED, "userMetadata": text + "é"}
@@ -108,16 +103,12 @@ def test_of_any_size(
     ("configuration", "expected"),
     [
         ({}, {COMMENT: "All trips.", TABLE_NAME: "trips"}),
-        (
-            {COMMENT: "Own."},
-            {COMMENT: "Own.", DESCRIPTION: "All trips.", TABLE_NAME: "trips"},
-        ),
+        ({COMMENT: "Own."}, {COMMENT: "Own.", DESCRIPTION: "All trips.", TABLE_NAME: "trips"}),
     ],
 )
-def test_description(
+def test_a_table_keeps_its_name_and_its_description_as_properties(
     ledger: Ledger, tmp_path: Path, configuration: dict[str, str], expected: dict[str, str]
 ) -> None:
-    """A table keeps its name and its description as properties."""
     said = metadata(**configuration)
     said = {"metaData": {**said["metaData"], "name": "trips", "description": "All trips."}}
     write_log(tmp_path, [PROTOCOL, said])

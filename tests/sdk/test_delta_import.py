@@ -64,14 +64,13 @@ VECTOR = {"storageType": "u", "pathOrInlineDv": "xy", "offset": 1}
         ([{"unknown": {}}, add("a")], {"adds": ["[]"], "protocol": None}),
     ],
 )  # fmt: skip
-def test_actions(
+def test_every_kind_of_action_becomes_what_a_decision_asks_of_it(
     memory: InMemoryLedger,
     ledger: Ledger,
     tmp_path: Path,
     actions: Sequence[Action],
     expected: dict[str, Any],
 ) -> None:
-    """Every kind of action becomes what a decision asks of it."""
     import_delta(ledger, write_log(tmp_path, begin(), actions), NAME)
 
     footprint = commits(memory)[-1][1]
@@ -100,8 +99,7 @@ def test_files(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
     )
 
 
-def test_table(ledger: Ledger, tmp_path: Path) -> None:
-    """The table has the columns, partition columns, properties and place of the Delta table."""
+def test_the_table_is_that_of_delta_in_all_parts(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin(partitioned=["day"], delta_appendOnly="false"))
 
     found = import_delta(ledger, tmp_path, NAME)
@@ -168,11 +166,7 @@ def test_staged(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
     [
         ([info(), add("a")], [info(**OLDER), add("b")], ()),
         ([info(), add("a")], [info("DELETE", blind=False, **OLDER), remove("x")], ()),
-        (
-            [info("UPDATE", blind=False), remove("x"), add("a")],
-            [info(**OLDER), add("b")],
-            (),
-        ),
+        ([info("UPDATE", blind=False), remove("x"), add("a")], [info(**OLDER), add("b")], ()),
         (
             [info("DELETE", blind=False), remove("x")],
             [info("DELETE", blind=False, **OLDER), remove("x", partitionValues={})],
@@ -190,14 +184,13 @@ def test_staged(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_decided_anew(
+def test_a_version_made_from_an_older_one_is_decided_from_there(
     ledger: Ledger,
     tmp_path: Path,
     winner: list[Action],
     loser: list[Action],
     disagreed: tuple[Disagreement, ...],
 ) -> None:
-    """A version made from an older one is decided from there; what may not be is reported."""
     write_log(tmp_path, begin(), [info(), add("x"), add("y")], winner, loser)
 
     found = import_delta(ledger, tmp_path, NAME)
@@ -228,8 +221,7 @@ def test_level(ledger: Ledger, tmp_path: Path, actions: list[Action], level: str
     assert ledger.reads().versions(found.table, 1)[0].level == level
 
 
-def test_rearranged_meanwhile(ledger: Ledger, tmp_path: Path) -> None:
-    """Files added since an OPTIMIZE planned do not stand against it, whatever the table's level."""
+def test_an_optimize_stands_beside_files_added_since(ledger: Ledger, tmp_path: Path) -> None:
     serializable = begin(delta_isolationLevel="Serializable")
     optimize = [info("OPTIMIZE", blind=False, **OLDER), *MOVED]
     write_log(tmp_path, serializable, [info(), add("a")], [info(), add("c")], optimize)
@@ -239,8 +231,7 @@ def test_rearranged_meanwhile(ledger: Ledger, tmp_path: Path) -> None:
     assert (found.version, found.rebased, found.disagreed) == (3, 1, ())
 
 
-def test_applications(ledger: Ledger, tmp_path: Path) -> None:
-    """Progress that an application records again, or backwards, is left out and counted."""
+def test_repeated_and_backward_progress_is_left_out(ledger: Ledger, tmp_path: Path) -> None:
     versions = [[info(), {"txn": {"appId": "etl", "version": number}}] for number in (5, 5, 4, 6)]
 
     found = import_delta(ledger, write_log(tmp_path, begin(), *versions), NAME)
@@ -251,8 +242,7 @@ def test_applications(ledger: Ledger, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("app", ["0@7", "0@", "0"])
-def test_application_named_as_an_import(ledger: Ledger, tmp_path: Path, app: str) -> None:
-    """An application of the Delta table is not taken for the import, whatever its name."""
+def test_an_application_is_not_taken_for_import(ledger: Ledger, tmp_path: Path, app: str) -> None:
     progress = {"txn": {"appId": IMPORT_APPS + app, "version": 99}}
     write_log(tmp_path, begin(), [info(), progress, add("a")])
     first = import_delta(ledger, tmp_path, NAME)
@@ -260,8 +250,7 @@ def test_application_named_as_an_import(ledger: Ledger, tmp_path: Path, app: str
     assert import_delta(ledger, tmp_path, NAME) == first._replace(versions=0)
 
 
-def test_goes_on(ledger: Ledger, tmp_path: Path) -> None:
-    """An import takes what is new since the last one, decided from reads before that too."""
+def test_an_import_takes_what_is_new_since_the_last_one(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [info(), add("a")])
     import_delta(ledger, tmp_path, NAME)
     write_log(tmp_path, [info(), add("b")], [info(readVersion=1), add("c")], first=2)
@@ -271,8 +260,7 @@ def test_goes_on(ledger: Ledger, tmp_path: Path) -> None:
     assert (found.versions, found.version, found.rebased, found.disagreed) == (2, 3, 1, ())
 
 
-def test_damage_on_the_way(ledger: Ledger, tmp_path: Path) -> None:
-    """What comes before the damage is imported, and once it is repaired the rest is."""
+def test_an_import_goes_on_once_damage_is_repaired(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [info(), add("a")], ["no json"], [info(), add("c")])
     with pytest.raises(DeltaLogError, match="00000000000000000002"):
         import_delta(ledger, tmp_path, NAME)
@@ -302,8 +290,7 @@ def test_no_sense(ledger: Ledger, tmp_path: Path, actions: list[Action], what: s
     assert list(ledger.reads().open_txns(9)) == []
 
 
-def test_log_went_back(ledger: Ledger, tmp_path: Path) -> None:
-    """A log that ends before what was imported is another history."""
+def test_a_log_that_went_back_is_another_history(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [info(), add("a")])
     import_delta(ledger, tmp_path, NAME)
     (tmp_path / "_delta_log" / f"{1:020}.json").unlink()
@@ -312,8 +299,7 @@ def test_log_went_back(ledger: Ledger, tmp_path: Path) -> None:
         import_delta(ledger, tmp_path, NAME)
 
 
-def test_copy_in_another_folder(ledger: Ledger, tmp_path: Path) -> None:
-    """A copy that went on has files of its own, and the table goes on without them."""
+def test_a_copy_that_went_on_has_files_of_its_own(ledger: Ledger, tmp_path: Path) -> None:
     there, copy = tmp_path / "there", tmp_path / "copy"
     import_delta(ledger, write_log(there, begin()), NAME)
     write_log(copy, begin(), [info(), add("a")])
@@ -323,8 +309,7 @@ def test_copy_in_another_folder(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger.table(NAME).version == 0
 
 
-def test_name_taken(ledger: Ledger, tmp_path: Path) -> None:
-    """A table that is no import, or the import of another table, is left alone."""
+def test_a_table_that_is_no_such_import_is_left_alone(ledger: Ledger, tmp_path: Path) -> None:
     ledger.create_table("own")
     write_log(tmp_path / "a", begin())
     write_log(tmp_path / "b", begin(table="another"))
@@ -338,8 +323,7 @@ def test_name_taken(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger.reads().position() == position
 
 
-def test_two_masters(ledger: Ledger, tmp_path: Path) -> None:
-    """Once somebody else has written to the table nothing more is imported, and why is said."""
+def test_after_a_write_of_another_nothing_is_imported(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin())
     import_delta(ledger, tmp_path, NAME)
     ledger.append(NAME, ["own"])
@@ -353,8 +337,7 @@ def test_two_masters(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger.table(NAME).version == 1
 
 
-def test_stopped(ledger: Ledger, tmp_path: Path) -> None:
-    """An import that is told to stop ends after the version at hand."""
+def test_an_import_that_is_told_to_stop_ends_soon(ledger: Ledger, tmp_path: Path) -> None:
     stop = Signal()
     told: list[tuple[int, int]] = []
 
@@ -368,8 +351,7 @@ def test_stopped(ledger: Ledger, tmp_path: Path) -> None:
     assert (found.version, told) == (0, [(0, 1)])
 
 
-def test_follow(ledger: Ledger, tmp_path: Path) -> None:
-    """With follow, versions are imported as they appear, until it is told to stop."""
+def test_with_follow_versions_are_imported_as_they_appear(ledger: Ledger, tmp_path: Path) -> None:
     stop = Signal()
     write_log(tmp_path, begin())
 

@@ -84,7 +84,6 @@ def killed_at(environment: Environment, table: Path, version: int) -> int:
 
 
 def imported(environment: Environment, *arguments: str) -> Any:
-    """Run the command and return its answer."""
     command = [sys.executable, "-m", "ledger", "import", "delta", *arguments, "--output", "json"]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=WAIT_S
@@ -119,8 +118,7 @@ def history(reads: Reads, table: int) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_killed(deployment: Deployment, tmp_path: Path) -> None:
-    """An import that is killed again and again ends like one that never was."""
+def test_a_killed_import_ends_as_if_undisturbed(deployment: Deployment, tmp_path: Path) -> None:
     table = str(write_log(tmp_path / "t", begin(), *versions(120)))
     with followed(deployment, tmp_path / "store") as environment:
         ends = [killed_at(environment, tmp_path / "t", version) for version in (10, 40, 41, 80)]
@@ -137,8 +135,7 @@ def test_killed(deployment: Deployment, tmp_path: Path) -> None:
     assert list(reads.anomalies(None, 10)) == []
 
 
-def test_followed(deployment: Deployment, tmp_path: Path) -> None:
-    """The command follows a table that is written to, and ends at Ctrl-C with its answer."""
+def test_the_command_follows_a_table_to_ctrl_c(deployment: Deployment, tmp_path: Path) -> None:
     table = write_log(tmp_path / "t", begin())
     command = ["import", "delta", str(table), "--table", "live", "--follow", "--output", "json"]
     with (
@@ -167,10 +164,9 @@ def test_followed(deployment: Deployment, tmp_path: Path) -> None:
         (json.dumps(metadata(table="other")), ExitCode.FAILED, "TableExistsError"),
     ],
 )
-def test_refused(
+def test_what_cannot_be_imported_is_one_paragraph_and_an_exit_code(
     deployment: Deployment, tmp_path: Path, damage: str, code: ExitCode, what: str
 ) -> None:
-    """What cannot be imported is one paragraph and an exit code."""
     with closing(deployment.connect()) as ledger:
         ledger.create_table("taken")
     table = write_log(tmp_path / "t", [*begin()[:2], damage])

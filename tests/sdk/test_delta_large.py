@@ -30,13 +30,11 @@ NAME = "t"
 
 
 def domain(name: str, configuration: str) -> Action:
-    """Return a domainMetadata action."""
     fields = {"domain": name, "configuration": configuration, "removed": False}
     return {"domainMetadata": fields}
 
 
-def test_large_domains(ledger: Ledger, tmp_path: Path) -> None:
-    """Domains are imported at any length, beside files or alone."""
+def test_domains_are_imported_at_any_length(ledger: Ledger, tmp_path: Path) -> None:
     large, many = json.dumps(list(range(600_000))), {f"d{n}": "é" * 3_000 for n in range(400)}
     write_log(
         tmp_path,
@@ -70,7 +68,6 @@ def test_many_applications(memory: InMemoryLedger, ledger: Ledger, tmp_path: Pat
 
 
 def test_names_of_any_length(ledger: Ledger, tmp_path: Path) -> None:
-    """An application and a domain may have a name that takes most of a record."""
     name = "é" * TEXT_CHARS_MAX
     progress = {"txn": {"appId": name, "version": 1}}
     write_log(tmp_path, begin(), [info(), progress, domain(name, "{}"), add("a")])
@@ -86,15 +83,11 @@ def test_names_of_any_length(ledger: Ledger, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("action", "what"),
     [
-        (
-            {"txn": {"appId": "a" * (TEXT_CHARS_MAX + 1), "version": 1}},
-            "got 150001: 'a+'",
-        ),
+        ({"txn": {"appId": "a" * (TEXT_CHARS_MAX + 1), "version": 1}}, "got 150001: 'a+'"),
         (domain("d" * (TEXT_CHARS_MAX + 1), ""), "got 150001: 'd+'"),
     ],
 )
 def test_names_that_are_too_long(ledger: Ledger, tmp_path: Path, action: Action, what: str) -> None:
-    """A name that is too long is told, with the version and the log."""
     write_log(tmp_path, begin(), [info(), action])
 
     told = f"version 1 of the Delta table at {tmp_path}: .*{what}"
@@ -107,8 +100,7 @@ COMMENTS = {name: {"comment": "lorem ipsum dolor sit amet, " * 2} for name, _ in
 BEYOND = {name: {"comment": secrets.token_hex(500)} for name, _ in WIDE[:3_000]}
 
 
-def test_wide_schema(ledger: Ledger, tmp_path: Path) -> None:
-    """A schema of 20,000 commented columns is imported, changed, and there for every reader."""
+def test_a_schema_of_many_columns_is_imported(ledger: Ledger, tmp_path: Path) -> None:
     wide = schema(*WIDE, **COMMENTS)
     large = {"note": "lorem ipsum " * 100_000}
     write_log(tmp_path, [PROTOCOL, metadata(wide)], [metadata(wide, **large)], [info(), add("a")])
@@ -136,10 +128,9 @@ def test_wide_schema(ledger: Ledger, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_definitions_that_are_too_large(
+def test_what_makes_a_definition_too_large_is_told_with_the_version_and_the_log(
     ledger: Ledger, tmp_path: Path, said: Action, what: str
 ) -> None:
-    """What makes a definition too large is told, with the version and the log."""
     write_log(tmp_path, [PROTOCOL, said])
 
     told = f"version 0 of the Delta table at {tmp_path}: .*{what}"

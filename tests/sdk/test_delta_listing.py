@@ -24,7 +24,6 @@ class Passed(PosixPath):
     """A folder whose listing was past the place of the second file when that was written."""
 
     def iterdir(self) -> Generator["Passed", None, None]:
-        """List the files but for the second one."""
         found = sorted(super().iterdir())
         yield from [*found[:1], *found[2:]]
 
@@ -33,7 +32,6 @@ class NewestPassed(PosixPath):
     """A folder whose listing was past the place of the newest version when that was written."""
 
     def iterdir(self) -> Generator["NewestPassed", None, None]:
-        """List the files but for the last one."""
         yield from sorted(super().iterdir())[:-1]
 
 
@@ -59,8 +57,7 @@ class HalfCleaned(PosixPath):
         yield from super().iterdir()
 
 
-def test_passed_over(tmp_path: Path) -> None:
-    """A version that the listing lacks and that is there is no gap."""
+def test_a_version_that_the_listing_lacks_and_that_is_there_is_no_gap(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")], [add("b")])
 
     assert [each.version for each in DeltaLog.open(Passed(tmp_path)).versions()] == [0, 1, 2]
@@ -76,8 +73,7 @@ def test_newest_passed_over(tmp_path: Path) -> None:
     assert (log.first, log.last) == (0, 1)
 
 
-def test_cleaned_up(tmp_path: Path) -> None:
-    """What was cleaned up meanwhile is none of the versions, and its followers are no gap."""
+def test_what_was_cleaned_up_meanwhile_is_none_of_the_versions(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")], [add("b")], [add("c")])
     state = [PROTOCOL, metadata(), add("a"), add("b")]
     write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", state)
@@ -99,8 +95,7 @@ def test_half_cleaned_up(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger.read("t").paths == ["a", "b", "c"]
 
 
-def test_gap(tmp_path: Path) -> None:
-    """A version that is not there is missing, however far the next one is."""
+def test_a_version_that_is_not_there_is_missing_however_far_the_next_one_is(tmp_path: Path) -> None:
     write_log(write_log(tmp_path, begin()), [add("a")], first=10**19)
 
     with pytest.raises(DeltaLogError, match=r"version 9+ before it is missing"):

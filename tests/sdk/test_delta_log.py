@@ -31,12 +31,10 @@ FEATURES = {"minReaderVersion": 3, "minWriterVersion": 7}
 
 
 def read(table: Path) -> list[DeltaCommit]:
-    """Return every version of a log."""
     return list(DeltaLog.open(table).versions())
 
 
 def second(table: Path, *actions: Action | str) -> DeltaCommit:
-    """Return version 1 of a log that has these actions in it."""
     return read(write_log(table, begin(), actions))[1]
 
 
@@ -252,8 +250,7 @@ def test_no_log(tmp_path: Path, name: str) -> None:
         DeltaLog.open(tmp_path / name)
 
 
-def test_other_files(tmp_path: Path) -> None:
-    """What is neither a version nor a checkpoint is left alone."""
+def test_what_is_neither_a_version_nor_a_checkpoint_is_left_alone(tmp_path: Path) -> None:
     write_log(tmp_path, begin())
     for name in ("00000000000000000000.crc", "0.1.compacted.json", "00000000000000000007.json.tmp"):
         write_file(tmp_path, name, "?")
@@ -265,7 +262,6 @@ class Growing(PosixPath):
     """A folder in which another version, with a checkpoint, appears once it has been listed."""
 
     def iterdir(self) -> Generator["Growing", None, None]:
-        """List the files that are there, then write more of them."""
         found = list(super().iterdir())
         write_version(Path(self.parent), len(found), [add("c")])
         write_checkpoint(Path(self.parent), f"{len(found):020}.checkpoint.parquet", STATE)

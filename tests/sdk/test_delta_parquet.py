@@ -25,7 +25,6 @@ YEAR_10000 = 253402300800000000
 
 
 def read(table: Path) -> list[DeltaAdd]:
-    """Return the files of the one version that there is."""
     (state,) = DeltaLog.open(table).versions()
     return list(state.adds.values())
 
@@ -89,8 +88,7 @@ def test_older_timestamps(tmp_path: Path) -> None:
     assert bounds == [{"x": "9999-12-31T00:00:00.000Z"}, {"x": "0001-01-01T00:00:00.000Z"}, {}]
 
 
-def test_statistics_in_json(tmp_path: Path) -> None:
-    """Statistics that are there as a text are kept as they are."""
+def test_statistics_that_are_there_as_a_text_are_kept_as_they_are(tmp_path: Path) -> None:
     parsed = {"numRecords": 3, "minValues": {"id": Decimal("1.50")}}
     state = [*HEAD, add("a", stats="{}", stats_parsed=parsed)]
     write_checkpoint(tmp_path, PART.format(1).replace("02.parquet", "01.parquet"), state)
@@ -105,10 +103,9 @@ def test_statistics_in_json(tmp_path: Path) -> None:
         (None, "add has null as partitionValues, where a map of texts"),
     ],
 )
-def test_partition_values(
+def test_partition_values_that_are_no_map_from_names_to_values_are_refused(
     tmp_path: Path, pairs: Sequence[tuple[str, str]] | None, what: str
 ) -> None:
-    """Partition values that are no map from names to values are refused."""
     file = {**add("a")["add"], "partitionValues": pairs}
     rows = pa.Table.from_pylist([*HEAD, {"add": file}], CHECKPOINT)
     path = tmp_path / "_delta_log" / "00000000000000000002.checkpoint.parquet"

@@ -35,8 +35,7 @@ def test_folder_of_no_text(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger.table(NAME).definition.location == folder.resolve().as_uri()
 
 
-def test_location_of_before(ledger: Ledger, tmp_path: Path) -> None:
-    """An import whose location is a URI goes on, and has the folder once the table is altered."""
+def test_an_import_whose_location_is_a_uri_goes_on(ledger: Ledger, tmp_path: Path) -> None:
     folder = write_log(tmp_path / "all flüge", begin())
     before = ImportedTable(NAME, folder.resolve().as_uri(), f"{IMPORT_APPS}{TABLE_ID}@0", 0)
     replay(ledger, before, next(DeltaLog.open(folder).versions()), 0)

@@ -33,14 +33,12 @@ def defined(
     before: TableDefinition | None = None,
     **properties: str,
 ) -> TableDefinition:
-    """Return the definition of a table with this schema."""
     configuration = {key.replace("_", "."): value for key, value in properties.items()}
     metadata = DeltaMetadata("id", text, partitioned, configuration)
     return definition_of(metadata, "file:///lake/t", before)
 
 
 def struct(*fields: tuple[str, Any, bool]) -> dict[str, Any]:
-    """Return a struct type; fields are name, type, nullable."""
     rows = [{"name": n, "type": t, "nullable": null, "metadata": {}} for n, t, null in fields]
     return {"type": "struct", "fields": rows}
 
@@ -66,8 +64,7 @@ MAP = {"type": "map", "keyType": "string", "valueType": ARRAY, "valueContainsNul
         (struct(("x`y", struct(), True)), "struct<`x``y`:struct<>>"),
     ],
 )  # fmt: skip
-def test_types(kind: Any, expected: str) -> None:
-    """Every type is written as Spark SQL writes it."""
+def test_every_type_is_written_as_spark_sql_writes_it(kind: Any, expected: str) -> None:
     assert type_text(kind) == expected
 
 
@@ -116,8 +113,7 @@ def test_declared_types(metadata: Mapping[str, Any], expected: str, *, found: bo
         "[" * 100_000,
     ],
 )
-def test_no_schema(text: str) -> None:
-    """What is no schema is refused as that."""
+def test_what_is_no_schema_is_refused_as_that(text: str) -> None:
     with pytest.raises(ShapeError):
         defined(text)
 
@@ -151,8 +147,7 @@ def test_nested_metadata_is_kept() -> None:
     assert json.loads(column.metadata) == {NESTED_TYPE: nested}
 
 
-def test_ids_stay() -> None:
-    """A column keeps its id under its name, and under any name where it has one of its own."""
+def test_a_column_keeps_its_id_under_its_name() -> None:
     first = defined(schema(("a", "long"), ("b", "long")))
     second = defined(schema(("c", "long"), ("B", "long")), before=first)
     by_name: dict[str, Any] = {"delta_columnMapping_mode": "name"}
@@ -163,8 +158,7 @@ def test_ids_stay() -> None:
     assert ids == [[1, 2], [3, 2], [7, 2], [7, 8]]
 
 
-def test_ids_of_a_mapping_that_is_off() -> None:
-    """Ids without a mapping are left from one, and may be those of other columns by now."""
+def test_ids_without_a_mapping_are_left_from_one_and_may_be_those_of_other_columns_by_now() -> None:
     found = defined(schema(("a", "long"), ("b", "long"), a=MAPPED, b=MAPPED))
 
     assert [each.id for each in found.columns] == [1, 2]
@@ -185,17 +179,12 @@ def test_level(level: str, kept: str, counts_as: str) -> None:
     found = defined(schema(), delta_isolationLevel=level, a="1")
     aside = [] if kept == level else [Property(UNKNOWN_LEVEL, level)]
 
-    assert found.properties == [
-        Property("a", "1"),
-        Property("delta.isolationLevel", kept),
-        *aside,
-    ]
+    assert found.properties == [Property("a", "1"), Property("delta.isolationLevel", kept), *aside]
     assert traits_of(found).level == counts_as
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected"),
-    [("none", ["day"]), ("name", ["col-7"]), ("id", ["col-7"])],
+    ("mode", "expected"), [("none", ["day"]), ("name", ["col-7"]), ("id", ["col-7"])]
 )
 def test_partition_keys(mode: str, expected: list[str]) -> None:
     """Under column mapping files have their partition values by physical name."""

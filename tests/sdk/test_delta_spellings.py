@@ -8,16 +8,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.delta.importer import import_delta
 from ledger.delta.live import Unmatched
-from tests.sdk.delta_logs import (
-    Action,
-    add,
-    begin,
-    info,
-    remove,
-    schema,
-    write_log,
-    write_version,
-)
+from tests.sdk.delta_logs import Action, add, begin, info, remove, schema, write_log, write_version
 
 NAME = "t"
 Spelling = Callable[[Path], str]
@@ -35,10 +26,9 @@ SPELLINGS: list[Spelling] = [
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("removed", SPELLINGS)
 @pytest.mark.parametrize("added", SPELLINGS)
-def test_removed_by_any_spelling(
+def test_a_removal_finds_its_file_under_any_spelling_in_the_same_import_and_in_a_later_one(
     ledger: Ledger, tmp_path: Path, added: Spelling, removed: Spelling, *, at_once: bool
 ) -> None:
-    """A removal finds its file under any spelling, in the same import and in a later one."""
     table = tmp_path.resolve()
     write_log(table, begin(), [info(), add(added(table)), add("other")])
     if not at_once:
@@ -52,8 +42,7 @@ def test_removed_by_any_spelling(
     assert report.unmatched == ()
 
 
-def test_removal_without_a_file(ledger: Ledger, tmp_path: Path) -> None:
-    """A removal that finds no live file is told, with its version."""
+def test_a_removal_that_finds_no_live_file_is_told(ledger: Ledger, tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [info(), add("a")], [info("DELETE"), remove("a"), remove("b")])
     write_version(tmp_path, 3, [info("DELETE"), remove("a%2520b")])
 
@@ -72,10 +61,9 @@ def test_removal_without_a_file(ledger: Ledger, tmp_path: Path) -> None:
         ([info("DELETE", blind=False), remove("x%20y"), remove("./x y")], []),
     ],
 )
-def test_one_file_once(
+def test_a_file_is_live_once_also_where_its_log_names_it_in_two_ways(
     ledger: Ledger, tmp_path: Path, actions: list[Action], expected: list[str]
 ) -> None:
-    """A file is live once, also where its log names it in two ways."""
     write_log(tmp_path, begin(), [info(), add("x y")], actions)
 
     import_delta(ledger, tmp_path, NAME)
@@ -83,8 +71,7 @@ def test_one_file_once(
     assert ledger.read(NAME).paths == expected
 
 
-def test_vectors_of_one_path(ledger: Ledger, tmp_path: Path) -> None:
-    """A file with another deletion vector is another file, whatever the spelling."""
+def test_a_file_with_another_vector_is_another_file(ledger: Ledger, tmp_path: Path) -> None:
     first = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 3}
     second = {**first, "offset": 2}
     write_log(
@@ -116,14 +103,13 @@ TYPED: list[tuple[tuple[str, list[str | None]], str, list[int]]] = [
 
 
 @pytest.mark.parametrize(("typed", "where", "found"), TYPED)
-def test_partition_values_by_type(
+def test_partition_values_of_a_log_keep_their_text_and_mean_what_their_type_says(
     ledger: Ledger,
     tmp_path: Path,
     typed: tuple[str, list[str | None]],
     where: str,
     found: list[int],
 ) -> None:
-    """Partition values of a log keep their text, and mean what their type says."""
     kind, values = typed
     said = begin(text=schema(("p", kind), ("id", "long")), partitioned=["p"])
     adds = [add(f"f{at}", partitionValues={"p": value}) for at, value in enumerate(values)]

@@ -28,14 +28,12 @@ REBASED = ["append_date_partition_rebased", "append_vacuumed_log", "unknown_acti
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_version(ledger: Ledger, name: str) -> None:
-    """Imported version by version, a table is at each what is expected of it."""
+def test_at_each_imported_version_a_table_is_as_expected(ledger: Ledger, name: str) -> None:
     assert list(import_stepwise(ledger, TABLES / name)) == expected(name)
 
 
 @pytest.mark.parametrize("name", names())
-def test_at_once_and_again(ledger: Ledger, name: str) -> None:
-    """Imported at once it is the same in the end, and a second import adds nothing."""
+def test_imported_at_once_it_is_the_same_in_the_end(ledger: Ledger, name: str) -> None:
     first = import_delta(ledger, TABLES / name, NAME)
     reads = ledger.reads()
     position = reads.position()
@@ -56,15 +54,13 @@ def test_from_a_checkpoint(ledger: Ledger, tmp_path: Path, name: str, checkpoint
 
 
 @pytest.mark.parametrize("name", REBASED)
-def test_rebased(ledger: Ledger, name: str) -> None:
-    """Versions that really were rebased come out as commits when they are decided anew."""
+def test_rebased_versions_come_out_as_commits(ledger: Ledger, name: str) -> None:
     found = import_delta(ledger, TABLES / name, NAME)
 
     assert (found.rebased, found.disagreed) == (1, ())
 
 
-def test_contradicting(ledger: Ledger) -> None:
-    """A log that says what no writer may do is imported all the same, and it is said so."""
+def test_a_log_that_says_what_no_writer_may_do_is_imported_all_the_same(ledger: Ledger) -> None:
     found = import_delta(ledger, TABLES / CONTRADICTING, NAME)
 
     assert found[-4:] == (
@@ -75,16 +71,14 @@ def test_contradicting(ledger: Ledger) -> None:
     )
 
 
-def test_levels(ledger: Ledger) -> None:
-    """The levels recorded by Databricks are kept, version by version."""
+def test_the_levels_recorded_by_databricks_are_kept_version_by_version(ledger: Ledger) -> None:
     found = import_delta(ledger, TABLES / "cdf_nonpartitioned", NAME)
 
     rows = ledger.reads().versions(found.table, 10)
     assert [row.level for row in rows] == ["Serializable"] * 5
 
 
-def test_version_numbers(ledger: Ledger) -> None:
-    """The versions of a table whose early ones are gone are told apart from Delta's."""
+def test_version_numbers_of_a_log_without_early_ones_are_told_apart(ledger: Ledger) -> None:
     found: ImportReport = import_delta(ledger, TABLES / "append_vacuumed_log", NAME)
     numbers = delta_versions(ledger.reads(), found.table)
 

@@ -13,8 +13,7 @@ CHECKPOINT = "00000000000000000001.checkpoint.5f7c2c1e-0000-4000-8000-0000000000
 
 
 @pytest.mark.parametrize("name", [VERSION, CHECKPOINT])
-def test_unreadable_files(tmp_path: Path, name: str) -> None:
-    """A file that the operating system does not let be read is named, with its reason."""
+def test_an_unreadable_file_is_named_with_its_reason(tmp_path: Path, name: str) -> None:
     (tmp_path / "_delta_log" / name).mkdir(parents=True)
     if name != CHECKPOINT:
         write_log(tmp_path, begin())
@@ -25,8 +24,7 @@ def test_unreadable_files(tmp_path: Path, name: str) -> None:
     assert raised.value.file.endswith(name)
 
 
-def test_unreadable_folder(tmp_path: Path) -> None:
-    """A folder that the operating system does not let be looked at is named, with its reason."""
+def test_an_unreadable_folder_is_named_with_its_reason(tmp_path: Path) -> None:
     with pytest.raises(DeltaLogError, match=r"it cannot be read: .* File name too long"):
         DeltaLog.open(tmp_path / ("long" * 100))
 

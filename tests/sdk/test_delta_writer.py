@@ -16,7 +16,6 @@ deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed"
 
 
 def rows(*days: int) -> pa.Table:
-    """Return a row for each of some days."""
     return pa.table({"day": pa.array(days, pa.int32()), "tail": [f"N{day}" for day in days]})
 
 
@@ -39,13 +38,11 @@ def written(path: Path) -> Any:
 
 
 def live(path: Path, version: int) -> list[str]:
-    """Return the files that the engine lists at a version."""
     table = deltalake.DeltaTable(path, version=version)
     return sorted(pa.table(table.get_add_actions())["path"].to_pylist())
 
 
 def listed(ledger: Ledger, found: ImportReport, version: int) -> list[str]:
-    """Return the files that the ledger lists at the same version."""
     version -= found.delta_version - found.version
     return sorted(each.path for each in ledger.reads().files(found.table, version=version))
 

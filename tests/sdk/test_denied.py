@@ -27,8 +27,7 @@ WRITERS: Final = 3
 BEATS: Final = ClientSettings(beat_s=0.05)
 
 
-def test_denied_command(ledger: Ledger, log: LossyLog) -> None:
-    """A command that the broker denies is refused by name, and long before its time is up."""
+def test_a_command_that_the_broker_denies_is_refused_by_name(ledger: Ledger, log: LossyLog) -> None:
     txn = ledger.begin()
     log.denied[Topic.COMMANDS] = ALWAYS
     began_s = time.monotonic()
@@ -48,8 +47,7 @@ def test_denied_session(memory: InMemoryLedger, log: LossyLog) -> None:
     memory.connect().begin().commit()
 
 
-def test_denied_later(log: LossyLog) -> None:
-    """A command that may have got in once has an unknown outcome, whatever is denied later."""
+def test_a_command_that_may_have_got_in_has_an_unknown_outcome(log: LossyLog) -> None:
     log.lost[Topic.COMMANDS] = 1
     log.denied[Topic.COMMANDS] = ALWAYS
     with closing(Channel.open(log, 0)) as channel:
@@ -59,8 +57,7 @@ def test_denied_later(log: LossyLog) -> None:
             exchange(channel, COMMAND, awaited, times)
 
 
-def test_denied_beats(still: InMemoryLedger, log: LossyLog) -> None:
-    """A session that expired as its beats were denied says that, and which right is missing."""
+def test_a_session_whose_beats_are_denied_says_so(still: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     view.denied[Topic.HEARTBEATS] = ALWAYS
     txn = still.connect(settings=BEATS, log=view).begin()
@@ -82,8 +79,7 @@ def test_denied_beats(still: InMemoryLedger, log: LossyLog) -> None:
         (AccessDeniedError("lacks WRITE", topic="t", right="WRITE"), "refused the beats"),
     ],
 )
-def test_told(refused: Exception | None, said: str) -> None:
-    """Silence is explained by what was refused, if anything was."""
+def test_silence_is_explained_by_what_was_refused(refused: Exception | None, said: str) -> None:
     silence = Silence(10.0)
     silence.note_sign(refused)
     silence.note_sign()

@@ -12,7 +12,6 @@ DAY, _ = BEFORE.columns
 
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_the_highest_id_stays(*, is_whole: bool) -> None:
-    """A definition that lacks the newest column remembers its id."""
     without = BEFORE._replace(columns=[DAY])
     dropped = changed(BEFORE, without if is_whole else lambda _: without)
     assert Property(HIGHEST_ID, "2") in dropped.properties

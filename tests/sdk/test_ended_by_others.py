@@ -63,14 +63,13 @@ def opened(ledger: Ledger) -> Transaction:
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(("end", "said"), LEAVE)
-def test_aborted_by_others(
+def test_every_call_tells_of_the_abort_by_others(
     ledger: Ledger,
     memory: InMemoryLedger,
     call: str,
     end: Callable[[InMemoryLedger, Ledger, int], object],
     said: str,
 ) -> None:
-    """Every call says it, the first and all that follow."""
     txn = opened(ledger)
     end(memory, ledger, txn.id)
     ledger._channel.tail.hear(memory.reads.position())  # noqa: SLF001 - whatever calls it
@@ -85,7 +84,6 @@ def test_aborted_by_others(
 
 @pytest.mark.parametrize("call", ["read", "read unrecorded", "depends on", "commit"])
 def test_seen_by_a_read(ledger: Ledger, memory: InMemoryLedger, call: str) -> None:
-    """What reads never shows rows beyond the end of its txn without a word."""
     ledger.create_table(TABLE, [("day", "int")])
     other = memory.connect()
     for _ in range(20):
@@ -95,8 +93,7 @@ def test_seen_by_a_read(ledger: Ledger, memory: InMemoryLedger, call: str) -> No
             CALLS[call](txn)
 
 
-def test_in_a_block(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """The block ends by that error, and has nothing more to abort."""
+def test_a_block_ends_by_that_error(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
 
     def work() -> None:
@@ -110,8 +107,7 @@ def test_in_a_block(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert not hasattr(raised.value, "__notes__")
 
 
-def test_deadline(still: InMemoryLedger) -> None:
-    """A txn that was too slow is told that it was."""
+def test_a_txn_that_was_too_slow_is_told_that_it_was(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     create_flights(ledger)
     txn = ledger.begin(deadline_s=1.0)
@@ -121,8 +117,7 @@ def test_deadline(still: InMemoryLedger) -> None:
         txn.read(TABLE)
 
 
-def test_lease(still: InMemoryLedger) -> None:
-    """A session that expired is told with what its process knows of that."""
+def test_an_expired_session_is_told_what_its_process_knows(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     create_flights(ledger)
     txn = ledger.begin()
@@ -143,8 +138,7 @@ def test_ended_by_itself(ledger: Ledger, end: Callable[[Transaction], object]) -
         txn.add_files(TABLE, [of_day(3)])
 
 
-def test_what_is_listened_to() -> None:
-    """Events of other txns are not even read."""
+def test_events_of_other_txns_are_not_even_read() -> None:
     endings, header = Endings(), HEADER_OF[TxnAborted]
     assert not endings.concerns(1, header)
     endings.watch(1)
@@ -165,8 +159,7 @@ def resource_warnings(drop: Callable[[], object]) -> list[str]:
     return [str(each.message) for each in caught if each.category is ResourceWarning]
 
 
-def test_dropped_open(ledger: Ledger) -> None:
-    """An open txn that nobody holds any more is warned of, once, and without waiting for cycles."""
+def test_an_open_txn_that_nobody_holds_any_more_is_warned_of_once(ledger: Ledger) -> None:
     held = [opened(ledger)]
     number = held[0].id
 
@@ -209,7 +202,6 @@ if {ends}:
 
 @pytest.mark.parametrize(("ends", "warns"), [(False, True), (True, False)])
 def test_left_open_at_the_end(*, ends: bool, warns: bool) -> None:
-    """A program that ends without closing its ledger is told of the txns that end with it."""
     script = SCRIPT.format(ends=ends)
     done = subprocess.run(
         [sys.executable, "-W", "always::ResourceWarning", "-c", script],
@@ -224,7 +216,6 @@ def test_left_open_at_the_end(*, ends: bool, warns: bool) -> None:
 
 
 def test_refusals_keep_their_reason(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Programs that look at the reason of a refusal find the same one."""
     txn = opened(ledger)
     memory.connect().abort(txn.id, "it is stuck")
     with pytest.raises(RefusedError) as raised:

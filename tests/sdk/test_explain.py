@@ -64,8 +64,7 @@ def test_lines() -> None:
         ({"rule": "from_tomorrow"}, "  by rule from_tomorrow"),
     ],
 )
-def test_what_is_not_known(fields: Any, line: str) -> None:
-    """What is not known is left out or stands as it is."""
+def test_what_is_not_known_is_left_out_or_stands_as_it_is(fields: Any, line: str) -> None:
     assert line in lines(**fields)
 
 
@@ -82,13 +81,7 @@ def test_what_is_not_known(fields: Any, line: str) -> None:
             {"kind": "partition", "name": '["1",null]', "values": {"day": "1", "hour": None}},
             "partition day=1, hour=NULL",
         ),
-        (
-            'partition ["1"]',
-            (),
-            (),
-            {"kind": "partition", "name": '["1"]'},
-            'partition ["1"]',
-        ),
+        ('partition ["1"]', (), (), {"kind": "partition", "name": '["1"]'}, 'partition ["1"]'),
         (
             "file 00ff",
             (),
@@ -108,8 +101,7 @@ def test_units(unit: str, columns: Any, paths: Any, wanted: Any, text: str) -> N
     assert f"  over    table 3 main.flights, {text}" in str(found).splitlines()
 
 
-def test_form() -> None:
-    """The form for programs names every side, has only what JSON has, and survives pickling."""
+def test_the_form_for_programs_names_every_side_and_is_json() -> None:
     found = Explanation(EVIDENCE, 7, 44, "main.flights")
     error = ConflictError("lost", reason="ConcurrentDeleteDelete", explanation=found)
 
@@ -136,13 +128,11 @@ def test_form() -> None:
     }
 
 
-def test_every_rule() -> None:
-    """Every rule by which a commit can lose is put into words."""
+def test_every_rule_by_which_a_commit_can_lose_is_put_into_words() -> None:
     assert set(evidence.RULES) == set(RULES)
 
 
-def test_append_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A lost delete is told the table, the partition, the scan, the level and the winner."""
+def test_a_lost_delete_is_told_all_about_the_winner(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger, "Serializable")
     txn = ledger.begin()
     txn.remove_files(TABLE, txn.read(TABLE, "day = 1 AND tail = 'N14228'"))
@@ -160,8 +150,7 @@ def test_append_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert f"DELETE planned at position {txn.opened}, judged as Serializable" in found
 
 
-def test_file_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A file that both removed is told by its path, which the loser knows."""
+def test_a_file_that_both_removed_is_told_by_path(ledger: Ledger, memory: InMemoryLedger) -> None:
     create_flights(ledger)
     txn = ledger.begin()
     txn.remove_files(TABLE, ["day1"])
@@ -179,8 +168,7 @@ def test_file_lost(ledger: Ledger, memory: InMemoryLedger) -> None:
     }
 
 
-def test_path_that_only_the_ledger_knows(ledger: Ledger) -> None:
-    """A commit that declared hashes alone is told the path all the same."""
+def test_a_commit_that_declared_hashes_alone_is_told_the_path_all_the_same(ledger: Ledger) -> None:
     table = create_flights(ledger).table
     planned = ledger.read(TABLE)
     with ledger.transaction() as winner:
@@ -202,15 +190,13 @@ def test_path_that_only_the_ledger_knows(ledger: Ledger) -> None:
         ("metadata", "metadata of table 3"),
     ],
 )
-def test_message(unit: str, text: str) -> None:
-    """The message is a sentence whatever both met in."""
+def test_the_message_is_a_sentence_whatever_both_met_in(unit: str, text: str) -> None:
     said = Explanation(EVIDENCE._replace(unit=unit), 7, 44).summary
 
     assert f"txn 5 (update) came first, to {text}. To go on, read the unit again" in said
 
 
-def test_nothing_can_be_read() -> None:
-    """Without a read model the account has numbers, and what the loser knows."""
+def test_without_a_read_model_the_account_has_numbers_and_what_the_loser_knows() -> None:
     evidence = EVIDENCE._replace(unit=f"file {path_hash('day1').hex()}")
     error = ConflictError("lost", reason="x", explanation=Explanation(evidence, 7, 44))
 
@@ -221,12 +207,10 @@ def test_nothing_can_be_read() -> None:
 
 
 def no_reads() -> Reads:
-    """Raise what is raised where no read model is."""
     raise SettingsError("no store")
 
 
-def test_rows_of_another_ledger(memory: InMemoryLedger, ledger: Ledger) -> None:
-    """A conflict is not explained by the names that another ledger's rows have."""
+def test_names_of_another_ledgers_rows_are_not_used(memory: InMemoryLedger, ledger: Ledger) -> None:
     table = create_flights(ledger).table
     planned = ledger.read(TABLE).position
     with ledger.transaction() as winner:
@@ -246,8 +230,7 @@ def test_rows_of_another_ledger(memory: InMemoryLedger, ledger: Ledger) -> None:
     assert "secret" not in raised.value.explain()
 
 
-def test_refused_without_evidence(ledger: Ledger) -> None:
-    """A conflict that is refused without evidence says what its message says."""
+def test_a_conflict_without_evidence_says_what_its_message_says(ledger: Ledger) -> None:
     error = ConflictError("changed meanwhile", reason="MetadataChanged")
     name_conflict(error, ledger.reads, lambda _table, _hash: ())
 
@@ -257,8 +240,7 @@ def test_refused_without_evidence(ledger: Ledger) -> None:
     )
 
 
-def test_append_of_a_dropped_table(ledger: Ledger) -> None:
-    """An append to a table that is gone says which one it was."""
+def test_an_append_to_a_table_that_is_gone_says_which_one_it_was(ledger: Ledger) -> None:
     create_flights(ledger)
     table = ledger.table(TABLE)
     ledger.drop_table(TABLE)

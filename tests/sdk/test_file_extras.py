@@ -19,7 +19,6 @@ WHOLE = AddFile("a", (), 1, 2, deletion_vector=VECTOR, tags=TAGS, base_row_id=0,
 
 
 def test_file_is_read_as_it_was_added(ledger: Ledger) -> None:
-    """A reader gets all fields, and the same over HTTP; a file without them has none."""
     ledger.create_table("t")
     ledger.append("t", [WHOLE, "b"])
 
@@ -34,8 +33,7 @@ def test_file_is_read_as_it_was_added(ledger: Ledger) -> None:
     assert set(again) == set(rows)
 
 
-def test_removal_repeats_the_fields(ledger: Ledger, log: LossyLog) -> None:
-    """The removal of a file that was read, or is given as it was added, has the same fields."""
+def test_the_removal_of_a_file_has_the_same_fields(ledger: Ledger, log: LossyLog) -> None:
     ledger.create_table("t")
     ledger.append("t", [WHOLE])
     with ledger.transaction() as txn:

@@ -53,14 +53,7 @@ EXTRAS = {
     "row_version": st.none() | NUMBERS,
 }
 ADDS = st.builds(
-    AddFile,
-    TEXTS.filter(bool),
-    PARTITIONS,
-    NUMBERS,
-    NUMBERS,
-    st.booleans(),
-    TEXTS,
-    **EXTRAS,
+    AddFile, TEXTS.filter(bool), PARTITIONS, NUMBERS, NUMBERS, st.booleans(), TEXTS, **EXTRAS
 ).map(with_extras)
 REMOVES = st.builds(
     RemoveFile, TEXTS.filter(bool), st.none() | PARTITIONS, st.booleans(), **EXTRAS
@@ -74,14 +67,12 @@ OLD = Path(__file__).with_name("file_lists_of_the_first_form.txt")
 
 
 @given(LISTS)
-def test_comes_back(files: FileList) -> None:
-    """Any list of files comes back from its opaque form as it was."""
+def test_any_list_of_files_comes_back_from_its_opaque_form_as_it_was(files: FileList) -> None:
     assert unpack(pack(files)) == files
 
 
 @given(LISTS)
-def test_any_avro_reader_suffices(files: FileList) -> None:
-    """Any Avro library reads the form with the published schema, and writes the same bytes."""
+def test_any_avro_library_reads_the_form_with_the_published_schema(files: FileList) -> None:
     data = pack(files)
     schema = parse_schema(json.loads(schema_text("FileList")))
     if not data:
@@ -133,14 +124,12 @@ def test_first_form_is_read() -> None:
     ],
     ids=["empty", "short", "long"],
 )
-def test_form(files: FileList, header: bytes) -> None:
-    """An empty list takes no bytes, a long one is compressed."""
+def test_an_empty_list_takes_no_bytes(files: FileList, header: bytes) -> None:
     assert pack(files)[:5] == header
     assert len(pack(files)) < DEFLATE_FROM_BYTES
 
 
 def plain(*lists: object) -> bytes:
-    """Return lists in the plain form."""
     return PLAIN + json.dumps(lists).encode()
 
 
@@ -165,7 +154,6 @@ def nested(file: AddFile | RemoveFile) -> tuple[object, ...]:
 
 
 def unlike(**fields: Any) -> bytes:
-    """Return a list with one file that differs from a right one."""
     return avro(FileList([ADDED._replace(**fields)]))
 
 
@@ -226,15 +214,13 @@ WHOLE = pack(FileList([AddFile("a" * 999)]))
         plain([], [["a", [], True, "v\0"]]),
     ],
 )
-def test_refused(data: bytes) -> None:
-    """Bytes that are no file list, or name what no store could keep, are refused as a whole."""
+def test_bytes_that_are_no_file_list_are_refused_as_a_whole(data: bytes) -> None:
     with pytest.raises(FileListError, match=f"{len(data)} bytes are no file list"):
         unpack(data)
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes(data: bytes) -> None:
-    """Any bytes are a list or are refused; nothing else happens."""
+def test_any_bytes_are_a_list_or_are_refused(data: bytes) -> None:
     headers = (PLAIN, PACKED, file_list_avro.PLAIN, file_list_avro.DEFLATED)
     for form in (data, *(each + data for each in headers)):
         with suppress(FileListError):
@@ -252,8 +238,7 @@ def test_listed() -> None:
     assert unpack(said.files) == files
 
 
-def test_listed_without_partitions() -> None:
-    """Where the partition of one removed file is not known, none is said."""
+def test_where_the_partition_of_one_removed_file_is_not_known_none_is_said() -> None:
     removes = [RemoveFile("c", ("2",), data_change=False), RemoveFile("d", data_change=False)]
 
     said = listed(footprint(), FileList((), removes))
@@ -274,8 +259,7 @@ def test_chunks() -> None:
 
 
 @pytest.mark.parametrize("adds", [[], [AddFile("a" * 999)]])
-def test_info(adds: list[AddFile]) -> None:
-    """What a writer recorded comes back, whole or in pieces; without any the form has none."""
+def test_what_a_writer_recorded_comes_back_whole_or_in_pieces(adds: list[AddFile]) -> None:
     files = FileList(adds, [RemoveFile("b")])
     said = files._replace(info='{"userName":"é"}')
     pieces = [FileList(info=said.info[:5]), said._replace(info=said.info[5:])]
@@ -287,7 +271,6 @@ def test_info(adds: list[AddFile]) -> None:
 
 
 @pytest.mark.parametrize("rest", [[1], ["a", "b"], [None]])
-def test_no_info(rest: list[object]) -> None:
-    """What stands behind the files and is no text is refused."""
+def test_what_stands_behind_the_files_and_is_no_text_is_refused(rest: list[object]) -> None:
     with pytest.raises(FileListError, match="only one text"):
         unpack(PLAIN + json.dumps([[], [], *rest]).encode())

@@ -17,7 +17,6 @@ from tests.sdk.test_retries import HASTY
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
@@ -47,8 +46,9 @@ def test_read(ledger: Ledger, table: int, where: str, found: list[str]) -> None:
     assert table == outside.table.table
 
 
-def test_read_earlier(ledger: Ledger, table: int) -> None:
-    """A table can be read at a version, at a position, and with a token."""
+def test_a_table_can_be_read_at_a_version_a_position_and_a_token(
+    ledger: Ledger, table: int
+) -> None:
     created = ledger.reads().versions(table, 9)[-1]
     then = ledger.token
     ledger.append(TABLE, [of_day(3)])
@@ -77,10 +77,9 @@ def test_read_earlier(ledger: Ledger, table: int) -> None:
         ({"position": 10**6}, errors.ReaderBehindError, "was not reached"),
     ],
 )
-def test_read_nowhere(
+def test_a_read_of_what_is_not_there_says_so(
     memory: InMemoryLedger, table: int, place: Any, error: type[Exception], said: str
 ) -> None:
-    """A read of what is not there says so."""
     hasty = memory.connect(settings=HASTY)
 
     with pytest.raises(error, match=said):
@@ -116,11 +115,7 @@ RENAMED: TableChanges = {
     ],
 )
 def test_read_repartitioned(
-    ledger: Ledger,
-    by: list[str],
-    changes: TableChanges,
-    where: str,
-    found: list[str],
+    ledger: Ledger, by: list[str], changes: TableChanges, where: str, found: list[str]
 ) -> None:
     """Files from before the partition columns became others are returned, whatever is asked.
 
@@ -136,13 +131,11 @@ def test_read_repartitioned(
 
 
 @pytest.mark.parametrize(
-    ("there", "back", "found"),
-    [(["b"], ["a"], ["mid", "old"]), (["a"], ["a"], [])],
+    ("there", "back", "found"), [(["b"], ["a"], ["mid", "old"]), (["a"], ["a"], [])]
 )
 def test_read_repartitioned_and_back(
     ledger: Ledger, there: list[str], back: list[str], found: list[str]
 ) -> None:
-    """Columns that were others for a while are not those of all files, also if they are back."""
     ledger.create_table("t", INTS, partition_columns=["a"])
     ledger.append("t", [AddFile("old", ("5",))])
     ledger.alter_table("t", partition_columns=there)
@@ -202,7 +195,6 @@ def test_read_repartitioned_at_creation(ledger: Ledger) -> None:
 
 
 def test_txn_reads_its_snapshot(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
-    """A txn reads what was committed when it opened, without its own changes, unless told so."""
     txn = ledger.begin()
     memory.connect().append(table, [of_day(3)])
     txn.add_files(TABLE, [of_day(4)])

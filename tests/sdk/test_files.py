@@ -24,12 +24,10 @@ from tests.sdk.told import bodies
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
 def last_version(memory: InMemoryLedger, table: int) -> VersionRow:
-    """Return the newest version of a table."""
     return memory.reads.versions(table, 1)[0]
 
 
@@ -44,7 +42,6 @@ class Change(NamedTuple):
 
 
 def overwrite(txn: Transaction) -> None:
-    """Replace the files of a day."""
     txn.remove_files(TABLE, txn.read(TABLE, "day = 1"))
     txn.add_files(TABLE, [of_day(1, "new")])
 
@@ -56,19 +53,16 @@ def update(txn: Transaction) -> None:
 
 
 def read_and_append(txn: Transaction) -> None:
-    """Append what was made from the table."""
     txn.read(TABLE)
     txn.add_files(TABLE, [of_day(3)])
 
 
 def append_and_name(txn: Transaction) -> None:
-    """Append, and say later what it was."""
     txn.add_files(TABLE, [of_day(3)])
     txn.operation(TABLE, "STREAMING UPDATE")
 
 
 def two_statements(txn: Transaction) -> None:
-    """Update the rows of a day, and delete those of another."""
     txn.remove_files(TABLE, txn.read(TABLE, "day = 1"), operation="UPDATE")
     txn.add_files(TABLE, [of_day(1, "new")], operation="UPDATE")
     txn.remove_files(TABLE, txn.read(TABLE, "day = 2"), operation="DELETE")
@@ -86,11 +80,7 @@ CHANGES = {
     "append": Change(
         lambda txn: txn.add_files(TABLE, [of_day(3)]), ["day1", "day2", "day3"], "WRITE", blind=True
     ),
-    "append after reading": Change(
-        read_and_append,
-        ["day1", "day2", "day3"],
-        "WRITE",
-    ),
+    "append after reading": Change(read_and_append, ["day1", "day2", "day3"], "WRITE"),
     "remove what was read": Change(
         lambda txn: txn.remove_files(TABLE, txn.read(TABLE, "day = 2")), ["day1"], "DELETE"
     ),
@@ -112,10 +102,7 @@ CHANGES = {
         "SnapshotIsolation",
     ),
     "named later": Change(
-        append_and_name,
-        ["day1", "day2", "day3"],
-        "STREAMING UPDATE",
-        blind=True,
+        append_and_name, ["day1", "day2", "day3"], "STREAMING UPDATE", blind=True
     ),
     "nothing to delete": Change(
         lambda txn: txn.operation(TABLE, "DELETE"), ["day1", "day2"], "DELETE", blind=True
@@ -165,8 +152,7 @@ def test_impossible_files(ledger: Ledger, table: int, files: list[AddFile], said
     assert before == ledger.token
 
 
-def test_added_and_removed(ledger: Ledger, table: int) -> None:
-    """One txn cannot both add and remove a file."""
+def test_one_txn_cannot_both_add_and_remove_a_file(ledger: Ledger, table: int) -> None:
     txn = ledger.begin()
     txn.add_files(table, [of_day(3)])
 
@@ -180,19 +166,16 @@ def test_added_and_removed(ledger: Ledger, table: int) -> None:
 
 
 def broken() -> Iterator[AddFile]:
-    """Yield a file, and raise."""
     yield of_day(4)
     raise ValueError("no more files")
 
 
 def to_known(txn: Transaction, table: int) -> None:
-    """Add a file, and rewrite another one to it."""
     txn.add_files(table, [of_day(5)])
     txn.rewrite_files(table, ["day1"], [of_day(5)], operation="MERGE")
 
 
 def remove_known(txn: Transaction, table: int) -> None:
-    """Add a file, and remove it with another one."""
     txn.add_files(table, [of_day(5)])
     txn.remove_files(table, ["day1", "day5"], operation="MERGE")
 
@@ -229,8 +212,7 @@ def test_refused_files(ledger: Ledger, memory: InMemoryLedger, table: int, name:
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSED if "known" not in name])
-def test_refused_files_of_another_table(ledger: Ledger, table: int, name: str) -> None:
-    """A table of which nothing but a call that raised is known is no part of the commit."""
+def test_a_table_of_a_call_that_raised_is_no_part(ledger: Ledger, table: int, name: str) -> None:
     other = ledger.create_table("other", [("day", "int")], partition_columns=["day"]).table
     with ledger.transaction() as txn:
         txn.add_files(table, [of_day(3)])
@@ -266,10 +248,9 @@ def test_append(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
     ],
     ids=["expression", "text", "nested expression"],
 )
-def test_a_condition_beyond_bounds(
+def test_a_condition_beyond_bounds_reads_the_whole_table(
     ledger: Ledger, memory: InMemoryLedger, table: int, build: Callable[[], str | Expression]
 ) -> None:
-    """Who reads by it reads the whole table, and conflicts with a file added to any partition."""
     txn = ledger.begin()
     read = txn.read(table, build())
     txn.add_files(table, [of_day(3)])
@@ -282,8 +263,7 @@ def test_a_condition_beyond_bounds(
         txn.commit()
 
 
-def test_plain_paths(ledger: Ledger) -> None:
-    """Files of a table without partitions can be named by their paths alone."""
+def test_files_of_a_table_without_partitions_have_plain_paths(ledger: Ledger) -> None:
     ledger.create_table("routes")
 
     ledger.append("routes", ["a.parquet", "b.parquet"])
@@ -291,8 +271,7 @@ def test_plain_paths(ledger: Ledger) -> None:
     assert ledger.read("routes").paths == ["a.parquet", "b.parquet"]
 
 
-def test_rows_are_counted(ledger: Ledger, log: LossyLog) -> None:
-    """The rows of the files added give the next row id, where rows are tracked."""
+def test_the_rows_of_the_files_added_give_the_next_row_id(ledger: Ledger, log: LossyLog) -> None:
     table = ledger.create_table("tracked", properties={"delta.enableRowTracking": "true"}).table
     stats = ['{"numRecords":7}', "unreadable", "[]", '{"numRecords":"many"}', ""]
 
@@ -320,7 +299,6 @@ def test_rows_are_counted(ledger: Ledger, log: LossyLog) -> None:
 def test_more_rows_than_there_can_be(
     ledger: Ledger, log: LossyLog, counts: Sequence[int], rows: int
 ) -> None:
-    """Statistics count up to what a commit may add; what is above counts as none and commits."""
     table = ledger.create_table("large").table
 
     ledger.append(

@@ -46,10 +46,9 @@ def test_tables_in_folders(ledger: Ledger, options: dict[str, Any], where: str |
     ],
     ids=["same partition", "whole", "another partition", "nothing"],
 )
-def test_what_depends_on_rows_in_folders(
+def test_a_txn_whose_files_are_not_known_says_by_a_condition_what_it_depends_on(
     ledger: Ledger, depends: Callable[[Transaction], object], *, loses: bool
 ) -> None:
-    """A txn whose files are not known says by a condition what it depends on."""
     filled(ledger, {"layout": "directories"})
     ledger.create_table("sums")
     txn = ledger.begin(level="serializable")
@@ -81,8 +80,7 @@ def test_what_depends_on_listed_files(ledger: Ledger) -> None:
         ledger.begin().depends_on("t", "dya = 1")
 
 
-def test_files_of_the_txn_itself(ledger: Ledger) -> None:
-    """A read shows what was committed; what the txn added is told to be missing there."""
+def test_a_read_shows_what_was_committed(ledger: Ledger) -> None:
     with ledger.transaction() as txn:
         txn.create_table("new", COLUMNS, partition_columns=["day"])
         assert txn.read("new").paths == []

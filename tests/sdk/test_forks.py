@@ -17,8 +17,7 @@ CHILD_S = 10
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 
-def test_fork(ledger: Ledger) -> None:
-    """A forked child is told to connect for itself, and its end disturbs nobody."""
+def test_a_forked_child_is_told_to_connect_for_itself(ledger: Ledger) -> None:
     txn = ledger.begin()
     reader, writer = os.pipe()
     child = os.fork()
@@ -37,7 +36,6 @@ def test_fork(ledger: Ledger) -> None:
 
 
 def test_fork_beside_a_commit(memory: InMemoryLedger) -> None:
-    """A child that was forked while a thread of its parent commits a txn is told the same of it."""
     ledger = memory.connect(settings=ClientSettings(timeout_s=1.0, close_s=0.05))
     txn = ledger.begin()
     memory.leader.crash()

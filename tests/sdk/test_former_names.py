@@ -36,32 +36,27 @@ def scene(ledger: Ledger, memory: InMemoryLedger) -> Scene:
 
 
 def renamed(scene: Scene) -> None:
-    """Rename the table, and give its name to a new one."""
     scene.other.rename_table(scene.flights, "old")
     scene.other.create_table("flights")
 
 
 def renamed_and_altered(scene: Scene) -> None:
-    """Do so, and alter both."""
     renamed(scene)
     scene.other.alter_table("old", properties={"k": "v"})
     scene.other.alter_table("flights", properties={"k": "v"})
 
 
 def renamed_and_dropped(scene: Scene) -> None:
-    """Do so, and drop the old one."""
     renamed(scene)
     scene.other.drop_table("old")
 
 
 def dropped(scene: Scene) -> None:
-    """Drop the table, and give its name to a new one."""
     scene.other.drop_table(scene.flights)
     scene.other.create_table("flights")
 
 
 def swapped(scene: Scene) -> None:
-    """Swap the names of two tables."""
     scene.other.rename_table(scene.flights, "spare")
     scene.other.rename_table(scene.routes, "flights")
     scene.other.rename_table(scene.flights, "routes")
@@ -69,7 +64,6 @@ def swapped(scene: Scene) -> None:
 
 
 def swapped_in_a_txn(scene: Scene) -> None:
-    """Swap the names of two tables at once."""
     with scene.other.transaction() as txn:
         swap(txn, scene)
 
@@ -82,7 +76,6 @@ def dropped_in_a_txn(scene: Scene) -> None:
 
 
 def swap(txn: Transaction, scene: Scene) -> None:
-    """Swap the names of two tables in a txn."""
     txn.rename_table(scene.flights, "spare")
     txn.rename_table(scene.routes, "flights")
     txn.rename_table("spare", "routes")
@@ -115,7 +108,6 @@ ANOTHERS = [
 def test_name_of_another_table(
     ledger: Ledger, scene: Scene, change: Callable[[Scene], object], use: str
 ) -> None:
-    """A name that another table may have had when the txn opened is not taken for that table's."""
     held = ledger.begin()
     change(scene)
     ledger.wait(scene.other.token)
@@ -128,8 +120,7 @@ def test_name_of_another_table(
     assert held.status == "open"
 
 
-def test_told_before_it_opened(ledger: Ledger, scene: Scene) -> None:
-    """The names that a txn gave before another one opened are new to that one at the commit."""
+def test_names_given_before_a_txn_opened_are_new_to_it(ledger: Ledger, scene: Scene) -> None:
     swap(scene.early, scene)
     held = ledger.begin("read_only")
     scene.early.commit()
@@ -141,8 +132,7 @@ def test_told_before_it_opened(ledger: Ledger, scene: Scene) -> None:
     assert held.read(scene.flights).paths == ["of flights"]
 
 
-def test_name_given_to_a_table_that_it_altered(ledger: Ledger, scene: Scene) -> None:
-    """That a txn altered a table makes no name its own which somebody gave that table since."""
+def test_an_alter_makes_no_name_of_others_its_own(ledger: Ledger, scene: Scene) -> None:
     held = ledger.begin()
     held.alter_table("routes", properties={"k": "v"})
     scene.other.drop_table(scene.flights)
@@ -170,14 +160,12 @@ def test_name_used_before(ledger: Ledger, scene: Scene, change: Callable[[Scene]
 
 
 def created(scene: Scene) -> str:
-    """Create a table of a name that none had, and drop and alter others."""
     scene.other.drop_table("routes")
     scene.other.alter_table("flights", properties={"k": "v"})
     return scene.other.create_table("new").name
 
 
 def created_in_a_txn(scene: Scene) -> str:
-    """Create a table in a txn, and write another one there."""
     with scene.other.transaction() as txn:
         txn.add_files("flights", ["more"])
         return txn.create_table("new").name
@@ -192,17 +180,15 @@ def altered(scene: Scene) -> str:
 
 
 def renamed_alone(scene: Scene) -> str:
-    """Give a table a name that none had."""
     scene.other.rename_table("flights", "voyages")
     return "voyages"
 
 
 @pytest.mark.parametrize("use", ["read", "valid_write_ids", "write_id", "add_files"])
 @pytest.mark.parametrize("change", [created, created_in_a_txn, altered, renamed_alone])
-def test_name_of_no_other_table(
+def test_a_txn_finds_by_its_name_also_a_table_that_got_it_later_if_no_other_can_have_had_it(
     ledger: Ledger, scene: Scene, change: Callable[[Scene], str], use: str
 ) -> None:
-    """A txn finds by its name also a table that got it later, if no other can have had it."""
     held = ledger.begin()
     name = change(scene)
     ledger.wait(scene.other.token)

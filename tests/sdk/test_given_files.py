@@ -66,11 +66,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("DOUBLE", 2**53 + 1, "must be a number that a double holds exactly, got 9007199254740993"),
     ("DOUBLE", True, "must be a number, got True"),
     ("DECIMAL(5,2)", 1.5, "must be a Decimal, a whole number or a text, got 1.5"),
-    (
-        "DECIMAL(5,2)",
-        Decimal("1.555"),
-        "must be a number with at most 3 digits before the point",
-    ),
+    ("DECIMAL(5,2)", Decimal("1.555"), "must be a number with at most 3 digits before the point"),
     ("BOOLEAN", 1, "must be True or False, got 1"),
     ("DATE", "2024-13-45", "must be a day such as 2024-01-31"),
     ("DATE", NOON, "must be a date, or a datetime at midnight without a zone, got"),
@@ -85,7 +81,6 @@ REFUSED: list[tuple[str, Any, str]] = [
 
 
 def partitioned(ledger: Ledger, kind: str) -> int:
-    """Return a table that is partitioned by a column p of a type."""
     return ledger.create_table("t", [("p", kind), ("x", "int")], partition_columns=["p"]).table
 
 
@@ -118,8 +113,7 @@ def test_values_that_are_refused(ledger: Ledger, kind: str, value: Any, said: st
     assert ledger.read(table).paths == []
 
 
-def test_a_bad_value_of_the_log(ledger: Ledger) -> None:
-    """What came there before it was checked is in nobody's way, and can be removed."""
+def test_a_bad_value_of_the_log_can_be_removed(ledger: Ledger) -> None:
     row = ledger.create_table("t", [("p", "string"), ("x", "int")], partition_columns=["p"])
     ledger.append(row, [AddFile("bad", ("march",)), AddFile("a", ("3",)), AddFile("b", ("4",))])
     ledger.alter_table("t", columns=[("p", "int"), ("x", "int")])
@@ -132,7 +126,6 @@ def test_a_bad_value_of_the_log(ledger: Ledger) -> None:
 
 
 def test_a_bad_value_can_be_removed_by_hand(ledger: Ledger) -> None:
-    """A removal names the partition as the log has it."""
     row = ledger.create_table("t", [("p", "string")], partition_columns=["p"])
     ledger.append(row, [AddFile("bad", ("march",))])
     ledger.alter_table("t", columns=[("p", "int")])
@@ -142,8 +135,7 @@ def test_a_bad_value_can_be_removed_by_hand(ledger: Ledger) -> None:
     assert ledger.read("t").paths == []
 
 
-def test_values_without_a_type(ledger: Ledger) -> None:
-    """Of a table that names no columns a value is the text that it is."""
+def test_of_a_table_that_names_no_columns_a_value_is_the_text_that_it_is(ledger: Ledger) -> None:
     table = ledger.create_table("t", partition_columns=["p"]).table
     ledger.append(table, [AddFile("a", ("01",)), AddFile("b", (None,))])
 
@@ -152,8 +144,7 @@ def test_values_without_a_type(ledger: Ledger) -> None:
         ledger.append(table, [AddFile("c", (1,))])  # type: ignore[arg-type]
 
 
-def test_paths_and_numbers_of_libraries(ledger: Ledger, tmp_path: Path) -> None:
-    """A path may be a Path, a size a number of NumPy."""
+def test_a_path_may_be_a_path_a_size_a_number_of_numpy(ledger: Ledger, tmp_path: Path) -> None:
     table = ledger.create_table("t", [("x", "int")], location=tmp_path).table
     odd: Any = Path("b"), (), np.int64(512), np.int64(7)
     ledger.append(table, [Path("d/a"), AddFile(*odd)])
@@ -177,7 +168,6 @@ def test_sizes_that_are_refused(ledger: Ledger, number: Any) -> None:
 
 
 def numbers() -> Iterator[int]:
-    """Yield what are no files."""
     yield 5
 
 
@@ -223,7 +213,6 @@ TAKE_PAIRS = frozenset({"columns", "changed columns"})
 @pytest.mark.parametrize("taker", TAKERS)
 @pytest.mark.parametrize("odd", NO_LISTS)
 def test_what_is_no_list(ledger: Ledger, taker: str, odd: str) -> None:
-    """Wherever a list is taken, what is none is refused in words, and changes nothing."""
     ledger.create_table("t", [("x", "int")])
     given, said = NO_LISTS[odd]
     if isinstance(given, str) and taker in TAKE_PAIRS:
@@ -248,7 +237,6 @@ def test_what_is_no_list(ledger: Ledger, taker: str, odd: str) -> None:
 def test_lists_of_what_is_no_file(
     ledger: Ledger, taker: str, given: Callable[[], Iterator[object]]
 ) -> None:
-    """Each of a list is looked at, whatever yields it."""
     ledger.create_table("t", [("x", "int")])
     with (
         ledger.transaction() as txn,
@@ -271,15 +259,13 @@ def test_what_helps_with_a_frame(ledger: Ledger) -> None:
 
 
 def test_a_list_of_what_is_no_write(ledger: Ledger) -> None:
-    """A commit is made of writes."""
     with pytest.raises(TypeError, match="each write must be a TableWrite, got 'a'"):
         ledger.commit_once(["a"])  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"writes must be a list, .*TableWrite"):
         ledger.commit_once(TableWrite(1, 0, (), None))  # type: ignore[arg-type]
 
 
-def test_files_of_another_table(ledger: Ledger) -> None:
-    """What was read from one table is removed from no other."""
+def test_what_was_read_from_one_table_is_removed_from_no_other(ledger: Ledger) -> None:
     for name in ("t", "u"):
         ledger.create_table(name, [("x", "int")])
         ledger.append(name, ["a"])
@@ -307,7 +293,6 @@ def test_numbers_of_libraries(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("odd", ["\n", "\x00", "\x1b", "\x7f", "\x85", "\u2028", "\ud800"])
 def test_names_with_control_characters(ledger: Ledger, odd: str) -> None:
-    """A name that would break the line of whoever shows it is taken nowhere."""
     ledger.create_table("t", [("x", "int")])
     with ledger.transaction() as txn:
         name = f"m.a{odd}b"

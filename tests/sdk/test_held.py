@@ -5,17 +5,14 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.errors import (
-    LogError,
-)
+from ledger.errors import LogError
 from ledger.log.lossy import LossyLog
 from ledger.testing import InMemoryLedger
 from tests.oracle.reads import StateReads
 from tests.sdk.writing import written
 
 
-def test_many_txns(ledger: Ledger) -> None:
-    """Txns opened together have neighbouring ids, and each sees those before it as open."""
+def test_txns_opened_together_have_neighbouring_ids(ledger: Ledger) -> None:
     earlier = ledger.begin()
 
     txns = ledger.begin_many(3)
@@ -27,8 +24,7 @@ def test_many_txns(ledger: Ledger) -> None:
     )
 
 
-def test_snapshot_holds(ledger: Ledger) -> None:
-    """What a txn may see stays as it was when it opened."""
+def test_what_a_txn_may_see_stays_as_it_was_when_it_opened(ledger: Ledger) -> None:
     writer = ledger.begin()
     reader = ledger.begin("read_only")
 
@@ -39,8 +35,7 @@ def test_snapshot_holds(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("inline_max", [0, 256])
-def test_snapshot_read_elsewhere(log: LossyLog, inline_max: int) -> None:
-    """A list too long for the event is read as of its position, and is the same list."""
+def test_a_list_too_long_for_its_event_is_the_same(log: LossyLog, inline_max: int) -> None:
     limits = DEFAULT_LIMITS._replace(snapshot_inline_max=inline_max)
     with InMemoryLedger(log=log, limits=limits) as memory:
         ledger = memory.connect()
@@ -61,12 +56,10 @@ class Forgetful(StateReads):
     """A read model that has lost what happened to a txn."""
 
     def valid_txns(self, position: int | None = None) -> ValidTxnList:
-        """Return a list without exceptions."""
         return ValidTxnList(super().valid_txns(position).hwm, (), (), None)
 
 
-def test_snapshot_against_its_digest(log: LossyLog) -> None:
-    """A list that is not the one the log has a digest of is refused."""
+def test_a_list_that_is_not_the_one_the_log_has_a_digest_of_is_refused(log: LossyLog) -> None:
     limits = DEFAULT_LIMITS._replace(snapshot_inline_max=0)
     with InMemoryLedger(log=log, limits=limits) as memory:
         ledger = Ledger.connect(log=log, reads=Forgetful(log), catalog="main")
@@ -79,8 +72,7 @@ def test_snapshot_against_its_digest(log: LossyLog) -> None:
     assert earlier.id < txn.id
 
 
-def test_write_ids(ledger: Ledger) -> None:
-    """A txn has one write id in a table, asked for once or again, by name or by row."""
+def test_a_txn_has_one_write_id_in_a_table(ledger: Ledger) -> None:
     flights, routes = ledger.create_table("flights"), ledger.create_table("routes")
     txn = ledger.begin()
 
@@ -90,8 +82,7 @@ def test_write_ids(ledger: Ledger) -> None:
     assert asked == ledger.token
 
 
-def test_allocate_for_many(ledger: Ledger) -> None:
-    """Write ids of many txns and tables come in one round trip, by table and txn ascending."""
+def test_write_ids_of_many_txns_come_in_one_round_trip(ledger: Ledger) -> None:
     flights, routes = ledger.create_table("flights"), ledger.create_table("routes")
     first, second = ledger.begin_many(2)
 
@@ -107,8 +98,7 @@ def test_allocate_for_many(ledger: Ledger) -> None:
     assert ledger.allocate([], ["flights"]) == ledger.allocate([first], []) == {}
 
 
-def test_valid_write_ids(ledger: Ledger) -> None:
-    """A txn sees its own write id and those committed before it, not the others'."""
+def test_a_txn_sees_its_own_write_id_and_those_committed_before_it(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
     committed, still_open, own = (written(ledger, "flights") for _ in range(3))
     committed.commit()

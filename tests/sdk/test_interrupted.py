@@ -82,8 +82,7 @@ def stuck_after(ledger: Ledger) -> str:
         number += 1
 
 
-def test_interrupted_anywhere(memory: InMemoryLedger) -> None:
-    """Whatever Ctrl-C interrupts of a txn, other threads go on."""
+def test_whatever_ctrl_c_interrupts_of_a_txn_other_threads_go_on(memory: InMemoryLedger) -> None:
     ledger = memory.connect(settings=IMPATIENT)
     ledger.begin().commit()
 
@@ -96,8 +95,7 @@ def commit_interrupted(txn: Transaction) -> None:
         txn.commit()
 
 
-def test_interrupted_with_its_receipt(ledger: Ledger) -> None:
-    """A commit that was interrupted at its very end is known once it is asked for again."""
+def test_a_commit_interrupted_at_its_end_is_known_on_demand(ledger: Ledger) -> None:
     txn = ledger.begin()
     commit_interrupted(txn)
 
@@ -106,7 +104,6 @@ def test_interrupted_with_its_receipt(ledger: Ledger) -> None:
 
 
 def test_run_goes_on_with_its_receipt(ledger: Ledger) -> None:
-    """Work that lets Ctrl-C pass at that place has done its work, and ends."""
     receipts: list[Receipt] = []
 
     ledger.run(commit_interrupted, on_commit=receipts.append)
@@ -114,8 +111,7 @@ def test_run_goes_on_with_its_receipt(ledger: Ledger) -> None:
     assert [each.repeated for each in receipts] == [False]
 
 
-def test_silent_once_closed(memory: InMemoryLedger) -> None:
-    """A close that Ctrl-C interrupts before it came to its session lets that expire."""
+def test_a_close_interrupted_early_lets_its_session_expire(memory: InMemoryLedger) -> None:
     before = set(threading.enumerate())
     ledger = memory.connect(settings=ClientSettings(beat_s=0.01))
     ledger.begin()

@@ -46,7 +46,6 @@ class Deployment:
         self.reads = StateReads(self._reads_log)
 
     def log(self) -> KafkaLog:
-        """Return the log as another process has it."""
         return KafkaLog(self.broker.bootstrap, self.name)
 
     def standby(self) -> SequencerThread:
@@ -54,7 +53,6 @@ class Deployment:
         return SequencerThread(Sequencer(self.log(), Genesis(self.name), settings=ALERT))
 
     def connect(self, timeout_s: float = 30.0) -> Ledger:
-        """Return a client."""
         return Ledger.connect(
             self.broker.bootstrap, self.name, reads=self.reads, timeout_s=timeout_s
         )
@@ -68,13 +66,11 @@ class Deployment:
 
 @pytest.fixture
 def deployment(broker: Broker, ledger_name: str) -> Iterator[Deployment]:
-    """Return a ledger of its own on the broker that all tests share."""
     with closing(Deployment(broker, ledger_name)) as deployment:
         yield deployment
 
 
 def commit_one(ledger: Ledger, table: int) -> TableVersion:
-    """Return what a txn got that wrote to a table."""
     with ledger.transaction() as txn:
         txn.write_id(table)
     assert txn.receipt is not None
@@ -86,8 +82,7 @@ def tails() -> int:
     return sum(thread.name == "lakeledger-tail" for thread in threading.enumerate())
 
 
-def test_happy_path(deployment: Deployment) -> None:
-    """Two clients create, write, read, conflict and close on a real broker."""
+def test_two_clients_work_on_a_real_broker(deployment: Deployment) -> None:
     with deployment.connect() as ledger, deployment.connect() as other:
         flights = ledger.create_table("flights", [("day", "date")])
         with ledger.transaction() as winner:
@@ -105,8 +100,7 @@ def test_happy_path(deployment: Deployment) -> None:
         assert ledger.snapshot().is_valid(winner.id)
 
 
-def test_leader_lost(deployment: Deployment) -> None:
-    """Txns go on when their leader is lost, and versions stay dense."""
+def test_txns_go_on_when_their_leader_is_lost(deployment: Deployment) -> None:
     with deployment.connect() as ledger, ThreadPoolExecutor(1) as pool:
         flights = ledger.create_table("flights")
         done = pool.submit(lambda: [commit_one(ledger, flights.table) for _ in range(100)])
@@ -152,22 +146,19 @@ def test_closed_at_exit(deployment: Deployment) -> None:
     assert done.stderr == ""
 
 
-def test_no_such_ledger(broker: Broker, ledger_name: str) -> None:
-    """A ledger that has no topics is told apart from a broker that is away."""
+def test_a_ledger_without_topics_is_told_apart(broker: Broker, ledger_name: str) -> None:
     with pytest.raises(LogUnavailableError, match="no such topic"):
         Ledger.connect(broker.bootstrap, ledger_name, timeout_s=5.0)
 
 
-def test_not_created(broker: Broker, ledger_name: str) -> None:
-    """Topics that no sequencer has written to are no ledger yet."""
+def test_topics_without_a_sequencer_are_no_ledger_yet(broker: Broker, ledger_name: str) -> None:
     create_topics(broker.bootstrap, ledger_name)
 
     with pytest.raises(SettingsError, match="no sequencer has written"):
         Ledger.connect(broker.bootstrap, ledger_name, timeout_s=1.0)
 
 
-def test_broker_gone(tmp_path: Path) -> None:
-    """Without its broker a client is told that the outcome is unknown, and closes soon."""
+def test_without_its_broker_a_client_is_told_that_the_outcome_is_unknown(tmp_path: Path) -> None:
     with Broker.start(tmp_path / "kafka") as broker:
         before = set(threading.enumerate())
         deployment = Deployment(broker, "gone")
@@ -188,8 +179,7 @@ def test_broker_gone(tmp_path: Path) -> None:
     assert {thread.name for thread in set(threading.enumerate()) - before} == set()
 
 
-def test_one_line(deployment: Deployment) -> None:
-    """Clients of one process have sessions of their own and one tail, which outlives the first."""
+def test_clients_of_one_process_share_a_tail_that_outlives_one(deployment: Deployment) -> None:
     with deployment.connect() as ledger:
         with deployment.connect() as other:
             flights = other.create_table("flights")
@@ -204,8 +194,7 @@ def test_one_line(deployment: Deployment) -> None:
     assert tails() == 0
 
 
-def test_closed_while_waited(deployment: Deployment) -> None:
-    """Who waits for an answer is told that the ledger was closed, though its line goes on."""
+def test_who_waits_is_told_that_the_ledger_was_closed(deployment: Deployment) -> None:
     with deployment.connect(), ThreadPoolExecutor(1) as pool:
         other = deployment.connect()
         other.begin()

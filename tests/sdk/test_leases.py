@@ -44,8 +44,7 @@ def test_expired_because_of_silence() -> None:
     assert LEASE_MIN_S < float(said[1]) < float(said[2])
 
 
-def test_expired_though_it_beat(still: InMemoryLedger, log: LossyLog) -> None:
-    """The error of a session whose beats were lost on their way does not blame its process."""
+def test_lost_beats_do_not_blame_the_process(still: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     ledger = still.connect(settings=ClientSettings(beat_s=0.01), log=view)
     view.lost[Topic.HEARTBEATS] = ALWAYS
@@ -59,7 +58,6 @@ def test_expired_though_it_beat(still: InMemoryLedger, log: LossyLog) -> None:
 
 
 def wait_for_end(memory: InMemoryLedger, session: int) -> None:
-    """Wait until a session has ended."""
     for _ in range(ROUNDS_MAX):
         row = memory.reads.session(session)
         if row is not None and row.ended:
@@ -100,10 +98,9 @@ def test_silent_for_less_than_the_lease_chosen(still: InMemoryLedger, log: Lossy
         (True, TypeError, "got True"),
     ],
 )
-def test_lease_that_cannot_be(
+def test_a_lease_that_cannot_be_is_refused_before_anything_is_connected(
     log: LossyLog, lease_s: Any, error: type[Exception], said: str
 ) -> None:
-    """A lease out of bounds, or none at all, is refused by name before anything is connected."""
     with pytest.raises(error, match=said):
         Ledger.connect(log=log, lease_s=lease_s)
 

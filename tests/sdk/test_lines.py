@@ -27,7 +27,6 @@ BEGIN: Final = OpenTxn(*UNNUMBERED, "default", 1, 0)
 
 
 def near(*, linger_ms: float = 0.0) -> Log:
-    """Return a log that answers at once."""
     assert linger_ms >= 0
     return MemoryLog()
 
@@ -46,7 +45,6 @@ def test_clients_that_are_connected_alike_share_a_line() -> None:
 
 
 def test_nobody_waits_for_a_line_to_elsewhere() -> None:
-    """A broker that takes long to answer keeps those waiting who connect to it, and nobody else."""
     lines, is_asked, answers = Lines(), Signal(), Signal()
 
     def far(*, linger_ms: float = 0.0) -> Log:
@@ -69,7 +67,6 @@ class UnwritableLog(MemoryLog):
     """A log whose client takes the settings of a reader, and not those of a writer."""
 
     def writer(self, topic: Topic) -> MemoryWriter:
-        """Refuse."""
         raise SettingsError(f"nobody can write to {topic} with such settings")
 
 
@@ -88,7 +85,6 @@ def test_line_that_cannot_be_opened() -> None:
 
 
 def test_who_waits_no_more_is_no_company(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A command alone goes at once, though commands before it were lost and may be asked about."""
     gathering, labels = LossyLog(log), Labels("ada", "host", "etl")
     with closing(SharedConnection(log, 0, gathering)) as line:
         own = ClientSessions(

@@ -70,8 +70,7 @@ def test_one_spelling(given: str, found: str) -> None:
         ("/x/\0", "must have no zero byte"),
     ],
 )
-def test_refused(ledger: Ledger, given: str, said: str) -> None:
-    """A wrong URI is refused by name, for new tables, altered ones and a warehouse."""
+def test_a_wrong_uri_is_refused_by_name_everywhere(ledger: Ledger, given: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         ledger.create_table("t", [("id", "int")], location=given)
     row = ledger.create_table("t", [("id", "int")], location="/x")
@@ -96,8 +95,7 @@ def test_refused(ledger: Ledger, given: str, said: str) -> None:
         ("abfs://c@a.host/x y", "abfs://c@a.host/x%20y"),
     ],
 )
-def test_uri_of_a_location(location: str, uri: str) -> None:
-    """Other programs get a URI, of which they decode the escapes once."""
+def test_other_programs_get_a_uri_with_escapes(location: str, uri: str) -> None:
     assert as_uri(location) == uri
 
 
@@ -125,16 +123,14 @@ def test_one_place(one: str, other: str, is_one: bool) -> None:  # noqa: FBT001 
         ("", ""),
     ],
 )
-def test_warehouses(given: str, found: str) -> None:
-    """A warehouse is read as a location is; a relative one begins in the current folder."""
+def test_a_warehouse_is_read_as_a_location_is(given: str, found: str) -> None:
     assert warehouse_at(given) == found
     assert warehouse_at("w") == str(Path.cwd() / "w")
     with pytest.raises(SettingsError, match=r"must be a path without ~, got '~/w'"):
         warehouse_at("~/w")
 
 
-def test_respelled(memory: InMemoryLedger) -> None:
-    """A location is kept in one spelling, and another spelling of it is no other folder."""
+def test_a_location_is_kept_in_one_spelling(memory: InMemoryLedger) -> None:
     ledger = memory.connect(warehouse="file:///w/my%20lake")
     assert ledger.create_table("m", [("id", "int")]).definition.location.startswith("/w/my lake/")
     row = ledger.create_table("t", [("id", "int")], location="file:///x/my%20lake/")

@@ -21,18 +21,15 @@ STATS = {"object.stats:delay": "mean 7"}
 
 @pytest.fixture(autouse=True)
 def table(ledger: Ledger) -> int:
-    """Create the table that all of this is about."""
     made = ledger.create_table(TABLE, [("day", "int")], location="v0", properties=STATS)
     return made.table
 
 
 def moved(definition: TableDefinition) -> TableDefinition:
-    """Return a definition at another location."""
     return changed(definition, location="v1")
 
 
 def place(found: TableMetadata) -> str:
-    """Return where a table lies."""
     return found.definition.location
 
 
@@ -41,8 +38,7 @@ def stats_of(ledger: Ledger, table: TableLike, **options: ValidWriteIdList) -> s
     return ledger.metadata_object(table, "stats:delay", write_ids=options["write_ids"])
 
 
-def test_the_latest(ledger: Ledger, table: int) -> None:
-    """A client sees its own change at once, and statistics apart from the table."""
+def test_a_client_sees_its_own_change_at_once(ledger: Ledger, table: int) -> None:
     ledger.alter_table(TABLE, moved)
 
     found = ledger.metadata(TABLE)
@@ -58,7 +54,6 @@ def test_the_latest(ledger: Ledger, table: int) -> None:
 def test_a_txn_sees_its_own_change(
     ledger: Ledger, change: TableDefinition | type[TableDefinition]
 ) -> None:
-    """What a txn altered, by a function or as a whole, it sees alone until it has committed."""
     with ledger.transaction() as txn:
         txn.alter_table(TABLE, change)
         own, others = txn.metadata(TABLE), ledger.metadata(TABLE)
@@ -70,7 +65,6 @@ def test_a_txn_sees_its_own_change(
 
 
 def test_a_txn_sees_all_its_changes(ledger: Ledger) -> None:
-    """A txn alters, renames and creates on top of what it did before."""
     txn = ledger.begin()
     txn.alter_table(TABLE, moved)
     txn.alter_table(TABLE, properties={"owner": "etl"})
@@ -88,7 +82,6 @@ def test_a_txn_sees_all_its_changes(ledger: Ledger) -> None:
 
 
 def test_a_txn_keeps_its_snapshot(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """What others altered since its open a txn does not see, whether or not it has a write id."""
     reader, writer = ledger.begin("read_only"), ledger.begin()
     writer.write_id(TABLE)
     memory.connect(settings=IMPATIENT).alter_table(TABLE, moved)
@@ -98,7 +91,6 @@ def test_a_txn_keeps_its_snapshot(ledger: Ledger, memory: InMemoryLedger) -> Non
 
 
 def test_a_list_is_read(ledger: Ledger) -> None:
-    """The list that a txn handed out is answered as that txn would be."""
     held = ledger.begin("read_only").valid_write_ids(TABLE)
     ledger.alter_table(TABLE, moved)
 
@@ -107,7 +99,6 @@ def test_a_list_is_read(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("name", [TABLE, TABLE.upper(), f"main.{TABLE}", None])
 def test_a_list_of_the_table(ledger: Ledger, name: str | None) -> None:
-    """A list may name the table with its catalog or without, in any case, or name none."""
     held = replace(ledger.begin("read_only").valid_write_ids(TABLE), table=name)
 
     assert place(ledger.metadata(TABLE, write_ids=held)) == "v0"
@@ -115,7 +106,6 @@ def test_a_list_of_the_table(ledger: Ledger, name: str | None) -> None:
 
 @pytest.mark.parametrize("what", [Ledger.metadata, stats_of])
 def test_a_list_of_another_table(ledger: Ledger, what: Callable[..., object]) -> None:
-    """Write ids of one table say nothing of another; one that was renamed goes by its id."""
     number = ledger.table(TABLE).table
     held = ledger.begin("read_only").valid_write_ids(TABLE)
     ledger.rename_table(TABLE, "db.routes")
@@ -128,7 +118,6 @@ def test_a_list_of_another_table(ledger: Ledger, what: Callable[..., object]) ->
 
 
 def test_an_aborted_change_is_gone(ledger: Ledger) -> None:
-    """Nobody sees what was aborted."""
     txn = ledger.begin()
     txn.alter_table(TABLE, moved)
     txn.abort()
@@ -137,7 +126,6 @@ def test_an_aborted_change_is_gone(ledger: Ledger) -> None:
 
 
 def test_an_external_table_has_no_snapshot(ledger: Ledger) -> None:
-    """An external table is as it is now, for a txn too, which sees its own change of it."""
     ledger.create_table("db.raw", kind="external", location="v0")
     before = ledger.begin()
     ledger.alter_table("db.raw", moved)
@@ -149,8 +137,7 @@ def test_an_external_table_has_no_snapshot(ledger: Ledger) -> None:
     assert place(ledger.metadata("db.raw")) == "v1"
 
 
-def test_the_token_of_a_receipt(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Another client that brings the token of a receipt sees what was written."""
+def test_the_token_of_a_receipt_shows_its_write(ledger: Ledger, memory: InMemoryLedger) -> None:
     token = ledger.alter_table(TABLE, moved).token
 
     assert place(memory.connect().metadata(TABLE, token=str(token))) == "v1"
@@ -158,21 +145,18 @@ def test_the_token_of_a_receipt(ledger: Ledger, memory: InMemoryLedger) -> None:
 
 
 @pytest.mark.parametrize("what", ["stats:none", "table:"])
-def test_no_such_object(ledger: Ledger, table: int, what: str) -> None:
-    """A part that the table does not have is told by its name."""
+def test_a_part_that_is_not_there_is_told_by_name(ledger: Ledger, table: int, what: str) -> None:
     with pytest.raises(UnknownTableError, match=f"object '{what}' of table {table}"):
         ledger.metadata_object(TABLE, what)
 
 
 @pytest.mark.parametrize("what", ["table", "", "name"])
-def test_what_is_no_object(ledger: Ledger, what: str) -> None:
-    """The table itself is no object of it."""
+def test_the_table_itself_is_no_object_of_it(ledger: Ledger, what: str) -> None:
     with pytest.raises(ValueError, match="an object of a table must look like"):
         ledger.metadata_object(TABLE, what)
 
 
-def test_no_such_table(ledger: Ledger, table: int) -> None:
-    """A dropped table is gone for readers of now, by name and by id."""
+def test_a_dropped_table_is_gone_for_readers_of_now(ledger: Ledger, table: int) -> None:
     ledger.drop_table(table)
 
     with pytest.raises(UnknownTableError):

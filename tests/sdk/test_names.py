@@ -26,7 +26,6 @@ from ledger.testing import InMemoryLedger
 
 @pytest.fixture
 def blind(log: LossyLog, memory: InMemoryLedger) -> Iterator[Ledger]:
-    """Return a client that has nothing to read from."""
     assert memory.log is log
     with Ledger.connect(log=log) as ledger:
         yield ledger
@@ -55,7 +54,6 @@ def test_definition(ledger: Ledger) -> None:
 
 
 def test_own_names_without_reads(blind: Ledger) -> None:
-    """What a client created it can name without a read model."""
     flights = blind.create_table("flights")
 
     with blind.transaction() as txn:
@@ -66,7 +64,6 @@ def test_own_names_without_reads(blind: Ledger) -> None:
 
 
 def test_later_change_of_another_thread_stays(ledger: Ledger) -> None:
-    """A thread that notes its change late does not take a table back to before the next change."""
     flights = ledger.create_table("flights")
     ledger.rename_table("flights", "departures")
 
@@ -79,7 +76,6 @@ def test_later_change_of_another_thread_stays(ledger: Ledger) -> None:
 
 
 def test_names_of_others_need_reads(blind: Ledger, ledger: Ledger) -> None:
-    """Without a read model the tables of others are known by id alone."""
     flights = ledger.create_table("flights")
     txn = blind.begin()
 
@@ -89,7 +85,6 @@ def test_names_of_others_need_reads(blind: Ledger, ledger: Ledger) -> None:
 
 
 def test_name_taken_by_another_table(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Once somebody renamed a table, a name that was known means what it means now."""
     old = ledger.create_table("flights")
     other = memory.connect()
     other.rename_table("flights", "old_flights")
@@ -101,8 +96,7 @@ def test_name_taken_by_another_table(ledger: Ledger, memory: InMemoryLedger) -> 
     assert written == [(old.table, 0), (new.table, 1)]
 
 
-def test_rename(ledger: Ledger) -> None:
-    """A renamed table keeps its id, and its old name means nothing."""
+def test_a_renamed_table_keeps_its_id_and_its_old_name_means_nothing(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
 
     ledger.rename_table("flights", "voyages")
@@ -113,8 +107,7 @@ def test_rename(ledger: Ledger) -> None:
         ledger.begin().write_id("flights")
 
 
-def test_rename_without_reads(blind: Ledger) -> None:
-    """The new name that a client gave is known to it too."""
+def test_the_new_name_that_a_client_gave_is_known_to_it_too(blind: Ledger) -> None:
     blind.create_table("flights")
 
     blind.rename_table("flights", "voyages")
@@ -126,13 +119,11 @@ ONE, TWO = [("a", "int")], [("a", "int"), ("b", "int")]
 
 
 def renamed_at_once(ledger: Ledger, row: TableRow) -> None:
-    """Rename a table, known as it once was, and alter it."""
     ledger.rename_table(row, "voyages")
     ledger.alter_table("voyages", properties={"k": "v"})
 
 
 def renamed_in_a_txn(ledger: Ledger, row: TableRow) -> None:
-    """Rename a table in a txn, known as it once was, and alter it there."""
     with ledger.transaction() as txn:
         txn.rename_table(row, "voyages")
         txn.alter_table("voyages", properties={"k": "v"})
@@ -157,10 +148,9 @@ def altered_in_a_txn(ledger: Ledger, row: TableRow) -> None:
 @pytest.mark.parametrize(
     "rename", [renamed_at_once, renamed_in_a_txn, renamed_before_a_txn, altered_in_a_txn]
 )
-def test_rename_of_an_old_row(
+def test_who_renames_a_table_by_an_old_row_changes_its_name_alone(
     ledger: Ledger, memory: InMemoryLedger, rename: Callable[[Ledger, TableRow], object], who: str
 ) -> None:
-    """Who renames a table changes its name alone, however old the row is that it was named by."""
     row = ledger.create_table("flights", ONE)
     writer = ledger if who == "the client" else memory.connect()
     writer.alter_table("flights", columns=TWO, partition_columns=["b"])
@@ -204,10 +194,9 @@ def test_rename_that_somebody_foils(ledger: Ledger, memory: InMemoryLedger) -> N
 
 
 @pytest.mark.parametrize("client", ["maker", "other", "blind"])
-def test_changed_by_id_within_a_txn(
+def test_a_txn_knows_what_it_renamed_and_dropped_by_id_also_if_it_never_looked_the_tables_up(
     ledger: Ledger, memory: InMemoryLedger, blind: Ledger, client: str
 ) -> None:
-    """A txn knows what it renamed and dropped by id, also if it never looked the tables up."""
     tables = [ledger.create_table(name, ONE).table for name in ("flights", "routes", "spare")]
     own = {"maker": ledger, "other": memory.connect(), "blind": blind}[client]
     own.begin().abort()  # So it has seen the tables, if it reads at all.
@@ -231,8 +220,7 @@ def test_changed_by_id_within_a_txn(
     assert own.begin().write_id("routes" if client != "blind" else tables[0]) == 2
 
 
-def test_drop(ledger: Ledger) -> None:
-    """A dropped table is gone, and a new one of its name is another table."""
+def test_a_dropped_table_is_gone_and_a_new_one_of_its_name_is_another_table(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
 
     ledger.drop_table("flights")
@@ -243,30 +231,26 @@ def test_drop(ledger: Ledger) -> None:
     assert ledger.create_table("flights").table != flights.table
 
 
-def test_tables(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """All tables of the ledger are listed, whoever created them."""
+def test_all_tables_of_the_ledger_are_listed(ledger: Ledger, memory: InMemoryLedger) -> None:
     made = [ledger.create_table("flights"), memory.connect().create_table("routes")]
     ledger.wait(made[1].created)
 
     assert ledger.tables() == made
 
 
-def test_unknown_table(ledger: Ledger) -> None:
-    """A name that no table has is an error that says where to look."""
+def test_a_name_that_no_table_has_is_an_error_that_says_where_to_look(ledger: Ledger) -> None:
     with pytest.raises(UnknownTableError, match=r"ledger\.tables\(\)"):
         ledger.table("flights")
 
 
-def test_name_taken(ledger: Ledger) -> None:
-    """A name is given once."""
+def test_a_name_is_given_once(ledger: Ledger) -> None:
     ledger.create_table("flights")
 
     with pytest.raises(TableExistsError, match="Choose another name"):
         ledger.create_table("Flights")
 
 
-def test_changed_since_read(ledger: Ledger) -> None:
-    """A change of a table that was changed since it was read is refused as Delta does."""
+def test_a_change_of_what_was_changed_since_is_refused(ledger: Ledger) -> None:
     ledger.create_table("flights")
     read_at = ledger.token
     ledger.rename_table("flights", "voyages")
@@ -277,8 +261,7 @@ def test_changed_since_read(ledger: Ledger) -> None:
     assert raised.value.explain() == str(raised.value)
 
 
-def test_created_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A table created in a txn is its own until it commits, then everybody's."""
+def test_a_table_is_of_its_txn_until_it_commits(ledger: Ledger, memory: InMemoryLedger) -> None:
     other = memory.connect()
     with ledger.transaction() as txn:
         made = txn.create_table("flights", [("day", "date")])
@@ -294,8 +277,7 @@ def test_created_in_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert ledger.begin().write_id("flights") == 2
 
 
-def test_create_in_a_txn_that_aborts(ledger: Ledger) -> None:
-    """A table of a txn that aborted never was."""
+def test_a_table_of_a_txn_that_aborted_never_was(ledger: Ledger) -> None:
     txn = ledger.begin()
     txn.create_table("flights")
     txn.abort()
@@ -306,7 +288,6 @@ def test_create_in_a_txn_that_aborts(ledger: Ledger) -> None:
 
 
 def test_names_within_a_txn(ledger: Ledger) -> None:
-    """A txn that swaps two names sees them swapped at once, others after its commit."""
     flights, routes = ledger.create_table("flights"), ledger.create_table("routes")
     with ledger.transaction() as txn:
         txn.rename_table("flights", "spare")
@@ -323,8 +304,7 @@ def test_names_within_a_txn(ledger: Ledger) -> None:
     assert ledger.table("routes").table == flights.table
 
 
-def test_drop_within_a_txn(ledger: Ledger) -> None:
-    """A txn that dropped a table can no longer name it, and may give the name again."""
+def test_a_txn_that_dropped_a_table_can_no_longer_name_it(ledger: Ledger) -> None:
     old = ledger.create_table("flights")
     with ledger.transaction() as txn:
         txn.drop_table("flights")
@@ -337,7 +317,6 @@ def test_drop_within_a_txn(ledger: Ledger) -> None:
 
 
 def test_name_lost_to_another(ledger: Ledger) -> None:
-    """A txn that wanted a name which another took first loses at its commit."""
     txn = ledger.begin()
     txn.create_table("flights")
     ledger.create_table("flights")
@@ -348,16 +327,14 @@ def test_name_lost_to_another(ledger: Ledger) -> None:
     assert "a change outside a txn: create" in raised.value.explain()
 
 
-def test_external_tables(ledger: Ledger) -> None:
-    """An external table has no write ids."""
+def test_an_external_table_has_no_write_ids(ledger: Ledger) -> None:
     ledger.create_table("flights", kind="external", location="file:///raw/flights")
 
     with pytest.raises(CommandInvalidError, match="external"):
         ledger.begin().write_id("flights")
 
 
-def test_unknown_catalog(log: LossyLog, memory: InMemoryLedger) -> None:
-    """A catalog that the ledger does not have takes no tables."""
+def test_an_unknown_catalog_takes_no_tables(log: LossyLog, memory: InMemoryLedger) -> None:
     assert memory.log is log
     with (
         Ledger.connect(log=log, catalog="lake") as ledger,
@@ -367,7 +344,6 @@ def test_unknown_catalog(log: LossyLog, memory: InMemoryLedger) -> None:
 
 
 def test_dropped_tables_are_forgotten(ledger: Ledger) -> None:
-    """A client that makes and drops tables for as long as it lives keeps none of the dropped."""
     dropped = ledger.create_table("first")
     before = kept(dropped)
     ledger.drop_table("first")
@@ -388,8 +364,7 @@ def kept(row: TableRow) -> int:
         ("weather", "has no table weather. ledger.tables() lists the tables"),
     ],
 )
-def test_misspelled(ledger: Ledger, name: str, said: str) -> None:
-    """A name that is nearly right is told with the one that may be meant."""
+def test_a_name_nearly_right_is_told_with_a_near_one(ledger: Ledger, name: str, said: str) -> None:
     ledger.create_table("db.Flights")
     for call in (ledger.table, ledger.read, ledger.begin().write_id):
         with pytest.raises(UnknownTableError, match=re.escape(said)):

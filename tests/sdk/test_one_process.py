@@ -7,8 +7,7 @@ import pytest
 from ledger.client import Ledger
 
 
-def test_neither_ledger_nor_txn_travels(ledger: Ledger) -> None:
-    """Who hands them to a worker process is told what to do there."""
+def test_who_hands_them_to_a_worker_process_is_told_what_to_do_there(ledger: Ledger) -> None:
     for each in (ledger, ledger.begin()):
         with pytest.raises(TypeError, match="cannot be sent to another process") as raised:
             pickle.dumps(each)

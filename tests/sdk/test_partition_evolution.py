@@ -35,7 +35,6 @@ class Evolution(NamedTuple):
 
 
 def renamed(column: Column, name: str) -> Column:
-    """Return a column under another name."""
     return column._replace(name=name)
 
 
@@ -63,7 +62,6 @@ EVOLUTIONS = [
 
 @pytest.fixture(params=EVOLUTIONS, ids=lambda each: each.name)
 def evolved(request: pytest.FixtureRequest, ledger: Ledger) -> Evolution:
-    """Return what became of a table with a file from before it and one from after it."""
     found: Evolution = request.param
     ledger.create_table(TABLE, BEFORE, partition_columns=["day"])
     ledger.append(TABLE, [AddFile("before", ("1",))])
@@ -73,7 +71,6 @@ def evolved(request: pytest.FixtureRequest, ledger: Ledger) -> Evolution:
 
 
 def removed(txn: Transaction, files: TableFiles) -> None:
-    """Remove files as they were read."""
     txn.remove_files(TABLE, files)
 
 
@@ -83,7 +80,6 @@ def removed_as_rows(txn: Transaction, files: TableFiles) -> None:
 
 
 def removed_by_path(txn: Transaction, files: TableFiles) -> None:
-    """Remove files by their paths, which the txn has read."""
     txn.use(files)
     txn.remove_files(TABLE, files.paths)
 
@@ -123,8 +119,7 @@ def test_removed(ledger: Ledger, evolved: Evolution, remove: Removal) -> None:
     assert conflicts(ledger, remove, "after", evolved.other) is (remove is removed_by_path)
 
 
-def test_read(ledger: Ledger, evolved: Evolution) -> None:
-    """A condition on a partition column leaves out no file from before."""
+def test_a_condition_leaves_out_no_file_from_before(ledger: Ledger, evolved: Evolution) -> None:
     column, _, value = evolved.other.split("/")[0].partition("=")
     kind = next(each.type for each in evolved.columns if each.name == column)
     literal = f"'{value}'" if kind == "string" else value

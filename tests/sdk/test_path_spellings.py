@@ -13,7 +13,6 @@ LIVE = ["x/a", "y=1%20/b", "y=1 /b", "file:/other/c"]
 
 @pytest.fixture(autouse=True)
 def table(ledger: Ledger) -> None:
-    """Create a table with files."""
     ledger.create_table(TABLE, [("id", "int")], location=FOLDER)
     ledger.append(TABLE, LIVE)
 
@@ -32,7 +31,6 @@ def table(ledger: Ledger) -> None:
     ],
 )
 def test_removed_as_it_was_read(ledger: Ledger, given: str, removed: str) -> None:
-    """A path that was read is removed under any spelling; an escape stands for itself."""
     with ledger.transaction() as txn:
         txn.read(TABLE)
         txn.remove_files(TABLE, [given])
@@ -41,8 +39,7 @@ def test_removed_as_it_was_read(ledger: Ledger, given: str, removed: str) -> Non
 
 
 @pytest.mark.parametrize(("one", "other"), [("x/a", "./x//a"), ("y=1%20/b", "y=1 /b")])
-def test_removed_twice_at_once(ledger: Ledger, one: str, other: str) -> None:
-    """Two txns that remove one file conflict, however each spells it; in doubt it is one file."""
+def test_two_removals_of_one_file_conflict(ledger: Ledger, one: str, other: str) -> None:
     first, second = ledger.begin(), ledger.begin()
     first.remove_files(TABLE, [RemoveFile(one)])
     second.remove_files(TABLE, [RemoveFile(other)])

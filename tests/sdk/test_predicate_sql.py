@@ -32,7 +32,6 @@ A1, B2 = ["=", A, ONE], ["=", B, TWO]
 
 
 def text(value: str) -> list[str]:
-    """Return a literal text."""
     return ["lit", value, "string"]
 
 
@@ -97,14 +96,12 @@ UNDERSTOOD: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("sql", "tree"), UNDERSTOOD)
-def test_conditions_become_trees(sql: str, tree: Any) -> None:
-    """Spark SQL becomes a normalised tree, in one compact text."""
+def test_spark_sql_becomes_a_normalised_tree_in_one_compact_text(sql: str, tree: Any) -> None:
     assert predicate_tree(sql) == json.dumps(tree, separators=(",", ":"))
 
 
 @pytest.mark.parametrize("sql", [sql for sql, _ in UNDERSTOOD if "year" not in sql])
 def test_trees_are_shown_as_the_same_condition(sql: str) -> None:
-    """What people are shown of a condition is the condition; of a year, with one more cast."""
     assert predicate_tree(sql_of(predicate_tree(sql))) == predicate_tree(sql)
 
 
@@ -151,7 +148,6 @@ def test_what_cannot_be_said_is_unknown(sql: str, tree: Any) -> None:
 
 
 def test_what_cannot_be_said_is_shown_short() -> None:
-    """An unknown text of any size leaves a small tree."""
     assert len(predicate_tree("f('" + "x" * 10_000 + "')")) < 300
 
 
@@ -174,7 +170,6 @@ def test_what_cannot_be_said_is_shown_short() -> None:
     ],
 )
 def test_text_that_is_no_condition_is_refused(sql: str, place: str) -> None:
-    """The error holds the text and the place, is a ValueError, and survives pickling."""
     with pytest.raises(PredicateSyntaxError, match=place) as caught:
         predicate_tree(sql)
 
@@ -193,7 +188,6 @@ class Rate(float):
     """A number that is shown as `Rate(1.5)`, as NumPy's are as `np.float64(1.5)`."""
 
     def __repr__(self) -> str:
-        """Return the type with the number."""
         return f"Rate({float(self)!r})"
 
 
@@ -225,7 +219,6 @@ EXPRESSIONS: list[tuple[Expression, str]] = [
 
 @pytest.mark.parametrize(("expression", "sql"), EXPRESSIONS)
 def test_expressions_read_as_sql_and_say_the_same(expression: Expression, sql: str) -> None:
-    """An expression, its SQL and the tree of its SQL are one."""
     assert expression.sql() == sql
     assert predicate_tree(sql) == expression.tree() == tree_of(expression)
 
@@ -256,7 +249,6 @@ LARGE = col("a").isin(*range(60_000))
     ids=["nested", "list", "not", "and", "or", "null safe", "in", "text"],
 )
 def test_expressions_have_the_bounds_of_text(expression: Expression) -> None:
-    """What is too large or too deep is unknown as a whole, as its SQL text is, and small."""
     said = json.loads(expression.tree())
 
     assert said[0] == "unknown"
@@ -267,7 +259,6 @@ def test_expressions_have_the_bounds_of_text(expression: Expression) -> None:
 
 @pytest.mark.parametrize("expression", [nested(20), col("a").isin(*range(2_000))])
 def test_expressions_within_bounds_are_known(expression: Expression) -> None:
-    """Neither some depth nor a long list makes a condition unknown."""
     assert "unknown" not in expression.tree()
 
 
@@ -284,7 +275,6 @@ def test_expressions_within_bounds_are_known(expression: Expression) -> None:
     ],
 )
 def test_expressions_refuse_what_is_no_condition(build: Callable[[], Any], error: str) -> None:
-    """Python's own truth, None and other constants are refused with what to write instead."""
     with pytest.raises(TypeError, match=error):
         build()
 
@@ -295,8 +285,7 @@ def test_in_needs_a_value() -> None:
         col("a").isin()
 
 
-def test_where_takes_text_expressions_and_nothing() -> None:
-    """Whatever says which rows were read has one wire form; nothing said is TRUE."""
+def test_whatever_says_which_rows_were_read_has_one_wire_form() -> None:
     assert [tree_of("a = 1"), tree_of(col("a") == 1)] == [json.dumps(A1, separators=(",", ":"))] * 2
     assert tree_of(None) == TRUE_PREDICATE
 
@@ -304,7 +293,6 @@ def test_where_takes_text_expressions_and_nothing() -> None:
 @laws
 @given(st.randoms(use_true_random=False))
 def test_law_trees_survive_their_sql(random: Random) -> None:
-    """The tree of a tree's SQL says the same of every partition."""
     tree = json.dumps(condition(random))
     one = compile_predicate(tree, SCHEMA, derive=False)
     two = compile_predicate(predicate_tree(sql_of(tree)), SCHEMA, derive=False)
@@ -317,8 +305,7 @@ def test_law_trees_survive_their_sql(random: Random) -> None:
 @pytest.mark.parametrize(
     "sql", ["a >", "= 1", "AND a", "CASE WHEN", "a LIKE", "-", "1 +", "a..b", "x AND (", "f("]
 )
-def test_no_words_of_the_parser(sql: str) -> None:
-    """What is missing is said in words of SQL, not in classes of what reads it."""
+def test_what_is_missing_is_said_in_words_of_sql_not_in_classes_of_what_reads_it(sql: str) -> None:
     with pytest.raises(PredicateSyntaxError) as caught:
         predicate_tree(sql)
     assert "sqlglot" not in str(caught.value)
@@ -328,7 +315,6 @@ def test_no_words_of_the_parser(sql: str) -> None:
 @laws
 @given(st.text(max_size=30))
 def test_law_any_text_is_a_condition_or_refused(sql: str) -> None:
-    """No text fails in another way than being refused."""
     try:
         tree = predicate_tree(sql)
     except PredicateSyntaxError:
@@ -337,7 +323,6 @@ def test_law_any_text_is_a_condition_or_refused(sql: str) -> None:
 
 
 def test_words_of_sql_name_columns() -> None:
-    """An expression over a column with the name of a word of SQL reads as the same expression."""
     words = {each.lower() for each in Spark.Tokenizer.KEYWORDS if each.isidentifier()}
     wrong = []
     for word in sorted(words | WORDS | {"user", "localtimestamp", "cast", "interval"}):

@@ -18,7 +18,6 @@ ERRORS = [
 
 
 def test_type_checkers_see_what_is_loaded() -> None:
-    """The imports for type checkers name each public name once, from the module that has it."""
     (block, *_) = (
         node
         for node in ast.parse(Path(ledger.__file__).read_text(encoding="utf-8")).body
@@ -36,27 +35,23 @@ def test_type_checkers_see_what_is_loaded() -> None:
 
 
 @pytest.mark.parametrize("name", ledger.__all__)
-def test_named(name: str) -> None:
-    """Each public name is there, and says what it is."""
+def test_each_public_name_is_there_and_says_what_it_is(name: str) -> None:
     assert getattr(ledger, name).__doc__
     assert name in dir(ledger)
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_every_error(name: str) -> None:
-    """Every error that may be raised can be caught by a public name."""
+def test_every_error_that_may_be_raised_can_be_caught_by_a_public_name(name: str) -> None:
     assert name in ledger.__all__
     assert getattr(ledger, name) is getattr(errors, name)
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_drawn(name: str) -> None:
-    """Every error stands in the tree that the module draws."""
+def test_every_error_stands_in_the_tree_that_the_module_draws(name: str) -> None:
     assert name in (errors.__doc__ or "")
 
 
-def test_no_such_name() -> None:
-    """A name that is not there is an error like in any module."""
+def test_a_name_that_is_not_there_is_an_error_like_in_any_module() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Lake'"):
         _ = ledger.Lake
 

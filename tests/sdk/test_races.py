@@ -16,7 +16,6 @@ from tests.sdk.flights import TABLE, create_flights, of_day
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
@@ -30,18 +29,14 @@ class Race(NamedTuple):
 
 
 def delete_day(day: int) -> Callable[[Transaction], object]:
-    """Return the plan to delete the rows of a day."""
     return lambda txn: txn.remove_files(TABLE, txn.read(TABLE, f"day = {day}"))
 
 
 def append_day(day: int) -> Callable[[Ledger], object]:
-    """Return a blind append to a day."""
     return lambda ledger: ledger.append(TABLE, [of_day(day, "late")])
 
 
 def in_txn(plan: Callable[[Transaction], object]) -> Callable[[Ledger], object]:
-    """Return a plan as a winner."""
-
     def win(ledger: Ledger) -> None:
         with ledger.transaction() as txn:
             plan(txn)
@@ -50,7 +45,6 @@ def in_txn(plan: Callable[[Transaction], object]) -> Callable[[Ledger], object]:
 
 
 def read_and_add(txn: Transaction) -> None:
-    """Read a day and add to it, as INSERT with a SELECT of the table does."""
     txn.read(TABLE, "day = 1")
     txn.add_files(TABLE, [of_day(1, "derived")])
 
@@ -61,13 +55,11 @@ def compact(txn: Transaction) -> None:
 
 
 def read_whole_and_add(txn: Transaction) -> None:
-    """Depend on everything, and add a file."""
     txn.read_whole(TABLE)
     txn.add_files(TABLE, [of_day(9)])
 
 
 def read_as_whole_and_add(txn: Transaction) -> None:
-    """Read one day, depend on everything, and add a file."""
     txn.read(TABLE, "day = 1", whole=True)
     txn.add_files(TABLE, [of_day(9)])
 
@@ -99,9 +91,7 @@ RACES = {
         read_whole_and_add, in_txn(delete_day(2)), errors.ConcurrentDeleteReadException
     ),
     "whole table, read": Race(
-        read_as_whole_and_add,
-        in_txn(delete_day(2)),
-        errors.ConcurrentDeleteReadException,
+        read_as_whole_and_add, in_txn(delete_day(2)), errors.ConcurrentDeleteReadException
     ),
     "one domain": Race(
         lambda txn: txn.set_domain(TABLE, "d", "1"),
@@ -136,7 +126,6 @@ def test_races(ledger: Ledger, memory: InMemoryLedger, table: int, race: Race) -
 
 
 def ends_with(error: type[Exception] | None) -> AbstractContextManager[object]:
-    """Return what expects an error, or none."""
     return pytest.raises(error) if error is not None else nullcontext()
 
 
@@ -156,7 +145,6 @@ def test_plan_before_the_txn(ledger: Ledger, table: int, level: str | None) -> N
 
 
 def test_oldest_read_is_the_base(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
-    """Of several reads of a table the oldest counts, whatever else is named."""
     with ledger.transaction() as txn:
         late = txn.read(TABLE, "day = 2", position=ledger.read(TABLE).position)
         early = txn.read(TABLE, "day = 1", version=1)
@@ -176,10 +164,9 @@ def test_oldest_read_is_the_base(ledger: Ledger, memory: InMemoryLedger, table: 
     ],
     ids=["as said", "as read", "as read to rewrite"],
 )
-def test_removal_found_elsewhere(
+def test_files_that_were_found_outside_the_txn_are_judged_from_where_they_were_found(
     ledger: Ledger, table: int, remove: Callable[[Transaction, TableFiles], None]
 ) -> None:
-    """Files that were found outside the txn are judged from where they were found."""
     assert table
     plan = ledger.read(TABLE, "day = 1")
     in_txn(delete_day(1))(ledger)
@@ -197,14 +184,13 @@ def test_removal_found_elsewhere(
         (None, "Serializable", errors.ConcurrentAppendException),
     ],
 )
-def test_table_only_read(
+def test_a_table_that_was_only_read_is_judged_if_and_only_if_the_level_is_serializable(
     ledger: Ledger,
     memory: InMemoryLedger,
     level: str | None,
     level_of_table: str,
     end: type[Exception] | None,
 ) -> None:
-    """A table that was only read is judged if, and only if, the level is Serializable."""
     create_flights(ledger, level_of_table)
     ledger.create_table("summary")
     txn = ledger.begin(level=level)
@@ -231,14 +217,13 @@ def delete_nothing(txn: Transaction) -> None:
         ("WriteSerializable", ["s1"], None),
     ],
 )
-def test_read_beside_rearranging(
+def test_a_table_that_is_only_rearranged_takes_no_weight_from_other_writes(
     ledger: Ledger,
     beside: Callable[[Transaction], None],
     level_of_table: str,
     elsewhere: list[str],
     end: type[Exception] | None,
 ) -> None:
-    """To change nothing in a table takes no weight from what is written elsewhere after it."""
     create_flights(ledger, level_of_table)
     ledger.create_table("summary")
     txn = ledger.begin()
@@ -253,7 +238,6 @@ def test_read_beside_rearranging(
 
 
 def test_file_of_a_table_only_read(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
-    """Also a file that was read, and is removed from a table only read, is a conflict then."""
     assert table
     ledger.create_table("summary")
     txn = ledger.begin(level="serializable")
@@ -273,10 +257,9 @@ def test_file_of_a_table_only_read(ledger: Ledger, memory: InMemoryLedger, table
         lambda txn: txn.drop_table(TABLE),
     ],
 )
-def test_file_of_a_table_that_is_changed(
+def test_who_changes_a_table_by_what_a_file_of_it_said_loses_to_the_removal_of_that_file(
     ledger: Ledger, memory: InMemoryLedger, table: int, change: Callable[[Transaction], object]
 ) -> None:
-    """Who changes a table by what a file of it said loses to the removal of that file."""
     assert table
     txn = ledger.begin()
     txn.read(TABLE, "day = 1")
@@ -309,10 +292,9 @@ def test_read_only_txn(ledger: Ledger, memory: InMemoryLedger, table: int) -> No
     ],
     ids=["adds", "removes", "rewrites", "protocol", "domain", "progress", "coarse"],
 )
-def test_read_only_txn_writes_nothing(
+def test_what_would_write_is_refused_in_a_read_only_txn_at_once_and_leaves_it_as_it_was(
     ledger: Ledger, table: int, write: Callable[[Transaction], object]
 ) -> None:
-    """What would write is refused in a read-only txn at once, and leaves it as it was."""
     with ledger.transaction("read_only") as txn:
         txn.read(table)
         with pytest.raises(errors.CommandInvalidError, match="read only") as refused:
@@ -322,8 +304,7 @@ def test_read_only_txn_writes_nothing(
     assert txn.status == "committed"
 
 
-def test_level_that_is_none(ledger: Ledger) -> None:
-    """A level that is none is said before a txn opens."""
+def test_a_level_that_is_none_is_said_before_a_txn_opens(ledger: Ledger) -> None:
     with pytest.raises(ValueError, match=r"an isolation level must be one of .*, got 'eventual'"):
         ledger.begin(level="eventual")
 
@@ -336,10 +317,9 @@ def test_level_that_is_none(ledger: Ledger) -> None:
     ],
     ids=["remove", "rewrite"],
 )
-def test_found_before_the_txn(
+def test_who_names_the_position_that_files_were_found_at_meets_those_who_removed_them_since(
     ledger: Ledger, table: int, change: Callable[[Transaction, int], object]
 ) -> None:
-    """Who names the position that files were found at meets those who removed them since."""
     found_at = ledger.read(table).position
     with ledger.transaction() as winner:
         winner.remove_files(table, ["day1"])
@@ -351,7 +331,6 @@ def test_found_before_the_txn(
 
 
 def test_a_whole_table_is_read_as_of_the_snapshot(ledger: Ledger) -> None:
-    """Who depends on everything in a table loses to nobody who came before its snapshot."""
     create_flights(ledger, "Serializable")
     txn = ledger.begin()
     txn.read_whole(TABLE)

@@ -28,8 +28,7 @@ WAIT_S: Final = 5.0
     ("chain", "text"),
     [("", "5f3a9c1e:0:44"), ("0b1d94ac5c7fe210", "5f3a9c1e:0:44:0b1d94ac5c7fe210")],
 )
-def test_token_text(chain: str, text: str) -> None:
-    """A token survives its text form, and the form it had before it knew a chain."""
+def test_a_token_survives_its_text_form(chain: str, text: str) -> None:
     token = Token("5f3a9c1e", 0, 44, chain)
 
     assert str(token) == text
@@ -44,14 +43,12 @@ def test_token_text(chain: str, text: str) -> None:
         *("5f3a:0:44:0b", "5f3a:0:44:0b1d94ac5c7fe21x", "5f3a:0:44:0b1d94ac5c7fe210:1"),
     ],
 )
-def test_no_token(text: str) -> None:
-    """A text that is no token is told so, with one that is."""
+def test_a_text_that_is_no_token_is_told_so_with_one_that_is(text: str) -> None:
     with pytest.raises(ValueError, match="must look like 5f3a9c1e:0:44"):
         Token.parse(text)
 
 
 def test_wait_for_the_write_of_another(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Who waits for a token sees what was written up to there, given as token, text or position."""
     other = memory.connect()
     ledger.create_table("flights")
     token = ledger.token
@@ -62,16 +59,14 @@ def test_wait_for_the_write_of_another(ledger: Ledger, memory: InMemoryLedger) -
     assert other.table("flights").name == "flights"
 
 
-def test_wait_in_vain(ledger: Ledger) -> None:
-    """A position that is not there yet is not waited for longer than asked."""
+def test_a_position_is_not_waited_for_longer_than_asked(ledger: Ledger) -> None:
     with pytest.raises(ReaderBehindError) as raised:
         ledger.wait(1_000_000, timeout_s=0.01)
 
     assert raised.value.wanted == 1_000_000
 
 
-def test_token_of_another_ledger(ledger: Ledger) -> None:
-    """A token of another ledger is not taken for a position of this one."""
+def test_a_token_of_another_ledger_is_not_taken_for_a_position_of_this_one(ledger: Ledger) -> None:
     with pytest.raises(ValueError, match="not of this ledger"):
         ledger.wait(Token("5f3a9c1e", 0, 1))
 
@@ -80,14 +75,12 @@ class Behind(StateReads):
     """A read model whose follower stands still at the position it was made at."""
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        """Wait in vain for anything later."""
         if position > 1:
             raise ReaderBehindError(1, position, timeout_ms)
         return 1
 
 
-def test_reads_own_writes(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A read never answers from before the client's own last write."""
+def test_a_read_never_misses_the_clients_own_write(memory: InMemoryLedger, log: LossyLog) -> None:
     with Ledger.connect(log=log, reads=Behind(log), timeout_s=5.0) as ledger:
         before = ledger.tables()
         ledger.create_table("flights")
@@ -101,7 +94,6 @@ def test_reads_own_writes(memory: InMemoryLedger, log: LossyLog) -> None:
 
 
 def test_outcome_of_the_read_model(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Anyone may ask what a command was answered, also after its process is gone."""
     txn = ledger.begin()
     session = memory.reads.history(txn.opened - 1, 1)[0].session
     ledger.close()
@@ -116,16 +108,14 @@ def test_outcome_of_the_read_model(ledger: Ledger, memory: InMemoryLedger) -> No
     )
 
 
-def test_outcome_not_known_yet(ledger: Ledger) -> None:
-    """That a command has no answer yet is an answer of its own."""
+def test_a_command_without_an_answer_yet_is_told_as_such(ledger: Ledger) -> None:
     outcome = ledger.outcome(4, 1_000)
 
     assert not outcome.is_known
     assert str(outcome).endswith(f"no answer up to position {outcome.as_of}; ask again later")
 
 
-def test_no_such_ledger() -> None:
-    """A log without a ledger in it is told so, with what starts one."""
+def test_a_log_without_a_ledger_in_it_is_told_so_with_what_starts_one() -> None:
     with pytest.raises(SettingsError, match="lakeledger up"):
         Ledger(MemoryLog(), open_reads=lambda: None, settings=ClientSettings(timeout_s=0.01))  # type: ignore[arg-type,return-value]
 
@@ -163,20 +153,17 @@ def test_writes_do_not_wait_for_rows_to_open(memory: InMemoryLedger) -> None:
 
 
 def test_nothing_to_read_from(memory: InMemoryLedger, log: LossyLog) -> None:
-    """Reading without a read model says where one would come from."""
     assert memory.log is log
     with Ledger.connect(log=log) as ledger, pytest.raises(SettingsError, match="reads="):
         ledger.snapshot()
 
 
 def test_nobody_reads_the_store() -> None:
-    """A store that nothing installed can read says what is missing."""
     with pytest.raises(SettingsError, match=r"no entry point tests\.none"):
         open_store(Path("rows"), "tests.none")
 
 
 def test_store_is_read_by_what_is_installed(tmp_path: Path) -> None:
-    """The rows of a store are read by whatever distribution offers to."""
     info = tmp_path / "reader-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reader\nVersion: 1.0\n")
@@ -194,8 +181,7 @@ def test_store_is_read_by_what_is_installed(tmp_path: Path) -> None:
     assert said.strip() == "rows"
 
 
-def test_after_close(ledger: Ledger) -> None:
-    """A closed ledger says so, and may be closed again."""
+def test_a_closed_ledger_says_so_and_may_be_closed_again(ledger: Ledger) -> None:
     ledger.create_table("flights")
     ledger.close()
     ledger.close()

@@ -40,13 +40,11 @@ EVIDENCE = Evidence(
 
 
 def refused(reason: str) -> CommandRefused:
-    """Return a refusal."""
     return CommandRefused(b"", reason, "why it was", 3)
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_every_reason(reason: Reason) -> None:
-    """Each reason has its exception, and its message says why and what to do."""
+def test_each_reason_has_its_exception_and_says_what_to_do(reason: Reason) -> None:
     row = ROWS[reason]
 
     with pytest.raises(row.error) as raised:
@@ -56,8 +54,7 @@ def test_every_reason(reason: Reason) -> None:
     assert row.error is not RefusedError
 
 
-def test_where_it_was_refused() -> None:
-    """A refusal names its reason, what it is about and where it stands in the log."""
+def test_a_refusal_names_its_reason_what_it_is_about_and_where_it_stands_in_the_log() -> None:
     with pytest.raises(UnknownTableError) as raised:
         body_as(TxnCommitted, Event(CONTROL, refused("UnknownTable")))
 
@@ -73,8 +70,7 @@ def test_forgotten_is_unknown() -> None:
     assert (raised.value.session, raised.value.n) == (4, 2)
 
 
-def test_reason_of_a_later_version() -> None:
-    """A reason that this version does not know is a refusal all the same."""
+def test_a_reason_that_this_version_does_not_know_is_a_refusal_all_the_same() -> None:
     with pytest.raises(RefusedError, match="why it was") as raised:
         body_as(TxnCommitted, Event(CONTROL, refused("QuotaSpent")))
 
@@ -82,7 +78,6 @@ def test_reason_of_a_later_version() -> None:
 
 
 def test_every_conflict_has_its_class() -> None:
-    """Each of Delta's six names is raised as the class that has it."""
     named = {kind.__name__.removesuffix("Exception"): kind for kind in CONFLICTS.values()}
 
     assert named == dict(CONFLICTS)
@@ -90,8 +85,7 @@ def test_every_conflict_has_its_class() -> None:
 
 
 @pytest.mark.parametrize("exception", [*CONFLICTS, "RowConflict"])
-def test_conflict(exception: str) -> None:
-    """A lost commit is raised with its evidence, one of a later version as plain conflict."""
+def test_a_lost_commit_is_raised_with_its_evidence(exception: str) -> None:
     evidence = EVIDENCE._replace(exception=exception)
     lost = TxnAborted("conflict", one_shot=False, parts=(), evidence=evidence)
 
@@ -102,8 +96,7 @@ def test_conflict(exception: str) -> None:
     assert (raised.value.reason, raised.value.subject) == (exception, 7)
 
 
-def test_conflict_is_explained() -> None:
-    """A lost commit can be explained as soon as it is raised."""
+def test_a_lost_commit_can_be_explained_as_soon_as_it_is_raised() -> None:
     lost = TxnAborted("conflict", one_shot=False, parts=(), evidence=EVIDENCE)
 
     with pytest.raises(ConflictError) as raised:
@@ -113,7 +106,6 @@ def test_conflict_is_explained() -> None:
 
 
 def test_abort_where_a_commit_was_hoped_for() -> None:
-    """A commit that is answered with an abort without evidence says that the txn ended."""
     ended = TxnAborted("deadline", one_shot=False, parts=(), evidence=None)
 
     with pytest.raises(TxnNotOpenError, match="txn 7 was aborted: deadline"):
@@ -123,14 +115,12 @@ def test_abort_where_a_commit_was_hoped_for() -> None:
 @pytest.mark.parametrize(
     ("outcome", "error"), [("TxnAborted", TxnNotOpenError), ("UnknownTable", UnknownTableError)]
 )
-def test_repeat_of_something_else(outcome: str, error: type[LedgerError]) -> None:
-    """A repeat whose first answer was an abort or a refusal is raised as that was."""
+def test_a_repeat_is_raised_as_its_first_answer(outcome: str, error: type[LedgerError]) -> None:
     with pytest.raises(error, match="answered before, at position 41"):
         body_as(TxnCommitted, Event(CONTROL, CommandRepeated(b"", 41, outcome, 7, 1, ())))
 
 
 def test_answer_of_another_kind() -> None:
-    """An answer that cannot be one stops the caller."""
     with pytest.raises(AssertionError, match="TxnCommitted"):
         body_as(TxnCommitted, Event(CONTROL, SessionOpened(b"", "", "", "", 0)))
 
@@ -147,8 +137,7 @@ def test_answer_of_another_kind() -> None:
         errors.SettingsError("unset"),
     ],
 )
-def test_errors_survive_pickling(error: LedgerError) -> None:
-    """An error that leaves a worker process keeps its message and its fields."""
+def test_errors_survive_pickling_with_message_and_fields(error: LedgerError) -> None:
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - what this test made itself
 
     assert type(copy) is type(error)

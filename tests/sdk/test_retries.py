@@ -29,7 +29,6 @@ ALWAYS = 10**9
 
 
 def events(memory: InMemoryLedger, kind: str) -> int:
-    """Return how many events of a type there are."""
     return sum(row.type == kind for row in memory.reads.history(0, ALWAYS))
 
 
@@ -44,8 +43,7 @@ def test_lost_command(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> 
     assert (events(memory, "TxnOpened"), events(memory, "CommandRepeated")) == (1, 0)
 
 
-def test_refused_command(ledger: Ledger, log: LossyLog) -> None:
-    """A command that the broker did not take is sent again with a fresh writer."""
+def test_a_command_not_taken_is_sent_again(ledger: Ledger, log: LossyLog) -> None:
     ledger.create_table("flights")
     log.refused[Topic.COMMANDS] = 2
     before = log.writers[Topic.COMMANDS]
@@ -107,15 +105,13 @@ def test_sequencer_replaced(ledger: Ledger, memory: InMemoryLedger, *, crash: bo
 
 
 def commit_one(ledger: Ledger, table: int) -> TableVersion:
-    """Return what a txn got that wrote to a table."""
     with ledger.transaction() as txn:
         txn.write_id(table)
     assert txn.receipt is not None
     return txn.receipt.tables[table]
 
 
-def test_unknown_outcome(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A commit that nobody answers is neither done nor failed; committed again it tells."""
+def test_an_unanswered_commit_tells_when_repeated(ledger: Ledger, memory: InMemoryLedger) -> None:
     hasty = memory.connect(settings=HASTY)
     txn = hasty.begin()
     memory.leader.crash()
@@ -130,8 +126,7 @@ def test_unknown_outcome(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert not txn.commit().repeated
 
 
-def test_session_unanswered(memory: InMemoryLedger) -> None:
-    """A session that nobody answered has no outcome to ask for; to do the same again is safe."""
+def test_a_session_that_nobody_answered_has_no_outcome_to_ask_for(memory: InMemoryLedger) -> None:
     hasty = memory.connect(settings=HASTY)
     memory.leader.crash()
 
@@ -147,7 +142,6 @@ def test_session_unanswered(memory: InMemoryLedger) -> None:
 
 
 def test_unknown_outcome_leaves_a_block(memory: InMemoryLedger) -> None:
-    """A block whose commit is not answered raises that, and aborts nothing."""
     hasty = memory.connect(settings=HASTY)
     hasty.create_table("flights")
     with pytest.raises(OutcomeUnknownError), hasty.transaction() as txn:
@@ -159,8 +153,7 @@ def test_unknown_outcome_leaves_a_block(memory: InMemoryLedger) -> None:
     assert txn.commit().txn == txn.id
 
 
-def test_abort_unanswered(memory: InMemoryLedger) -> None:
-    """An error in a block is raised though nobody answers the abort, which is noted in it."""
+def test_an_error_in_a_block_is_raised_though_no_abort_answers(memory: InMemoryLedger) -> None:
     hasty = memory.connect(settings=HASTY)
     with pytest.raises(ValueError, match="no rows") as raised:
         abort_alone(memory, hasty)
@@ -175,8 +168,7 @@ def abort_alone(memory: InMemoryLedger, ledger: Ledger) -> None:
         raise ValueError("no rows")
 
 
-def test_late_answer(memory: InMemoryLedger, log: LossyLog) -> None:
-    """An answer that comes after its caller gave up is what the repeat returns."""
+def test_a_late_answer_is_what_the_repeat_returns(memory: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     flights = cut_off.create_table("flights")
@@ -195,8 +187,7 @@ def test_late_answer(memory: InMemoryLedger, log: LossyLog) -> None:
     assert txn.receipt == receipt
 
 
-def test_broker_away(ledger: Ledger, log: LossyLog) -> None:
-    """A broker that is away for reading is waited for."""
+def test_a_broker_that_is_away_for_reading_is_waited_for(ledger: Ledger, log: LossyLog) -> None:
     view = LossyLog(log)
     with Ledger.connect(log=view) as other:
         view.away[Topic.EVENTS] = 2
@@ -205,8 +196,7 @@ def test_broker_away(ledger: Ledger, log: LossyLog) -> None:
     assert ledger.begin().id == 2
 
 
-def test_command_too_large(ledger: Ledger) -> None:
-    """A command that fits no record is not sent at all, and the session goes on."""
+def test_a_command_that_fits_no_record_is_not_sent_at_all(ledger: Ledger) -> None:
     ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
     txn = ledger.begin()
     txn.wrote("flights", "update", f"day={'9' * COMMAND_BYTES_MAX}")
@@ -239,7 +229,6 @@ def test_why_the_outcome_is_unknown(
 
 
 def damage(ledger: Ledger, log: LossyLog) -> None:
-    """Append to the events what no sequencer can have written."""
     assert ledger.id
     log.writer(Topic.EVENTS).append(b"", b"\0\0\0\0\1 no event")
 
@@ -252,7 +241,6 @@ def damage(ledger: Ledger, log: LossyLog) -> None:
 def test_tail_ends_before_the_answer(
     memory: InMemoryLedger, log: LossyLog, end: Callable[[Ledger, LossyLog], None], said: str
 ) -> None:
-    """A commit that was sent may be executed, though nobody will hear of its answer."""
     hasty = memory.connect(settings=ClientSettings(close_s=0.05))
     hasty.create_table("flights")
     txn = hasty.begin()
@@ -330,14 +318,13 @@ def effects(memory: InMemoryLedger) -> list[int]:
     ],
     ids=["append", "batch", "begin", "write id", "commit", "abort"],
 )
-def test_same_call_again(
+def test_who_was_not_answered_is_told_to_call_again_only_where_that_does_nothing_twice(
     memory: InMemoryLedger,
     log: LossyLog,
     again: Callable[[Ledger, Transaction], object],
     *,
     is_done_once: bool,
 ) -> None:
-    """Who was not answered is told to call again only where that does nothing twice."""
     view = LossyLog(log)
     late = memory.connect(settings=HASTY, log=view)
     late.create_table("flights")

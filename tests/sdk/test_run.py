@@ -25,7 +25,6 @@ ALWAYS = 10**9
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
@@ -68,7 +67,6 @@ def test_done_again(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
 
 
 def test_tables_that_are_read_once(ledger: Ledger, memory: InMemoryLedger, log: LossyLog) -> None:
-    """Every attempt opens with its write ids, whatever its tables are read from."""
     create_flights(ledger)
     tables: Any = iter([TABLE])
 
@@ -148,8 +146,7 @@ def test_pauses(ledger: Ledger, memory: InMemoryLedger, table: int, share: float
     assert pauses == [share * each for each in (0.01, 0.02, 0.03, 0.03)]
 
 
-def test_pause_is_bounded() -> None:
-    """However often work was tried, the next pause is a number."""
+def test_however_often_work_was_tried_the_next_pause_is_a_number() -> None:
     assert Pace().pause_s(10_000, 1.0) == Pace().longest_pause_s
 
 
@@ -162,10 +159,9 @@ def test_pause_is_bounded() -> None:
         errors.OutcomeUnknownError("silence", session=1, n=1),
     ],
 )
-def test_not_done_again(
+def test_what_would_not_come_out_differently_is_raised_at_once(
     ledger: Ledger, memory: InMemoryLedger, table: int, error: Exception
 ) -> None:
-    """What would not come out differently is raised at once, and its txn is aborted."""
     assert table
     work = Contended(memory.connect(), times=0, error=error)
 
@@ -200,10 +196,9 @@ def test_lost_within_the_work(
     ("end", "status", "receipts"),
     [(Transaction.commit, "committed", 1), (Transaction.abort, "aborted", 0)],
 )
-def test_work_that_ends_its_txn(
+def test_work_may_commit_or_abort_its_txn_itself(
     ledger: Ledger, end: Callable[[Transaction], Receipt], status: str, receipts: int
 ) -> None:
-    """Work may commit or abort its txn itself."""
     seen: list[Receipt] = []
 
     ended = ledger.run(lambda txn: (end(txn), txn)[1], on_commit=seen.append)
@@ -230,8 +225,7 @@ class Afterwards:
         raise errors.SnapshotTooOldError("old", reason="SnapshotTooOld")
 
 
-def test_lost_after_its_commit(ledger: Ledger, table: int) -> None:
-    """Work that commits its txn and then loses something else is not done a second time."""
+def test_work_that_committed_its_txn_is_not_done_again(ledger: Ledger, table: int) -> None:
     work = Afterwards()
 
     with pytest.raises(errors.SnapshotTooOldError):
@@ -266,7 +260,6 @@ class CutOff:
         self._view = view
 
     def __call__(self, txn: Transaction) -> None:
-        """Add a file, and see no answer from then on."""
         self.done += 1
         txn.add_files(TABLE, [of_day(1, "once")])
         self._view.away[Topic.EVENTS] = READS_AWAY
@@ -276,8 +269,7 @@ class CutOff:
 READS_AWAY = 4
 
 
-def test_commit_not_answered(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A commit that was not answered is asked for again; the work is not done twice."""
+def test_an_unanswered_commit_is_asked_for_again(memory: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     create_flights(cut_off)
@@ -289,8 +281,7 @@ def test_commit_not_answered(memory: InMemoryLedger, log: LossyLog) -> None:
     assert cut_off.read(TABLE).paths == ["day1", "day2", "once"]
 
 
-def test_commit_never_answered(memory: InMemoryLedger, log: LossyLog) -> None:
-    """If no answer comes before the deadline, the outcome stays unknown, and is said to be."""
+def test_without_an_answer_the_outcome_is_unknown(memory: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     create_flights(cut_off)

@@ -57,7 +57,6 @@ class Processes:
         return sessions
 
     def close(self) -> None:
-        """End them all."""
         for sessions, channel in self._started:
             sessions.close()
             channel.close()
@@ -65,15 +64,13 @@ class Processes:
 
 @pytest.fixture
 def processes(memory: InMemoryLedger) -> Iterator[Processes]:
-    """Return the processes of a test, none yet."""
     assert memory.leader.failure is None
     found = Processes()
     yield found
     found.close()
 
 
-def test_opened_by_the_first_command(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A session is opened when it is needed, once, and closed with its ledger."""
+def test_a_session_is_opened_once_when_it_is_needed(ledger: Ledger, memory: InMemoryLedger) -> None:
     before = opened(memory)
     ledger.begin()
     txn = ledger.begin()
@@ -87,8 +84,7 @@ def test_opened_by_the_first_command(ledger: Ledger, memory: InMemoryLedger) -> 
     assert (row.status, row.reason, row.ended) == ("aborted", "closed", closed.ended)
 
 
-def test_label_that_is_no_text(memory: InMemoryLedger) -> None:
-    """A script whose name the system has as bytes that are no text can use a ledger too."""
+def test_a_script_whose_name_is_no_text_can_use_a_ledger(memory: InMemoryLedger) -> None:
     with memory.connect(application="caf\udce9.py") as ledger:
         txn = ledger.begin()
 
@@ -98,10 +94,9 @@ def test_label_that_is_no_text(memory: InMemoryLedger) -> None:
 
 
 @pytest.mark.parametrize("fault", ["lost", "refused", "unacknowledged", "doubled"])
-def test_opened_once(
+def test_whatever_happens_to_the_command_that_opens_it_a_session_is_opened_once(
     processes: Processes, memory: InMemoryLedger, log: LossyLog, fault: str
 ) -> None:
-    """Whatever happens to the command that opens it, a session is opened once."""
     getattr(log, fault)[Topic.COMMANDS] = 1
 
     found = processes.start(log).current().number
@@ -118,8 +113,7 @@ def test_opened_again_by_nonce(processes: Processes, memory: InMemoryLedger, log
     assert (first.number, opened(memory)) == (again.number, [first.number])
 
 
-def test_expired_with_its_txns(still: InMemoryLedger) -> None:
-    """A session that fell silent has lost its txns; later ones are in a fresh session."""
+def test_a_session_that_fell_silent_has_lost_its_txns(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     txn = ledger.begin()
     still.advance(LEASE_S + 1)
@@ -132,8 +126,7 @@ def test_expired_with_its_txns(still: InMemoryLedger) -> None:
     assert len(opened(still)) == 2
 
 
-def test_expired_while_idle(still: InMemoryLedger) -> None:
-    """A session that expired between two txns is replaced without a word."""
+def test_an_idle_session_that_expired_is_replaced_silently(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     ledger.create_table("flights")
     still.advance(LEASE_S + 1)
@@ -145,8 +138,7 @@ def test_expired_while_idle(still: InMemoryLedger) -> None:
     assert len(opened(still)) == 2
 
 
-def test_block_in_an_expired_session(still: InMemoryLedger) -> None:
-    """A block whose session expired meanwhile raises that at its end."""
+def test_a_block_whose_session_expired_raises_at_its_end(still: InMemoryLedger) -> None:
     ledger = still.connect(settings=IMPATIENT)
     with pytest.raises(SessionExpiredError), ledger.transaction() as txn:
         still.advance(LEASE_S + 1)
@@ -154,8 +146,7 @@ def test_block_in_an_expired_session(still: InMemoryLedger) -> None:
     assert txn.status == "aborted"
 
 
-def test_heartbeats(still: InMemoryLedger, log: LossyLog) -> None:
-    """A session that beats outlives its lease, though it asks for nothing."""
+def test_a_session_that_beats_outlives_its_lease(still: InMemoryLedger, log: LossyLog) -> None:
     ledger = still.connect(settings=ClientSettings(beat_s=0.01))
     txn = ledger.begin()
     for _ in range(4):
@@ -174,17 +165,15 @@ class StrainedLog(LossyLog):
     refusals = 3
 
     def writer(self, topic: Topic) -> LossyWriter:
-        """Return a writer, or fail."""
         if topic is Topic.HEARTBEATS and self.refusals:
             self.refusals -= 1
             raise SettingsError("failed to create thread")
         return super().writer(topic)
 
 
-def test_beats_that_fail(
+def test_a_session_whose_beats_could_not_be_sent_goes_on_to_beat(
     memory: InMemoryLedger, log: LossyLog, log_lines: Sequence[EventDict]
 ) -> None:
-    """A session whose beats could not be sent goes on to beat, and says once that they failed."""
     strained = memory.connect(settings=ClientSettings(beat_s=0.01), log=StrainedLog(log))
     strained.begin()
     log.wait_for(Topic.HEARTBEATS, 1)
@@ -193,8 +182,7 @@ def test_beats_that_fail(
     assert said == ["failed to create thread"]
 
 
-def test_more_than_the_window(memory: InMemoryLedger, log: LossyLog) -> None:
-    """No more commands are under way than the ledger remembers answers; the others wait."""
+def test_commands_beyond_the_window_wait(memory: InMemoryLedger, log: LossyLog) -> None:
     ledger = memory.connect()
     ledger.begin()
     memory.leader.crash()
@@ -211,10 +199,9 @@ def test_more_than_the_window(memory: InMemoryLedger, log: LossyLog) -> None:
     assert ids == list(range(2, threads + 2))
 
 
-def test_window_without_answers(
+def test_a_session_of_which_nothing_arrives_for_a_whole_window_is_given_up_for_a_fresh_one(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
-    """A session of which nothing arrives for a whole window is given up for a fresh one."""
     nonces = iter((b"n" * 16, b"m" * 16))
     own = processes.start(log, nonces)
     session = own.current()
@@ -244,7 +231,6 @@ def is_unanswered(session: ClientSession) -> bool:
 def test_late_answers_make_room(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
-    """A session whose answers came late goes on with the same txns."""
     view = LossyLog(log)
     session = processes.start(view).current()
     begins = log.topics[Topic.COMMANDS].end()
@@ -276,7 +262,6 @@ class InterruptedOnce(ClientSession):
 def test_interrupted_calls_make_room(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
-    """A session goes on though a call of it was interrupted and never made room for others."""
     number = processes.start(log).current().number
     with closing(Channel.open(log, 0)) as channel:
         session = InterruptedOnce(
@@ -292,7 +277,6 @@ def test_interrupted_calls_make_room(
 
 
 def test_close_without_a_sequencer(memory: InMemoryLedger) -> None:
-    """A ledger whose sequencer is gone closes all the same, and leaves no thread behind."""
     before = set(threading.enumerate())
     ledger = memory.connect(settings=ClientSettings(close_s=0.05))
     ledger.begin()
@@ -305,8 +289,7 @@ def test_close_without_a_sequencer(memory: InMemoryLedger) -> None:
     assert set(threading.enumerate()) <= before
 
 
-def test_interrupted_close(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A close that Ctrl-C interrupts leaves nothing behind all the same."""
+def test_a_close_interrupted_leaves_nothing(memory: InMemoryLedger, log: LossyLog) -> None:
     before = set(threading.enumerate())
     ledger = memory.connect()
     ledger.begin()
@@ -320,10 +303,9 @@ def test_interrupted_close(memory: InMemoryLedger, log: LossyLog) -> None:
         ledger.begin()
 
 
-def test_none_is_opened_while_closing(
+def test_who_asks_while_a_ledger_is_being_closed_opens_no_session(
     processes: Processes, memory: InMemoryLedger, log: LossyLog
 ) -> None:
-    """Who asks while a ledger is being closed opens no further session, which nobody would end."""
     own = processes.start(log)
     session = own.current()
     own.close()
@@ -334,8 +316,7 @@ def test_none_is_opened_while_closing(
     assert opened(memory) == [session.number]
 
 
-def test_closed_at_exit() -> None:
-    """A process that forgets to close its ledger ends its session at exit, and does not hang."""
+def test_a_process_that_forgets_to_close_its_ledger_ends_its_session_at_exit() -> None:
     script = (
         "import atexit\n"
         "from ledger.testing import InMemoryLedger\n"

@@ -53,8 +53,7 @@ def taken_beside_a_commit(ledger: Ledger) -> list[str]:
 
 
 @pytest.mark.usefixtures("restless")
-def test_declared_while_another_commits(ledger: Ledger) -> None:
-    """A file that is added while another thread commits is in the commit, or refused."""
+def test_a_file_added_during_a_commit_is_in_it_or_refused(ledger: Ledger) -> None:
     create_flights(ledger)
 
     taken = [path for _ in range(ROUNDS) for path in taken_beside_a_commit(ledger)]
@@ -62,8 +61,7 @@ def test_declared_while_another_commits(ledger: Ledger) -> None:
     assert set(taken) == set(ledger.read(TABLE).paths) - {"day1", "day2"}
 
 
-def test_first_declared_by_two() -> None:
-    """Two threads that name a table for the first time both declare something there."""
+def test_two_threads_that_name_a_table_for_the_first_time_both_declare_something_there() -> None:
     writes = DeclaredWrites(7)
 
     def add(path: str) -> None:
@@ -81,8 +79,7 @@ def test_first_declared_by_two() -> None:
     assert {each.path for each in writes.writer(1).files} == {"a", "b"}
 
 
-def test_committed_by_two(ledger: Ledger) -> None:
-    """Two threads that commit one large txn are told of one commit."""
+def test_two_threads_that_commit_one_large_txn_are_told_of_one_commit(ledger: Ledger) -> None:
     create_flights(ledger)
     txn = ledger.begin()
     txn.add_files(TABLE, many())

@@ -21,7 +21,6 @@ Batch = Callable[[Ledger, int], Receipt]
 
 
 def in_txn(ledger: Ledger, version: int) -> Receipt:
-    """Apply a batch by a txn."""
     with ledger.transaction() as txn:
         txn.app("stream", version)
         txn.add_files("t", [f"batch{version}"])
@@ -30,7 +29,6 @@ def in_txn(ledger: Ledger, version: int) -> Receipt:
 
 
 def by_write_id(ledger: Ledger, version: int) -> Receipt:
-    """Apply a batch by a txn that has a write id only."""
     with ledger.transaction(tables=["t"]) as txn:
         txn.app("stream", version)
     assert txn.receipt is not None
@@ -38,18 +36,15 @@ def by_write_id(ledger: Ledger, version: int) -> Receipt:
 
 
 def at_once(ledger: Ledger, version: int) -> Receipt:
-    """Apply a batch by an append."""
     return ledger.append("t", [f"batch{version}"], app=("stream", version))
 
 
 def by_hand(ledger: Ledger, version: int) -> Receipt:
-    """Apply a batch by a commit of its own."""
     footprint = EMPTY_FOOTPRINT._replace(operation="WRITE", apps=[AppVersion("stream", version)])
     return ledger.commit_once([TableWrite(ledger.table("t").table, 0, (), footprint)])
 
 
 def skips(lines: Lines) -> Lines:
-    """Return the lines about batches that were skipped."""
     return [each for each in lines if each["event"] == "batch skipped"]
 
 
@@ -64,13 +59,7 @@ def skips(lines: Lines) -> Lines:
     ],
 )
 def test_skipped(
-    ledger: Ledger,
-    log_lines: Lines,
-    batch: Batch,
-    version: int,
-    said: str,
-    *,
-    begins_anew: bool,
+    ledger: Ledger, log_lines: Lines, batch: Batch, version: int, said: str, *, begins_anew: bool
 ) -> None:
     """One warning for each, with its cause where that is likely to be another one."""
     ledger.create_table("t", [("x", "int")])
@@ -90,8 +79,7 @@ def test_skipped(
     assert tuple(line[name] for name in names) == expected
 
 
-def test_told_once(ledger: Ledger, log_lines: Lines) -> None:
-    """To commit a skipped txn again says the same, and logs nothing more."""
+def test_to_commit_a_skipped_txn_again_says_the_same(ledger: Ledger, log_lines: Lines) -> None:
     ledger.create_table("t", [("x", "int")])
     at_once(ledger, 5)
     txn = ledger.begin()

@@ -28,13 +28,11 @@ MANY = 2 * FILES_PER_CHUNK + 1
 
 
 def many(count: int = MANY, text: str = "part", stats: str = "") -> list[AddFile]:
-    """Return files of both days, alternately."""
     return [AddFile(f"{text}-{at}", (str(at % 2 + 1),), stats=stats) for at in range(count)]
 
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Create the table of flights and return its id."""
     return create_flights(ledger).table
 
 
@@ -52,10 +50,9 @@ def add(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("write", [append, add])
-def test_many_files(
+def test_many_files_come_in_chunks_before_their_commit_which_names_their_count_and_digest(
     ledger: Ledger, log: LossyLog, table: int, write: Callable[[Ledger], None]
 ) -> None:
-    """Many files come in chunks before their commit, which names their count and digest."""
     write(ledger)
 
     chunks = [each for each in bodies(log, WritesStaged) if each.table == table]
@@ -71,7 +68,6 @@ def test_many_files(
 
 
 def test_many_files_read_and_removed(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
-    """A txn that read and removes many files meets a winner in any one of them."""
     ledger.append(TABLE, many())
     txn, other = ledger.begin(), memory.connect()
     txn.remove_files(TABLE, txn.read(TABLE))
@@ -123,8 +119,7 @@ def test_what_no_reader_unpacks(ledger: Ledger, memory: InMemoryLedger, table: i
     assert len(ledger.read(TABLE)) == 2
 
 
-def test_many_hashes() -> None:
-    """Many hashes come in chunks of whole hashes, beside a file that could have ridden along."""
+def test_many_hashes_come_in_chunks_of_whole_hashes() -> None:
     writes = DeclaredWrites(7)
     writes.writer(1).add([AddFile("a")])
     (part,) = writes.parts((), "")
@@ -132,8 +127,7 @@ def test_many_hashes() -> None:
     hashes = b"hash___8" * 200_000
 
     (write,) = Staging().fit(
-        [part._replace(read_files=hashes)],
-        lambda _table, _number, chunk: sent.append(chunk),
+        [part._replace(read_files=hashes)], lambda _table, _number, chunk: sent.append(chunk)
     )
 
     assert hashes == b"".join(each.read_files for each in sent)
@@ -142,8 +136,7 @@ def test_many_hashes() -> None:
     assert (len(sent), b"") == (write.footprint.staged, write.footprint.read_files)
 
 
-def test_partitions_not_known() -> None:
-    """One removed file of an unknown partition makes the partitions of all chunks unknown."""
+def test_one_unknown_partition_makes_those_of_all_chunks_unknown() -> None:
     writer = FootprintWriter()
     files = [RemoveFile(f"f{at}", ("1",)) for at in range(3)]
     writer.remove([*files, RemoveFile("somewhere")])
@@ -176,8 +169,7 @@ class Lost:
 
 @pytest.mark.parametrize("arrives", [True, False])
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_chunk_not_answered(number: int, *, arrives: bool) -> None:
-    """Who commits again goes on with the chunk that was not answered, sending none twice."""
+def test_who_commits_again_sends_no_chunk_twice(number: int, *, arrives: bool) -> None:
     writes = DeclaredWrites(7)
     writes.writer(1).add(many())
     lost = Lost(number, arrives=arrives)
@@ -193,8 +185,7 @@ def test_chunk_not_answered(number: int, *, arrives: bool) -> None:
     assert [again] == staging.fit(writes.parts((), ""), lost.send)
 
 
-def test_chunks_of_another() -> None:
-    """A chunk that is refused though its sending was never in doubt is an error."""
+def test_a_chunk_that_is_refused_though_its_sending_was_never_in_doubt_is_an_error() -> None:
     writes = DeclaredWrites(7)
     writes.writer(1).add(many())
     lost = Lost(0, arrives=True)
@@ -240,7 +231,6 @@ def test_commit_again_after_ctrl_c(ledger: Ledger, log: LossyLog, table: int) ->
 def test_ctrl_c_before_the_commit_is_sent(
     ledger: Ledger, memory: InMemoryLedger, log: LossyLog, table: int
 ) -> None:
-    """A block whose end is interrupted while it stages leaves no txn open that nobody has."""
     txn = ledger.begin()
     log.interrupted[Topic.COMMANDS] = 1
     with pytest.raises(KeyboardInterrupt), txn:

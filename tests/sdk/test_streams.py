@@ -42,13 +42,11 @@ def batch(ledger: Ledger, number: int, tables: list[int], end: Any, latest: Any 
         (3, {"t": 4}, None),
     ],
 )
-def test_distance(end: Any, latest: Any, lag: int | None) -> None:
-    """Offsets that are counts have a distance, others do not."""
+def test_offsets_that_are_counts_have_a_distance(end: Any, latest: Any, lag: int | None) -> None:
     assert distance(end, latest) == lag
 
 
-def test_streams(ledger: Ledger) -> None:
-    """A stream is one row, whichever tables it wrote; its last batch counts."""
+def test_a_stream_is_one_row_whichever_tables_it_wrote(ledger: Ledger) -> None:
     first, second = (ledger.create_table(name).table for name in ("db.a", "db.b"))
     batch(ledger, 0, [first, second], {"t": {"0": 3}}, {"t": {"0": 10}})
     batch(ledger, 1, [first], {"t": {"0": 6}}, {"t": {"0": 10}})
@@ -66,8 +64,7 @@ def test_streams(ledger: Ledger) -> None:
     assert streams_in(ledger.reads(), "q1") == [query]
 
 
-def test_lag_in_a_table_of_the_ledger(ledger: Ledger) -> None:
-    """A stream that reads a table is behind by the versions committed since."""
+def test_a_stream_that_reads_a_table_is_behind_by_versions(ledger: Ledger) -> None:
     source, target = (ledger.create_table(name).table for name in ("db.a", "db.b"))
     end = {LEDGER_SOURCE: source, "version": 0}
     batch(ledger, 0, [target], end)
@@ -77,8 +74,7 @@ def test_lag_in_a_table_of_the_ledger(ledger: Ledger) -> None:
     assert [each.lag for each in streams_in(ledger.reads())] == [3]
 
 
-def test_earlier_batches(ledger: Ledger) -> None:
-    """The history of a table has the notes of all batches, and those of other programs between."""
+def test_the_history_of_a_table_has_the_notes_of_all_batches(ledger: Ledger) -> None:
     table = ledger.create_table("db.a").table
     for number in range(3):
         batch(ledger, number, [table], number)
@@ -90,8 +86,7 @@ def test_earlier_batches(ledger: Ledger) -> None:
     assert found == [(2, 2), (1, 1), (0, 0)]
 
 
-def test_first_receipt(ledger: Ledger) -> None:
-    """The receipt of a skipped batch becomes the one that its first commit returned."""
+def test_a_skipped_batch_has_the_receipt_of_its_first_commit(ledger: Ledger) -> None:
     table = ledger.create_table("db.a").table
     receipts = []
     for _ in range(2):

@@ -25,7 +25,6 @@ LATER_ID = 741_999
 
 @pytest.fixture
 def driver() -> Driver:
-    """Return a domain with a session and a txn."""
     driver = Driver()
     driver.open_txn(driver.open_session())
     return driver
@@ -33,14 +32,12 @@ def driver() -> Driver:
 
 @pytest.fixture
 def tail(driver: Driver) -> Iterator[Tail]:
-    """Return a tail of the domain."""
     tail = Tail.start(driver.log, 0)
     yield tail
     tail.close()
 
 
 def session_of(driver: Driver) -> int:
-    """Return the session of the domain."""
     return next(iter(driver.state.sessions.by_number))
 
 
@@ -53,8 +50,7 @@ def checkpointed(driver: Driver, *, times: int = 1) -> int:
     return offset
 
 
-def test_answer(driver: Driver, tail: Tail) -> None:
-    """An answer reaches whoever waits for it, with its place in the log."""
+def test_an_answer_reaches_whoever_waits_for_it(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     awaited = tail.expect((session, 2))
 
@@ -65,8 +61,7 @@ def test_answer(driver: Driver, tail: Tail) -> None:
     assert awaited.wait(0) == event
 
 
-def test_the_only_change(driver: Driver, tail: Tail) -> None:
-    """A change is the only one behind a position if no table was redefined in between or since."""
+def test_a_change_is_the_only_one_unless_a_table_was_redefined(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     table, seen = driver.create_table(session, "t"), tail.expect((session, 4))
     one, two = (driver.rename_table(session, table, name).control.position for name in "uv")
@@ -76,8 +71,7 @@ def test_the_only_change(driver: Driver, tail: Tail) -> None:
     assert [tail.is_only_change(one, since) for since in (one - 1, one)] == [False, False]
 
 
-def test_silence(driver: Driver, tail: Tail) -> None:
-    """The answer to somebody else's command wakes nobody."""
+def test_the_answer_to_somebody_elses_command_wakes_nobody(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     ours, other = tail.expect((session, 3)), tail.expect((session, 2))
     driver.open_txn(session)
@@ -86,8 +80,7 @@ def test_silence(driver: Driver, tail: Tail) -> None:
     assert ours.wait(0) is None
 
 
-def test_forgotten(driver: Driver, tail: Tail) -> None:
-    """What is no longer expected is not delivered."""
+def test_what_is_no_longer_expected_is_not_delivered(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     forgotten, later = tail.expect((session, 2)), tail.expect((session, 3))
     tail.forget((session, 2))
@@ -98,8 +91,7 @@ def test_forgotten(driver: Driver, tail: Tail) -> None:
     assert forgotten.wait(0) is None
 
 
-def test_session_by_nonce(driver: Driver, tail: Tail) -> None:
-    """The answer to an OpenSession is found by its nonce among those of others."""
+def test_the_answer_to_an_open_session_is_found_by_nonce(driver: Driver, tail: Tail) -> None:
     awaited = tail.expect_session(b"our own nonce !!")
     driver.open_session(nonce=b"another's nonce!")
 
@@ -111,8 +103,7 @@ def test_session_by_nonce(driver: Driver, tail: Tail) -> None:
     assert event.control.position == number
 
 
-def test_zombie(driver: Driver, tail: Tail) -> None:
-    """The answer of a leader that had been replaced is none; its successor's is."""
+def test_the_answer_of_a_leader_that_had_been_replaced_is_none(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     awaited = tail.expect((session, 2))
     command = OpenTxn(session, 2, NEVER, "default", 1, 0)
@@ -135,8 +126,7 @@ def answer_by_replaced(driver: Driver, command: OpenTxn) -> bytes:
     return framed
 
 
-def test_damage(driver: Driver, tail: Tail) -> None:
-    """Bytes that no sequencer wrote end the tail, and whoever waits or asks later is told."""
+def test_bytes_that_no_sequencer_wrote_end_the_tail(driver: Driver, tail: Tail) -> None:
     awaited = tail.expect((session_of(driver), 2))
     opening = tail.expect_session(b"our own nonce !!")
     driver.append(b"\0\0\0\0\1 no event")
@@ -151,8 +141,7 @@ def test_damage(driver: Driver, tail: Tail) -> None:
         tail.expect_session(b"our own nonce !!")
 
 
-def test_later_reader_needed(driver: Driver, tail: Tail) -> None:
-    """A log that needs a later reader ends the tail."""
+def test_a_log_that_needs_a_later_reader_ends_the_tail(driver: Driver, tail: Tail) -> None:
     awaited = tail.expect((session_of(driver), 2))
     control = Control(b"", driver.head.epoch + 1, 0, 0, 0, 0, driver.now, 0)
     driver.append(frame_fence(control, Fenced(b"n" * 16, "later", CODE_VERSION, 1_000)))
@@ -161,8 +150,7 @@ def test_later_reader_needed(driver: Driver, tail: Tail) -> None:
         awaited.wait(WAIT_S)
 
 
-def test_event_of_a_later_version(driver: Driver, tail: Tail) -> None:
-    """An event of a type not known here is no obstacle while it answers nothing of ours."""
+def test_an_event_of_a_later_version_is_no_obstacle(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     awaited = tail.expect((session, 3))
     skip_one(driver, later_version(driver, OpenTxn(session, 2, NEVER, "default", 1, 0)))
@@ -173,7 +161,6 @@ def test_event_of_a_later_version(driver: Driver, tail: Tail) -> None:
 
 
 def test_answer_of_a_later_version(driver: Driver, tail: Tail) -> None:
-    """An answer of a type not known here ends the tail, and who waits for it is told at once."""
     session = session_of(driver)
     awaited = tail.expect((session, 2))
     driver.append(later_version(driver, OpenTxn(session, 2, NEVER, "default", 1, 0)))
@@ -198,8 +185,7 @@ def skip_one(driver: Driver, framed: bytes) -> None:
     driver.state.position, driver.state.last_cmd = driver.head.position, driver.head.last_cmd
 
 
-def test_close(driver: Driver, tail: Tail) -> None:
-    """Who waits when a ledger is closed is told so."""
+def test_who_waits_when_a_ledger_is_closed_is_told_so(driver: Driver, tail: Tail) -> None:
     awaited = tail.expect((session_of(driver), 2))
 
     tail.close()
@@ -212,7 +198,6 @@ class Raced(int):
     """The number of a session; whoever compares it finds that another was answered meanwhile."""
 
     def __new__(cls, number: int, answered: Callable[[], object]) -> Self:
-        """Return a number that, when it is compared, has something answered."""
         raced = super().__new__(cls, number)
         raced.answered = answered
         return raced
@@ -228,7 +213,6 @@ class Raced(int):
 
 
 def test_left_while_answers_come(tail: Tail) -> None:
-    """Those who wait are told of a close, though others are answered at the same moment."""
     raced = tail.expect((Raced(4, lambda: tail.forget((5, 1))), 1))
     tail.expect((5, 1))
     later = tail.expect((4, 2))
@@ -244,7 +228,6 @@ class BrokenReader(MemoryLogReader):
     """A reader with an error that nobody foresaw."""
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
-        """Fail."""
         raise ZeroDivisionError(f"{limit} in {timeout_s}")
 
 
@@ -252,12 +235,10 @@ class BrokenLog(MemoryLog):
     """A log whose readers are broken."""
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a broken reader."""
         return BrokenReader(self, self.topics[topic], offset)
 
 
-def test_unforeseen_error() -> None:
-    """An error that nobody foresaw reaches whoever waits, and is not swallowed in a thread."""
+def test_an_unforeseen_error_reaches_whoever_waits() -> None:
     tail = Tail(BrokenLog(), LogHead(), 0)
     awaited = tail.expect((4, 1))
 
@@ -267,8 +248,7 @@ def test_unforeseen_error() -> None:
         awaited.wait(WAIT_S)
 
 
-def test_from_the_newest_checkpoint(driver: Driver) -> None:
-    """A tail begins behind the newest checkpoint and needs nothing before it."""
+def test_a_tail_begins_behind_the_newest_checkpoint(driver: Driver) -> None:
     offset = checkpointed(driver)
     driver.log.remove_below(Topic.EVENTS, offset - 1)
     session = session_of(driver)
@@ -281,8 +261,7 @@ def test_from_the_newest_checkpoint(driver: Driver) -> None:
     tail.close()
 
 
-def test_lost_end(driver: Driver) -> None:
-    """A log that lost its end and grew another one is found at the start."""
+def test_a_log_that_lost_its_end_and_grew_another_one_is_found_at_the_start(driver: Driver) -> None:
     checkpointed(driver)
     driver.log.cut(Topic.EVENTS, len(driver.records) - 1)
     driver.append(b"another end")
@@ -298,8 +277,7 @@ def expected(tail: Tail) -> Awaited:
 
 
 @pytest.mark.parametrize("times", [1, 5, 20])
-def test_head_of_the_newest_checkpoint(driver: Driver, times: int) -> None:
-    """The newest head is found among the remains of older checkpoints."""
+def test_the_newest_head_is_found_among_older_checkpoints(driver: Driver, times: int) -> None:
     checkpointed(driver, times=times)
     driver.open_session()
     offset = checkpointed(driver)
@@ -317,7 +295,6 @@ class CountingLog(MemoryLog):
         self.bytes_read = 0
 
     def reader(self, topic: Topic, offset: int) -> MemoryLogReader:
-        """Return a reader that counts."""
         return CountingReader(self, topic, offset)
 
 
@@ -329,7 +306,6 @@ class CountingReader(MemoryLogReader):
         self._counting = log
 
     def read(self, limit: int, timeout_s: float) -> Sequence[Record]:
-        """Return the next records."""
         records = super().read(limit, timeout_s)
         self._counting.bytes_read += sum(len(record.value) for record in records)
         return records
@@ -347,13 +323,11 @@ def test_head_without_the_state(driver: Driver) -> None:
     assert counting.bytes_read < 200_000
 
 
-def test_no_checkpoint() -> None:
-    """Without a checkpoint there is no head to begin from."""
+def test_without_a_checkpoint_there_is_no_head_to_begin_from() -> None:
     assert read_newest_head(MemoryLog(), 0) is None
 
 
-def test_checkpoint_of_a_later_reader(driver: Driver) -> None:
-    """A checkpoint of a log that needs a later reader is not begun from."""
+def test_a_checkpoint_of_a_log_that_needs_a_later_reader_is_not_begun_from(driver: Driver) -> None:
     checkpointed(driver)
     topic = driver.log.topics[Topic.CHECKPOINTS]
     last = topic.records[-1]
@@ -364,13 +338,11 @@ def test_checkpoint_of_a_later_reader(driver: Driver) -> None:
         read_newest_head(driver.log, 0)
 
 
-def test_genesis(driver: Driver) -> None:
-    """A log says at its beginning which ledger it is."""
+def test_a_log_says_at_its_beginning_which_ledger_it_is(driver: Driver) -> None:
     assert read_genesis(driver.log, WAIT_S) == driver.state.genesis
 
 
-def test_genesis_of_another_topic(driver: Driver) -> None:
-    """Events that were recorded in another topic are not taken for those of this one."""
+def test_events_of_another_topic_are_not_taken_for_those_of_this(driver: Driver) -> None:
     renamed = Renamed(driver.log)
 
     with pytest.raises(LogDamagedError, match="recorded in topic events-0"):
@@ -385,12 +357,10 @@ class Renamed(MemoryLog):
         self.topics, self.changed = of.topics, of.changed
 
     def topic_id(self, topic: Topic) -> str:
-        """Return an id that is not the one of the other log."""
         return f"copy of {super().topic_id(topic)}"
 
 
-def test_genesis_that_is_gone(driver: Driver) -> None:
-    """A log whose first events were removed does not say whose it is any more."""
+def test_a_log_without_its_first_events_does_not_say_whose_it_is(driver: Driver) -> None:
     driver.log.remove_below(Topic.EVENTS, 2)
 
     with pytest.raises(LogDamagedError, match="at offset 2, history is gone"):

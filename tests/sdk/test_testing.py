@@ -30,8 +30,7 @@ def _eager() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def test_example() -> None:
-    """What the module shows as its use works."""
+def test_what_the_module_shows_as_its_use_works() -> None:
     with InMemoryLedger() as memory:
         ledger = memory.connect()
         ledger.create_table("flights")
@@ -41,8 +40,7 @@ def test_example() -> None:
         assert memory.reads.txn(txn.id) is not None
 
 
-def test_fixed_clock() -> None:
-    """A fixed clock moves when it is told to, both of its times alike."""
+def test_a_fixed_clock_moves_when_it_is_told_to_both_of_its_times_alike() -> None:
     clock = FixedClock()
     before = clock.now_ms(), clock.monotonic_s()
     clock.advance(1.5)
@@ -51,8 +49,7 @@ def test_fixed_clock() -> None:
     assert (clock.now_ms(), clock.monotonic_s()) == (STARTED_AT_MS + 1_500, 1.5)
 
 
-def test_time_of_events() -> None:
-    """Events have the time of the clock that the ledger was given."""
+def test_events_have_the_time_of_the_clock_that_the_ledger_was_given() -> None:
     clock = FixedClock()
     with InMemoryLedger(clock=clock) as memory:
         ledger = memory.connect()
@@ -61,8 +58,7 @@ def test_time_of_events() -> None:
         assert ledger.begin().commit().at.timestamp() * 1000 == STARTED_AT_MS + 3_600_000
 
 
-def test_txn_deadline() -> None:
-    """A txn that is left open is aborted when its deadline has passed."""
+def test_a_txn_that_is_left_open_is_aborted_when_its_deadline_has_passed() -> None:
     with InMemoryLedger(clock=FixedClock()) as memory:
         memory.advance(10.0)
         txn = memory.connect().begin(deadline_s=60.0)
@@ -77,8 +73,7 @@ def test_txn_deadline() -> None:
 
 
 @pytest.mark.parametrize("crash", [True, False])
-def test_take_over(*, crash: bool) -> None:
-    """Another sequencer goes on where the one before ended."""
+def test_another_sequencer_goes_on_where_the_one_before_ended(*, crash: bool) -> None:
     with InMemoryLedger(settings=ALERT) as memory:
         ledger = memory.connect(settings=IMPATIENT)
         first = ledger.begin()
@@ -88,8 +83,7 @@ def test_take_over(*, crash: bool) -> None:
         assert (second.id, first.commit().txn) == (first.id + 1, first.id)
 
 
-def test_failure_is_raised(log: LossyLog) -> None:
-    """What a sequencer ended with is not kept from the test."""
+def test_what_a_sequencer_ended_with_is_not_kept_from_the_test(log: LossyLog) -> None:
     with pytest.raises(FencedError):
         lose_an_answer(log)
 
@@ -105,8 +99,7 @@ def lose_an_answer(log: LossyLog) -> None:
         memory.leader.wait_end()
 
 
-def test_rounds_of_a_sequencer_that_ended(memory: InMemoryLedger) -> None:
-    """Rounds that nobody does are not waited for without end."""
+def test_rounds_that_nobody_does_are_not_waited_for_without_end(memory: InMemoryLedger) -> None:
     memory.leader.stop()
 
     with pytest.raises(LogError, match="did not do 1 rounds"):
@@ -114,13 +107,11 @@ def test_rounds_of_a_sequencer_that_ended(memory: InMemoryLedger) -> None:
 
 
 def test_end_of_a_sequencer_that_runs(memory: InMemoryLedger) -> None:
-    """A sequencer that has not ended says so."""
     with pytest.raises(LogError, match="still runs after"):
         memory.leader.wait_end(timeout_s=0.01)
 
 
 def test_who_waits_is_in_nobodys_way(memory: InMemoryLedger, ledger: Ledger) -> None:
-    """A thread that waits for a position keeps no other one from reading, nor from coming there."""
     ledger.create_table("flights")
     wanted = memory.reads.position() + 50
     with ThreadPoolExecutor(1) as pool:
@@ -133,8 +124,7 @@ def test_who_waits_is_in_nobodys_way(memory: InMemoryLedger, ledger: Ledger) -> 
 
 
 @pytest.mark.usefixtures("_eager")
-def test_many_readers(memory: InMemoryLedger, ledger: Ledger) -> None:
-    """Threads read as of one position each, whatever others write meanwhile."""
+def test_threads_read_as_of_one_position_each(memory: InMemoryLedger, ledger: Ledger) -> None:
     table = ledger.create_table("flights").table
     held = ledger.begin("read_only")  # So that no mapping is cleaned.
 

@@ -20,25 +20,19 @@ NEW_YEAR = "at < TIMESTAMP '2024-01-01 00:30:00'"
 
 @pytest.fixture
 def table(ledger: Ledger) -> str:
-    """Return the name of a table that is partitioned by an instant."""
     ledger.create_table("t", [("at", "TIMESTAMP"), ("n", "INT")], partition_columns=["at"])
     ledger.append("t", [AddFile(f"{at}.parquet", (at,)) for at in (BEFORE, AFTER)])
     return "t"
 
 
 def paths(*instants: str) -> list[str]:
-    """Return the paths of the files of some instants."""
     return [f"{each}.parquet" for each in instants]
 
 
 @pytest.mark.parametrize("zone", [BERLIN, "+01:00", ZoneInfo(BERLIN), timezone(timedelta(hours=1))])
 def test_a_read_in_a_zone(ledger: Ledger, table: str, zone: ZoneLike) -> None:
-    """A read names its zone, however Python has it; without one it is meant in UTC."""
     here = ledger.read(table, NEW_YEAR, time_zone=zone)
-    assert (here.paths, ledger.read(table, NEW_YEAR).paths) == (
-        paths(BEFORE),
-        paths(BEFORE, AFTER),
-    )
+    assert (here.paths, ledger.read(table, NEW_YEAR).paths) == (paths(BEFORE), paths(BEFORE, AFTER))
     with ledger.transaction("read_only") as txn:
         assert txn.read(table, NEW_YEAR, time_zone=zone).paths == paths(BEFORE)
 
@@ -53,10 +47,9 @@ def test_a_read_in_a_zone(ledger: Ledger, table: str, zone: ZoneLike) -> None:
         ((col("at") == "2024-01-01 05:00:00").in_zone("Asia/Karachi"), paths(AFTER)),
     ],
 )
-def test_a_client_in_a_zone(
+def test_a_client_means_its_conditions_in_the_zone_of_its_connection(
     memory: InMemoryLedger, table: str, condition: str | Expression, expected: list[str]
 ) -> None:
-    """A client means its conditions in the zone that it connected with, unless they name one."""
     with memory.connect(time_zone=BERLIN) as client:
         assert client.read(table, condition).paths == expected
 
@@ -75,8 +68,7 @@ def test_the_zone_travels(ledger: Ledger, table: str, *, zone: str, loses: bool)
         txn.commit()
 
 
-def test_rows_in_folders(ledger: Ledger) -> None:
-    """What is said of rows in folders is meant in a zone as well."""
+def test_what_is_said_of_rows_in_folders_is_meant_in_a_zone_as_well(ledger: Ledger) -> None:
     columns = [("at", "TIMESTAMP"), ("n", "INT")]
     ledger.create_table("f", columns, partition_columns=["at"], layout="directories")
     txns = [ledger.begin(level="serializable") for _ in range(2)]
@@ -101,10 +93,9 @@ def test_rows_in_folders(ledger: Ledger) -> None:
         ("xyzzy", "got 'xyzzy'$"),
     ],
 )
-def test_a_zone_that_is_not_known(
+def test_a_zone_that_is_not_known_is_refused_wherever_it_is_named_with_the_nearest_that_is(
     memory: InMemoryLedger, ledger: Ledger, table: str, name: str, meant: str
 ) -> None:
-    """A zone that is not known is refused wherever it is named, with the nearest that is."""
     with pytest.raises(ValueError, match=meant):
         ledger.read(table, NEW_YEAR, time_zone=name)
     with pytest.raises(ValueError, match=meant):
@@ -114,7 +105,6 @@ def test_a_zone_that_is_not_known(
 
 
 @pytest.mark.parametrize("name", [None, 1, ZoneInfo])
-def test_no_zone(name: object) -> None:
-    """What is no zone is told so."""
+def test_what_is_no_zone_is_told_so(name: object) -> None:
     with pytest.raises(TypeError, match="must be the name of a time zone"):
         zone_named(name)  # type: ignore[arg-type]

@@ -46,7 +46,6 @@ def lived() -> Driver:
 
 
 def token_of(driver: Driver, at: int) -> Token:
-    """Return the token of an event."""
     control, created = driver.events[at].control, driver.state.genesis
     assert created is not None
     return Token(created.ledger, created.domain, control.position, control.chain.hex())
@@ -54,7 +53,6 @@ def token_of(driver: Driver, at: int) -> Token:
 
 @pytest.fixture
 def lost() -> Iterator[Lost]:
-    """Return a ledger that lost its last two events."""
     whole = lived()
     with cut_and_led(whole, len(whole.records) - 2) as ledger:
         yield ledger
@@ -73,22 +71,18 @@ def cut_and_led(whole: Driver, keep: int) -> Iterator[Lost]:
 
 
 def waited(ledger: Ledger, token: Token) -> object:
-    """Wait for a token."""
     return ledger.wait(token)
 
 
 def waited_for_text(ledger: Ledger, token: Token) -> object:
-    """Wait for the text of a token."""
     return ledger.wait(str(token))
 
 
 def read_metadata(ledger: Ledger, token: Token) -> object:
-    """Read what a table is, with a token."""
     return ledger.metadata("planes", token=token)
 
 
 def read_files(ledger: Ledger, token: Token) -> object:
-    """Read the files of a table as of a token."""
     return ledger.read("planes", position=token)
 
 
@@ -102,19 +96,17 @@ READS: Final[list[Callable[[Ledger, Token], object]]] = [
 
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("chained", [True, False], ids=["with its chain", "of before"])
-def test_a_token_that_is_still_good(
+def test_what_a_token_stands_for_is_there_so_it_is_read(
     lost: Lost, read: Callable[[Ledger, Token], object], *, chained: bool
 ) -> None:
-    """What a token stands for is there, so it is read."""
     read(lost.ledger, lost.last if chained else lost.last.at(lost.last.position))
 
 
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("chained", [True, False], ids=["with its chain", "of before"])
-def test_a_token_of_what_is_lost(
+def test_a_token_of_the_lost_part_is_refused_by_the_cut_and_the_client_reads_on_without_it(
     lost: Lost, read: Callable[[Ledger, Token], object], *, chained: bool
 ) -> None:
-    """A token of the lost part is refused by the cut, and the client reads on without it."""
     token = lost.lost if chained else lost.lost.at(lost.lost.position)
     with pytest.raises(LogRewrittenError, match=f"lost by the cut at position {lost.cut}") as told:
         read(lost.ledger, token)
@@ -122,27 +114,23 @@ def test_a_token_of_what_is_lost(
     assert [each.name for each in lost.ledger.tables()] == ["planes"]
 
 
-def test_a_token_of_another_history(lost: Lost) -> None:
-    """A position that the log has again tells nothing; the chain does."""
+def test_a_position_that_the_log_has_again_tells_nothing(lost: Lost) -> None:
     other = lost.last.at(lost.last.position, "0123456789abcdef")
     with pytest.raises(LogRewrittenError, match=r"the log has [0-9a-f]{16} there"):
         lost.ledger.wait(other)
 
 
-def test_a_token_that_is_ahead(lost: Lost) -> None:
-    """What no log tells of yet is waited for, as ever."""
+def test_what_no_log_tells_of_yet_is_waited_for_as_ever(lost: Lost) -> None:
     with pytest.raises(ReaderBehindError):
         lost.ledger.wait(lost.last.at(lost.cut + 1_000, lost.last.chain), timeout_s=0.01)
 
 
 def test_writes_from_what_is_lost(lost: Lost) -> None:
-    """A write planned from what is lost is refused by the leader, by the same cut."""
     with pytest.raises(LostByCutError, match=f"lost by the cut at position {lost.cut}"):
         lost.ledger.drop_table("planes", read_at=lost.lost)
 
 
-def test_tokens_from_behind_the_cut(lost: Lost) -> None:
-    """What is written behind a cut has tokens that another client reads with."""
+def test_what_is_written_behind_a_cut_has_tokens_that_another_client_reads_with(lost: Lost) -> None:
     receipt = lost.ledger.rename_table("planes", "jets")
     assert receipt.token.chain
     assert lost.ledger.token.chain
@@ -159,7 +147,6 @@ class Counting:
         self.asked = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the reads have."""
         self.asked += name == "reach"
         return getattr(self._reads, name)
 
@@ -169,12 +156,10 @@ class CountingLedger(InMemoryLedger):
 
     @cached_property
     def reads(self) -> Any:
-        """Its read model."""
         return Counting(super().reads)
 
 
 def test_an_own_token_costs_nothing() -> None:
-    """A client that reads with the token of its own last write asks no more than without."""
     with CountingLedger(settings=ALERT) as memory:
         counting = memory.reads
         with memory.connect() as ledger:

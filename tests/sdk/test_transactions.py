@@ -29,8 +29,7 @@ UPDATE = CoarseWrite("unpartitioned", "", "update")
 NO_MIN_OPEN = 2**63 - 1
 
 
-def test_block_commits(ledger: Ledger) -> None:
-    """A block that ends commits its txn, and the receipt says what each table got."""
+def test_a_block_that_ends_commits_its_txn(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
 
     with ledger.transaction() as txn:
@@ -45,7 +44,6 @@ def test_block_commits(ledger: Ledger) -> None:
 
 
 def test_opens_with_write_ids(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Txns that name their tables open with a write id in each, in one command."""
     ledger.create_table("flights")
     ledger.create_table("planes")
     ledger.begin(tables=["planes"]).commit()
@@ -63,7 +61,6 @@ def test_opens_with_write_ids(ledger: Ledger, memory: InMemoryLedger) -> None:
 
 
 def test_what_opened_with_a_write_id_is_committed_there(ledger: Ledger) -> None:
-    """A write id that a txn opened with counts as one that it asked for."""
     flights = ledger.create_table("flights")
 
     with ledger.transaction(tables=["flights"]) as txn:
@@ -74,7 +71,6 @@ def test_what_opened_with_a_write_id_is_committed_there(ledger: Ledger) -> None:
 
 
 def test_no_txn_opens_with_a_table_that_is_gone(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A txn whose tables are not all there is not opened at all."""
     flights = ledger.create_table("flights")
     ledger.drop_table("flights")
 
@@ -85,7 +81,6 @@ def test_no_txn_opens_with_a_table_that_is_gone(ledger: Ledger, memory: InMemory
 
 
 def test_receipt_has_its_time(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A receipt has the time that the sequencer gave the event, in UTC."""
     receipt = ledger.begin().commit()
 
     committed = memory.reads.txn(receipt.txn)
@@ -110,22 +105,19 @@ def test_block_aborts(ledger: Ledger, memory: InMemoryLedger, error: BaseExcepti
 
 
 def write_and_raise(ledger: Ledger, error: BaseException) -> None:
-    """Take a write id in a block that raises."""
     with ledger.transaction() as txn:
         txn.write_id("flights")
         raise error
 
 
 def test_abort_without_writes_pins_nothing(ledger: Ledger) -> None:
-    """A txn that raised before it had a write id holds no watermark."""
     with pytest.raises(ValueError, match="early"), ledger.transaction():
         raise ValueError("early")
 
     assert ledger.begin().id == ledger.reads().watermark().watermark
 
 
-def test_ended_within_the_block(ledger: Ledger) -> None:
-    """A txn that was ended within its block is left alone at the end of it."""
+def test_a_txn_that_ended_within_its_block_is_left_alone(ledger: Ledger) -> None:
     with ledger.transaction() as committed:
         committed.commit()
     with ledger.transaction() as aborted:
@@ -135,7 +127,6 @@ def test_ended_within_the_block(ledger: Ledger) -> None:
 
 
 def test_unread_plan_is_refused_and_aborted(memory: InMemoryLedger, ledger: Ledger) -> None:
-    """A commit that is refused in a block leaves no open txn behind."""
     flights = ledger.create_table("flights")
 
     with (
@@ -169,7 +160,6 @@ def test_conflict(ledger: Ledger, memory: InMemoryLedger) -> None:
 
 
 def test_inserts_do_not_conflict(ledger: Ledger) -> None:
-    """Two that insert into one table both commit, in commit order."""
     flights = ledger.create_table("flights")
     first, second = ledger.begin_many(2)
     first.wrote(flights, "insert")
@@ -180,8 +170,7 @@ def test_inserts_do_not_conflict(ledger: Ledger) -> None:
     assert versions == [1, 2]
 
 
-def test_table_by_id_alone(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A table of which another client knows only the id counts as changed as a whole."""
+def test_a_table_known_by_id_changes_as_a_whole(ledger: Ledger, memory: InMemoryLedger) -> None:
     flights = ledger.create_table("flights", [("day", "int")], partition_columns=["day"])
     first, second = ledger.begin(), memory.connect().begin()
     first.wrote("flights", "update", "day=1")
@@ -192,8 +181,7 @@ def test_table_by_id_alone(ledger: Ledger, memory: InMemoryLedger) -> None:
         second.commit()
 
 
-def test_later_read(ledger: Ledger) -> None:
-    """A txn that read the rows again, after the winner, does not lose."""
+def test_a_txn_that_read_the_rows_again_after_the_winner_does_not_lose(ledger: Ledger) -> None:
     ledger.create_table("flights")
     loser = ledger.begin()
     with ledger.transaction() as winner:
@@ -204,8 +192,7 @@ def test_later_read(ledger: Ledger) -> None:
     assert loser.commit().position > winner.opened
 
 
-def test_oldest_read_counts(ledger: Ledger) -> None:
-    """Of several reads of one table the oldest is what the commit is judged by."""
+def test_the_oldest_of_several_reads_of_a_table_counts(ledger: Ledger) -> None:
     ledger.create_table("flights")
     loser = ledger.begin()
     with ledger.transaction() as winner:
@@ -217,8 +204,7 @@ def test_oldest_read_counts(ledger: Ledger) -> None:
         loser.commit()
 
 
-def test_commit_at_once(ledger: Ledger) -> None:
-    """A commit without a txn opens, allocates and commits in one round trip."""
+def test_a_commit_without_a_txn_is_one_round_trip(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
 
     receipt = ledger.commit_once([TableWrite(flights.table, 0, (INSERT,))])
@@ -228,7 +214,6 @@ def test_commit_at_once(ledger: Ledger) -> None:
 
 
 def test_commit_at_once_loses(ledger: Ledger) -> None:
-    """A commit without a txn loses to whatever came after the position it was planned from."""
     flights = ledger.create_table("flights")
     planned = ledger.token.position
     with ledger.transaction() as winner:
@@ -238,8 +223,7 @@ def test_commit_at_once_loses(ledger: Ledger) -> None:
         ledger.commit_once([TableWrite(flights.table, planned, (UPDATE,))])
 
 
-def test_abort_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Anyone may abort a txn; its owner then learns that it is not open."""
+def test_anyone_may_abort_a_txn(ledger: Ledger, memory: InMemoryLedger) -> None:
     txn = ledger.begin()
 
     memory.connect().abort(txn.id, "it held the watermark")
@@ -249,8 +233,7 @@ def test_abort_by_another(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert txn.status == "aborted"
 
 
-def test_abort_twice(ledger: Ledger) -> None:
-    """A txn that is aborted again is told where it was aborted first."""
+def test_a_txn_that_is_aborted_again_is_told_where_it_was_aborted_first(ledger: Ledger) -> None:
     txn = ledger.begin()
     first = txn.abort("no longer wanted")
 
@@ -259,8 +242,7 @@ def test_abort_twice(ledger: Ledger) -> None:
     assert (first.position, True) == (again.position, again.repeated)
 
 
-def test_abort_after_commit(ledger: Ledger) -> None:
-    """A committed txn cannot be aborted."""
+def test_a_committed_txn_cannot_be_aborted(ledger: Ledger) -> None:
     txn = ledger.begin()
     txn.commit()
 
@@ -268,8 +250,7 @@ def test_abort_after_commit(ledger: Ledger) -> None:
         ledger.abort(txn.id, "too late")
 
 
-def test_commit_twice(ledger: Ledger) -> None:
-    """A txn that is committed again is told where it committed first, and what its tables got."""
+def test_a_txn_committed_again_is_told_where_it_committed_first(ledger: Ledger) -> None:
     flights = ledger.create_table("flights").table
     txn = written(ledger, "flights")
     first = txn.commit()
@@ -282,7 +263,6 @@ def test_commit_twice(ledger: Ledger) -> None:
 
 
 def test_only_the_owner_writes(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Another client's txn takes no write ids from here."""
     ledger.create_table("flights")
     txn = memory.connect().begin()
     own = ledger.begin()
@@ -307,10 +287,9 @@ def test_forget_aborted(ledger: Ledger, memory: InMemoryLedger, named: dict[str,
 
 
 @pytest.mark.parametrize(("deadline_s", "deadline_ms"), [(1.5, 1_500), (0.0001, 1)])
-def test_deadline(
+def test_a_txn_has_the_deadline_it_was_opened_with_however_short_that_is(
     ledger: Ledger, memory: InMemoryLedger, deadline_s: float, deadline_ms: int
 ) -> None:
-    """A txn has the deadline it was opened with, however short that is."""
     row = memory.reads.txn(ledger.begin(deadline_s=deadline_s).id)
 
     assert row is not None
@@ -318,14 +297,12 @@ def test_deadline(
 
 
 @pytest.mark.parametrize("deadline_s", [0, -1.0, math.nan, math.inf, 1e300])
-def test_no_deadline(ledger: Ledger, deadline_s: float) -> None:
-    """What is no positive duration is refused before anything is sent."""
+def test_what_is_no_positive_duration_is_refused(ledger: Ledger, deadline_s: float) -> None:
     with pytest.raises(ValueError, match="deadline_s must be above 0"):
         ledger.begin(deadline_s=deadline_s)
 
 
-def test_labels(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """Who opened a txn can be seen."""
+def test_who_opened_a_txn_can_be_seen(ledger: Ledger, memory: InMemoryLedger) -> None:
     row = memory.reads.txn(ledger.begin().id)
 
     assert row is not None
@@ -333,8 +310,7 @@ def test_labels(ledger: Ledger, memory: InMemoryLedger) -> None:
     assert "" not in {row.user, row.host}
 
 
-def test_shown(ledger: Ledger) -> None:
-    """What a person sees of a ledger, a txn and a receipt names the numbers."""
+def test_what_a_person_sees_names_the_numbers(ledger: Ledger) -> None:
     flights = ledger.create_table("flights")
     with ledger.transaction() as txn:
         txn.write_id(flights)
@@ -351,7 +327,6 @@ def test_shown(ledger: Ledger) -> None:
 def test_goes_with_its_last_reference(
     ledger: Ledger, ends: Callable[[Transaction], object]
 ) -> None:
-    """A txn, and all the files it names, need no garbage collector to go."""
     ledger.create_table("flights")
     txn = ledger.begin(tables=["flights"])
     txn.add_files("flights", [AddFile("a.parquet")])

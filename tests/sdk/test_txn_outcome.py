@@ -171,8 +171,7 @@ def test_abort_of_what_may_be_committed(still: InMemoryLedger, log: LossyLog) ->
     assert (txn.commit().repeated, txn.status) == (True, "committed")
 
 
-def test_error_after_the_commit(ledger: Ledger) -> None:
-    """A block that raises though its txn was committed says so, and keeps its error."""
+def test_a_block_that_raises_though_its_txn_was_committed_says_so(ledger: Ledger) -> None:
     txn = ledger.begin()
     with pytest.raises(ValueError, match="no rows") as raised:
         commit_and_raise(txn)
@@ -188,8 +187,7 @@ def commit_and_raise(txn: Transaction) -> None:
         raise ValueError("no rows")
 
 
-def test_closed_meanwhile(memory: InMemoryLedger, log: LossyLog) -> None:
-    """A commit whose outcome is unknown stays so where its ledger was closed."""
+def test_an_unknown_outcome_stays_so_once_closed(memory: InMemoryLedger, log: LossyLog) -> None:
     view = LossyLog(log)
     cut_off = memory.connect(settings=HASTY, log=view)
     txn = cut_off.begin()
@@ -208,7 +206,6 @@ class FailingReads(StateReads):
     failure: LedgerError | None = None
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        """Fail, or wait."""
         if self.failure is not None:
             raise self.failure
         return super().wait(position, timeout_ms)
@@ -243,7 +240,6 @@ def forsaken(still: InMemoryLedger, log: LossyLog) -> Iterator[Forsaken]:
 
 
 def test_rows_that_cannot_be_read(forsaken: Forsaken) -> None:
-    """A commit stays unknown while no rows can tell of it, and is found as soon as they can."""
     txn = forsaken.ledger.begin()
     forsaken.work(txn)
     for failure in (SettingsError("there are no rows"), ReaderBehindError(1, 2, 3)):
@@ -260,6 +256,5 @@ def test_rows_that_cannot_be_read(forsaken: Forsaken) -> None:
 
 
 def test_work_whose_rows_cannot_be_read(forsaken: Forsaken) -> None:
-    """Work is not done again, nor asked for again and again, where nothing can tell of it."""
     with pytest.raises(OutcomeUnknownError, match="there are no rows"):
         forsaken.ledger.run(forsaken.work, deadline_s=ALWAYS)

@@ -14,7 +14,6 @@ from ledger.transaction.transaction import Transaction
 
 
 def in_a_block(ledger: Ledger, work: Callable[[Transaction], object]) -> None:
-    """Do work in a txn of a block."""
     with ledger.transaction() as txn:
         work(txn)
 
@@ -49,8 +48,7 @@ def test_unfit_commit_is_aborted(
     assert memory.reads.open_txns(10) == []
 
 
-def test_error_that_no_record_takes(ledger: Ledger, memory: InMemoryLedger) -> None:
-    """A txn is aborted also for an error whose text could not be written as it is."""
+def test_a_txn_is_aborted_for_an_unwritable_error(ledger: Ledger, memory: InMemoryLedger) -> None:
     with pytest.raises(ValueError, match="\ud800"), ledger.transaction() as txn:
         raise ValueError("\ud800")
 
@@ -61,7 +59,6 @@ def test_error_that_no_record_takes(ledger: Ledger, memory: InMemoryLedger) -> N
 
 @pytest.mark.parametrize("name", [5, None, b"MERGE"])
 def test_operation_is_a_text(ledger: Ledger, name: Any) -> None:
-    """An operation that is no text is refused where it is said."""
     ledger.create_table("flights")
     with ledger.transaction() as txn:
         with pytest.raises(TypeError, match="an operation must be a text, got"):
@@ -156,10 +153,9 @@ ODD_CALLS: list[tuple[Callable[[Ledger], object], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "said"), ODD_CALLS)
-def test_odd_values(
+def test_what_cannot_be_meant_is_told_where_it_is_said(
     ledger: Ledger, call: Callable[[Ledger], object], error: type[Exception], said: str
 ) -> None:
-    """What cannot be meant is told where it is said, and in words of the caller."""
     ledger.create_table("flights")
 
     with pytest.raises(error, match=said):
@@ -198,12 +194,9 @@ def test_odd_names(log: LossyLog, memory: InMemoryLedger, given: dict[str, Any])
     ],
 )
 @pytest.mark.parametrize("end", [Transaction.abort, Transaction.commit])
-def test_declared_after_the_end(
-    ledger: Ledger,
-    end: Callable[[Transaction], object],
-    declare: Callable[[Transaction], object],
+def test_what_a_txn_would_do_after_its_end_is_refused_not_dropped_with_the_block(
+    ledger: Ledger, end: Callable[[Transaction], object], declare: Callable[[Transaction], object]
 ) -> None:
-    """What a txn would do after its end is refused, not dropped with the block."""
     ledger.create_table("flights")
 
     with ledger.transaction() as txn:
@@ -212,8 +205,7 @@ def test_declared_after_the_end(
             declare(txn)
 
 
-def test_properties_that_are_no_mapping(ledger: Ledger) -> None:
-    """Properties that are no mapping at all are answered with what one looks like."""
+def test_properties_that_are_no_mapping_are_shown_what_one_is(ledger: Ledger) -> None:
     pairs: Any = [("a", "b")]
 
     with pytest.raises(

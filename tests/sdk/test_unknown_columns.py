@@ -39,28 +39,24 @@ UNKNOWN: list[tuple[str | Expression, str]] = [
 
 @pytest.fixture
 def table(ledger: Ledger) -> int:
-    """Return a table of flights by month with a file in each of two."""
     table = ledger.create_table("t", COLUMNS, partition_columns=["month"]).table
     ledger.append(table, [AddFile("a", ("1",)), AddFile("b", ("3",))])
     return table
 
 
-def test_columns_in() -> None:
-    """Names are told as they are written, each once."""
+def test_names_are_told_as_they_are_written_each_once() -> None:
     assert tree_of("b = 1 and A in (b, c) or f(d, 'e') = 2").columns() == [*"bAcd"]
 
 
 @pytest.mark.parametrize("where", KNOWN)
-def test_conditions_on_known_columns(ledger: Ledger, table: int, where: str) -> None:
-    """What Spark SQL can say of the columns of a table is taken."""
+def test_conditions_on_known_columns_are_taken(ledger: Ledger, table: int, where: str) -> None:
     assert "b" in ledger.read(table, where).paths
 
 
 @pytest.mark.parametrize(("where", "said"), UNKNOWN, ids=str)
-def test_conditions_on_unknown_columns(
+def test_client_and_txn_refuse_unknown_columns(
     ledger: Ledger, table: int, where: str | Expression, said: str
 ) -> None:
-    """Client and txn refuse them, and the txn remembers nothing."""
     with pytest.raises(UnknownColumnError) as raised:
         ledger.read(table, where)
     with ledger.transaction(level="serializable") as txn:
@@ -76,8 +72,7 @@ def test_conditions_on_unknown_columns(
     assert (raised.value.column, table) == (told.column, told.table)
 
 
-def test_columns_of_another_time(ledger: Ledger, table: int) -> None:
-    """A column counts where the table has it now, had it then, or gets it from the txn."""
+def test_a_column_of_another_time_counts_where_it_is_known(ledger: Ledger, table: int) -> None:
     reader = ledger.begin("read_only")
     ledger.alter_table("t", columns=[("month", "int"), ("tail", "string")])
 
@@ -92,8 +87,7 @@ def test_columns_of_another_time(ledger: Ledger, table: int) -> None:
             txn.read("t", "y = 1")
 
 
-def test_columns_that_are_not_known(ledger: Ledger) -> None:
-    """What a table has that names no columns nobody can tell."""
+def test_what_a_table_has_that_names_no_columns_nobody_can_tell(ledger: Ledger) -> None:
     ledger.create_table("u")
     ledger.append("u", ["a"])
 
@@ -115,8 +109,7 @@ WRITES: list[Callable[[Transaction, str], object]] = [
 ]
 
 
-def test_inserts_into_no_partition(ledger: Ledger, table: int) -> None:
-    """Rows come only where a value is one of its column; what is there may be changed."""
+def test_rows_come_only_where_a_value_is_one_of_its_column(ledger: Ledger, table: int) -> None:
     with ledger.transaction() as txn:
         for partition in ("month=march", "month=2147483648"):
             with pytest.raises(ValueError, match="partition column month must be a whole number"):
@@ -129,14 +122,13 @@ def test_inserts_into_no_partition(ledger: Ledger, table: int) -> None:
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize(("partition", "said"), COARSE)
-def test_partitions_of_unknown_columns(
+def test_a_partition_that_the_table_cannot_have_is_refused_and_nothing_is_declared(
     ledger: Ledger,
     table: int,
     write: Callable[[Transaction, str], object],
     partition: str,
     said: str,
 ) -> None:
-    """A partition that the table cannot have is refused, and nothing is declared."""
     with ledger.transaction() as txn:
         with pytest.raises(ValueError, match=said):
             write(txn, partition)

@@ -22,12 +22,10 @@ Work = Callable[[Any], Any]
 
 
 def within(work: Work) -> Work:
-    """Return what does some work in a txn of its own."""
     return lambda of: of.run(work)
 
 
 def clause(**clauses: Any) -> Work:
-    """Return a MERGE with some clauses."""
     return within(lambda txn: txn.merge(NAME, ROWS, ON, **clauses))
 
 
@@ -68,7 +66,6 @@ PROPERTIES: Final = (
 
 @pytest.fixture
 def of(tmp_path: Path) -> Iterator[Ledger]:
-    """Yield a client of a ledger with a table of a row."""
     with InMemoryLedger() as memory:
         made = memory.connect(warehouse=str(tmp_path))
         made.create_table(NAME, ROWS)
@@ -99,13 +96,11 @@ def named_by_callers() -> Iterator[str]:
                 yield f"{name}.{each.name}"
 
 
-def test_each_such_parameter_has_a_case() -> None:
-    """A new parameter that takes names needs a case here."""
+def test_a_new_parameter_that_takes_names_needs_a_case_here() -> None:
     assert set(named_by_callers()) == set(CASES)
 
 
 def test_other_functions_take_known_keywords_only() -> None:
-    """Every other public function refuses an unknown keyword, as Python does."""
     loose = [
         name
         for name, function in public()
@@ -117,7 +112,6 @@ def test_other_functions_take_known_keywords_only() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_unknown_names_are_refused(of: Ledger, case: str) -> None:
-    """A name that is not known is an error that has the name in it, and nothing is written."""
     with pytest.raises((LedgerError, TypeError, ValueError)) as error:
         CASES[case](of)
     named = ("idd", "partition", "propertes", "kinds", "unsett", "info")

@@ -23,7 +23,6 @@ def numbered(path: str, rows: int, *, data_change: bool) -> AddFile:
 
 
 def test_one_table_written_is_enough() -> None:
-    """A txn has written as soon as one of its tables is, whatever it only read."""
     writes = DeclaredWrites(7)
     writes.writer(FLIGHTS).read_whole()
     before = writes.has_written
@@ -33,7 +32,6 @@ def test_one_table_written_is_enough() -> None:
 
 
 def test_a_unit_alone_is_a_write() -> None:
-    """Whoever changed the rows of a unit wrote, also without a file."""
     writes = DeclaredWrites(7)
     writes.add(FLIGHTS, CoarseWrite("table", "", "insert"), 7)
 
@@ -41,7 +39,6 @@ def test_a_unit_alone_is_a_write() -> None:
 
 
 def test_an_operation_alone_is_a_write() -> None:
-    """Whoever names what it does to a table writes there, also without a file."""
     writes = DeclaredWrites(7)
     writes.writer(FLIGHTS).name("MERGE")
 
@@ -49,7 +46,6 @@ def test_an_operation_alone_is_a_write() -> None:
 
 
 def test_paths_are_known_by_their_hashes() -> None:
-    """A hash leads to what was declared of its table, and to nothing of another one."""
     writes = DeclaredWrites(7)
     writes.writer(FLIGHTS).add([AddFile("a")])
     writes.writer(FLIGHTS).remove(["b"])
@@ -69,10 +65,9 @@ def test_paths_are_known_by_their_hashes() -> None:
     ],
     ids=["not judged", "by its own level", "by the level asked for", "changed by the txn"],
 )
-def test_files_read_where_nothing_is_written(
+def test_the_files_read_in_a_table_that_is_not_written_are_named_if_it_is_judged_by_them(
     ledger: Ledger, level: str, asked: str, changed: Collection[int], named: int
 ) -> None:
-    """The files read in a table that is not written are named if it is judged by them."""
     create_flights(ledger, level)
     writes = DeclaredWrites(7)
     writes.read(ledger.read(TABLE))
@@ -83,7 +78,6 @@ def test_files_read_where_nothing_is_written(
 
 
 def test_files_read_where_something_is_written(ledger: Ledger) -> None:
-    """The files read in a table that is written are named, whatever its level."""
     create_flights(ledger)
     writes = DeclaredWrites(7)
     writes.read(ledger.read(TABLE))
@@ -98,11 +92,7 @@ def test_files_read_where_something_is_written(ledger: Ledger) -> None:
     [
         ("", [numbered("a", 5, data_change=True), numbered("b", 3, data_change=False)], 5),
         (NUMBERS_ALL, [numbered("a", 5, data_change=False)], 5),
-        (
-            NUMBERS_ALL,
-            [numbered("a", 5, data_change=True), numbered("b", 3, data_change=False)],
-            5,
-        ),
+        (NUMBERS_ALL, [numbered("a", 5, data_change=True), numbered("b", 3, data_change=False)], 5),
         ("", [numbered("a", 5, data_change=False)], 0),
         ("", [numbered("a", ROWS_PER_WRITE_MAX, data_change=True)], ROWS_PER_WRITE_MAX),
         ("", [numbered(path, ROWS_PER_WRITE_MAX, data_change=True) for path in "ab"], 0),
@@ -128,6 +118,5 @@ def test_rows_added(operation: str, files: Sequence[AddFile], rows: int) -> None
     ],
     ids=["nothing", "bytes", "texts", "domains"],
 )
-def test_size_in_a_record(footprint: Footprint, size: int) -> None:
-    """All that may be long in a footprint counts against what a record holds."""
+def test_all_long_parts_count_against_a_record(footprint: Footprint, size: int) -> None:
     assert size_of(footprint) == size

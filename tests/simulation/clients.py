@@ -70,11 +70,9 @@ class ClientProcess(Process):
 
     @property
     def head(self) -> LogHead | None:
-        """Return the head of what was read."""
         return self._batches.acceptor.head if self._batches is not None else None
 
     def settled_state(self) -> DomainState | None:
-        """A client folds no state."""
         return None
 
     def stop(self) -> None:

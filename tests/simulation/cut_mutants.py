@@ -46,7 +46,6 @@ class NarrowLeader(SimulatedLeader):
     """Takes up lost txns, and goes on with the write ids and versions that tables hold."""
 
     def _take_up(self, answer: Body) -> bool:  # noqa: ARG002
-        """Take up nothing."""
         return False
 
 

@@ -33,11 +33,9 @@ class ProcessLog:
         self._frozen: dict[Topic, tuple[int, float]] = {}
 
     def reader(self, topic: Topic, offset: int) -> "ProcessReader":
-        """Return a reader that starts at `offset`."""
         return ProcessReader(self, topic, offset)
 
     def writer(self, topic: Topic) -> "ProcessWriter":
-        """Return a writer of its own."""
         writer = ProcessWriter(self, topic)
         self._writers.append(writer)
         return writer
@@ -49,7 +47,6 @@ class ProcessLog:
         return true.start, true.end()
 
     def topic_id(self, topic: Topic) -> str:
-        """Return the id of the topic as it is now."""
         self.check_broker()
         return self.network.topics[topic].identity()
 

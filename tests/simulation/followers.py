@@ -29,11 +29,9 @@ class FollowerProcess(Process):
 
     @property
     def head(self) -> LogHead | None:
-        """Return the head of what was folded."""
         return self._batches.acceptor.head if self._batches is not None else None
 
     def settled_state(self) -> DomainState | None:
-        """Return the folded state."""
         return self._state
 
     def step(self) -> float:
@@ -73,7 +71,6 @@ class FollowerProcess(Process):
 
     @property
     def starts_at(self) -> LogHead | None:
-        """Return the head of the checkpoint."""
         return load(self._kept).head if self._kept else None
 
     def give_up(self) -> None:

@@ -42,11 +42,7 @@ class History:
     """
 
     def __init__(
-        self,
-        commands: CommandsTruth,
-        leases: LeaseLaw,
-        strike: Callable[[Fault], None],
-        lost: Lost,
+        self, commands: CommandsTruth, leases: LeaseLaw, strike: Callable[[Fault], None], lost: Lost
     ) -> None:
         self.events: dict[int, Event] = {}
         self.position = 0

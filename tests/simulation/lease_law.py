@@ -51,11 +51,9 @@ class LeaseLaw:
         self.signs.setdefault(session, []).append(now_s)
 
     def opened(self, session: int, lease_s: float, queued_s: float) -> None:
-        """Note a session that has opened, with the lease that it was given."""
         self._opened_s[session], self._leases_s[session] = queued_s, lease_s
 
     def txns_opened(self, control: Control, body: TxnOpened, queued_s: float) -> None:
-        """Note the deadline of txns."""
         given_s = (body.deadline - control.at) / 1000
         for txn in range(control.txn, control.txn + body.size):
             self._deadlines[txn] = Deadline(queued_s, control.epoch, given_s, body.deadline)

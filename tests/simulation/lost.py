@@ -28,7 +28,6 @@ class Lost:
         self._askers: dict[Asker, int] = {}
 
     def add(self, events: Iterable[Event]) -> None:
-        """Note events that are lost."""
         for event in events:
             control = event.control
             self.events.append(event)

@@ -129,7 +129,6 @@ class EarlySequencer(SimulatedSequencer):
 
 
 def queue_of(writer: Any) -> Any:
-    """Return what a writer of the simulation has queued."""
     assert isinstance(writer, ProcessWriter), "a simulated sequencer has simulated writers"
     return writer.queue
 
@@ -236,9 +235,7 @@ class Mutant(Variant):
 
 MUTANTS: Final = (
     Mutant(
-        "fence position taken from its record",
-        rule_with(fence_says_position=True),
-        PlacedFence,
+        "fence position taken from its record", rule_with(fence_says_position=True), PlacedFence
     ),
     Mutant("leading before the fence is read back", sequencer=EarlySequencer),
     Mutant("no position", rule_with(position="any")),

@@ -160,7 +160,6 @@ class OperatorLog(ProcessLog):
         self.world = world
 
     def reader(self, topic: Topic, offset: int) -> "OperatorReader":
-        """Return a reader that waits."""
         return OperatorReader(self, topic, offset)
 
 

@@ -38,18 +38,15 @@ def results() -> list[Result]:
     return [run_seed(seed) for seed in range(SEEDS)]
 
 
-def test_no_law_breaks(results: list[Result]) -> None:
-    """Whatever strikes, no law breaks."""
+def test_whatever_strikes_no_law_breaks(results: list[Result]) -> None:
     assert {result.seed: result.broken for result in results if result.broken} == {}
 
 
 def test_every_seed_asks_enough(results: list[Result]) -> None:
-    """Every run asks at least two hundred commands."""
     assert min(result.commands for result in results) >= 200
 
 
-def test_all_faults_strike(results: list[Result]) -> None:
-    """A few dozen seeds meet every kind of fault."""
+def test_a_few_dozen_seeds_meet_every_kind_of_fault(results: list[Result]) -> None:
     strikes = sum((result.strikes for result in results), Counter[Fault]())
     assert {kind for kind in Fault if not strikes[kind]} == set()
 
@@ -91,19 +88,16 @@ def test_a_seed_decides_everything(seed: int) -> None:
     ],
 )
 def test_one_fault_tells_a_mutant(name: str, only: Fault) -> None:
-    """With no other fault about, this one soon shows why the rule is there."""
     others = frozenset(Fault) - {only}
     assert any(run_named(name, others, seed).broken for seed in range(HUNTED))
 
 
 def test_the_last_line_counts_seeds(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run of seeds ends with the count of passed and failed ones."""
     assert main(["--seeds", "4", "--first", "100", "--jobs", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "4 passed, 0 failed"
 
 
-def test_a_trace_tells_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
-    """A traced seed tells who leads and what landed in the log."""
+def test_a_trace_tells_who_leads_and_what_landed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seed", "3", "--trace"]) == 0
     told = capsys.readouterr().out
     assert "leads epoch 1" in told
@@ -111,7 +105,6 @@ def test_a_trace_tells_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_trace_tells_of_a_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    """A traced seed in which the log lost its end tells what its operator did."""
     assert main(["--seed", str(CUT_SEED), "--trace"]) == 0
     told = capsys.readouterr().out
     assert "operator     cut at" in told
@@ -119,8 +112,7 @@ def test_a_trace_tells_of_a_cut(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_many_seeds_break_no_law() -> None:
-    """Ten thousand seeds pass, and in them every kind of fault strikes often."""
+def test_ten_thousand_seeds_pass_and_in_them_every_kind_of_fault_strikes_often() -> None:
     results = list(run_many(range(MANY_SEEDS), 2))
     strikes = sum((result.strikes for result in results), Counter[Fault]())
     assert [result.seed for result in results if result.broken is not None] == []
@@ -130,5 +122,4 @@ def test_many_seeds_break_no_law() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_mutant_is_told(name: str) -> None:
-    """Every mutant is told within two thousand seeds, by the faults named for it."""
     assert hunt(BY_NAME[name], 2).is_as_named

@@ -38,7 +38,6 @@ class CommandsTruth:
         self._lost_from[topic] = []
 
     def add(self, topic: str, record: Record) -> None:
-        """Note a record that has landed."""
         command = decode_command(record.value)
         nonce = command.nonce if isinstance(command, OpenSession) else b""
         held = self._topics[topic].setdefault(record.offset, [])
@@ -63,7 +62,6 @@ class CommandsTruth:
         return topic in self._topics
 
     def at(self, topic: str, offset: int) -> list[Asked]:
-        """Return what stood at an offset, whether or not it is still there."""
         held = (self._topics[each].get(offset, ()) for each in self._from(topic))
         return [asked for every in held for asked in every]
 

@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from ledger.core.acceptance import accept
 from ledger.core.commands import Command
 from ledger.core.decide.decide import decide
-from ledger.core.events.events import (
-    Body,
-    TxnAborted,
-    TxnCommitted,
-    TxnOpened,
-    WriteIdsAllocated,
-)
+from ledger.core.events.events import Body, TxnAborted, TxnCommitted, TxnOpened, WriteIdsAllocated
 from ledger.core.refusals import Reason, refuse
 from ledger.core.state.domain import DomainState
 from ledger.log.acceptor import Rule
@@ -52,7 +46,6 @@ class SimulatedSequencer(Sequencer):
 
 
 def as_found(found: Survey) -> Survey:
-    """Cut by what was found."""
     return found
 
 

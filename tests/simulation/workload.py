@@ -77,14 +77,12 @@ class Workload:
         return CommitTxn(*asker, txn, [self.write(table) for table in tables[:2]])
 
     def commit_at_once(self, asker: Asker) -> SessionCommand:
-        """Commit without a txn."""
         if not self.shared.tables:
             return self.create(asker)
         table = self.chance.choice(self.shared.tables[-8:])
         return CommitTxn(*asker, 0, [self.write(table)])
 
     def write(self, table: int) -> TableWrite:
-        """Return what a commit did to a table."""
         operation: Any = self.chance.choices(("insert", "update", "delete"), (6, 2, 1))[0]
         partition = self.chance.choice(("", "p=1", "p=2"))
         scope: Any = "partition" if partition else "unpartitioned"
@@ -108,14 +106,12 @@ class Workload:
         return CreateTable(*asker, self._own_or_none(), 0, CATALOG, name, definition)
 
     def rename(self, asker: Asker) -> SessionCommand:
-        """Rename a table."""
         if not self.shared.tables:
             return self.create(asker)
         table = self.chance.choice(self.shared.tables[-8:])
         return RenameTable(*asker, self._own_or_none(), 0, table, self.chance.choice(NAMES))
 
     def drop(self, asker: Asker) -> SessionCommand:
-        """Drop a table."""
         if len(self.shared.tables) < 3:
             return self.create(asker)
         table = self.chance.choice(self.shared.tables)
@@ -128,7 +124,6 @@ class Workload:
         return ForgetAborted(*asker, [self.chance.choice(self.shared.aborted[-10:])], 0, ())
 
     def close(self, asker: Asker) -> SessionCommand:
-        """End the session."""
         return CloseSession(*asker)
 
     def _own_or_none(self) -> int:

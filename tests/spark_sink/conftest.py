@@ -20,6 +20,5 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    """Yield a host without a table."""
     with running_host(tmp_path) as host:
         yield host

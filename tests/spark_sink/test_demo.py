@@ -63,19 +63,16 @@ YEAR = [Day(month, day) for month in range(1, 13) for day in range(1, 29)]
 
 
 def write_delta(location: Path, month: int, write_id: int) -> None:
-    """Write the flights as the rows of a write id in a month."""
     folder = location / f"month={month}" / f"delta_{write_id}"
     folder.mkdir(parents=True)
     pq.write_table(FLIGHTS.drop_columns(["month"]), folder / "1-0.parquet")
 
 
 def entry(txn: int, step: str, at_ns: int) -> ManifestEntry:
-    """Return a line of a manifest."""
     return ManifestEntry("producer-1", step, txn, txn, 1, 1, 0, at_ns)  # type: ignore[arg-type]
 
 
 def test_package_is_read_whole() -> None:
-    """All rows of the package come, its NA as null, with a Spark type for each column."""
     flights = read_flights()
 
     assert (flights.num_rows, flights["dep_delay"].null_count, len(columns(flights.schema))) == (
@@ -86,19 +83,16 @@ def test_package_is_read_whole() -> None:
 
 
 def test_sums_leave_missing_delays_out() -> None:
-    """Sums by day, by month and altogether are those of the rows, a missing delay is no delay."""
     assert totals_by_day(FLIGHTS) == TOTALS
     assert totals_by_month(TOTALS, TOTALS) == {1: Totals(3, 700, 3), 2: Totals(1, 800, 0)}
     assert totals_of(FLIGHTS) == Totals(4, 1_500, 3)
 
 
 def test_day_named_twice_counts_twice() -> None:
-    """Rows that two visible txns hold would show as a wrong sum."""
     assert totals_by_month(TOTALS, [Day(2, 1), Day(2, 1)]) == {2: Totals(2, 1_600, 0)}
 
 
 def test_days_cut_the_rows_without_rest(tmp_path: Path) -> None:
-    """The rows by day are all rows, also after they went through the file for producers."""
     write_days(FLIGHTS, tmp_path / "flights.feather")
 
     days = read_days(tmp_path / "flights.feather")
@@ -108,8 +102,7 @@ def test_days_cut_the_rows_without_rest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("producers", [1, 4, 5, 12])
-def test_shares_deal_out_every_day_once(producers: int) -> None:
-    """Every day is in one share, and all days of a month are in the same one."""
+def test_every_day_is_in_one_share(producers: int) -> None:
     dealt = shares(YEAR, producers)
 
     assert sorted(chain(*dealt)) == YEAR
@@ -117,14 +110,12 @@ def test_shares_deal_out_every_day_once(producers: int) -> None:
 
 
 def test_folder_says_month_and_write_id(tmp_path: Path) -> None:
-    """What a folder is for can be told from its path."""
     write_delta(tmp_path, 12, 34)
 
     assert [(found.month, found.write_id) for found in delta_folders(tmp_path)] == [(12, 34)]
 
 
 def test_readers_open_valid_folders_only(tmp_path: Path) -> None:
-    """Rows under write ids above the list or among its exceptions are not read."""
     for write_id in range(1, 6):
         write_delta(tmp_path, 1 + write_id % 2, write_id)
     valid = ValidWriteIdList("main.flights", 4, (2,), (3,), 2)
@@ -136,7 +127,6 @@ def test_readers_open_valid_folders_only(tmp_path: Path) -> None:
 
 
 def test_removed_folders_are_those_of_the_write_ids(tmp_path: Path) -> None:
-    """Cleaning removes what lies under the named ids and leaves the rest."""
     for write_id in (1, 2, 3):
         write_delta(tmp_path, 1, write_id)
 
@@ -147,7 +137,6 @@ def test_removed_folders_are_those_of_the_write_ids(tmp_path: Path) -> None:
 
 
 def test_manifests_are_read_in_order_of_time(tmp_path: Path) -> None:
-    """Lines of several producers come in the order they were written, and by step."""
     first, second = DatasetManifest(tmp_path, "producer-1"), DatasetManifest(tmp_path, "producer-2")
     second.write(entry(2, "wrote", 20))
     first.write(entry(1, "wrote", 10))
@@ -162,7 +151,6 @@ def test_manifests_are_read_in_order_of_time(tmp_path: Path) -> None:
 
 
 def test_line_cut_off_by_a_kill_is_passed_over(tmp_path: Path) -> None:
-    """A line without its end is none yet."""
     whole = json.dumps(entry(1, "wrote", 10))
     (tmp_path / "producer-1.jsonl").write_text(f"{whole}\n{whole[:9]}", encoding="utf-8")
 
@@ -170,7 +158,6 @@ def test_line_cut_off_by_a_kill_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_job_survives_the_pipe() -> None:
-    """A producer reads the job it was given."""
     job = Job("p", "host:1", "demo", "s", 7, "f", "m", [[1, 2]], abort_at=3)
 
     assert Job.read(job.line()) == job
@@ -188,21 +175,18 @@ def test_job_survives_the_pipe() -> None:
 def test_commit_is_visible_from_the_first_look_that_reached_it(
     commits: list[TimedCommit], delays: list[float]
 ) -> None:
-    """The delay is from the receipt to the first look that found the store so far."""
     looks = [SeenPosition(2, 0), SeenPosition(5, 1_000_000), SeenPosition(8, 3_000_000)]
 
     assert delays_ms(looks, commits) == delays
 
 
 def test_percentiles_are_of_all_delays() -> None:
-    """Of 0 to 100 ms the median is 50 and the 99th percentile 99."""
     assert str(percentiles([float(ms) for ms in range(101)])) == (
         "p50 50 ms, p99 99 ms of 101 commits"
     )
 
 
 def test_longest_gap_is_between_neighbours() -> None:
-    """The time without a receipt is that between two that follow each other."""
     told = [entry(txn, "committed", second * 10**9) for txn, second in enumerate((1, 2, 5, 6))]
 
     assert longest_gap_s(told) == 3.0
@@ -213,12 +197,10 @@ def test_longest_gap_is_between_neighbours() -> None:
     [([3, 1, 2], True), ([], True), ([1, 3], False), ([1, 1, 2], False), ([2, 3], False)],
 )
 def test_dense_ids_have_neither_gap_nor_double(ids: list[int], dense: bool) -> None:  # noqa: FBT001
-    """Ids are dense iff they are 1, 2, 3 and so on, each once, in any order."""
     assert is_dense(ids) is dense
 
 
 def test_audit_finds_what_the_log_says() -> None:
-    """Commits, ends, ids, terms and dropped records come out as they went into the log."""
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "t", layout="directories")
@@ -239,7 +221,6 @@ def test_audit_finds_what_the_log_says() -> None:
 
 
 def test_audit_counts_txns_of_one_command() -> None:
-    """A commit and an alter that opened their own txn are found as opened and as committed."""
     driver = Driver()
     session = driver.open_session()
     table = driver.create_table(session, "t")
@@ -254,7 +235,6 @@ def test_audit_counts_txns_of_one_command() -> None:
 
 
 def test_audit_misses_numbers_and_counts_doubles() -> None:
-    """A number of a session without an answer, and one with two, are both named."""
     audit = Audit([])
     audit.first_answers.update([(5, 1), (5, 3), (5, 3), (8, 1)])
 
@@ -262,14 +242,12 @@ def test_audit_misses_numbers_and_counts_doubles() -> None:
 
 
 def test_audit_waits_for_every_command() -> None:
-    """A command behind the last one answered counts as lost."""
     answered, lost = Audit([]), Audit([0])
 
     assert (answered.all_answered, lost.all_answered) == (True, False)
 
 
 def test_wrong_sums_are_named_by_month() -> None:
-    """What differs is said month by month, what is missing or too much as well."""
     found = {1: Totals(1, 1, 1), 2: Totals(2, 2, 2)}
 
     assert differences(found, found) == []
@@ -280,7 +258,6 @@ def test_wrong_sums_are_named_by_month() -> None:
 
 
 def test_check_that_fails_ends_the_demo_by_name() -> None:
-    """The first check that does not hold is shown with a cross and raised with its name."""
     shown = io.StringIO()
     report = Report(Console(file=shown))
     report.check("all is well", holds=True)
@@ -293,14 +270,12 @@ def test_check_that_fails_ends_the_demo_by_name() -> None:
 
 
 def test_wait_that_takes_too_long_says_for_what() -> None:
-    """A wait ends the demo like a check."""
     with pytest.raises(CheckFailedError, match="not within 0 s: the moon is full"):
         wait_until(lambda: False, "the moon is full", timeout_s=0)
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_other_readers(tmp_path: Path, reader: str) -> None:
-    """Another reader finds the sums of each month at a version, in the folder alone."""
+def test_another_reader_finds_the_sums_of_each_month(tmp_path: Path, reader: str) -> None:
     package, read = READERS[reader]
     pytest.importorskip(package)
     with InMemoryLedger() as memory:
@@ -324,7 +299,6 @@ def test_other_readers(tmp_path: Path, reader: str) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_demo_holds_all_its_checks() -> None:
-    """The whole demo ends by itself, well, and leaves no home behind."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.demo"],
         capture_output=True,

@@ -34,7 +34,6 @@ LOSERS = 3
 
 @pytest.fixture
 def memory() -> Iterator[InMemoryLedger]:
-    """Run a ledger in memory."""
     with InMemoryLedger() as memory:
         yield memory
 
@@ -72,7 +71,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 
 def test_acts_come_out_as_the_levels_say(played: Played) -> None:
-    """Every act holds its checks and explains who lost."""
     assert f"{LOADED_DAYS * len(MONTHS)} commits over two tables" in played.shown
     assert played.shown.count("ConcurrentAppend: txn") == LOSERS
     assert played.shown.count("by rule file_added") == LOSERS
@@ -82,7 +80,6 @@ def test_acts_come_out_as_the_levels_say(played: Played) -> None:
 
 
 def test_log_has_the_conflicts_that_were_told(played: Played) -> None:
-    """Those who lost once, and each retry of the crowd, are the conflicts of the log."""
     assert played.conflicts == played.acts.conflicts >= LOSERS + WRITERS - 1
 
 
@@ -97,12 +94,10 @@ def test_log_has_the_conflicts_that_were_told(played: Played) -> None:
     ],
 )
 def test_wanted_sums_follow_from_the_commits(played: Played, month: int, wanted: Totals) -> None:
-    """An update adds a mile to each row, a delete leaves what was appended beside it."""
     assert played.acts.wanted[month] == wanted
 
 
-def test_wrong_sum_fails(played: Played) -> None:
-    """Files that hold something else than was committed end the demo, by month."""
+def test_files_of_something_else_end_the_demo_by_month(played: Played) -> None:
     found = played.acts.wanted | {2: NOTHING}
 
     with pytest.raises(CheckFailedError, match=r"Spark .*: month 2 has .* instead of "):
@@ -110,7 +105,6 @@ def test_wrong_sum_fails(played: Played) -> None:
 
 
 def test_half_a_commit_is_recognised(memory: InMemoryLedger, tables: TwoTables) -> None:
-    """Flights without their sums are a half; both together are a state."""
     ledger = memory.connect()
     views = Views(ledger, tables)
     views.look()
@@ -125,7 +119,6 @@ def test_half_a_commit_is_recognised(memory: InMemoryLedger, tables: TwoTables) 
 
 
 def test_failed_look_is_raised(memory: InMemoryLedger, tables: TwoTables) -> None:
-    """A reader that cannot look ends the demo, instead of having seen no half."""
     file = memory.connect().read(tables.sums).paths[0]
     path_of(tables.sums, file).unlink()
 
@@ -134,7 +127,6 @@ def test_failed_look_is_raised(memory: InMemoryLedger, tables: TwoTables) -> Non
 
 
 def test_two_tables_begin_empty(memory: InMemoryLedger, tmp_path: Path) -> None:
-    """Before the first load there are neither flights nor sums, which fits."""
     ledger = memory.connect()
     views = Views(ledger, create_tables(ledger, tmp_path, ROWS.schema))
     views.look()
@@ -163,7 +155,6 @@ def test_files_say_where_and_how_large(memory: InMemoryLedger, tables: TwoTables
 def test_statement_leaves_right_files(
     memory: InMemoryLedger, tables: TwoTables, statement: object, left: dict[int, Totals]
 ) -> None:
-    """The files that are live after a statement hold its result, the old ones are not live."""
     ledger = memory.connect()
     assert callable(statement)
     with ledger.transaction() as txn:
@@ -173,5 +164,4 @@ def test_statement_leaves_right_files(
 
 
 def test_day_is_the_unit_of_a_load() -> None:
-    """Each month has the days that the acts load and append."""
     assert sorted(cut(ROWS)) == [Day(month, day) for month in MONTHS for day in DAYS]

@@ -35,7 +35,6 @@ def offsets(reader: LogReader) -> list[int]:
 
 
 def position_at(driver: Driver, offset: int) -> int:
-    """Return the position in a record."""
     return read_control(driver.records[offset].value)[0].position
 
 
@@ -56,7 +55,6 @@ def test_log_is_read_up_to_a_position(driver: Driver) -> None:
 
 
 def test_log_is_read_whole_at_first(driver: Driver) -> None:
-    """Nothing is held back before that is asked for, and topics but the events never are."""
     log = HeldLog(driver.log)
 
     assert offsets(log.reader(Topic.EVENTS, 0)) == list(range(len(driver.records)))
@@ -65,20 +63,17 @@ def test_log_is_read_whole_at_first(driver: Driver) -> None:
 
 
 def test_place_survives_the_pipe() -> None:
-    """A metastore reads the place it was given."""
     place = TablePlace("host:1", "demo", "store", "many versions")
 
     assert TablePlace.read(place.line()) == place
 
 
 def test_lists_are_written_as_on_the_page() -> None:
-    """Open and aborted ids are exceptions alike."""
     assert short(ValidWriteIdList("t", 13, (8, 12), (7,), 8)) == "13:7,8,12"
     assert short(ValidWriteIdList("t", 13, (), (), None)) == "13:"
 
 
 def test_steps_are_read_from_their_table() -> None:
-    """A field may be empty, one that a text leaves out is."""
     assert lines_of("1 | M1 alters | 1:1 * | - |\n2 | x | y | z | v0 cache hit") == [
         StepLine("1", "M1 alters", "1:1 *", "-", ""),
         StepLine("2", "x", "y", "z", "v0 cache hit"),
@@ -86,7 +81,6 @@ def test_steps_are_read_from_their_table() -> None:
 
 
 def test_both_walks_are_one() -> None:
-    """With one version and with many the same is done and asked, in the same order."""
     walks = [[(line.step, line.what) for line in WANTED[mode]] for mode in WANTED]
 
     assert walks[0] == walks[1]
@@ -96,7 +90,6 @@ def test_both_walks_are_one() -> None:
     ("mode", "hits"), [("one version", "6 of 13"), ("many versions", "12 of 13")]
 )
 def test_steps_as_wanted_hold_the_check(mode: Mode, hits: str) -> None:
-    """What is shown is every line, and how many readers a cache answered."""
     shown = io.StringIO()
     show(Report(Console(file=shown, width=110)), mode, WANTED[mode])
 
@@ -105,7 +98,6 @@ def test_steps_as_wanted_hold_the_check(mode: Mode, hits: str) -> None:
 
 
 def test_step_that_differs_fails_the_demo() -> None:
-    """A line that is not as wanted is named with what it should be."""
     lines = list(WANTED["one version"])
     lines[9] = lines[9]._replace(answer="v14 cache hit")
 

@@ -61,8 +61,7 @@ def test_folders_within(spark: SparkSession, host: Host, place: str) -> None:
     assert rows(cached_table(spark, NAME, host.snapshot(), host.tables)) == [("N1",), ("N2",)]
 
 
-def test_delta_table(spark: SparkSession, host: Host) -> None:
-    """A Delta table is not read as all the files that lie there, removed ones among them."""
+def test_removed_files_of_a_delta_table_are_not_read(spark: SparkSession, host: Host) -> None:
     host.ledger.create_table(
         NAME, [("tail", "STRING")], kind="external", location=str(host.warehouse / "flights")
     )

@@ -55,7 +55,6 @@ class Fed:
         self.written = len(self.driver.records)
 
     def publish_bytes(self, value: bytes) -> None:
-        """Append bytes no sequencer wrote."""
         writer = self.log.writer(Topic.EVENTS)
         writer.append(b"", value)
         writer.flush(PATIENCE_S)
@@ -126,8 +125,7 @@ def work(driver: Driver, txns: int) -> None:
             driver.abort(session, txn)
 
 
-def test_rows_equal_those_of_a_plain_fold(fed: Fed) -> None:
-    """Spark Structured Streaming from the real topic makes the very same rows."""
+def test_spark_structured_streaming_from_the_real_topic_makes_the_very_same_rows(fed: Fed) -> None:
     fed.publish()
 
     fed.run_to_end()
@@ -136,7 +134,6 @@ def test_rows_equal_those_of_a_plain_fold(fed: Fed) -> None:
 
 
 def test_restart_begins_at_the_store(fed: Fed) -> None:
-    """A feeder whose Spark checkpoint is lost goes on where its store ends."""
     fed.publish()
     fed.run_to_end()
     shutil.rmtree(fed.folder / "checkpoints")
@@ -148,8 +145,7 @@ def test_restart_begins_at_the_store(fed: Fed) -> None:
     assert fed.plain_digest() == digest(fed.store)
 
 
-def test_batch_brought_twice_changes_nothing(fed: Fed) -> None:
-    """Records the store has already are passed over, in whole batches and in parts of them."""
+def test_records_that_the_store_has_are_passed_over(fed: Fed) -> None:
     fed.publish()
     feeder = fed.feeder()
     feeder.feed(fed.driver.records)
@@ -163,7 +159,6 @@ def test_batch_brought_twice_changes_nothing(fed: Fed) -> None:
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)
 def test_lost_end_stops_the_feeder(spark: SparkSession, tmp_path: Path, rewrite: Rewrite) -> None:
-    """Nothing is folded of a log that lost its end while it was read, whatever comes next."""
     driver, store = domain(), MemoryStore()
     fold = Fold.load(store, driver.log)
     feeder = Feeder(spark, fold, bootstrap="", ledger="", checkpoints=tmp_path)
@@ -177,7 +172,6 @@ def test_lost_end_stops_the_feeder(spark: SparkSession, tmp_path: Path, rewrite:
 
 
 def test_old_checkpoint_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
-    """A feeder whose checkpoint is old stores the state behind a batch, and begins there again."""
     driver, store = domain(), MemoryStore()
     fold = Fold.load(store, driver.log)
     feeder = Feeder(spark, fold, bootstrap="", ledger="", checkpoints=tmp_path, checkpoint_s=0.0)
@@ -187,7 +181,6 @@ def test_old_checkpoint_is_replaced(spark: SparkSession, tmp_path: Path) -> None
 
 
 def test_long_events_are_read_in_slices(fed: Fed) -> None:
-    """Of a batch with more bytes than a slice may have, the rows are those of a plain fold."""
     session = fed.driver.open_session()
     table = fed.driver.create_table(session, "long")
     for number in range(SLICE_BYTES // LONG_BYTES + 1):
@@ -200,7 +193,6 @@ def test_long_events_are_read_in_slices(fed: Fed) -> None:
 
 
 def test_stop_does_not_wait_for_a_batch_that_hangs(fed: Fed) -> None:
-    """A feeder whose batch does not end is given up, and says so."""
     stop, release = Signal(), Signal()
 
     def hang(_position: int) -> None:
@@ -218,7 +210,6 @@ def test_stop_does_not_wait_for_a_batch_that_hangs(fed: Fed) -> None:
 
 
 def test_missing_records_stop_the_feeder(fed: Fed) -> None:
-    """A batch that begins behind the next record is refused, not folded over the hole."""
     feeder = fed.feeder()
 
     with pytest.raises(LogDamagedError, match="position 1"):
@@ -226,7 +217,6 @@ def test_missing_records_stop_the_feeder(fed: Fed) -> None:
 
 
 def test_unreadable_bytes_stop_the_query(fed: Fed) -> None:
-    """Bytes no sequencer wrote end the query with the position in the message."""
     fed.publish()
     fed.publish_bytes(b"not an event")
     damaged = fed.driver.head.position + 1
@@ -238,8 +228,6 @@ def test_unreadable_bytes_stop_the_query(fed: Fed) -> None:
 
 
 def test_fault_ends_the_feeder(fed: Fed) -> None:
-    """A fault of the program is told as what it is, not as a log that does not answer."""
-
     def fail(_position: int) -> None:
         raise ZeroDivisionError
 
@@ -249,8 +237,7 @@ def test_fault_ends_the_feeder(fed: Fed) -> None:
         fed.feeder(fail).run(Signal())
 
 
-def test_query_that_others_stop(fed: Fed) -> None:
-    """A feeder whose query is stopped by others does not end as if it had been told to."""
+def test_a_feeder_whose_query_others_stop_does_not_end_as_told(fed: Fed) -> None:
     fed.publish()
     has_fed = Signal()
     feeder = fed.feeder(lambda _position: has_fed.set())
@@ -265,7 +252,6 @@ def test_query_that_others_stop(fed: Fed) -> None:
 
 
 def test_lag_is_counted_from_the_end_spark_saw() -> None:
-    """The lag is in records, and unknown while Spark has not looked."""
     assert [
         lag_of('{"t": {"0": 10}}', 7),
         lag_of('{"t": {"0": 1}}', 7),

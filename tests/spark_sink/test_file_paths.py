@@ -13,7 +13,6 @@ pytestmark = pytest.mark.spark
 
 
 def test_many_files_are_looked_for_without_jobs(spark: SparkSession, host: Host) -> None:
-    """A plan of many files starts no job of Spark."""
     host.create("listed")
     host.ledger.append(NAME, [host.file(f"day=1/{n}.parquet", "N") for n in range(100)])
     snapshot, context = host.snapshot(), spark.sparkContext
@@ -24,8 +23,7 @@ def test_many_files_are_looked_for_without_jobs(spark: SparkSession, host: Host)
     assert ([*jobs], frame.count()) == ([], 100)
 
 
-def test_a_file_with_a_deletion_vector(spark: SparkSession, host: Host) -> None:
-    """A file of which Spark would show removed rows is refused."""
+def test_a_file_with_a_deletion_vector_is_refused(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     files = [host.file("day=1/a.parquet", "N1", vector="u1"), host.file("b.parquet", "N2")]
     host.ledger.append(NAME, files)
@@ -37,7 +35,6 @@ def test_a_file_with_a_deletion_vector(spark: SparkSession, host: Host) -> None:
     "path", ["day=1/_a.parquet", ".a.parquet", "day=1/a.parquet._COPYING_", "_b/.c/d.parquet"]
 )
 def test_files_with_hidden_names(spark: SparkSession, host: Host, path: str) -> None:
-    """The ledger says which files count, also those that Spark's own scan passes over."""
     host.create("listed")
     host.ledger.append(NAME, [host.file(path, "N1"), host.file("b.parquet", "N2")])
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
@@ -45,8 +42,7 @@ def test_files_with_hidden_names(spark: SparkSession, host: Host, path: str) -> 
     assert rows(frame.where("day = 1 AND tail = 'N1'")) == [(1, "N1")]
 
 
-def test_a_partition_of_no_value(spark: SparkSession, host: Host) -> None:
-    """A file whose only partition value is NULL is read, also where it is the only file."""
+def test_a_file_whose_only_partition_value_is_null_is_read(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     host.ledger.append(NAME, [host.file("a.parquet", "N1", day=None)])
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
@@ -66,8 +62,7 @@ def test_escapes_in_paths(spark: SparkSession, host: Host) -> None:
     assert rows(frame) == [(1, "as a URI"), (1, "as it is"), (1, "escaped twice")]
 
 
-def test_a_path_of_two_files(spark: SparkSession, host: Host) -> None:
-    """Where a path may mean either of two files neither is guessed."""
+def test_a_path_that_may_mean_two_files_is_not_guessed(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     host.ledger.append(NAME, [host.file("a%20b.parquet", "one")])
     host.write("a b.parquet", ["other"])
@@ -75,8 +70,7 @@ def test_a_path_of_two_files(spark: SparkSession, host: Host) -> None:
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
-def test_two_paths_of_a_file(spark: SparkSession, host: Host) -> None:
-    """A file that is in a table twice, by other spellings, is not shown twice."""
+def test_a_file_named_twice_is_not_shown_twice(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     host.ledger.append(NAME, [host.file("a.parquet", "N1"), AddFile("x/../a.parquet", ("1",))])
     with pytest.raises(UnreadableTableError, match="is two files of the ledger"):
@@ -92,8 +86,7 @@ def test_files_that_are_gone(spark: SparkSession, host: Host) -> None:
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
-def test_files_that_no_query_needs(spark: SparkSession, host: Host) -> None:
-    """Statistics leave out files of a condition that was planned with; they need not be there."""
+def test_files_that_statistics_leave_out_may_be_absent(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     stats = '{"numRecords":1,"minValues":{"tail":"%s"},"maxValues":{"tail":"%s"}}'
     files = [host.file(f"{name}.parquet", name) for name in ("a", "b")]
@@ -106,8 +99,7 @@ def test_files_that_no_query_needs(spark: SparkSession, host: Host) -> None:
         cached_table(spark, NAME, host.snapshot(), host.tables, where="tail <= 'b'")
 
 
-def test_a_path_of_another_host(spark: SparkSession, host: Host) -> None:
-    """A file of another host is not looked for here."""
+def test_a_file_of_another_host_is_not_looked_for_here(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     place = host.warehouse / "flights" / "a.parquet"
     host.write("a.parquet", ["N1"])
@@ -116,8 +108,7 @@ def test_a_path_of_another_host(spark: SparkSession, host: Host) -> None:
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 
-def test_the_file_of_a_row(spark: SparkSession, host: Host) -> None:
-    """The column `_file` is the path of a row's file."""
+def test_the_column_file_is_the_path_of_a_rows_file(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     host.ledger.append(NAME, [host.file("a b.parquet", "N1"), host.file("c.parquet", "N2")])
     frame = cached_table(spark, NAME, host.snapshot(), host.tables, where="tail <> 'N2'")
@@ -126,8 +117,7 @@ def test_the_file_of_a_row(spark: SparkSession, host: Host) -> None:
     ]
 
 
-def test_a_scan_of_all_partitions(spark: SparkSession, host: Host) -> None:
-    """Files of any number of partitions are one scan, of which conditions leave files out."""
+def test_files_of_any_number_of_partitions_are_one_scan(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     host.ledger.append(
         NAME, [host.file(f"{day}.parquet", f"N{day}", day=str(day)) for day in range(40)]
@@ -140,6 +130,5 @@ def test_a_scan_of_all_partitions(spark: SparkSession, host: Host) -> None:
 
 
 def scans(frame: DataFrame) -> list[str]:
-    """Return the scans of files in the plan of a frame."""
     plan: str = frame._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001
     return [line for line in plan.splitlines() if "Scan" in line]

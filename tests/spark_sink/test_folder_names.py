@@ -17,7 +17,6 @@ ESCAPED = "A%22%23%25%27%2A%2F%3A%3D%3F%5C%7B%5B%5D%5E,}b"
 
 
 def create(host: Host, column: str, layout: Layout, place: str = "flights") -> None:
-    """Create a table that is partitioned by a column of a name."""
     columns, location = [(column, "STRING"), ("tail", "STRING")], str(host.warehouse / place)
     host.ledger.create_table(
         NAME, columns, partition_columns=[column], location=location, layout=layout
@@ -34,10 +33,9 @@ def create(host: Host, column: str, layout: Layout, place: str = "flights") -> N
     ],
     ids=["escaped", "raw", "percent", "never_escaped"],
 )
-def test_column_of_odd_characters(
+def test_a_folder_of_a_column_is_found_as_spark_and_hive_write_its_name_and_as_it_is(
     spark: SparkSession, host: Host, column: str, folder: str
 ) -> None:
-    """A folder of a column is found as Spark and Hive write its name, and as it is."""
     create(host, column, "directories")
     with host.ledger.transaction() as txn:
         host.write(f"{folder}/delta_{txn.write_id(NAME)}/a.parquet", ["N1"])
@@ -51,7 +49,6 @@ def test_column_of_odd_characters(
 def test_name_of_another_partition_column_since(
     spark: SparkSession, host: Host, layout: Layout, steps: int
 ) -> None:
-    """A folder tells of the column that had its name when it was committed, in any snapshot."""
     create(host, "day", layout)
     with host.ledger.transaction() as txn:
         add_row(host, txn, "N1", ["day"], "1")
@@ -82,7 +79,6 @@ def test_name_of_another_partition_column_since(
 def test_name_of_a_column_since(
     spark: SparkSession, host: Host, layout: Layout, *, is_renamed: bool
 ) -> None:
-    """The values of a partition column that is gone are none of another that has its name."""
     create(host, "day", layout)
     with host.ledger.transaction() as txn:
         add_row(host, txn, "N1", ["day"], "1")
@@ -113,10 +109,9 @@ def test_column_with_a_sign_that_divides(spark: SparkSession, host: Host) -> Non
 
 
 @pytest.mark.parametrize(("place", "folder"), [("12:00", "day=1"), ("flights", "day=12:00")])
-def test_folders_that_cannot_be_looked_for(
+def test_where_hadoop_cannot_look_for_folders_the_table_is_refused_by_name(
     spark: SparkSession, host: Host, place: str, folder: str
 ) -> None:
-    """Where Hadoop cannot look for folders, the table is refused by name."""
     create(host, "day", "directories", place)
     (host.warehouse / place / folder / "delta_1").mkdir(parents=True)
     with pytest.raises(UnreadableTableError, match="colon"):
@@ -124,7 +119,6 @@ def test_folders_that_cannot_be_looked_for(
 
 
 def test_folders_within_those_of_write_ids(spark: SparkSession, host: Host) -> None:
-    """What lies deeper in the folder of a write id is read, in partitions and without any."""
     create(host, "day", "directories")
     plain = "db.plain"
     host.ledger.create_table(
@@ -147,7 +141,6 @@ def test_folders_within_those_of_write_ids(spark: SparkSession, host: Host) -> N
 def test_partitions_within_folders_of_write_ids(
     spark: SparkSession, host: Host, *, column: str, is_partitioned: bool
 ) -> None:
-    """A folder that divides the folder of a write id gives no column another value."""
     host.ledger.create_table(
         NAME,
         [("day", "STRING"), ("tail", "STRING")],
@@ -183,8 +176,7 @@ def test_file_beside_a_colon(spark: SparkSession, host: Host) -> None:
     assert rows(cached_table(spark, NAME, host.snapshot(), host.tables)) == [("1", "N1")]
 
 
-def test_file_that_cannot_be_looked_for(spark: SparkSession, host: Host) -> None:
-    """Where Hadoop cannot look for a file, the table is refused by name."""
+def test_a_file_that_hadoop_cannot_look_for_is_named(spark: SparkSession, host: Host) -> None:
     create(host, "day", "listed")
     host.ledger.append(NAME, [AddFile("file://elsewhere/a.parquet", ("1",))])
     with pytest.raises(UnreadableTableError, match="of this host"):

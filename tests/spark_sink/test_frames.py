@@ -79,10 +79,9 @@ def test_table_without_columns(spark: SparkSession, host: Host, layout: Layout) 
 
 @pytest.mark.parametrize("layout", ["directories", "listed"])
 @pytest.mark.parametrize("columns", [[], ["day"]])
-def test_columns_that_some_files_have(
+def test_of_a_table_that_does_not_say_what_its_columns_are_all_are_read(
     spark: SparkSession, host: Host, *, layout: Layout, columns: list[str]
 ) -> None:
-    """Of a table that does not say what its columns are, all are read; partitions are texts."""
     host.ledger.create_table(
         NAME,
         partition_columns=columns,
@@ -118,7 +117,6 @@ def test_empty_table(spark: SparkSession, host: Host, layout: str) -> None:
 
 
 def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> None:
-    """Of files that lie anywhere the ledger says the partition, and the path does not."""
     host.create("listed")
     files = [
         host.file("any/a.parquet", "N1"),
@@ -140,13 +138,11 @@ def test_partitions_are_those_of_the_ledger(spark: SparkSession, host: Host) -> 
     ("parts", "joined"), [("a", "a"), ("ab", "(ab)"), ("abcde", "(((ab)(cd))e)")]
 )
 def test_parts_are_joined_in_pairs(parts: str, joined: str) -> None:
-    """No part goes into more unions than it takes to double up to all of them."""
     assert in_pairs(parts, lambda first, second: f"({first}{second})") == joined
 
 
 @pytest.mark.parametrize("layout", ["directories", "listed"])
 def test_paths_are_no_patterns(spark: SparkSession, host: Host, layout: Layout) -> None:
-    """A file is read by its own name, also where the name is a pattern that fits another one."""
     place = "flights/[12]/{a}?*"
     columns, location = [("day", "INT"), ("tail", "STRING")], str(host.warehouse / place)
     host.ledger.create_table(
@@ -226,8 +222,7 @@ def test_bounded_texts(spark: SparkSession, host: Host, *, is_empty: bool) -> No
     assert rows(frame) == ([] if is_empty else [("N1", None, "abc")])
 
 
-def test_only_partition_columns(spark: SparkSession, host: Host) -> None:
-    """Files that lie anywhere and hold no column of the table still have as many rows."""
+def test_files_without_a_column_still_have_their_rows(spark: SparkSession, host: Host) -> None:
     host.ledger.create_table(
         NAME,
         [("day", "INT")],
@@ -281,7 +276,7 @@ def add_row(host: Host, txn: Transaction, tail: str, columns: Sequence[str], val
     ],
     ids=["other", "none", "renamed", "replaced", "dropped"],
 )
-def test_partitioned_otherwise_before(
+def test_a_file_has_values_of_the_partition_columns_when_it_was_added(
     spark: SparkSession,
     host: Host,
     *,
@@ -290,7 +285,6 @@ def test_partitioned_otherwise_before(
     columns: list[str],
     expected: list[tuple[object, ...]],
 ) -> None:
-    """The values of a file are of the columns the table was partitioned by when it was added."""
     host.create(layout)
     with host.ledger.transaction() as txn:
         add_row(host, txn, "N1", ["day"], "1")
@@ -310,8 +304,7 @@ def test_partitioned_otherwise_before(
     )
 
 
-def test_columns_that_were_renamed(spark: SparkSession, host: Host) -> None:
-    """A column keeps its values under a new name; a later column of its old name has others."""
+def test_a_column_keeps_its_values_under_a_new_name(spark: SparkSession, host: Host) -> None:
     host.create("listed")
     host.ledger.append(NAME, [host.file("a.parquet", "N1")])
     day = Column("day", "INT", nullable=True, id=1)
@@ -364,7 +357,6 @@ def test_mapped_columns(spark: SparkSession, host: Host) -> None:
 def test_column_mapping_that_spark_cannot_follow(
     spark: SparkSession, host: Host, *, layout: Layout, key: str, mode: str, why: str
 ) -> None:
-    """Files whose columns have other names than the table's are not read as nulls."""
     host.create(layout)
     host.ledger.alter_table(NAME, properties={key: mode})
     with host.ledger.transaction() as txn:

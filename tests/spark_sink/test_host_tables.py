@@ -34,14 +34,12 @@ from tests.spark_sink.host import NAME, Host, running_host
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    """Yield a host with a table of layout `directories`."""
     with running_host(tmp_path) as host:
         host.create("directories")
         yield host
 
 
-def test_renamed_and_replaced_since(host: Host) -> None:
-    """A snapshot finds a table under the name it had, not one that took the name later."""
+def test_a_snapshot_finds_a_table_under_the_name_it_had(host: Host) -> None:
     before = host.snapshot()
     with host.ledger.transaction() as txn:
         txn.rename_table(NAME, "db.old_flights")
@@ -64,8 +62,7 @@ def test_a_snapshot_of_another_ledger(host: Host) -> None:
             host.tables.resolve(NAME, other.begin("read_only"))
 
 
-def test_dropped_since(host: Host) -> None:
-    """A table that a later txn dropped is there for a snapshot, and gone for a newer one."""
+def test_a_table_dropped_later_is_there_for_a_snapshot(host: Host) -> None:
     before = host.snapshot()
     with host.ledger.transaction() as txn:
         txn.drop_table(NAME)
@@ -74,8 +71,7 @@ def test_dropped_since(host: Host) -> None:
         host.tables.resolve(NAME, host.snapshot())
 
 
-def test_replaced_at_once(host: Host) -> None:
-    """A name that was one table's for a snapshot never leads it to another, new one."""
+def test_a_name_never_leads_a_snapshot_to_another_table(host: Host) -> None:
     first, second, names = "db.first", "db.second", ("db.first", "db.second", "db.new")
     for name in (first, second):
         host.ledger.create_table(name, [("old", "INT")])
@@ -93,7 +89,6 @@ def test_replaced_at_once(host: Host) -> None:
 
 
 def test_own_changes_are_seen(host: Host) -> None:
-    """A txn sees its own alter and its own write id before it commits, others do not."""
     other = host.snapshot()
     with host.ledger.transaction() as txn:
         write_id = txn.write_id(NAME)
@@ -109,7 +104,6 @@ def test_own_changes_are_seen(host: Host) -> None:
 
 
 def test_own_names_are_found(host: Host) -> None:
-    """A txn finds what it created and renamed by the names it gave, others by those they know."""
     other = host.snapshot()
     with host.ledger.transaction() as txn:
         txn.create_table("db.mine", [("own", "INT")])
@@ -135,7 +129,6 @@ def test_rows_that_are_behind(host: Host) -> None:
 
 
 def planned(kept: Reopened[HostTables], snapshot: Transaction) -> HostTable:
-    """Return the table as the tables that are opened when needed plan it."""
     with kept.use() as tables:
         return tables.resolve(NAME, snapshot)
 
@@ -199,7 +192,6 @@ def test_a_log_that_lost_its_end(host: Host, tmp_path: Path) -> None:
 
 
 def test_costs_of_many_alters(host: Host, tmp_path: Path) -> None:
-    """A plan costs no more for alters since the partition columns changed, and tells of both."""
     host.ledger.alter_table(NAME, partition_columns=["tail"])
     with closing(RocksReader.open(tmp_path / "rows")) as reader:
         rows = Counted(reader)
@@ -221,12 +213,10 @@ class Definitions(Counted):
         return read(start, end, limit=limit, reverse=reverse)
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a row."""
         return self._rows.get(key)
 
 
 def test_costs_of_many_commits(host: Host, tmp_path: Path) -> None:
-    """Of files that lie as a definition of before says, it is looked at once for all commits."""
     listed, columns, commits = "db.sales", [("day", "INT"), ("tail", "STRING")], 20
     host.ledger.create_table(listed, columns, partition_columns=["tail"])
     adds = [
@@ -272,8 +262,7 @@ def test_definition_that_is_missing(host: Host, tmp_path: Path) -> None:
             tables.resolve(listed, snapshot)
 
 
-def test_another_column_of_the_same_id(host: Host) -> None:
-    """A column that got the id of a dropped one has none of its values; one renamed has all."""
+def test_a_column_that_got_the_id_of_a_dropped_one_has_none_of_its_values(host: Host) -> None:
     listed, columns = "db.sales", [("day", "INT"), ("tail", "STRING")]
     host.ledger.create_table(listed, columns, partition_columns=["tail"])
     added = host.ledger.append(listed, [AddFile("a.parquet", ("N1",))]).position
@@ -306,7 +295,6 @@ def plan_after(
 
 
 def test_plans_come_from_the_cache(host: Host) -> None:
-    """Once a table was planned from, it is again without a look into the store."""
     for _ in range(3):
         host.tables.resolve(NAME, host.snapshot())
     assert host.tables.cache.counts["cache", "hit"] == 3

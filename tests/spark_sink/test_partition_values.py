@@ -72,7 +72,6 @@ def test_bytes_that_a_folder_escapes(spark: SparkSession, host: Host) -> None:
 def test_value_that_does_not_fit(
     spark: SparkSession, host: Host, *, kind: str, value: str, path: str, is_ansi: str
 ) -> None:
-    """A value that its column cannot hold is refused, not taken for NULL or the rest of it."""
     columns, location = [("day", kind), ("tail", "STRING")], str(host.warehouse / "flights")
     host.ledger.create_table(NAME, columns, partition_columns=["day"], location=location)
     host.append_as_before([host.file(path.format(value), "N1", day=value)])
@@ -86,7 +85,6 @@ def test_value_that_does_not_fit(
 
 @pytest.mark.parametrize("path", ["day={}/a.parquet", "{}.parquet"])
 def test_values_beside_one_that_does_not_fit(spark: SparkSession, host: Host, path: str) -> None:
-    """A value that its column cannot hold fails the queries that meet its partition, no others."""
     columns = [("day", "INT"), ("land", "STRING"), ("tail", "STRING")]
     host.ledger.create_table(
         NAME,

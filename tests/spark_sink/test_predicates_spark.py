@@ -139,7 +139,6 @@ def answers(spark: SparkSession, rows: list[tuple[str | None, ...]], sqls: list[
 
 
 def own_answers(rows: list[tuple[str | None, ...]], sql: str, zone: str = "") -> str:
-    """Return which rows the compiled predicate matches, meant in a time zone."""
     predicate = compile_predicate(tree_of(sql).in_zone(zone).to_wire(), SCHEMA, derive=False)
     return "".join("x" if predicate.matches(each) else "." for each in rows)
 

@@ -84,7 +84,6 @@ TAKES_TXN: Final = re.compile(r"\b(?:Transaction|HostSnapshot)\b")
 
 
 def public_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield the public functions of a module, and the methods of its public classes."""
     for node in tree.body:
         owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
         for each in node.body if isinstance(node, ast.ClassDef) else [node]:
@@ -116,13 +115,11 @@ def functions_of_txns() -> set[str]:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    """Yield a host without a table."""
     with running_host(tmp_path) as host:
         yield host
 
 
-def test_every_way_is_known() -> None:
-    """Whatever a txn can be asked is known to read, and tried below, or known not to."""
+def test_whatever_a_txn_can_be_asked_is_known_to_read_and_tried_below_or_known_not_to() -> None:
     known = {*READERS, *SPARK_READERS, *(name for names in OTHERS.values() for name in names)}
     assert functions_of_txns() == known
 
@@ -175,7 +172,6 @@ def test_a_read_loses_to_what_changed_it(host: Host, name: str, layout: Layout) 
     [(name, each) for name, (_, free) in READERS.items() if free for each in layouts_of(name)],
 )
 def test_a_read_that_is_not_remembered(host: Host, name: str, layout: Layout) -> None:
-    """A txn that says that nothing depends on a read commits."""
     free = READERS[name][1]
     assert free is not None
     commit_after(host, layout, free)
@@ -184,8 +180,6 @@ def test_a_read_that_is_not_remembered(host: Host, name: str, layout: Layout) ->
 @pytest.mark.parametrize("layout", ["listed", "directories"])
 @pytest.mark.parametrize("day", [1, 2])
 def test_a_read_of_a_condition(host: Host, layout: Layout, day: int) -> None:
-    """Of a condition that was planned with only the rows that it may concern count as read."""
-
     def read(host: Host, txn: Transaction) -> None:
         host.tables.resolve(NAME, txn, where="day = 1")
 
@@ -196,8 +190,7 @@ def test_a_read_of_a_condition(host: Host, layout: Layout, day: int) -> None:
         commit_after(host, layout, read, day=day)
 
 
-def test_files_of_a_condition(host: Host) -> None:
-    """Only files that a condition may concern are planned with."""
+def test_only_files_that_a_condition_may_concern_are_planned_with(host: Host) -> None:
     host.create("listed")
     host.ledger.append(NAME, [host.file(f"day={day}/a.parquet", day=str(day)) for day in (1, 2)])
     found = host.tables.resolve(NAME, host.snapshot(), where="day > 1").files
@@ -205,8 +198,7 @@ def test_files_of_a_condition(host: Host) -> None:
     assert [each.path for each in found] == ["day=2/a.parquet"]
 
 
-def test_files_of_the_own_txn(host: Host) -> None:
-    """Rows that a txn added itself are not shown, and never said to be none."""
+def test_rows_that_a_txn_added_itself_are_not_shown_and_never_said_to_be_none(host: Host) -> None:
     host.create("listed")
     with host.ledger.transaction() as txn:
         txn.add_files(NAME, [host.file("day=1/a.parquet", "N1")])
@@ -216,8 +208,7 @@ def test_files_of_the_own_txn(host: Host) -> None:
         assert host.tables.resolve(NAME, txn, where="day = 2").files == []
 
 
-def test_a_txn_that_has_ended(host: Host) -> None:
-    """A txn that is over remembers nothing more; what is not to be remembered can be read."""
+def test_a_txn_that_is_over_remembers_nothing_more(host: Host) -> None:
     host.create("listed")
     snapshot = host.snapshot()
     snapshot.commit()
@@ -252,8 +243,6 @@ def test_a_frame_is_a_read(
 
 @pytest.mark.spark
 def test_a_frame_that_is_no_read(spark: SparkSession, host: Host) -> None:
-    """What a txn says it does not depend on is in nobody's way."""
-
     def read(host: Host, txn: Transaction) -> None:
         assert cached_table(spark, NAME, txn, host.tables, record=False).count()
 

@@ -23,7 +23,6 @@ class Taking:
     """Starts nothing, but takes Ctrl-C as PySpark does."""
 
     def getOrCreate(self) -> None:  # noqa: N802 - Spark's name
-        """Take Ctrl-C."""
         signal.signal(signal.SIGINT, cancel)
 
 
@@ -49,8 +48,7 @@ def left_as_it_was() -> Iterator[None]:
     [(stop, stop), (signal.SIG_IGN, signal.SIG_IGN), (signal.default_int_handler, cancel)],
     ids=["by a role", "by nobody who wants it", "by nobody"],
 )
-def test_ctrl_c(taken: Any, after: Any) -> None:
-    """Ctrl-C stays with whoever has taken it; in a program that has not it cancels Spark's jobs."""
+def test_ctrl_c_stays_with_whoever_has_taken_it(taken: Any, after: Any) -> None:
     signal.signal(signal.SIGINT, taken)
     started(cast("SparkSession.Builder", Taking()))
     assert signal.getsignal(signal.SIGINT) == after
@@ -64,7 +62,6 @@ class Asked:
 
     @property
     def version(self) -> str:
-        """Return the version of Spark."""
         if not self.has_jvm:
             raise ConnectionRefusedError("[Errno 111] Connection refused")
         return "4.2.0"

@@ -16,7 +16,6 @@ FIRST, SECOND = "2024-01-01 00:00:00", "2024-01-01 00:00:00Z"
 
 
 def in_zone(spark: SparkSession, zone: str) -> SparkSession:
-    """Return a session in a time zone."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", zone)
     return session
@@ -60,7 +59,6 @@ def test_rows_of_a_condition(
 def test_the_zone_of_a_session_is_recorded(
     spark: SparkSession, host: Host, *, zone: str, loses: bool
 ) -> None:
-    """A commit loses to what its session would have read, in its zone."""
     fill(host)
     txn = host.ledger.begin(level="serializable")
     where = "at <= TIMESTAMP '2024-01-01 00:30:00'"

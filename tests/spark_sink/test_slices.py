@@ -22,8 +22,7 @@ HALF = SLICE_BYTES // 2
         ([1, 1, SLICE_BYTES + 1], [2, 1]),
     ],
 )
-def test_cut(sizes: list[int], slices: list[int]) -> None:
-    """A slice has as many rows as its bytes allow, and at least one."""
+def test_a_slice_has_as_many_rows_as_its_bytes_allow(sizes: list[int], slices: list[int]) -> None:
     rows = [SliceRow(offset, size, None) for offset, size in enumerate(sizes)]
 
     cuts = list(cut(rows))

@@ -34,7 +34,6 @@ class Files:
         return f"{FileWriter.of(*made.values()).drawn()}-0.parquet"
 
     def put(self, name: str, age_s: int = OLD_S) -> str:
-        """Write a file that has an age, and return its name."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"rows")
@@ -53,12 +52,10 @@ class Files:
             txn.remove_files(TABLE, list(paths))
 
     def names(self) -> set[str]:
-        """Return the files that are there."""
         found = self.folder.rglob("*")
         return {str(each.relative_to(self.folder)) for each in found if each.is_file()}
 
     def vacuum(self, older_than_h: float = 0.0, *, dry_run: bool = False) -> VacuumReport:
-        """Vacuum the table."""
         return self.ledger.vacuum(TABLE, older_than_h=older_than_h, dry_run=dry_run)
 
 

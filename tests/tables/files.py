@@ -27,7 +27,6 @@ def file_row(
     vector: DeletionVector | None = None,
     stats: str = "",
 ) -> FileRow:
-    """Return a file of a table."""
     return FileRow(
         table=1,
         path=path,
@@ -44,14 +43,12 @@ def file_row(
 
 
 def schema_of(*columns: Column, by: Iterable[str] = (), mode: str = "") -> TableSchema:
-    """Return the schema of a table with these columns."""
     properties = [Property("delta.columnMapping.mode", mode)] if mode else []
     definition = TableDefinition("managed", "listed", "/t", columns, list(by), properties)
     return TableSchema.of(definition, "db.t", 1)
 
 
 def column(name: str, kind: str, number: int = 0, metadata: str = "") -> Column:
-    """Return a column that may be NULL."""
     return Column(name, kind, nullable=True, id=number, metadata=metadata)
 
 

@@ -25,7 +25,6 @@ class Lake:
         self.ledger, self.folder = ledger, folder
 
     def create(self, name: str, columns: Sequence[tuple[str, str]], by: Sequence[str] = ()) -> str:
-        """Create a table of files and return its name."""
         location = str(self.folder / name)
         self.ledger.create_table(name, columns, location=location, partition_columns=list(by))
         return name

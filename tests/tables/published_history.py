@@ -51,7 +51,6 @@ class PublishedHistory(PublishedLake):
         self.note()
 
     def play(self, steps: int = STEPS) -> None:
-        """Do random steps, each of which is published or not."""
         for _ in range(steps):
             step = self.rng.choice(STEPS_OF)
             name = self.rng.choice([row.name for row in self.ledger.tables()])
@@ -87,7 +86,6 @@ class PublishedHistory(PublishedLake):
         self.ledger.alter_table(name, properties={**PUBLISHED, FOLDER: str(self.place("log"))})
 
     def value(self, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """Return a row of columns."""
         return {name: self.drawn(kind) for name, kind in columns}
 
     def drawn(self, kind: str) -> Any:
@@ -110,7 +108,6 @@ class PublishedHistory(PublishedLake):
         return drawn.get(kind, lambda: rng.randint(0, 5))()
 
     def rows(self, row: TableRow, count: int = 4) -> list[dict[str, Any]]:
-        """Return rows of a table as it is now."""
         columns = [
             (each.name, each.type) for each in self.ledger.table(row.name).definition.columns
         ]
@@ -126,12 +123,10 @@ class PublishedHistory(PublishedLake):
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL has it."""
     return f"`{name.replace('`', '``')}`"
 
 
 def condition(lake: PublishedHistory, row: TableRow) -> str:
-    """Return a condition on one of the columns of a table."""
     kinds = {each.name: each.type for each in row.definition.columns}
     name = lake.rng.choice([name for name, kind in kinds.items() if not kind.startswith("struct")])
     draw = lake.rng.choice(["IS NULL", "IS NOT NULL", "low"])
@@ -141,7 +136,6 @@ def condition(lake: PublishedHistory, row: TableRow) -> str:
 
 
 def insert(lake: PublishedHistory, row: TableRow) -> None:
-    """INSERT."""
     lake.ledger.append(row, lake.rows(row))
 
 
@@ -159,26 +153,22 @@ def insert_and_evolve(lake: PublishedHistory, row: TableRow) -> None:
 
 
 def delete(lake: PublishedHistory, row: TableRow) -> None:
-    """DELETE."""
     with lake.ledger.transaction() as txn:
         txn.delete(row, condition(lake, row))
 
 
 def update(lake: PublishedHistory, row: TableRow) -> None:
-    """UPDATE."""
     column = lake.rng.choice(row.definition.columns)
     with lake.ledger.transaction() as txn:
         txn.update(row, {column.name: None}, condition(lake, row))
 
 
 def overwrite(lake: PublishedHistory, row: TableRow) -> None:
-    """INSERT OVERWRITE."""
     with lake.ledger.transaction() as txn:
         txn.overwrite(row, lake.rows(row))
 
 
 def merge(lake: PublishedHistory, row: TableRow) -> None:
-    """MERGE."""
     key = next((each for each in row.definition.columns if each.type == "bigint"), None)
     if key is None:
         return
@@ -194,13 +184,11 @@ def merge(lake: PublishedHistory, row: TableRow) -> None:
 
 
 def optimize(lake: PublishedHistory, row: TableRow) -> None:
-    """OPTIMIZE."""
     with lake.ledger.transaction() as txn:
         txn.optimize(row)
 
 
 def abort(lake: PublishedHistory, row: TableRow) -> None:
-    """A txn that is aborted."""
     txn = lake.ledger.begin()
     txn.insert(row, lake.rows(row))
     txn.delete(row, condition(lake, row))
@@ -223,7 +211,6 @@ def nothing(lake: PublishedHistory, row: TableRow) -> None:
 
 
 def add_column(lake: PublishedHistory, row: TableRow) -> None:
-    """ALTER TABLE ... ADD COLUMNS."""
     known = {each.name.lower() for each in row.definition.columns}
     names = [each for each in (*NAMES, "id", "text", "amount") if each.lower() not in known]
     if names:
@@ -232,7 +219,6 @@ def add_column(lake: PublishedHistory, row: TableRow) -> None:
 
 
 def drop_column(lake: PublishedHistory, row: TableRow) -> None:
-    """ALTER TABLE ... DROP COLUMN."""
     inside = lake.data_columns(row)
     if len(inside) > 1:
         gone = lake.rng.choice(inside)
@@ -267,7 +253,6 @@ def repartition(lake: PublishedHistory, row: TableRow) -> None:
 
 
 def rename_table(lake: PublishedHistory, row: TableRow) -> None:
-    """ALTER TABLE ... RENAME TO."""
     lake.ledger.rename_table(row, f"{row.name}x")
 
 

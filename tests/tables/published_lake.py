@@ -66,7 +66,6 @@ def faults(definition: TableDefinition) -> Mapping[str, frozenset[str]]:
 
 
 def publish(log: Log) -> DeltaPublisher:
-    """Return a publisher that has published up to the end of a log."""
     publisher, stop = DeltaPublisher(log), Signal()
     publisher.run(stop, stop.set)
     return publisher

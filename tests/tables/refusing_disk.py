@@ -56,7 +56,6 @@ def full(folder: Path, room: int) -> Iterator[None]:
 
 @contextmanager
 def read_only(folder: Path, _: int) -> Iterator[None]:
-    """Let the disk be read only."""
     mount("-o", "remount,ro", folder)
     try:
         yield
@@ -120,7 +119,6 @@ class Disk:
         self.make = FAULTS[fault]
 
     def files(self) -> set[str]:
-        """Return the files on the disk."""
         return {str(each) for each in self.folder.rglob("*") if each.is_file()}
 
     def table(self, name: str) -> str:

@@ -38,7 +38,6 @@ class RowFiles:
 
     @property
     def schema(self) -> TableSchema:
-        """The schema of the table as it is now."""
         return TableSchema.of(self.ledger.table(TABLE).definition)
 
     def write(self, *rows: Row, data_change: bool = True) -> list[AddFile]:
@@ -68,17 +67,14 @@ class RowFiles:
         return made
 
     def live(self, version: int) -> Sequence[FileRow]:
-        """Return the live files of a version."""
         return self.ledger.read(TABLE, version=version).files
 
     def rows(self, version: int) -> Counter[Row]:
-        """Return the rows of a version, counted."""
         found = (read_file(self.storage, each, self.schema) for each in self.live(version))
         return Counter(row for table in found for row in tuples(table))
 
 
 def tuples(table: pa.Table) -> list[Row]:
-    """Return rows as tuples that can be counted."""
     return [tuple(map(plain, row.values())) for row in table.to_pylist()]
 
 

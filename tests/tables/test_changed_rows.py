@@ -27,19 +27,16 @@ NAN = float("nan")
 
 @pytest.fixture
 def files(ledger: Ledger, tmp_path: Path) -> RowFiles:
-    """Return a table of two columns."""
     return RowFiles(ledger, tmp_path / "flights", COLUMNS)
 
 
 def changed(table: pa.Table) -> list[tuple[str, Row]]:
-    """Return changed rows in brief, each with what became of it."""
     names = [name for name in table.column_names if not name.startswith("_c") and name[:2] != "_p"]
     kinds = table["_change_type"].to_pylist()
     return sorted(zip(kinds, tuples(table.select(names)), strict=True), key=repr)
 
 
 def test_each_kind_of_commit(files: RowFiles) -> None:
-    """Rows that a commit copied are left out, rows that it updated are paired with a new value."""
     first = files.insert((1, "a"), (2, "b"), (2, "b"), (3, None))
     second = files.replace(first, (1, "a"), (2, "b"), (3, None))
     third = files.replace(second, (1, "a"), (2, "x"), (3, None), operation="UPDATE")
@@ -52,12 +49,7 @@ def test_each_kind_of_commit(files: RowFiles) -> None:
         [("insert", each) for each in [(1, "a"), (2, "b"), (2, "b"), (3, None)]],
         [("delete", (2, "b"))],
         [("update_postimage", (2, "x")), ("update_preimage", (2, "b"))],
-        [
-            ("delete", (2, "x")),
-            ("delete", (3, None)),
-            ("insert", (2, "y")),
-            ("insert", (4, "d")),
-        ],
+        [("delete", (2, "x")), ("delete", (3, None)), ("insert", (2, "y")), ("insert", (4, "d"))],
         [("delete", (1, "a")), ("delete", (2, "y")), ("delete", (4, "d"))],
     ]
 
@@ -78,8 +70,7 @@ def test_columns_of_a_change(files: RowFiles) -> None:
     }
 
 
-def test_command(files: RowFiles) -> None:
-    """The command prints changed rows for people and for programs."""
+def test_the_command_prints_changed_rows_for_people_and_for_programs(files: RowFiles) -> None:
     first = files.insert((1, "a"), (2, None))
     files.replace(first, (2, None))
     found = list(files.ledger.changes(TABLE))
@@ -94,8 +85,7 @@ def test_command(files: RowFiles) -> None:
     assert json.loads(lines[2])["tail"] == "a"
 
 
-def test_no_rows_changed(files: RowFiles) -> None:
-    """A commit that only rewrites files gives no rows, also beside one that changes some."""
+def test_a_commit_that_only_rewrites_files_gives_no_rows(files: RowFiles) -> None:
     old = [*files.insert((1, "a")), *files.insert((2, "b"))]
     with files.ledger.transaction() as txn:
         merged = files.write((2, "b"), (1, "a"), data_change=False)
@@ -169,7 +159,6 @@ def test_deletion_vectors(files: RowFiles) -> None:
 
 
 def test_partitions_and_a_new_name(ledger: Ledger, tmp_path: Path) -> None:
-    """Values of partitions are typed, and a renamed column keeps its values in older files."""
     files = RowFiles(ledger, tmp_path / "t", [("day", "date"), ("id", "bigint")], by=["day"])
     first = files.insert((date(2026, 1, 31), 1), (None, 2))
     day, number = ledger.table(TABLE).definition.columns
@@ -181,8 +170,7 @@ def test_partitions_and_a_new_name(ledger: Ledger, tmp_path: Path) -> None:
     assert changed(last.rows()) == [("delete", (None, 2)), ("insert", (None, 3))]
 
 
-def test_file_that_is_gone(files: RowFiles) -> None:
-    """Rows of files that a vacuum deleted are unknown; the error says how to go on."""
+def test_rows_of_files_that_a_vacuum_deleted_are_unknown(files: RowFiles) -> None:
     first = files.insert((1, "a"))
     files.replace(first, (2, "b"))
     files.insert((3, "c"))
@@ -195,14 +183,12 @@ def test_file_that_is_gone(files: RowFiles) -> None:
 
 
 def test_column_of_the_name(ledger: Ledger, tmp_path: Path) -> None:
-    """A column with the name of one that changes have is refused by name."""
     RowFiles(ledger, tmp_path, [("_Change_Type", "string")])
     with pytest.raises(UnreadableTableError, match="rename the column"):
         ledger.changes(TABLE).rows()
 
 
 def applied(rows: Counter[Row], changes: Iterable[tuple[str, Row]]) -> Counter[Row]:
-    """Return rows after changes of them."""
     after = rows.copy()
     for kind, row in changes:
         after[row] += 1 if kind in {"insert", "update_postimage"} else -1
@@ -212,7 +198,6 @@ def applied(rows: Counter[Row], changes: Iterable[tuple[str, Row]]) -> Counter[R
 
 @pytest.mark.parametrize("seed", range(20))
 def test_changes_make_up_the_table(files: RowFiles, seed: int) -> None:
-    """After any history the changes up to a version, one after the other, are its rows."""
     random = Random(seed)  # noqa: S311 - it plays a history
     live: list[list[Any]] = []
 
@@ -241,7 +226,6 @@ def test_changes_make_up_the_table(files: RowFiles, seed: int) -> None:
 
 
 def rows_of(files: RowFiles, added: Iterable[Any]) -> list[Row]:
-    """Return the rows of some live files."""
     paths = {each.path for each in added}
     newest = files.ledger.table(TABLE).version
     live = [each for each in files.live(newest) if each.path in paths]

@@ -28,7 +28,6 @@ def in_words(commit: CommitChanges) -> str:
 
 
 def commit_paths(commit: CommitChanges) -> list[str]:
-    """Return the signed paths of a commit."""
     return [("+" if each.added else "-") + each.file.path for each in commit]
 
 
@@ -97,8 +96,7 @@ def test_over_http(memory: InMemoryLedger, ledger: Ledger, history: list[str]) -
         assert [each.token for each in feed] == [each.token for each in ledger.changes(TABLE)]
 
 
-def test_many_files_by_pages(ledger: Ledger) -> None:
-    """Commits of more files than a page come whole, each file once, also beside small ones."""
+def test_commits_of_more_files_than_a_page_come_whole(ledger: Ledger) -> None:
     ledger.create_table(TABLE, [("tail", "string")])
     for number, size in enumerate([1, MANY, 3, changes.FILES - 4]):
         with ledger.transaction() as txn:
@@ -136,7 +134,6 @@ def test_follow(ledger: Ledger, memory: InMemoryLedger) -> None:
 
 
 def test_follow_a_dropped_table(ledger: Ledger) -> None:
-    """A feed that follows ends with the last commit of a table that was dropped."""
     create_flights(ledger)
     feed = iter(ledger.changes(TABLE, follow=True))
     found = [next(feed).version]
@@ -146,7 +143,6 @@ def test_follow_a_dropped_table(ledger: Ledger) -> None:
 
 
 def test_follow_without_a_reader(ledger: Ledger) -> None:
-    """A feed that follows ends when no program wants more of it."""
     row = create_flights(ledger)
     feed = ChangeFeed(ledger.reads(), row, 0, follow=True, is_wanted=lambda: False)
     assert [each.version for each in feed] == [1]
@@ -171,10 +167,9 @@ def test_commits_while_reading(ledger: Ledger) -> None:
         ({"after": Token("another", 0, 5)}, ValueError, "is not of this ledger"),
     ],
 )
-def test_no_such_place(
+def test_a_place_that_is_none_is_refused_with_what_it_must_be(
     ledger: Ledger, history: list[str], asked: Any, error: type[Exception], said: str
 ) -> None:
-    """A place that is none is refused with what it must be."""
     assert history
     with pytest.raises(error, match=said):
         ledger.changes(TABLE, **asked)
@@ -194,8 +189,7 @@ def unreadable(ledger: Ledger) -> None:
     ledger.commit_once([TableWrite(row.table, ledger.token.position, (), said)])
 
 
-def test_unreadable_list(ledger: Ledger) -> None:
-    """A commit whose changes are unknown ends the feed; behind it the feed goes on."""
+def test_a_commit_whose_changes_are_unknown_ends_the_feed(ledger: Ledger) -> None:
     create_flights(ledger)
     unreadable(ledger)
     ledger.append(TABLE, [of_day(3)])

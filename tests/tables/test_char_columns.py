@@ -20,7 +20,6 @@ NUMBERS = ("c = 12", "p = 12")
 
 @pytest.fixture
 def ledger(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
-    """Return a ledger with the rows."""
     ledger = memory.connect(warehouse=str(tmp_path))
     ledger.create_table("db.t", COLUMNS, partition_columns=["p"])
     ledger.append("db.t", ROWS)
@@ -49,8 +48,7 @@ def test_conditions(ledger: Ledger, where: str) -> None:
     assert ids(ledger) == [each for each in before if each <= 10]
 
 
-def test_expressions(ledger: Ledger) -> None:
-    """An expression means what the text means."""
+def test_an_expression_means_what_the_text_means(ledger: Ledger) -> None:
     assert ids(ledger, col("c") == "ab") == [1]
     assert ids(ledger, col("p").isin("x", "xyz")) == [1, 2, 3]
     with ledger.transaction() as txn:
@@ -103,10 +101,9 @@ def test_refused(ledger: Ledger, where: str) -> None:
         ("replace(s, '\0', '') = 'ab'", [1]),
     ],
 )
-def test_texts_with_nul(
+def test_the_character_0_is_one_like_any_other(
     memory: InMemoryLedger, tmp_path: Path, where: Any, found: list[int]
 ) -> None:
-    """The character U+0000 is one like any other."""
     ledger = memory.connect(warehouse=str(tmp_path))
     rows = [{"id": 1, "s": "a\0b"}, {"id": 2, "s": "a"}, {"id": 3, "s": "a\0bc"}]
     ledger.create_table("db.t", [("id", "INT"), ("s", "STRING")])

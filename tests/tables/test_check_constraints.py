@@ -24,13 +24,11 @@ GOOD = {"id": 1, "item": "pen", "price": 1.0}
 
 
 def named(name: str, condition: str) -> Mapping[str, str]:
-    """Return a constraint as a property."""
     return {f"delta.constraints.{name}": condition}
 
 
 @pytest.fixture
 def sales(ledger: Ledger, tmp_path: Path) -> TableRow:
-    """Return a table with one row, and with a constraint on its prices."""
     row = ledger.create_table(
         NAME, COLUMNS, location=tmp_path / "sales", properties=named("Positive", "price > 0")
     )
@@ -102,10 +100,9 @@ CONDITIONS: Sequence[tuple[str, Mapping[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("condition", "row", "taken"), CONDITIONS)
-def test_conditions(
+def test_conditions_mean_what_they_mean_in_spark_sql(
     ledger: Ledger, tmp_path: Path, condition: str, row: Mapping[str, Any], taken: int
 ) -> None:
-    """Conditions mean what they mean in Spark SQL."""
     ledger.create_table(NAME, COLUMNS, location=tmp_path, properties=named("c", condition))
     if taken:
         ledger.append(NAME, [row])
@@ -137,7 +134,6 @@ def test_rows_in_folders(ledger: Ledger, tmp_path: Path) -> None:
 
 
 def test_rows_that_are_kept_are_not_checked(ledger: Ledger, sales: TableRow) -> None:
-    """An optimize, a delete, and the rows that an update leaves alone write no new rows."""
     with ledger.transaction() as txn:
         txn.insert(sales, [{"id": 2, "price": 1.0}, {"id": 3, "price": 1.0}])
     definition = ledger.table(NAME).definition
@@ -162,10 +158,9 @@ def import_of(ledger: Ledger, row: TableRow, properties: Sequence[Property]) -> 
 
 @pytest.mark.parametrize("condition", ["soundex(item) = 'P500'", "no_column > 0"])
 @pytest.mark.parametrize("write", WRITES)
-def test_a_condition_of_another_engine(
+def test_a_condition_that_cannot_be_evaluated_refuses_new_rows(
     ledger: Ledger, sales: TableRow, write: str, condition: str
 ) -> None:
-    """A condition that cannot be evaluated refuses new rows; none is written unchecked."""
     import_of(ledger, sales, [Property("delta.constraints.odd", condition)])
     with ledger.begin() as txn:
         with pytest.raises(ValueError, match="which is not checked here") as raised:
@@ -204,13 +199,11 @@ def test_what_is_no_constraint(ledger: Ledger, sales: TableRow, condition: str, 
 
 
 def in_txn(ledger: Ledger, work: Callable[[Transaction], Any]) -> None:
-    """Do something in a txn."""
     with ledger.transaction() as txn:
         work(txn)
 
 
 def test_rows_that_are_there_are_checked(ledger: Ledger, sales: TableRow) -> None:
-    """A constraint that a row breaks is not taken, at once or in a txn; NULL breaks it too."""
     for condition, values in (("price > 1", {"price": 1.0}), ("day IS NOT NULL", {"day": None})):
         with pytest.raises(ConstraintViolatedError) as raised:
             ledger.alter_table(sales, properties=named("more", condition))
@@ -223,8 +216,7 @@ def test_rows_that_are_there_are_checked(ledger: Ledger, sales: TableRow) -> Non
         ledger.append(NAME, [{"price": 0.5}])
 
 
-def test_own_rows_are_checked(ledger: Ledger, sales: TableRow) -> None:
-    """A txn checks the rows that it has written itself."""
+def test_a_txn_checks_the_rows_that_it_has_written_itself(ledger: Ledger, sales: TableRow) -> None:
     with ledger.transaction() as txn:
         txn.insert(sales, [{"id": 7, "price": 7.0}])
         with pytest.raises(ConstraintViolatedError):
@@ -258,7 +250,6 @@ def test_rows_that_come_meanwhile(ledger: Ledger, sales: TableRow, level: str) -
 def test_a_constraint_is_checked_again(
     ledger: Ledger, sales: TableRow, level: str, row: Mapping[str, Any]
 ) -> None:
-    """Rows that came while the others were checked are checked as well, at each level."""
     ledger.alter_table(sales, properties={"delta.isolationLevel": level})
     calls = 0
 
@@ -279,8 +270,7 @@ def test_a_constraint_is_checked_again(
     assert len(rows_of(ledger, NAME)) == 2
 
 
-def test_a_level_at_which_rows_slip_in(ledger: Ledger, sales: TableRow) -> None:
-    """A txn whose reads no commit is judged by cannot add a constraint."""
+def test_a_txn_judged_by_no_reads_cannot_add_a_constraint(ledger: Ledger, sales: TableRow) -> None:
     ledger.alter_table(sales, properties={"delta.isolationLevel": "SnapshotIsolation"})
     with ledger.transaction() as txn, pytest.raises(ValueError, match="level="):
         txn.alter_table(sales, properties=named("small", "id < 100"))
@@ -288,8 +278,7 @@ def test_a_level_at_which_rows_slip_in(ledger: Ledger, sales: TableRow) -> None:
         txn.alter_table(sales, properties=named("small", "id < 100"))
 
 
-def test_a_planned_change(ledger: Ledger, sales: TableRow) -> None:
-    """A constraint that was planned before another change of the table is refused."""
+def test_a_constraint_planned_before_a_change_is_refused(ledger: Ledger, sales: TableRow) -> None:
     position = ledger.reads().position()
     after = ledger.table(NAME).definition._replace(
         properties=[Property("delta.constraints.a", "id > 0")]
@@ -309,7 +298,6 @@ COLUMN_CHANGES: Mapping[str, list[tuple[str, str]]] = {
 
 @pytest.mark.parametrize("change", COLUMN_CHANGES)
 def test_the_columns_of_a_constraint_stay(ledger: Ledger, sales: TableRow, change: str) -> None:
-    """A column that a constraint names stays until the constraint is dropped."""
     columns = COLUMN_CHANGES[change]
     with pytest.raises(ValueError, match=r"column price .* the constraint positive"):
         ledger.alter_table(sales, columns=columns)

@@ -70,7 +70,6 @@ T, F, N = True, False, None
 
 
 def evaluated(sql: str, rows: pa.Table = ROWS) -> list[Any]:
-    """Return the value of DuckDB's SQL for each row."""
     with duck() as connection:
         connection.register("rows", rows)
         found = connection.sql(f"SELECT {sql} FROM rows").fetchall()  # noqa: S608 - of the test
@@ -137,18 +136,15 @@ def test_conditions(where: str | Expression, wanted: list[bool | None]) -> None:
     assert evaluated(row_condition(where, SCHEMA).sql) == wanted
 
 
-def test_no_condition_is_true() -> None:
-    """None is TRUE for every row and reads no column."""
+def test_none_is_true_for_every_row_and_reads_no_column() -> None:
     assert row_condition(None, SCHEMA) == ("TRUE", ())
 
 
 def test_the_columns_are_named_as_the_table_spells_them() -> None:
-    """A condition says which columns it reads."""
     assert row_condition("A = 1 and F.N > 0 and a < 5", SCHEMA).columns == ("a", "f")
 
 
 def test_a_time_zone_counts() -> None:
-    """Days and hours are those of the session's zone."""
     assert evaluated(row_condition("hour(t) = 0", SCHEMA, "Europe/Berlin").sql) == [T, F, N]
     assert evaluated(row_condition("t < '2024-01-02'", SCHEMA, "-01:00").sql) == [T, T, N]
     other = (col("t") < datetime(2024, 1, 2)).in_zone("+02:00")  # noqa: DTZ001 - local time
@@ -162,7 +158,6 @@ def test_a_time_zone_counts() -> None:
     ["1 / (a - 1) > 0", "a % (a - 1) = 0", "cast(s as int) = 12", "a + 2147483647 > 0", "d = s"],
 )
 def test_what_fails_in_spark_fails(where: str) -> None:
-    """ANSI mode raises an error where other modes give NULL."""
     with pytest.raises(RowValueError, match="fails for a row"), failures_named(where):
         evaluated(row_condition(where, SCHEMA).sql)
 
@@ -190,7 +185,6 @@ def test_what_fails_in_spark_fails(where: str) -> None:
     ],
 )
 def test_what_could_differ_is_refused(where: str, named: str) -> None:
-    """The error names the form."""
     with pytest.raises(PredicateSyntaxError, match=named):
         row_condition(where, SCHEMA)
 
@@ -216,7 +210,6 @@ NESTED = {
 
 @pytest.mark.parametrize("where", NESTED.values(), ids=NESTED)
 def test_what_is_too_large_or_deep_is_refused(where: str | Expression) -> None:
-    """The error is one of the ledger, and comes before a row is judged."""
     with pytest.raises(PredicateSyntaxError, match=r"too large|at most|not supported|nested"):
         row_condition(where, SCHEMA)
 
@@ -231,7 +224,6 @@ WIDE = {
 
 @pytest.mark.parametrize("where", WIDE.values(), ids=WIDE)
 def test_wide_conditions_are_judged_in_time(where: str) -> None:
-    """Many parts, and patterns with many wildcards, take time in line with their length."""
     rows = ROWS.slice(0, 1).set_column(1, "s", pa.array(["a" * 40]))
     before = time.monotonic()
     evaluated(row_condition(where, SCHEMA).sql, rows)
@@ -255,8 +247,7 @@ LIKE_FORMS = ["%a%b%", "%ab%", "%_%", "%a_b%", "a%%b", "%.%b%", "%(a)%*", "%\\%%
 
 
 @pytest.mark.parametrize("form", LIKE_FORMS)
-def test_patterns_with_several_wildcards(form: str) -> None:
-    """A pattern matches what it matches for the core, in whichever way DuckDB is asked."""
+def test_a_pattern_matches_what_it_matches_for_the_core(form: str) -> None:
     rows = pa.table({"s": LIKE_TEXTS})
     escaped = form.replace("\\", "\\\\").replace("\\\\%", "\\%")
     tokens = like_tokens(form)
@@ -266,14 +257,12 @@ def test_patterns_with_several_wildcards(form: str) -> None:
 
 @pytest.mark.parametrize("where", ["aa = 1", col("aa") == 1])
 def test_an_unknown_column_names_the_nearest(where: str | Expression) -> None:
-    """A misspelled column is an error."""
     with pytest.raises(UnknownColumnError, match=r"db\.t has no column aa, did you mean a"):
         row_condition(where, SCHEMA)
 
 
 @pytest.mark.parametrize("where", [5, b"a = 1", ["a = 1"]])
 def test_other_values_are_no_condition(where: Any) -> None:
-    """Only texts and expressions are conditions."""
     with pytest.raises(TypeError, match="a condition must be a text"):
         row_condition(where, SCHEMA)
 
@@ -299,7 +288,6 @@ def test_expressions(text: str, type_: str, wanted: list[Any]) -> None:
 
 
 def test_columns_of_two_tables_are_qualified() -> None:
-    """A name that two tables have needs the table's name."""
     both = {"source": SCHEMA, "target": SCHEMA}
     found = row_condition("source.a = target.a and target.f.n > 0", both)
     assert found.columns == ("source.a", "target.a", "target.f")

@@ -20,13 +20,11 @@ ROWS = [{"id": 1, "day": "a"}, {"id": 2, "day": None}]
 
 @pytest.fixture
 def lake(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
-    """Return a client with a warehouse."""
     return memory.connect(warehouse=str(tmp_path))
 
 
 @pytest.mark.parametrize("make", [pa.Table.from_pylist, pd.DataFrame, list])
-def test_a_table_from_rows(lake: Ledger, make: Callable[[Any], Any]) -> None:
-    """One commit makes the table and has the rows; its folder lies in the warehouse."""
+def test_a_table_from_rows_is_made_in_one_commit(lake: Ledger, make: Callable[[Any], Any]) -> None:
     row = lake.create_table("shop.sales", make(ROWS), partition_columns=["day"])
     assert rows_of(lake, "shop.sales") == ROWS
     assert rows_of(lake, row) == ROWS
@@ -39,7 +37,6 @@ def test_a_table_from_rows(lake: Ledger, make: Callable[[Any], Any]) -> None:
 
 
 def test_create_append_scan_needs_no_path(lake: Ledger) -> None:
-    """A table of a schema, or of columns, has a place by itself; tables of one name never share."""
     first = lake.create_table("t", pa.schema([pa.field("id", pa.int64(), nullable=False)]))
     assert not first.definition.columns[0].nullable
     lake.append("t", [{"id": 1}])
@@ -49,8 +46,7 @@ def test_create_append_scan_needs_no_path(lake: Ledger) -> None:
     assert first.definition.location != second.definition.location
 
 
-def test_without_a_place(ledger: Ledger, tmp_path: Path) -> None:
-    """Rows need a place, and the error names both ways to one."""
+def test_rows_need_a_place_and_the_error_names_two(ledger: Ledger, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"location=.*LAKELEDGER_WAREHOUSE"):
         ledger.create_table("t", ROWS)
     ledger.create_table("t", ROWS, location=tmp_path)
@@ -60,7 +56,6 @@ def test_without_a_place(ledger: Ledger, tmp_path: Path) -> None:
 
 
 def test_an_append_is_one_commit(lake: Ledger) -> None:
-    """Rows go out as a whole txn, without one that opens first."""
     row = lake.create_table("t", ROWS)
     before = lake.token.position
     receipt = lake.append("t", pa.table({"id": [3]}))
@@ -71,7 +66,6 @@ def test_an_append_is_one_commit(lake: Ledger) -> None:
 
 
 def test_an_append_that_loses_leaves_no_file(lake: Ledger) -> None:
-    """Files of a refused or a skipped append are deleted."""
     row = lake.create_table("t", [("id", "bigint")])
     lake.append(row, [{"id": 1}], app=("job", 1))
     assert lake.append(row, [{"id": 1}], app=("job", 1)).skipped
@@ -84,8 +78,7 @@ def test_an_append_that_loses_leaves_no_file(lake: Ledger) -> None:
     assert len(stored(row)) == 1
 
 
-def test_relative_warehouse(memory: InMemoryLedger, tmp_path: Path) -> None:
-    """A relative warehouse begins in the folder that is current when the client connects."""
+def test_a_relative_warehouse_begins_here_and_now(memory: InMemoryLedger, tmp_path: Path) -> None:
     with chdir(tmp_path):
         ledger = memory.connect(warehouse="lake")
     ledger.create_table("db.t", [("id", "INT")])

@@ -39,7 +39,6 @@ def written(
 
 
 def test_rows_lie_in_their_partitions(tmp_path: Path) -> None:
-    """Each partition has its file; the folder has Spark's name, the log the value."""
     rows = [
         {"id": 1, "day": date(2024, 1, 1), "text": "a:b/c"},
         {"id": 2, "day": None, "text": ""},
@@ -57,7 +56,6 @@ def test_rows_lie_in_their_partitions(tmp_path: Path) -> None:
 
 
 def test_columns_carry_their_ids(tmp_path: Path) -> None:
-    """The ids of the columns are the field ids of the file."""
     (file,) = written(tmp_path, [{"id": 1}], partitioned=("id",))
     fields = pq.ParquetFile(tmp_path / file.path).schema_arrow
     assert [(each.name, each.metadata[b"PARQUET:field_id"]) for each in fields] == [
@@ -67,7 +65,6 @@ def test_columns_carry_their_ids(tmp_path: Path) -> None:
 
 
 def test_physical_names_are_written(tmp_path: Path) -> None:
-    """A table with Delta's column mapping has other names in its files, in structs too."""
     metadata = '{"delta.columnMapping.physicalName":"p1","delta.columnMapping.id":1}'
     mapped = table_definition((), properties={"delta.columnMapping.mode": "name"})._replace(
         columns=[Column("x", "struct<a:int>", nullable=True, id=1, metadata=metadata)]
@@ -80,7 +77,6 @@ def test_physical_names_are_written(tmp_path: Path) -> None:
 
 
 def test_files_have_about_the_wanted_size(tmp_path: Path) -> None:
-    """Many rows go into several files, none of a few rows into more than one."""
     rows = pa.table({"id": range(20_000)}).to_batches(max_chunksize=1000)
     files = written(tmp_path, rows, target_bytes=50_000)
     assert 2 <= len(files) <= 10
@@ -91,7 +87,6 @@ def test_files_have_about_the_wanted_size(tmp_path: Path) -> None:
 
 
 def test_many_partitions_do_not_stay_open(tmp_path: Path) -> None:
-    """More partitions than files can be open lose no row."""
     rows = pa.table({"id": [at % 450 for at in range(900)]})
     files = written(tmp_path, rows.to_batches(max_chunksize=450), partitioned=("id",))
     assert {each.partition for each in files} == {(str(at),) for at in range(450)}
@@ -99,7 +94,6 @@ def test_many_partitions_do_not_stay_open(tmp_path: Path) -> None:
 
 
 def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
-    """If the rows end with an error, the files written so far are gone."""
     schema = TableSchema.of(table_definition(COLUMNS))
 
     def batches() -> Any:
@@ -118,7 +112,6 @@ def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_a_name_tells_its_writer() -> None:
-    """The txn that wrote a file is in the file's name, with a mark of its open and its ledger."""
     writer = FileWriter.of("lake", 12, 40, 1_767_225_600_000)
     assert writer_of(f"day=1/{writer.drawn()}-0.parquet") == writer
     assert writer_of(f"{FileWriter.of('lake').drawn()}-3.parquet") == FileWriter.of("lake")
@@ -141,7 +134,6 @@ def test_a_name_tells_its_writer() -> None:
     ],
 )
 def test_partition_values_have_one_text(tmp_path: Path, kind: str, value: Any, text: str) -> None:
-    """The log has the text that the ledger gives to a value of each type."""
     definition = table_definition([("p", kind), ("x", "int")], partition_columns=["p"])
     schema = TableSchema.of(definition)
     rows = as_batches([{"p": value, "x": 1}], schema)

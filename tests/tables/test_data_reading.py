@@ -20,7 +20,6 @@ OLD = schema_of(column("a", "int", 1), column("b", "string", 2))
 
 
 def with_ids(**fields: tuple[int, pa.DataType]) -> pa.Schema:
-    """Return a schema of a file with ids."""
     return pa.schema(
         [
             pa.field(name, type_, metadata={FIELD_ID: str(number).encode()})
@@ -35,7 +34,6 @@ def rows_of(
     written: TableSchema | None = None,
     partition: tuple[str | None, ...] = (),
 ) -> list[dict[str, Any]]:
-    """Return the rows of the file `f` as dicts."""
     found = read_file(storage_at(str(folder)), file_row("f", partition), schema, written=written)
     assert found.schema.equals(schema.arrow)
     rows: list[dict[str, Any]] = found.to_pylist()
@@ -47,7 +45,6 @@ NOW = schema_of(column("c", "double", 3), column("renamed", "string", 2), column
 
 @pytest.mark.parametrize("has_ids", [True, False])
 def test_columns_are_found_by_id(tmp_path: Path, has_ids: bool) -> None:  # noqa: FBT001
-    """A renamed column keeps its data, a new one is NULL, a widened one is cast."""
     data: dict[str, Any] = {"a": [1, None], "b": ["x", "y"]}
     schema = with_ids(a=(1, pa.int32()), b=(2, pa.string())) if has_ids else None
     parquet(tmp_path, "f", pa.table(data, schema=schema))
@@ -58,7 +55,6 @@ def test_columns_are_found_by_id(tmp_path: Path, has_ids: bool) -> None:  # noqa
 
 
 def test_a_column_that_was_added_again_is_new(tmp_path: Path) -> None:
-    """A dropped column does not come back under its former name."""
     again = schema_of(column("a", "int", 7), column("b", "string", 2))
     parquet(tmp_path, "f", pa.table({"a": [1], "b": ["x"]}))
     assert rows_of(tmp_path, again, OLD) == [{"a": None, "b": "x"}]
@@ -75,14 +71,12 @@ def test_ids_of_another_writer_do_not_count(tmp_path: Path) -> None:
 
 
 def test_names_are_found_in_any_case(tmp_path: Path) -> None:
-    """A file may spell a column in another case, unless that is ambiguous."""
     parquet(tmp_path, "f", pa.table({"A": [1], "b": ["x"], "B": ["y"]}))
     assert rows_of(tmp_path, OLD) == [{"a": 1, "b": "x"}]
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
-def test_column_mapping(tmp_path: Path, mode: str) -> None:
-    """With column mapping, files have physical names, also within structs; ids count too."""
+def test_with_column_mapping_files_have_physical_names(tmp_path: Path, mode: str) -> None:
     nested = {
         "type": "struct",
         "fields": [
@@ -119,7 +113,6 @@ def test_column_mapping(tmp_path: Path, mode: str) -> None:
 
 
 def test_nested_columns_follow_their_fields(tmp_path: Path) -> None:
-    """Fields of structs are found by name wherever they lie; absent ones are NULL."""
     kind = "struct<n:bigint,m:map<string,struct<z:int,y:string>>,l:array<array<double>>>"
     schema = schema_of(column("s", kind, 1), column("e", "struct<>", 2))
     inner = pa.map_(pa.string(), pa.struct([("Y", pa.string())]))
@@ -132,11 +125,7 @@ def test_nested_columns_follow_their_fields(tmp_path: Path) -> None:
     parquet(tmp_path, "f", pa.table({"s": pa.array(values, type_)}))
     assert rows_of(tmp_path, schema) == [
         {
-            "s": {
-                "n": 1,
-                "m": [("k", {"z": None, "y": "v"}), ("j", None)],
-                "l": [[1.5], None, []],
-            },
+            "s": {"n": 1, "m": [("k", {"z": None, "y": "v"}), ("j", None)], "l": [[1.5], None, []]},
             "e": None,
         },
         {"s": None, "e": None},
@@ -176,8 +165,7 @@ def test_types_are_widened(tmp_path: Path, kind: str, stored: pa.Array, wanted: 
     assert rows_of(tmp_path, schema_of(column("a", kind, 1))) == [{"a": wanted}]
 
 
-def test_old_timestamps(tmp_path: Path) -> None:
-    """Timestamps of 96 bits are read, far from 1970 too."""
+def test_timestamps_of_96_bits_are_read_far_from_1970_too(tmp_path: Path) -> None:
     early = datetime(1, 1, 1, tzinfo=UTC)
     data = pa.table({"a": pa.array([early, AT.replace(tzinfo=UTC)], pa.timestamp("us", "UTC"))})
     parquet(tmp_path, "f", data, use_deprecated_int96_timestamps=True)
@@ -204,7 +192,6 @@ def test_old_timestamps(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_that_does_not_fit_is_an_error(tmp_path: Path, kind: str, stored: pa.Array) -> None:
-    """The error names the column and the file; no value is changed in silence."""
     parquet(tmp_path, "f", pa.table({"a": stored}))
     with pytest.raises(UnreadableTableError, match="column a of file f"):
         rows_of(tmp_path, schema_of(column("a", kind, 1)))
@@ -240,7 +227,6 @@ def test_partition_values(tmp_path: Path, kind: str, text: str, wanted: Any) -> 
 
 
 def test_a_partition_value_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
-    """The error names the file, the column and the value."""
     parquet(tmp_path, "f", pa.table({"a": [1]}))
     schema = schema_of(column("a", "bigint", 1), column("p", "int", 2), by=["p"])
     with pytest.raises(UnreadableTableError, match=r"file f: partition column p .*'soon'"):
@@ -249,8 +235,7 @@ def test_a_partition_value_that_does_not_fit_is_an_error(tmp_path: Path) -> None
         rows_of(tmp_path, schema)
 
 
-def test_a_table_that_was_partitioned_anew(tmp_path: Path) -> None:
-    """A file of before has the values of the partition columns of then."""
+def test_a_file_of_before_has_the_values_of_the_partition_columns_of_then(tmp_path: Path) -> None:
     now = schema_of(column("a", "int", 1), column("q", "string", 2), by=["a"])
     then = schema_of(column("a", "int", 1), column("p", "string", 2), by=["p"])
     parquet(tmp_path, "f", pa.table({"a": [1, 2]}))
@@ -259,7 +244,6 @@ def test_a_table_that_was_partitioned_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("in_log", [True, False])
 def test_deleted_rows_are_left_out(tmp_path: Path, in_log: bool) -> None:  # noqa: FBT001
-    """Row numbers go across row groups, and stay with their rows."""
     parquet(tmp_path, "f", pa.table({"a": list(range(10))}), row_group_size=3)
     rows = [0, 4, 9]
     vector = inline_vector(rows) if in_log else stored_vector(tmp_path, rows)
@@ -267,17 +251,13 @@ def test_deleted_rows_are_left_out(tmp_path: Path, in_log: bool) -> None:  # noq
     found = read_file(
         storage_at(str(tmp_path)), file_row("f", vector=vector), schema, numbered=True
     )
-    assert found.to_pydict() == {
-        "a": [1, 2, 3, 5, 6, 7, 8],
-        "_row_number": [1, 2, 3, 5, 6, 7, 8],
-    }
+    assert found.to_pydict() == {"a": [1, 2, 3, 5, 6, 7, 8], "_row_number": [1, 2, 3, 5, 6, 7, 8]}
     assert read_file(
         storage_at(str(tmp_path)), file_row("f", vector=vector), schema, [], numbered=True
     ).to_pydict() == {"_row_number": [1, 2, 3, 5, 6, 7, 8]}
 
 
 def test_a_vector_of_another_file_is_noticed(tmp_path: Path) -> None:
-    """A vector that names rows beyond the end belongs to another file."""
     parquet(tmp_path, "f", pa.table({"a": [1]}))
     schema = schema_of(column("a", "bigint", 1))
     storage = storage_at(str(tmp_path))
@@ -289,14 +269,12 @@ def test_a_vector_of_another_file_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
-    """The error says which file cannot be read."""
     (tmp_path / "f").write_bytes(b"no parquet, but long enough to have a footer")
     with pytest.raises(UnreadableTableError, match="file f cannot be read as Parquet"):
         rows_of(tmp_path, OLD)
 
 
-def test_names_with_dots(tmp_path: Path) -> None:
-    """A name with a dot is no path."""
+def test_a_name_with_a_dot_is_no_path(tmp_path: Path) -> None:
     schema = schema_of(column("a.b", "int", 1), column("a", "struct<b:string,c:int>", 2))
     data = {"a": [{"b": "x", "c": 1}], "a.b": [2]}
     parquet(tmp_path, "f", pa.table(data))
@@ -305,7 +283,6 @@ def test_names_with_dots(tmp_path: Path) -> None:
     assert found.to_pylist() == [{"a": {"b": "x", "c": 1}}]
 
 
-def test_no_columns(tmp_path: Path) -> None:
-    """Rows can be counted without a column."""
+def test_rows_can_be_counted_without_a_column(tmp_path: Path) -> None:
     parquet(tmp_path, "f", pa.table({"a": [1, 2]}))
     assert read_file(storage_at(str(tmp_path)), file_row("f"), OLD, []).num_rows == 2

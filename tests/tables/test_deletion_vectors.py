@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.files.deletion_vectors import (
-    DamagedVectorError,
-    decoded,
-    deleted_rows,
-    kept,
-    path_of,
-)
+from ledger.files.deletion_vectors import DamagedVectorError, decoded, deleted_rows, kept, path_of
 from ledger.files.storage import storage_at
 from ledger.log.wire.file_extras import DeletionVector
 from tests.tables.files import encoded, inline_vector, stored_vector
@@ -37,14 +31,12 @@ def test_the_published_vectors(vector: DeletionVector) -> None:
         ("^-aqEH.-t@S}K{vb[*k^", "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"),
     ],
 )
-def test_the_published_name(place: str, path: str) -> None:
-    """The name of a file is encoded in the log, behind a prefix that may be empty."""
+def test_the_name_of_a_vector_is_encoded_behind_a_prefix(place: str, path: str) -> None:
     assert path_of(DeletionVector("u", place, 1, 40, 6)) == path
 
 
 @given(st.sets(st.integers(0, 200) | st.integers(FAR, FAR + 100)))
-def test_any_rows_in_the_log(rows: set[int]) -> None:
-    """A vector in the log is read again, with numbers beyond 32 bits too."""
+def test_a_vector_in_the_log_is_read_again_with_numbers_beyond_32_bits_too(rows: set[int]) -> None:
     assert set(deleted_rows(storage_at("/nowhere"), inline_vector(sorted(rows)))) == rows
 
 
@@ -60,7 +52,6 @@ def test_a_vector_in_a_file(tmp_path: Path, prefix: str) -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 5, 30, -1])
 def test_a_damaged_byte_is_noticed(tmp_path: Path, at: int) -> None:
-    """A changed byte of version, size, bitmap or checksum is an error, never another bitmap."""
     vector = stored_vector(tmp_path, [0, 5])
     file = tmp_path / path_of(vector)
     data = bytearray(file.read_bytes())
@@ -85,19 +76,16 @@ def test_a_damaged_byte_is_noticed(tmp_path: Path, at: int) -> None:
     ids=str,
 )
 def test_a_wrong_descriptor_is_noticed(vector: DeletionVector) -> None:
-    """What the log says of a vector must fit it."""
     with pytest.raises(DamagedVectorError):
         deleted_rows(storage_at("/nowhere"), vector)
 
 
 @given(st.binary(max_size=40))
-def test_base_85(data: bytes) -> None:
-    """Bytes come back from their text, filled up to whole words."""
+def test_bytes_come_back_from_their_text_filled_up_to_whole_words(data: bytes) -> None:
     assert decoded(encoded(data)) == data + bytes(-len(data) % 4)
 
 
-def test_rows_that_are_left() -> None:
-    """The mask of some rows of a file begins at any row number."""
+def test_the_mask_of_some_rows_of_a_file_begins_at_any_row_number() -> None:
     deleted = deleted_rows(storage_at("/nowhere"), inline_vector([0, 3, 4]))
     assert kept(deleted, 0, 4).to_pylist() == [False, True, True, False]
     assert kept(deleted, 4, 2).to_pylist() == [False, True]

@@ -20,8 +20,7 @@ from tests.tables.test_check_constraints import COLUMNS, CONDITIONS
 NAME = "db.imported"
 
 
-def test_imported_from_deltalake(ledger: Ledger, tmp_path: Path) -> None:
-    """A table of deltalake is written on under its constraint."""
+def test_a_table_of_deltalake_is_under_its_constraint(ledger: Ledger, tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"id": [1], "price": [1.0]}))
     DeltaTable(tmp_path).alter.add_constraint({"positive": "price > 0"})
     bad = {"id": 2, "price": -1.0}
@@ -36,8 +35,7 @@ def test_imported_from_deltalake(ledger: Ledger, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_the_rule_of_delta_spark(ledger: Ledger, tmp_path: Path) -> None:
-    """delta-spark and the ledger agree on each row, a NULL included."""
+def test_delta_spark_and_the_ledger_agree_on_each_row(ledger: Ledger, tmp_path: Path) -> None:
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - loads Spark
 
     columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS)
@@ -59,6 +57,5 @@ def test_the_rule_of_delta_spark(ledger: Ledger, tmp_path: Path) -> None:
 
 
 def as_arrow(row: Mapping[str, Any]) -> pa.Table:
-    """Return a row with all columns."""
     schema = pa.schema([(name, arrow_type(kind)) for name, kind in COLUMNS])
     return pa.Table.from_pylist([dict(row)], schema=schema)

@@ -82,13 +82,11 @@ def refusing(folder: Path, at: int, readers: Mapping[str, Rows] = HERE) -> list[
 
 
 def altering(*columns: tuple[str, str], **more: Any) -> Change:
-    """Return a change of the definition of a table."""
     changes: dict[str, Any] = {"columns": columns} if columns else {}
     return lambda ledger, name: ledger.alter_table(name, **changes, **more)
 
 
 def renaming(ledger: Ledger, name: str) -> None:
-    """Rename a column in a txn."""
     id_, *others = ledger.table(name).definition.columns
     columns = [id_._replace(name="number"), *others]
     ledger.run(lambda txn: txn.alter_table(name, columns=columns))
@@ -113,13 +111,11 @@ CHANGES: Final[Mapping[str, tuple[str, Change]]] = {
 
 
 def made(ledger: Ledger, folder: Path, name: str = "t", **more: str) -> None:
-    """Make a published table with a row."""
     ledger.create_table(name, COLUMNS, location=folder, properties={**PUBLISHED, **more})
     ledger.append(name, [{"id": 1, "day": 2}])
 
 
 def warned(ledger: Ledger, change: Change, name: str = "t") -> list[str]:
-    """Make a change, and return what it warned of."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         change(ledger, name)
@@ -161,8 +157,7 @@ def test_what_the_table_has() -> None:
 
 
 @pytest.mark.parametrize("feature", sorted((KNOWN_FEATURES | READER_FEATURES) - NOT_PUBLISHED))
-def test_each_feature(tmp_path: Path, feature: str) -> None:
-    """A reader refuses a table with a feature if the table says so; no reader refuses others."""
+def test_a_reader_refuses_a_table_with_a_feature_it_lacks(tmp_path: Path, feature: str) -> None:
     bare_log(tmp_path, feature)
     wanted = NEEDS[feature].refused_by if feature in NEEDS else ()
     assert refusing(tmp_path, 0) == [each for each in HERE if each in wanted]
@@ -210,8 +205,7 @@ def test_warned_once(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> 
     assert WIDENING in features_in(LogFolder(str(tmp_path / "plain")))
 
 
-def test_a_warning_as_an_error(ledger: Ledger, tmp_path: Path) -> None:
-    """A program that makes the warning an error keeps its table as it is."""
+def test_a_warning_as_an_error_keeps_the_table(ledger: Ledger, tmp_path: Path) -> None:
     made(ledger, tmp_path)
     before = ledger.table("t")
     with warnings.catch_warnings():

@@ -14,8 +14,7 @@ from projections.web.pages.tables import tables
 ROW = [{"a": 1}]
 
 
-def test_files_wait_until_a_vacuum(memory: InMemoryLedger, tmp_path: Path) -> None:
-    """Files of each dropped table are counted while they are there; live tables do not count."""
+def test_files_of_dropped_tables_are_counted(memory: InMemoryLedger, tmp_path: Path) -> None:
     ledger = memory.connect(warehouse=str(tmp_path / "a warehouse"))
     assert waiting_files(memory.reads) == WaitingFiles()
     for name in ("db.t", "db.u", "db.empty"):
@@ -40,8 +39,7 @@ def told(reads: Reads) -> tuple[str | None, str]:
     return seen_in_rows(reads, None, Output.TABLE)["waiting_for_vacuum"], tables(page)["waiting"]
 
 
-def test_tables_that_are_not_looked_at(memory: InMemoryLedger, tmp_path: Path) -> None:
-    """A table in a cloud, and those beyond the bounds, are counted as such."""
+def test_tables_beyond_the_bounds_are_counted(memory: InMemoryLedger, tmp_path: Path) -> None:
     ledger = memory.connect(warehouse=str(tmp_path))
     for name in ("db.t", "db.u", "db.v"):
         ledger.create_table(name, ROW)

@@ -14,15 +14,13 @@ PATIENCE_S = 60
 
 
 def judged(number: int) -> list[bool]:
-    """Return which of two rows hold a number, by a table of this call."""
     with duck() as connection:
         connection.register("rows", pa.table({"a": [number, -1]}))
         found = connection.execute(f"SELECT a = {number} FROM rows").to_arrow_table()  # noqa: S608
         return [bool(each) for each in found.column(0).to_pylist()]
 
 
-def test_connections_have_tables_of_their_own() -> None:
-    """A table that one connection registers is unknown to others, also after its end."""
+def test_a_table_that_one_connection_registers_is_unknown_to_others_also_after_its_end() -> None:
     with duck() as one, duck() as other:
         one.register("rows", pa.table({"a": [1]}))
         with pytest.raises(duckdb.CatalogException):
@@ -32,7 +30,6 @@ def test_connections_have_tables_of_their_own() -> None:
 
 
 def test_each_connection_is_set_up() -> None:
-    """Every connection reads times in UTC, and no file."""
     for _ in range(2):
         with duck() as connection:
             found = connection.execute(
@@ -44,15 +41,13 @@ def test_each_connection_is_set_up() -> None:
             connection.execute("SET TimeZone = 'Europe/Oslo'")
 
 
-def test_threads_judge_at_once() -> None:
-    """Threads judge tables of the same name, each its own."""
+def test_threads_judge_tables_of_the_same_name_each_its_own() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(judged, range(64))) == [[True, False]] * 64
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_process_judges() -> None:
-    """A process that is forked behind a condition judges others and ends, as its parent does."""
+def test_a_forked_process_judges_conditions_and_ends() -> None:
     rows = pa.table({"a": pa.array(range(500_000))})
     query = "SELECT a % 7 = 0 AS b, count(*) FROM rows GROUP BY 1 ORDER BY 1"
     with duck() as connection:

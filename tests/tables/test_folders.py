@@ -7,12 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ledger.client import Ledger
-from ledger.errors import (
-    ConflictError,
-    FilesUnknownError,
-    LimitExceededError,
-    UnreadableTableError,
-)
+from ledger.errors import ConflictError, FilesUnknownError, LimitExceededError, UnreadableTableError
 from tests.tables.files import parquet
 
 COLUMNS = [("id", "bigint"), ("day", "string")]
@@ -20,13 +15,8 @@ COLUMNS = [("id", "bigint"), ("day", "string")]
 
 @pytest.fixture
 def table(ledger: Ledger, tmp_path: Path) -> str:
-    """Return a table of folders, partitioned by day."""
     ledger.create_table(
-        "db.t",
-        COLUMNS,
-        layout="directories",
-        partition_columns=["day"],
-        location=str(tmp_path),
+        "db.t", COLUMNS, layout="directories", partition_columns=["day"], location=str(tmp_path)
     )
     return "db.t"
 
@@ -44,7 +34,6 @@ def put(folder: Path, path: str, *rows: int) -> None:
 
 
 def test_valid_write_ids_are_read(ledger: Ledger, tmp_path: Path, table: str) -> None:
-    """Rows of committed txns are shown, of open and aborted ones not, of the own txn too."""
     with ledger.transaction() as txn:
         put(tmp_path, f"day=a%2Fb/delta_{txn.write_id(table)}/x.parquet", 1, 2)
         txn.wrote(table, "insert", "day=a%2Fb")
@@ -68,7 +57,6 @@ def test_valid_write_ids_are_read(ledger: Ledger, tmp_path: Path, table: str) ->
 
 
 def test_inserted_rows_are_read(ledger: Ledger, table: str) -> None:
-    """Rows that a txn inserts are seen by it, and after its commit by all."""
     with ledger.transaction() as txn:
         txn.insert(table, [{"id": 1, "day": "x"}, {"id": 2, "day": None}])
         assert ids(txn.scan(table)) == [1, 2]
@@ -92,7 +80,6 @@ def test_columns_change(ledger: Ledger, table: str) -> None:
 
 
 def test_a_scan_in_a_txn_is_a_read(ledger: Ledger, table: str) -> None:
-    """A commit in the meantime that changed what was read wins."""
     txn = ledger.begin()
     assert ids(txn.scan(table, "day = 'x'")) == []
     with ledger.transaction() as other:
@@ -115,7 +102,6 @@ def test_a_scan_in_a_txn_is_a_read(ledger: Ledger, table: str) -> None:
 def test_odd_folders_are_refused(
     ledger: Ledger, tmp_path: Path, table: str, path: str, said: str
 ) -> None:
-    """A folder of another program, or in another place, stops the scan."""
     with ledger.transaction() as txn:
         assert txn.write_id(table) == 1
     put(tmp_path, path, 1)
@@ -124,7 +110,6 @@ def test_odd_folders_are_refused(
 
 
 def test_files_beside_the_folders_are_no_rows(ledger: Ledger, tmp_path: Path, table: str) -> None:
-    """Only folders of write ids hold rows; an external table is not scanned."""
     put(tmp_path, "day=x/x.parquet", 1)
     assert ids(ledger.scan(table)) == []
     ledger.create_table("db.out", COLUMNS, kind="external", location=str(tmp_path))

@@ -137,14 +137,12 @@ def conditions(*names: str) -> Sequence[str]:
 
 
 def rows(name: str, seed: int) -> list[Any]:
-    """Return values of a column."""
     drawn = random.Random(seed)  # noqa: S311 - no secret
     return drawn.choices([*VALUES[name][1], None], k=drawn.randint(1, 3))
 
 
 @cache
 def compiled(where: str) -> str:
-    """Return a condition in the SQL of DuckDB."""
     return row_condition(where, SCHEMA).sql
 
 
@@ -182,8 +180,7 @@ KEYS: Sequence[Any] = (None, by_halves)
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_what_a_form_of_bounds_has_lost(name: str) -> None:
-    """No file is left out that has a row of the condition, for all forms and operators."""
+def test_no_form_of_bounds_leaves_out_a_file_with_a_row(name: str) -> None:
     lost = []
     for seed in range(6):
         values = rows(name, seed)
@@ -208,13 +205,11 @@ def test_what_a_form_of_bounds_has_lost(name: str) -> None:
         ('{"numRecords":1,"nullCount":{}}', "s IS NOT NULL"),
     ],
 )
-def test_odd_bounds_exclude_nothing(found: str, where: str) -> None:
-    """Bounds with NaN, in another order, in an unknown zone or without counts are no bounds."""
+def test_odd_bounds_are_no_bounds(found: str, where: str) -> None:
     assert not skips(where, file_row("a.parquet", stats=found))
 
 
 def by_arrow(path: Path, table: pa.Table) -> None:
-    """Write a file as Arrow does, with few rows in a group."""
     pq.write_table(table, path, row_group_size=2)
 
 
@@ -224,7 +219,6 @@ def by_old_arrow(path: Path, table: pa.Table) -> None:
 
 
 def by_polars(path: Path, table: pa.Table) -> None:
-    """Write a file as Polars does."""
     found = pl.from_arrow(table)
     assert isinstance(found, pl.DataFrame)
     found.write_parquet(path, statistics="full")
@@ -238,7 +232,6 @@ def by_duckdb(path: Path, table: pa.Table) -> None:
 
 
 def drawn(seed: int) -> pa.Table:
-    """Return rows with all columns."""
     random_ = random.Random(seed)  # noqa: S311 - no secret
     count = random_.randint(1, 4)
     columns = {name: random_.choices([*of, None], k=count) for name, (_, of) in VALUES.items()}
@@ -267,8 +260,7 @@ def test_footers_of_other_writers(tmp_path: Path, write: Callable[[Path, pa.Tabl
     assert not lost, (len(lost), lost[0])
 
 
-def test_an_imported_delta_table(tmp_path: Path) -> None:
-    """A scan of an imported table finds what a scan of all rows has."""
+def test_a_scan_of_an_imported_table_finds_what_a_scan_of_all_rows_has(tmp_path: Path) -> None:
     for seed in range(5):
         write_deltalake(tmp_path / "t", drawn(seed), mode="append")
     with InMemoryLedger() as found:

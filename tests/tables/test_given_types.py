@@ -45,17 +45,14 @@ def lake(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
 
 
 def arrow(array: Any) -> pa.Table:
-    """Return an array as the column c of a table."""
     return pa.table({"c": array})
 
 
 def series(values: Any, dtype: Any = None) -> pd.DataFrame:
-    """Return values as the column c of a frame of pandas."""
     return pd.DataFrame({"c": pd.Series(values, dtype=dtype)})
 
 
 def polar(values: Any, dtype: Any = None) -> pl.DataFrame:
-    """Return values as the column c of a frame of polars."""
     return pl.DataFrame({"c": pl.Series(values, dtype=dtype)})
 
 
@@ -256,8 +253,7 @@ REFUSED: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize("given", [each[1] for each in REFUSED], ids=[each[0] for each in REFUSED])
-def test_types_that_are_refused(given: Any) -> None:
-    """What would change, or has no place in a table, is refused by the name of its column."""
+def test_types_that_would_change_are_refused_by_column(given: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"column c\b"):
         opened(given).read_all()
 
@@ -311,7 +307,6 @@ FRAMES: list[tuple[str, Callable[[], pd.DataFrame], list[str] | str]] = [
 def test_the_index_and_the_names_of_a_frame(
     make: Callable[[], pd.DataFrame], wanted: list[str] | str
 ) -> None:
-    """Named levels are columns; what cannot be one is refused by name."""
     if isinstance(wanted, list):
         assert opened(make()).read_all().column_names == wanted
     else:
@@ -324,7 +319,6 @@ NO_ROWS: list[Any] = [{"id": 1}, None, 5, pd.Series([1, 2]), pl.Series([1, 2]), 
 
 @pytest.mark.parametrize("given", NO_ROWS, ids=lambda each: str(type(each)))
 def test_what_is_no_rows_is_told_of_rows(lake: Ledger, given: Any) -> None:
-    """Each verb that takes rows says in which form it takes them, and does nothing."""
     txn = lake.begin()
     verbs: list[Callable[[], object]] = [
         lambda: lake.append("db.t", given),
@@ -341,15 +335,13 @@ def test_what_is_no_rows_is_told_of_rows(lake: Ledger, given: Any) -> None:
 
 
 def test_a_generator_of_dicts_is_rows(lake: Ledger) -> None:
-    """An append takes it as an insert does; without rows it makes a version that changes none."""
     lake.append("db.t", ({"id": each} for each in (2, 3)))
     assert [each["id"] for each in rows_of(lake, "db.t")] == [1, 2, 3]
     assert lake.append("db.t", []).versions[lake.table("db.t").table] == 2
     assert len(rows_of(lake, "db.t")) == 3
 
 
-def test_columns_have_names(lake: Ledger) -> None:
-    """A column without a name is refused by every way to make one."""
+def test_a_column_without_a_name_is_refused_by_every_way_to_make_one(lake: Ledger) -> None:
     empty = pa.table([[1]], names=[""])
     ways: list[Callable[[], object]] = [
         lambda: lake.create_table("db.new", [("", "int")]),

@@ -30,7 +30,6 @@ WIDE: Final = {"a": "int", "b": "int", "a b": "int", "date": "string"}
 
 
 def schema_of(types: dict[str, str]) -> TableSchema:
-    """Return the schema of a table with columns of these types."""
     columns = (
         TableColumn(name, arrow_type(kind), nullable=True, id=at, physical=name, declared=kind)
         for at, (name, kind) in enumerate(types.items(), 1)
@@ -54,7 +53,6 @@ def written() -> Iterator[tuple[str, TableSchema, str | Expression]]:
 
 
 def shown(where: str | Expression) -> str:
-    """Return a condition as text."""
     return where if isinstance(where, str) else f"col: {where.sql()}"
 
 
@@ -81,7 +79,6 @@ def lines() -> Iterator[str]:
 
 
 def test_every_condition_becomes_the_same_sql() -> None:
-    """No condition of the tests has become other SQL, and no refusal another."""
     assert list(lines()) == GOLDEN.read_text(encoding="utf-8").splitlines()
 
 

@@ -20,7 +20,6 @@ ID = Column("id", "bigint", nullable=True, id=1)
 
 
 def create(ledger: Ledger, folder: Path, *columns: Column, **properties: str) -> None:
-    """Create a table as an import makes it."""
     given = [Property(key.replace("_", "."), value) for key, value in properties.items()]
     row = ledger.create_table(NAME, [("id", "bigint")], location=folder)
     definition = TableDefinition("managed", "listed", str(folder), [ID, *columns], [], given)
@@ -57,13 +56,12 @@ REFUSED: list[tuple[Column | None, dict[str, str], str]] = [
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 @pytest.mark.parametrize("refused", REFUSED)
-def test_what_is_computed_or_checked_elsewhere(
+def test_no_statement_writes_rows_without_the_values_and_the_checks_that_the_table_wants(
     ledger: Ledger,
     tmp_path: Path,
     refused: tuple[Column | None, dict[str, str], str],
     statement: str,
 ) -> None:
-    """No statement writes rows without the values and the checks that the table wants."""
     column, properties, said = refused
     create(ledger, tmp_path, *([column] if column else []), **properties)
     with pytest.raises(ValueError, match=said), ledger.transaction() as txn:
@@ -72,7 +70,6 @@ def test_what_is_computed_or_checked_elsewhere(
 
 
 def test_a_default_is_not_computed(ledger: Ledger, tmp_path: Path) -> None:
-    """Rows must have a column with a default, also where a merge inserts them."""
     create(ledger, tmp_path, with_metadata("CURRENT_DEFAULT", "42"))
     with pytest.raises(ValueError, match="column c: its default 42"):
         ledger.append(NAME, [{"id": 1}])
@@ -84,8 +81,7 @@ def test_a_default_is_not_computed(ledger: Ledger, tmp_path: Path) -> None:
     assert ledger.scan(NAME).to_arrow().to_pylist() == [{"id": 2, "c": None}]
 
 
-def test_append_only(ledger: Ledger, tmp_path: Path) -> None:
-    """The rows of a table that is only appended to stay as they are."""
+def test_rows_of_a_table_that_is_appended_to_stay(ledger: Ledger, tmp_path: Path) -> None:
     create(ledger, tmp_path, delta_appendOnly="true")
     ledger.append(NAME, [{"id": 1}])
     ledger.append(NAME, [{"id": 2}])
@@ -112,7 +108,6 @@ def odd(ledger: Ledger, tmp_path: Path) -> Ledger:
 
 
 def test_other_columns_are_read(odd: Ledger) -> None:
-    """A column that cannot be read is refused by name where it is asked for, the others are not."""
     assert odd.scan(NAME, "id > 1", ["id"]).to_arrow().to_pylist() == [{"id": 2}]
     assert odd.scan(NAME, columns=["id"]).count() == 2
     assert odd.sql(f"SELECT sum(id) AS s FROM {NAME}").to_pylist() == [{"s": 3}]  # noqa: S608
@@ -130,7 +125,6 @@ def test_other_columns_are_read(odd: Ledger) -> None:
 
 
 def test_a_column_that_is_not_read_is_not_lost(odd: Ledger) -> None:
-    """A statement that would copy its values is refused; whole files and new rows are no matter."""
     changes: list[Callable[[Transaction], Any]] = [
         lambda txn: txn.delete(NAME, "id = 1"),
         lambda txn: txn.update(NAME, {"id": 1}),

@@ -17,7 +17,6 @@ ROWS = [{"k": at, "p": at % 2, "v": f"old{at}"} for at in range(1, 5)]
 
 @pytest.fixture
 def stock(ledger: Ledger, tmp_path: Path) -> TableRow:
-    """Return a table with four rows in two partitions."""
     columns = [("k", "bigint"), ("p", "int"), ("v", "string")]
     row = ledger.create_table("shop.stock", columns, partition_columns=["p"], location=tmp_path)
     with ledger.transaction() as txn:
@@ -41,8 +40,7 @@ SOURCE: list[dict[str, Any]] = [
 OLD = [(1, "old1"), (2, "old2"), (3, "old3"), (4, "old4")]
 
 
-def test_an_upsert(ledger: Ledger, stock: TableRow) -> None:
-    """Matching rows are updated, others are inserted; NULL matches nothing."""
+def test_matching_rows_are_updated_others_are_inserted(ledger: Ledger, stock: TableRow) -> None:
     with ledger.transaction() as txn:
         counts = txn.merge(
             stock, SOURCE[:2], KEY, when_matched_update=True, when_not_matched_insert=True
@@ -93,15 +91,13 @@ CLAUSES: list[tuple[str, dict[str, Any], list[Any]]] = [
 @pytest.mark.parametrize(
     ("clauses", "found"), [each[1:] for each in CLAUSES], ids=[each[0] for each in CLAUSES]
 )
-def test_clauses(
+def test_each_clause_takes_the_rows_that_no_clause_before_it_took(
     ledger: Ledger, stock: TableRow, clauses: dict[str, Any], found: list[Any]
 ) -> None:
-    """Each clause takes the rows that no clause before it took."""
     assert merged(ledger, stock, SOURCE[:2], KEY, **clauses) == found
 
 
 def test_a_row_may_match_one_row_only(ledger: Ledger, stock: TableRow) -> None:
-    """Several matches are an error that shows the row; an unconditional delete alone takes them."""
     twice = [SOURCE[0], {**SOURCE[0], "v": "other"}]
     with pytest.raises(ValueError, match=r"MERGE_CARDINALITY_VIOLATION.*old2"):
         merged(ledger, stock, twice, KEY, when_matched_update=True)
@@ -112,7 +108,6 @@ def test_a_row_may_match_one_row_only(ledger: Ledger, stock: TableRow) -> None:
 
 
 def test_only_partitions_of_the_source_are_read(ledger: Ledger, stock: TableRow) -> None:
-    """A partition column that equals a column of the source bounds what the merge depends on."""
     on = f"{KEY} AND target.p = source.p"
     txn = ledger.begin()
     txn.merge(stock, SOURCE[:1], on, when_matched_update=True)
@@ -130,7 +125,6 @@ def test_only_partitions_of_the_source_are_read(ledger: Ledger, stock: TableRow)
 
 @pytest.mark.parametrize("condition", ["", " AND target.k > 1.5", " AND source.k >= target.k"])
 def test_nan_is_a_key(ledger: Ledger, tmp_path: Path, condition: str) -> None:
-    """NaN equals itself and is above all numbers, and the zeros are equal."""
     keys = [math.nan, -0.0, 2.0, None, math.inf]
     ledger.create_table("db.nan", [("id", "int"), ("k", "double")], location=tmp_path)
     ledger.append("db.nan", [{"id": at, "k": key} for at, key in enumerate(keys)])
@@ -155,10 +149,9 @@ WRONG: list[tuple[Any, dict[str, Any], type[Exception]]] = [
 
 
 @pytest.mark.parametrize(("source", "clauses", "error"), WRONG)
-def test_wrong_merges(
+def test_a_merge_that_cannot_be_meant_is_refused_and_changes_nothing(
     ledger: Ledger, stock: TableRow, source: Any, clauses: dict[str, Any], error: type[Exception]
 ) -> None:
-    """A merge that cannot be meant is refused, and changes nothing."""
     with pytest.raises(error):
         merged(ledger, stock, source, KEY, **clauses)
     assert [(row["k"], row["v"]) for row in rows_of(ledger, stock, "k")] == OLD

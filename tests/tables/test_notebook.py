@@ -47,17 +47,15 @@ SHOWN: Final[dict[str, tuple[Callable[[Ledger], Any], str, str]]] = {
 
 @pytest.fixture
 def sales(ledger: Ledger, tmp_path: Path) -> Ledger:
-    """Return a ledger with a table of two files."""
     ledger.create_table(TABLE, [{"id": 1, "day": "<b>"}], location=tmp_path)
     ledger.append(TABLE, [{"id": 2, "day": "x"}])
     return ledger
 
 
 @pytest.mark.parametrize(("make", "text", "html"), SHOWN.values(), ids=SHOWN)
-def test_results_are_short(
+def test_a_result_prints_as_one_line_that_names_what_it_is_and_has_a_table_in_html(
     sales: Ledger, make: Callable[[Ledger], Any], text: str, html: str
 ) -> None:
-    """A result prints as one line that names what it is, and has a table in HTML."""
     at = sales.read(TABLE).position
     found = make(sales)
     assert repr(found) == text.format(at=at)
@@ -66,7 +64,6 @@ def test_results_are_short(
 
 
 def test_a_file_is_short(sales: Ledger) -> None:
-    """A file prints its path and size, and in HTML its partition and version."""
     file = sales.read(TABLE).files[0]
     assert repr(file) == f"<File {file.path} of table 1, {file.size} bytes>"
     assert f"<td>{file.path}</td>" in file._repr_html_()

@@ -13,18 +13,15 @@ from ledger.files.progress import WorkBar, shown
 
 @pytest.fixture
 def console() -> Console:
-    """Return a terminal that a test can read."""
     return Console(file=StringIO(), force_terminal=True, width=80)
 
 
 def said(console: Console) -> str:
-    """Return what was written to a terminal."""
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
 
 
 def test_long_work_is_shown(console: Console) -> None:
-    """The bar says what is done, how much of it, and vanishes."""
     with WorkBar("vacuum db.flights", silent_s=0.0, console=console) as bar:
         bar(3, 7)
     assert "vacuum db.flights" in said(console)
@@ -33,26 +30,22 @@ def test_long_work_is_shown(console: Console) -> None:
 
 
 def test_an_unknown_amount_is_shown(console: Console) -> None:
-    """How much there is in all may be unknown."""
     with WorkBar("insert db.flights, rows", silent_s=0.0, console=console) as bar:
         bar(65_536)
     assert "65536/?" in said(console)
 
 
 def test_short_work_is_not_shown(console: Console) -> None:
-    """Work of less than the silent time writes nothing."""
     with WorkBar("vacuum db.flights", silent_s=3_600.0, console=console) as bar:
         bar(3, 7)
     assert said(console) == ""
 
 
-def test_items_come_through() -> None:
-    """All items come in their order, whoever watches."""
+def test_all_items_come_in_their_order_whoever_watches() -> None:
     assert list(shown(iter("abc"), None, "letters")) == ["a", "b", "c"]
 
 
 def test_an_optimize_reads_each_file_once(ledger: Ledger, tmp_path: Path) -> None:
-    """Groups of files share one bar, and each gets its own files."""
     columns = [("id", "bigint"), ("p", "int")]
     ledger.create_table("db.t", columns, partition_columns=["p"], location=tmp_path)
     for number in range(6):

@@ -100,13 +100,11 @@ def write_log(folder: Path, live: set[tuple[str, str]], sizes: dict[str, int]) -
 
 
 def vector_id(add: dict[str, Any]) -> str:
-    """Return the id of the deletion vector of an add."""
     found = add.get("deletionVector")
     return f"{found['storageType']}{found['pathOrInlineDv']}@{found['offset']}" if found else ""
 
 
 def vectors_by_path(files: Sequence[FileRow]) -> dict[str, list[Any]]:
-    """Return the deletion vectors of files by the files that they are in."""
     found: dict[str, list[Any]] = {}
     for each in files:
         if each.deletion_vector is not None:
@@ -139,7 +137,6 @@ def plain(rows: Iterator[dict[str, Any]]) -> list[str]:
 @pytest.mark.skipif(not SOURCES.exists(), reason="the published logs are not on this machine")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_scan_shows_what_delta_shows(ledger: Ledger, tmp_path: Path, name: str) -> None:
-    """Rows, types and counts are those of Delta's kernel, for the newest version."""
     folder = tmp_path / "table"
     shutil.copytree(SOURCES / name, folder)
     import_delta(ledger, folder, NAME)

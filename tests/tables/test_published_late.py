@@ -16,7 +16,6 @@ COLUMNS = [("id", "bigint"), ("day", "int"), ("text", "string")]
 
 @pytest.fixture
 def lake(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> PublishedLake:
-    """Return a ledger with a table of two rows that is not published."""
     made = PublishedLake(memory, ledger, tmp_path)
     ledger.create_table("t", COLUMNS, location=tmp_path / "t", partition_columns=["day"])
     ledger.append("t", [{"id": 1, "day": 1, "text": "a"}, {"id": 2, "day": None, "text": "b"}])
@@ -56,8 +55,7 @@ def test_dropped_and_added_again_before(lake: PublishedLake) -> None:
     check(lake)
 
 
-def test_renamed_there_and_back(lake: PublishedLake) -> None:
-    """Columns that have their first names again need no mapping."""
+def test_columns_that_have_their_first_names_again_need_no_mapping(lake: PublishedLake) -> None:
     rename(lake, id="number")
     rename(lake, number="id")
     switch_on(lake)
@@ -65,8 +63,7 @@ def test_renamed_there_and_back(lake: PublishedLake) -> None:
     check(lake)
 
 
-def test_in_a_transaction(lake: PublishedLake) -> None:
-    """A txn that switches publication on maps the columns too."""
+def test_a_txn_that_switches_publication_on_maps_the_columns_too(lake: PublishedLake) -> None:
     rename(lake, id="number")
     with lake.ledger.transaction() as txn:
         txn.alter_table("t", properties=PUBLISHED)
@@ -75,7 +72,6 @@ def test_in_a_transaction(lake: PublishedLake) -> None:
 
 
 def test_files_with_both_names(lake: PublishedLake) -> None:
-    """Files with other names stop the table by name; OPTIMIZE lets its log begin."""
     rename(lake, id="number")
     lake.ledger.append("t", [{"number": 3, "day": 1, "text": "c"}])
     switch_on(lake)

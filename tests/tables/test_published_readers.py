@@ -18,10 +18,7 @@ from tests.tables.published_history import PublishedHistory
 from tests.tables.published_lake import PUBLISHED, PublishedLake
 
 NESTED = "struct<a:bigint,b:struct<c:string>>"
-ROWS = [
-    {"id": 1, "day": 1, "s": {"a": 1, "b": {"c": "x"}}},
-    {"id": 2, "day": None, "s": None},
-]
+ROWS = [{"id": 1, "day": 1, "s": {"a": 1, "b": {"c": "x"}}}, {"id": 2, "day": None, "s": None}]
 
 
 @pytest.fixture
@@ -39,26 +36,22 @@ def lake(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> PublishedLak
 
 
 def renaming(definition: TableDefinition, names: Mapping[str, str]) -> TableDefinition:
-    """Return a definition with other names of columns."""
     columns = [each._replace(name=names.get(each.name, each.name)) for each in definition.columns]
     by = [names.get(each, each) for each in definition.partition_columns]
     return definition._replace(columns=columns, partition_columns=by)
 
 
 def rename(lake: PublishedLake, **names: str) -> None:
-    """Rename columns of the table."""
     lake.ledger.alter_table("t", lambda before: renaming(before, names))
     lake.note()
 
 
 def append(lake: PublishedLake, **row: Any) -> None:
-    """Append a row."""
     lake.ledger.append("t", [row])
     lake.note()
 
 
-def test_renamed_columns(lake: PublishedLake) -> None:
-    """Old and new files have their values after renames, of the partition column too."""
+def test_files_have_their_values_after_renames(lake: PublishedLake) -> None:
     rename(lake, id="number", day="dag")
     append(lake, number=3, dag=7, s={"a": 5, "b": None})
     rename(lake, number="dag", dag="number")
@@ -70,8 +63,7 @@ def test_renamed_columns(lake: PublishedLake) -> None:
         by_polars(str(lake.folder / "t"), 5)
 
 
-def test_constraints(lake: PublishedLake) -> None:
-    """The log names a constraint as Delta does, for writers; readers need not know it."""
+def test_the_log_names_a_constraint_as_delta_does_for_writers(lake: PublishedLake) -> None:
     lake.ledger.alter_table("t", properties={"delta.constraints.positive": "id > 0"})
     lake.note()
     append(lake, id=3, day=1)
@@ -92,8 +84,7 @@ def test_constraints(lake: PublishedLake) -> None:
     assert "checkConstraints" not in (protocol.writer_features or [])
 
 
-def test_fields_of_structs(lake: PublishedLake) -> None:
-    """A field that is renamed, or dropped and added again, is what other readers show of it."""
+def test_renamed_and_replaced_fields_are_shown_to_other_readers(lake: PublishedLake) -> None:
     location = lake.folder / "fields"
     columns = [("id", "bigint"), ("s", "struct<a: int, b: struct<c: int, d: int>>")]
     lake.ledger.create_table("fields", columns, location=location, properties=PUBLISHED)
@@ -124,13 +115,11 @@ def test_fields_of_structs(lake: PublishedLake) -> None:
 
 
 def shown_in_order(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows by their ids and values."""
     found: list[dict[str, Any]] = rows.to_pylist()
     return sorted(found, key=lambda each: (each["id"], each["s"]["a"] or 0))
 
 
-def test_dropped_columns(lake: PublishedLake) -> None:
-    """A column with the name of a dropped one shows nothing of its values."""
+def test_a_new_column_shows_nothing_of_a_dropped_one(lake: PublishedLake) -> None:
     lake.ledger.alter_table("t", columns=[("day", "int"), ("s", NESTED)])
     lake.note()
     append(lake, day=5, s=None)
@@ -157,8 +146,7 @@ def played(folder: Path, seed: int) -> PublishedHistory:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_histories(tmp_path: Path, seed: int) -> None:
-    """At every version of a random history each reader shows what the ledger's scan showed."""
+def test_each_reader_shows_what_the_scan_showed_at_every_version(tmp_path: Path, seed: int) -> None:
     assert played(tmp_path, seed).shown
 
 

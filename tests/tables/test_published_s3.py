@@ -24,8 +24,7 @@ def options() -> Mapping[str, str]:
     return {**found, "AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL_S3"], "AWS_ALLOW_HTTP": "1"}
 
 
-def test_published_in_s3(memory: InMemoryLedger, ledger: Ledger, bucket: str) -> None:
-    """Another reader finds the rows; a second publisher finds all written; foreign ones stop."""
+def test_another_reader_finds_the_rows(memory: InMemoryLedger, ledger: Ledger, bucket: str) -> None:
     location = f"s3://{bucket}/lake/t"
     properties = {**PUBLISHED, "delta.checkpointInterval": "2"}
     row = ledger.create_table("t", [("id", "bigint")], location=location, properties=properties)
@@ -45,8 +44,7 @@ def test_published_in_s3(memory: InMemoryLedger, ledger: Ledger, bucket: str) ->
     assert f"{location}/_delta_log/{3:020}.json" in stopped.reason
 
 
-def test_names_and_absence(bucket: str) -> None:
-    """An object that is set aside, or absent, is not of the log."""
+def test_an_object_that_is_set_aside_or_absent_is_not_of_the_log(bucket: str) -> None:
     log = log_at(f"s3a://{bucket}/a b/t")
     assert (log.names(), log.read("x"), log.has("x")) == ([], None, False)
     assert [log.put("x", b"1", 0), log.put("x", b"2", 0)] == [True, False]

@@ -47,7 +47,6 @@ ONCE: dict[str, Callable[[], Any]] = {
 
 
 def merged(txn: Transaction, rows: Any) -> None:
-    """Merge rows that are all new."""
     txn.merge("db.t", rows, "target.id = source.id", when_not_matched_insert=True)
 
 
@@ -97,7 +96,6 @@ def tries(ledger: Ledger, work: Callable[[Transaction], object]) -> int:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", ONCE)
 def test_the_next_attempt_has_the_rows(lake: Ledger, kind: str, verb: str) -> None:
-    """No commit is without its rows, and a second statement of the txn is refused."""
     rows = ONCE[kind]()
     assert tries(lake, lambda txn: VERBS[verb](txn, rows)) == 2
     found = [each for each in rows_of(lake, "db.t") if each["id"]]
@@ -111,7 +109,6 @@ def test_the_next_attempt_has_the_rows(lake: Ledger, kind: str, verb: str) -> No
 
 
 def test_rows_that_are_refused_are_not_read_yet(lake: Ledger) -> None:
-    """A statement that fails before it reads leaves the rows to the next one."""
     rows = (each for each in [{"id": 1, "more": 2}])
     with lake.begin() as txn:
         with pytest.raises(UnknownTableError):
@@ -121,7 +118,6 @@ def test_rows_that_are_refused_are_not_read_yet(lake: Ledger) -> None:
 
 
 def test_what_cannot_be_read_again_is_refused() -> None:
-    """Above the bound, or if a reader broke off, the next attempt gets an error, never no rows."""
     small = ReadOnce(repeats=True, kept_bytes_max=TABLE.nbytes)
     first, second = TABLE.to_reader(max_chunksize=2), TABLE.to_reader(max_chunksize=2)
     failing = broken()
@@ -145,7 +141,6 @@ def test_what_cannot_be_read_again_is_refused() -> None:
 
 
 def test_files_and_names_that_are_read_once(lake: Ledger) -> None:
-    """Files, partition columns and tables of an application are there at the next attempt too."""
     files, columns = iter(["a.parquet"]), (each for each in [("p", "int"), ("x", "int")])
     by, tables = iter(["p"]), iter(["db.t"])
 
@@ -178,8 +173,7 @@ TWICE: dict[str, tuple[Callable[[], Any], bool]] = {
 
 @pytest.mark.parametrize("verb", ["append", *VERBS])
 @pytest.mark.parametrize("kind", TWICE)
-def test_two_calls_with_one_object(lake: Ledger, kind: str, verb: str) -> None:
-    """The second call is refused by name where the object is known to have no rows left."""
+def test_a_second_call_with_one_object_is_refused(lake: Ledger, kind: str, verb: str) -> None:
     make, is_refused = TWICE[kind]
     rows = make()
     takes = lake.create_table if verb == "create" and are_rows(rows) else lake.append
@@ -203,8 +197,7 @@ def test_two_calls_with_one_object(lake: Ledger, kind: str, verb: str) -> None:
             call(2)
 
 
-def test_a_reader_that_broke_off(lake: Ledger) -> None:
-    """What an append has left over is not taken for the rows of the next one."""
+def test_what_an_append_has_left_is_not_the_rows_of_the_next_one(lake: Ledger) -> None:
     batches = [pa.record_batch({"id": [1]}), pa.record_batch({"id": [2**40]})]
     lake.create_table("db.small", [("id", "int")])
     rows = pa.RecordBatchReader.from_batches(batches[0].schema, [*batches, batches[0]])
@@ -214,8 +207,7 @@ def test_a_reader_that_broke_off(lake: Ledger) -> None:
         lake.append("db.small", rows)
 
 
-def test_generators_that_have_ended(lake: Ledger) -> None:
-    """A new generator without rows is an append without rows; one at its end is not."""
+def test_a_new_generator_without_rows_is_an_append_without_rows(lake: Ledger) -> None:
     lake.append("db.t", (each for each in NEW[:0]))
     assert lake.table("db.t").version == 1
     ended: Generator[dict[str, Any], None, None] = (each for each in NEW)

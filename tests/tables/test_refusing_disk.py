@@ -55,8 +55,7 @@ def ran(fault: str) -> Mapping[str, Any]:
 @pytest.mark.parametrize(
     ("fault", "verb"), [(fault, verb) for fault in FAULTS for verb in ("append", *VERBS)]
 )
-def test_verbs(fault: str, verb: str) -> None:
-    """The error names the file, the table and what is safe; the same call succeeds afterwards."""
+def test_the_error_names_the_file_the_table_and_what_is_safe(fault: str, verb: str) -> None:
     told = ran(fault)[verb]
     assert told["error"] == ("DiskFullError" if fault == "full" else "StorageError"), told["said"]
     what, advice = SAID[fault]
@@ -73,8 +72,7 @@ def test_verbs(fault: str, verb: str) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("fault", FAULTS)
-def test_publisher(fault: str) -> None:
-    """A publisher stops a table by name, tries again without a trace, and goes on by itself."""
+def test_a_publisher_stops_a_table_by_name_and_tries_again(fault: str) -> None:
     told = ran(fault)["publish"]
     for each in ("/published/_delta_log/0000", *SAID[fault], "goes on by itself"):
         assert each in told["said"]

@@ -23,7 +23,6 @@ ALONE = ["CommitTxn"]
 
 @pytest.fixture
 def log() -> LossyLog:
-    """Return the log of the ledger."""
     return LossyLog()
 
 
@@ -46,8 +45,6 @@ def sent(log: LossyLog, act: Callable[[], object]) -> list[str]:
 
 
 def in_txn(ledger: Ledger, act: Callable[[Transaction], object]) -> Callable[[], object]:
-    """Return what does something in a txn of its own."""
-
     def within() -> None:
         with ledger.begin() as txn:
             act(txn)
@@ -56,7 +53,6 @@ def in_txn(ledger: Ledger, act: Callable[[Transaction], object]) -> Callable[[],
 
 
 def whole(ledger: Ledger) -> TableWrite:
-    """Return that rows were inserted somewhere in the table."""
     written = CoarseWrite("table", "", "insert")
     return TableWrite(ledger.table("t").table, ledger.token.position, [written])
 
@@ -80,10 +76,9 @@ def whole(ledger: Ledger) -> TableWrite:
         (lambda each: list(each.changes("t", after=0)), []),
     ],
 )
-def test_verbs_of_a_client(
+def test_a_verb_outside_a_txn_is_one_command_or_none_if_it_only_reads(
     ledger: Ledger, log: LossyLog, act: Callable[[Ledger], object], commands: list[str]
 ) -> None:
-    """A verb outside a txn is one command, or none if it only reads."""
     assert sent(log, lambda: act(ledger)) == commands
 
 
@@ -103,8 +98,7 @@ def test_verbs_of_a_client(
         ),
     ],
 )
-def test_verbs_of_a_txn(
+def test_a_txn_of_one_statement_is_opened_and_committed_and_nothing_else_is_asked(
     ledger: Ledger, log: LossyLog, act: Callable[[Transaction], object], commands: list[str]
 ) -> None:
-    """A txn of one statement is opened and committed, and nothing else is asked."""
     assert sent(log, in_txn(ledger, act)) == commands

@@ -23,12 +23,10 @@ NAN = float("nan")
 
 
 def schema(*columns: tuple[str, str]) -> TableSchema:
-    """Return the schema of a table with these columns."""
     return TableSchema.of(table_definition(columns))
 
 
 def read(rows: Any, *columns: tuple[str, str]) -> list[dict[str, Any]]:
-    """Return rows as the table with these columns takes them."""
     found: list[dict[str, Any]] = as_batches(rows, schema(*columns)).read_all().to_pylist()
     return found
 
@@ -51,14 +49,12 @@ SAME: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", SAME)
-def test_rows_of_every_library(kind: str) -> None:
-    """The same rows come from every kind; a missing column is NULL."""
+def test_the_same_rows_come_from_every_library(kind: str) -> None:
     found = read(SAME[kind], ("id", "bigint"), ("name", "string"), ("more", "double"))
     assert found == [{"id": 1, "name": "a", "more": None}, {"id": 2, "name": None, "more": None}]
 
 
 def test_a_structured_array_has_rows() -> None:
-    """NumPy's records are rows."""
     rows = np.array([(1, 2.5)], dtype=[("id", "i4"), ("x", "f8")])
     assert read(rows, ("id", "int"), ("x", "double")) == [{"id": 1, "x": 2.5}]
 
@@ -94,8 +90,7 @@ KEPT: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "given", "kept"), KEPT)
-def test_values_that_are_taken(kind: str, given: Any, kept: Any) -> None:
-    """A value of Python, NumPy or pandas is kept if its column can hold it."""
+def test_a_value_is_kept_if_its_column_can_hold_it(kind: str, given: Any, kept: Any) -> None:
     assert read([{"x": given}], ("x", kind)) == [{"x": kept}]
 
 
@@ -155,8 +150,7 @@ CAST: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "array", "kept"), CAST)
-def test_arrays_that_are_cast(kind: str, array: Any, kept: Any) -> None:
-    """Arrow's arrays are cast where nothing is lost."""
+def test_arrows_arrays_are_cast_where_nothing_is_lost(kind: str, array: Any, kept: Any) -> None:
     assert read(pa.table({"x": array}), ("x", kind)) == [{"x": kept}]
 
 
@@ -188,13 +182,11 @@ def test_arrays_that_are_refused(kind: str, array: Any, error: type[Exception]) 
 
 
 def test_a_float_that_is_not_a_number_is_kept() -> None:
-    """NaN stays NaN in a narrower float."""
     (row,) = read(pa.table({"x": [NAN]}), ("x", "float"))
     assert np.isnan(row["x"])
 
 
 def test_not_null_columns_have_values() -> None:
-    """A NULL in a NOT NULL column names the column, also if the column is missing."""
     definition = table_definition([("x", "int"), ("y", "int")])
     filled = definition._replace(
         columns=[definition.columns[0]._replace(nullable=False), definition.columns[1]]
@@ -205,7 +197,6 @@ def test_not_null_columns_have_values() -> None:
 
 
 def test_unknown_columns_are_refused() -> None:
-    """A column that the table does not have is named, with the nearest one."""
     with pytest.raises(ValueError, match="did you mean amount"):
         read([{"amout": 1}], ("amount", "int"))
     with pytest.raises(ValueError, match="each name once"):
@@ -232,18 +223,15 @@ NO_ROWS: list[Any] = [
 
 @pytest.mark.parametrize("rows", NO_ROWS)
 def test_what_is_not_rows_is_refused(rows: Any) -> None:
-    """Anything but rows is a TypeError."""
     with pytest.raises(TypeError, match=r"must be|names no rows"):
         as_batches(rows)
 
 
 def test_a_text_points_to_the_verb_for_partitions() -> None:
-    """A caller of the former verbs learns the new name."""
     with pytest.raises(TypeError, match=r"txn\.wrote"):
         as_batches("day=2024-01-01")
 
 
-def test_columns_have_one_length() -> None:
-    """Lists of different lengths are no columns of one table."""
+def test_lists_of_different_lengths_are_no_columns_of_one_table() -> None:
     with pytest.raises(ValueError, match="same number of rows"):
         as_batches({"a": [1], "b": [1, 2]})

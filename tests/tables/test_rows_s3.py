@@ -20,14 +20,12 @@ ROWS: list[dict[str, Any]] = [
 def rows(
     ledger: Ledger, where: str | None = None, version: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return rows of the table by id."""
     found = ledger.scan("lake.t", where, version=version).to_arrow().to_pylist()
     return sorted(found, key=lambda each: each["id"])
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
-def test_statements(ledger: Ledger, bucket: str, scheme: str) -> None:
-    """Rows are created, appended, changed and merged, and read as of each version."""
+def test_rows_in_s3_are_read_at_each_version(ledger: Ledger, bucket: str, scheme: str) -> None:
     location = f"{scheme}://{bucket}/lake/t"
     ledger.create_table("lake.t", ROWS, partition_columns=["place"], location=location)
     assert rows(ledger) == ROWS
@@ -59,8 +57,7 @@ def test_statements(ledger: Ledger, bucket: str, scheme: str) -> None:
     assert versions == [1, 2, 3]
 
 
-def test_vacuum(ledger: Ledger, bucket: str) -> None:
-    """What overwritten and orphaned objects held goes, and the live rows stay."""
+def test_a_vacuum_leaves_the_live_objects(ledger: Ledger, bucket: str) -> None:
     location = f"s3://{bucket}/lake/t"
     ledger.create_table("lake.t", ROWS, partition_columns=["place"], location=location)
     with ledger.transaction() as txn:
@@ -75,7 +72,6 @@ def test_vacuum(ledger: Ledger, bucket: str) -> None:
 
 
 def test_an_aborted_write_leaves_no_object(ledger: Ledger, bucket: str) -> None:
-    """The objects of a txn that aborts are deleted."""
     location = f"s3://{bucket}/lake/t"
     ledger.create_table("lake.t", ROWS[:1], location=location)
     with ledger.transaction() as txn:
@@ -87,7 +83,6 @@ def test_an_aborted_write_leaves_no_object(ledger: Ledger, bucket: str) -> None:
 
 
 def test_errors_name_the_object(ledger: Ledger, bucket: str) -> None:
-    """An absent object and an absent bucket are told apart, with what to do."""
     location = f"s3://{bucket}/lake/t"
     ledger.create_table("lake.t", ROWS[:1], location=location)
     (path,) = ledger.read("lake.t").paths

@@ -28,13 +28,11 @@ from tests.tables.lake import FLIGHTS, Lake, flights
 
 @pytest.fixture
 def lake(ledger: Ledger, tmp_path: Path) -> Lake:
-    """Return a ledger and a folder for its tables."""
     return Lake(ledger, tmp_path)
 
 
 @pytest.fixture
 def table(lake: Lake) -> str:
-    """Return a table of flights, partitioned by month."""
     name = lake.create("db.flights", FLIGHTS, ["month"])
     lake.append(name, flights())
     return name
@@ -58,7 +56,6 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_every_output_has_the_rows(lake: Lake, table: str) -> None:
-    """Arrow, batches, pandas, polars, DuckDB and any reader of Arrow streams give the same rows."""
     scan = lake.ledger.scan(table)
     wanted = plain(flights())
     assert plain(scan.to_arrow().to_pylist()) == wanted
@@ -104,8 +101,7 @@ def test_conditions(lake: Lake, table: str, where: Any, wanted: list[int]) -> No
     assert ids(lake, where, table) == wanted
 
 
-def test_columns(lake: Lake, table: str) -> None:
-    """Columns come in the order asked for, spelled as the table spells them."""
+def test_columns_come_in_the_order_asked_for(lake: Lake, table: str) -> None:
     scan = lake.ledger.scan(table, "id = 1", ["CARRIER", "month"])
     assert scan.schema.names == ["carrier", "month"]
     assert scan.to_arrow().to_pylist() == [{"carrier": "AA", "month": 1}]
@@ -122,16 +118,14 @@ def test_columns(lake: Lake, table: str) -> None:
         (["id", "ID"], ValueError, "ID twice"),
     ],
 )
-def test_wrong_columns(
+def test_the_error_says_what_is_wrong_before_a_file_is_read(
     lake: Lake, table: str, columns: Any, error: type[Exception], said: str
 ) -> None:
-    """The error says what is wrong before a file is read."""
     with pytest.raises(error, match=said):
         lake.ledger.scan(table, columns=columns)
 
 
-def test_wrong_conditions(lake: Lake, table: str) -> None:
-    """An unknown column, and a condition that rows do not support, are named at once."""
+def test_unknown_columns_and_conditions_are_named_at_once(lake: Lake, table: str) -> None:
     with pytest.raises(UnknownColumnError, match="did you mean carrier"):
         lake.ledger.scan(table, "carier = 'UA'")
     with pytest.raises(PredicateSyntaxError, match="RAND"):
@@ -157,8 +151,7 @@ def test_a_text_that_looks_like_null(lake: Lake, where: str, expected: list[int]
     assert sorted(row["id"] for row in found) == expected
 
 
-def test_former_states(lake: Lake, table: str) -> None:
-    """A version, a position, a token and a time name a state; one of them is enough."""
+def test_a_version_a_position_a_token_and_a_time_name_a_state(lake: Lake, table: str) -> None:
     receipt = lake.append(table, [{"id": 5, "month": 1}])
     rows = lake.ledger.reads().versions(lake.ledger.table(table).table, 10)
     second = datetime.fromtimestamp(rows[0].at / 1000, UTC)
@@ -191,8 +184,7 @@ def test_former_states(lake: Lake, table: str) -> None:
             txn.scan(table, version=1, at=second)
 
 
-def test_the_schema_changes(lake: Lake) -> None:
-    """Columns follow their ids through renames, drops, additions and wider types."""
+def test_columns_follow_their_ids_through_all_changes(lake: Lake) -> None:
     name = lake.create("db.t", [("a", "int"), ("b", "string"), ("c", "float")])
     lake.append(name, [{"a": 1, "b": "x", "c": 1.5}])
     a, b, c = lake.ledger.table(name).definition.columns
@@ -218,12 +210,10 @@ def test_the_schema_changes(lake: Lake) -> None:
 
 
 def ids_by_a(lake: Lake, where: str) -> list[int]:
-    """Return the values of `a` for a condition."""
     return sorted(lake.ledger.scan("db.t", where).to_arrow()["a"].to_pylist())
 
 
 def test_files_that_cannot_matter_are_not_read(lake: Lake) -> None:
-    """Partitions and statistics leave out files, which may then even be absent."""
     name = lake.create("db.t", [("id", "bigint"), ("p", "string")], ["p"])
     for at in range(3):
         lake.append(name, [{"id": at * 10 + n, "p": "x"} for n in range(3)])
@@ -239,7 +229,6 @@ def test_files_that_cannot_matter_are_not_read(lake: Lake) -> None:
 
 
 def test_batches_are_read_as_they_are_wanted(lake: Lake) -> None:
-    """The first rows come before the last files are opened."""
     name = lake.create("db.t", [("id", "bigint")])
     for at in range(12):
         lake.append(name, [{"id": at}], writer=f"{at:02}-")
@@ -251,8 +240,7 @@ def test_batches_are_read_as_they_are_wanted(lake: Lake) -> None:
         reader.read_all()
 
 
-def test_tables_that_have_no_files(lake: Lake) -> None:
-    """An empty table needs no location; a table with rows does."""
+def test_an_empty_table_needs_no_location(lake: Lake) -> None:
     lake.ledger.create_table("db.empty", [("id", "bigint")])
     assert lake.ledger.scan("db.empty").to_arrow().schema.names == ["id"]
     assert lake.ledger.scan("db.empty").count() == 0
@@ -265,15 +253,13 @@ def test_tables_that_have_no_files(lake: Lake) -> None:
 
 
 def test_a_scan_is_short_to_print(lake: Lake, table: str) -> None:
-    """A prompt and a notebook show what is scanned; HTML is escaped."""
     scan = lake.ledger.scan(table, "carrier < '<b>'")
     assert repr(scan).startswith("<Scan of db.flights where carrier < '<b>': 3 files, 4 columns")
     assert "carrier &lt; &#x27;&lt;b&gt;&#x27;" in scan._repr_html_()
     assert "<th>id: int64</th>" in scan._repr_html_()
 
 
-def test_a_txn_scans_its_snapshot_and_its_own_changes(lake: Lake, table: str) -> None:
-    """Own writes and own changes of columns are seen, commits of others are not."""
+def test_a_txn_scans_its_snapshot_and_its_own_changes_alone(lake: Lake, table: str) -> None:
     with lake.ledger.transaction() as txn:
         txn.insert(table, [{"id": 9, "month": 1}])
         txn.delete(table, "id = 1")
@@ -290,7 +276,6 @@ def test_a_txn_scans_its_snapshot_and_its_own_changes(lake: Lake, table: str) ->
 
 @pytest.mark.parametrize("record", [True, False])
 def test_a_scan_of_a_txn_is_a_read(lake: Lake, table: str, record: bool) -> None:  # noqa: FBT001
-    """A commit that changed what a txn scanned wins, unless the scan was not recorded."""
     txn = lake.ledger.begin(level="serializable")
     assert txn.scan(table, "month = 2", record=record).count() == 1
     lake.append(table, [{"id": 7, "month": 2}])
@@ -304,7 +289,6 @@ def test_a_scan_of_a_txn_is_a_read(lake: Lake, table: str, record: bool) -> None
 
 
 def test_a_scan_of_an_ended_txn_is_refused(lake: Lake, table: str) -> None:
-    """A read for nothing is an error."""
     txn = lake.ledger.begin()
     txn.commit()
     with pytest.raises(ValueError, match="has ended"):

@@ -104,7 +104,6 @@ def in_order(found: Sequence[Mapping[str, Any]]) -> list[str]:
 def test_a_scan_shows_what_was_written(
     ledger: Ledger, first: list[Any], second: list[Any], partition_by: list[str]
 ) -> None:
-    """Every value of every type comes back, and a condition on a key finds its rows."""
     schema = pa.schema([(name, type_) for name, (type_, _) in FIELDS.items()])
     with TemporaryDirectory() as folder:
         for each in (first, second):

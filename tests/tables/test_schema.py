@@ -20,10 +20,7 @@ NESTED = {
             "name": "x",
             "type": {"type": "array", "elementType": "null", "containsNull": True},
             "nullable": True,
-            "metadata": {
-                "delta.columnMapping.id": 7,
-                "delta.columnMapping.physicalName": "col-7",
-            },
+            "metadata": {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-7"},
         }
     ],
 }
@@ -33,13 +30,11 @@ STRUCT = Column("s", "struct<x:array<void>>", nullable=True, id=3, metadata=MAPP
 
 
 def definition(*columns: Column, by: tuple[str, ...] = (), mode: str = "") -> TableDefinition:
-    """Return a table with these columns."""
     properties = [Property("delta.columnMapping.mode", mode)] if mode else []
     return TableDefinition("managed", "listed", "/t", columns, by, properties)
 
 
 def test_columns_have_types_and_ids() -> None:
-    """A column keeps its name, its type, its nullability and its id."""
     schema = TableSchema.of(
         definition(
             Column("Id", "bigint", nullable=False, id=4),
@@ -58,11 +53,7 @@ def test_columns_have_types_and_ids() -> None:
 
 
 def test_a_mapped_table_has_physical_names() -> None:
-    """With column mapping, data files have other names than SQL, also within a struct."""
-    columns = (
-        Column("a", "int", nullable=True, id=1),
-        STRUCT,
-    )
+    columns = (Column("a", "int", nullable=True, id=1), STRUCT)
     schema = TableSchema.of(definition(*columns, mode="name"))
     assert schema.arrow.names == ["a", "s"]
     assert schema.stored.names == ["a", "col-3"]
@@ -72,7 +63,6 @@ def test_a_mapped_table_has_physical_names() -> None:
 
 
 def test_names_left_from_a_mapping_do_not_count() -> None:
-    """Without column mapping, files have the names of SQL."""
     schema = TableSchema.of(definition(STRUCT))
     assert schema.stored.field(0).name == "s"
     assert schema.stored.field(0).type.field(0).name == "x"
@@ -94,10 +84,9 @@ def test_a_partition_column_may_be_no_column() -> None:
         ([("id", "int"), ("s", "struct<a:int>")], ["s"], "column s of table db.t cannot"),
     ],
 )
-def test_tables_that_would_lose_rows(
+def test_rows_are_refused_by_a_table_whose_files_could_not_hold_them_as_they_are(
     ledger: Ledger, tmp_path: Path, columns: Any, by: list[str], words: str
 ) -> None:
-    """Rows are refused by a table whose files could not hold them as they are."""
     ledger.create_table("db.t", columns, partition_columns=by, location=tmp_path / "t")
     row = {name: None for name, _ in columns}
     with pytest.raises(ValueError, match=words):
@@ -109,7 +98,6 @@ def test_tables_that_would_lose_rows(
 
 
 def test_an_unreadable_type_names_the_column() -> None:
-    """A type that Arrow lacks is an error that names column and type."""
     schema = TableSchema.of(definition(Column("i", "interval day", nullable=True, id=1)))
     with pytest.raises(UnreadableTableError, match=r"column i: .*'interval day'"):
         schema.columns[0].check_readable()

@@ -101,7 +101,6 @@ def holds(table: pa.Table, where: str) -> bool:
 @settings(max_examples=300, deadline=None)
 @given(rows, conditions)
 def test_no_row_is_lost(data: list[dict[str, Any]], where: str) -> None:
-    """A file, or a row group, with a row of the condition is always read."""
     table = pa.Table.from_pylist(data, schema=SCHEMA.arrow)
     statistics = FileStatistics(SCHEMA.stored)
     statistics.add(table)
@@ -162,8 +161,7 @@ STATS = {
         ("null", False),
     ],
 )
-def test_what_statistics_exclude(where: str, wanted: bool) -> None:  # noqa: FBT001
-    """Bounds and counts of NULLs exclude what they can, and no more."""
+def test_statistics_exclude_what_they_can(where: str, wanted: bool) -> None:  # noqa: FBT001
     file = file_row(OWN, stats=json.dumps(STATS))
     assert may_hold(tree_of(where), stats_bounds(file, SCHEMA, SCHEMA)) is wanted
 
@@ -179,8 +177,7 @@ def test_odd_statistics_exclude_nothing(stats: str) -> None:
         assert may_hold(tree_of(where), bounds)
 
 
-def test_statistics_of_a_former_column_do_not_count() -> None:
-    """A column that was added again under its name has nothing in old files."""
+def test_statistics_of_a_former_column_of_the_name_do_not_count() -> None:
     then = schema_of(column("i", "int", 99), column("s", "string", 5))
     file = file_row(OWN, stats=json.dumps(STATS))
     for where in ("i is null", "i = 100"):

@@ -38,10 +38,9 @@ VALUES: Final = ("a b", "100%", "a%20b", "x/y", "ü#?+")
 
 
 @pytest.mark.parametrize(("name", "spelled"), CASES)
-def test_all_files_in_one_folder(
+def test_writes_the_published_log_a_vacuum_and_every_reader_agree_on_the_folder(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, name: str, spelled: str
 ) -> None:
-    """Writes, the published log, a vacuum and every reader agree on the folder."""
     root, folder = tmp_path / "lake", tmp_path / "lake" / name
     location = SPELLINGS[spelled](folder)
     ledger.create_table("t", ROWS, location=location, partition_columns=["p"], properties=PUBLISHED)
@@ -66,10 +65,9 @@ def test_all_files_in_one_folder(
 
 
 @pytest.mark.parametrize(("name", "spelled"), CASES)
-def test_one_folder_one_owner(
+def test_the_log_of_a_folder_has_one_owner_under_whatever_spelling_another_one_comes(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, name: str, spelled: str
 ) -> None:
-    """The log of a folder has one owner, under whatever spelling another one comes."""
     folder, owner = tmp_path / name, LogOwner(ledger, memory.log)
     ledger.create_table("a", ROWS, location=str(folder), properties=PUBLISHED)
     publish(memory.log)
@@ -120,8 +118,7 @@ def test_paths_of_files(ledger: Ledger, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["relative/t", "~/t"])
-def test_relative_locations(ledger: Ledger, location: str) -> None:
-    """A location that does not begin at a root is refused before anything is written."""
+def test_a_relative_location_is_refused_first(ledger: Ledger, location: str) -> None:
     with pytest.raises(SettingsError, match="must be an absolute path or a URI"):
         ledger.create_table("t", [{"id": 1}], location=location)
     ledger.create_table("t", ROWS, location=location)
@@ -129,8 +126,7 @@ def test_relative_locations(ledger: Ledger, location: str) -> None:
         ledger.append("t", [{"id": 1, "p": "x"}])
 
 
-def test_files_of_earlier_releases(tmp_path: Path) -> None:
-    """A vacuum keeps what earlier releases wrote below a URI, in which they decoded nothing."""
+def test_a_vacuum_keeps_what_earlier_releases_wrote_below_a_uri(tmp_path: Path) -> None:
     keys, location = FileKeys(), f"file://{tmp_path}/a%20b"
     found = set(keys.of(location, "x.parquet"))
     for name in ("a b", "a%20b"):

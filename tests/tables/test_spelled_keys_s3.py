@@ -13,10 +13,9 @@ pytest.importorskip("obstore", reason="the client of S3 is not installed")
 
 
 @pytest.mark.parametrize("key", ["my lake", "a%20b", "100%", "a+b", "flüge", "a#b", "~[x]"])
-def test_data_and_log_share_a_key(
+def test_no_escape_after_the_bucket_is_decoded_and_none_is_added(
     memory: InMemoryLedger, ledger: Ledger, bucket: str, key: str
 ) -> None:
-    """No escape after the bucket is decoded, and none is added."""
     location = f"s3://{bucket}/lake/{key}/"
     ledger.create_table("t", [("id", "bigint")], location=location, properties=PUBLISHED)
     ledger.append("t", [{"id": 1}])

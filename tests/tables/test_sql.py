@@ -32,7 +32,6 @@ def lake(ledger: Ledger, tmp_path: Path) -> Ledger:
 
 
 def rows(ledger: Ledger, query: str, parameters: Any = None, **place: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of a query as tuples."""
     found = ledger.sql(query, parameters, **place).to_arrow()
     return list(zip(*(each.to_pylist() for each in found.columns), strict=True))
 
@@ -102,8 +101,7 @@ def test_queries(lake: Ledger, query: str, expected: list[tuple[Any, ...]]) -> N
         ("SELECT id FROM db.flights WHERE tail = $tail AND day = $day", {"tail": "N1", "day": 0}),
     ],
 )
-def test_parameters(lake: Ledger, query: str, values: Any) -> None:
-    """Values are given apart from the text."""
+def test_values_are_given_apart_from_the_text(lake: Ledger, query: str, values: Any) -> None:
     assert rows(lake, query, values) == [(4,)]
 
 
@@ -150,28 +148,24 @@ def test_one_position(lake: Ledger, memory: InMemoryLedger) -> None:
         ("SELECT * FROM a.b.c.d", "DuckDB cannot answer"),
     ],
 )
-def test_refused(lake: Ledger, query: str, said: str) -> None:
-    """Anything but one query over tables is refused, with the verb to use in its place."""
+def test_anything_but_one_query_is_refused(lake: Ledger, query: str, said: str) -> None:
     with pytest.raises(QuerySyntaxError) as refused:
         lake.sql(query)
     assert said in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["nothing", "db.nothing", "'/etc/passwd'", "'x.parquet'"])
-def test_unknown_table(lake: Ledger, name: str) -> None:
-    """A name that no table has is refused; files are not tables."""
+def test_a_name_that_no_table_has_is_refused(lake: Ledger, name: str) -> None:
     with pytest.raises((errors.UnknownTableError, QuerySyntaxError), match=r"no table|disabled"):
         lake.sql("SELECT * FROM " + name)  # noqa: S608
 
 
-def test_versions_of_two_tables(lake: Ledger) -> None:
-    """A version is of one table."""
+def test_a_version_is_of_one_table(lake: Ledger) -> None:
     with pytest.raises(ValueError, match="names 2; give position"):
         lake.sql("SELECT * FROM planes, db.flights", version=1)
 
 
-def test_before_the_table(lake: Ledger, tmp_path: Path) -> None:
-    """A table that did not exist at a position is no empty table there."""
+def test_before_it_existed_a_table_is_not_empty(lake: Ledger, tmp_path: Path) -> None:
     before = lake.token
     lake.create_table("later", [("id", "int")], location=str(tmp_path / "later"))
 
@@ -181,7 +175,6 @@ def test_before_the_table(lake: Ledger, tmp_path: Path) -> None:
 
 
 def test_forms_of_an_answer(lake: Ledger) -> None:
-    """An answer is Arrow, pandas, polars and plain rows."""
     found = lake.sql("SELECT kind FROM planes ORDER BY kind")
 
     assert found.to_pylist() == [{"kind": each} for each in "ABC"]
@@ -234,14 +227,12 @@ def test_what_is_read(query: str, columns: list[str] | None, where: str | None) 
 
 
 def test_a_doubled_quote_is_one_quote(lake: Ledger) -> None:
-    """A text with a quote finds the rows that have it."""
     with lake.transaction() as txn:
         txn.insert("planes", [{"tail": "it's", "kind": "D"}, {"tail": "its", "kind": "E"}])
     assert rows(lake, "SELECT kind FROM planes WHERE tail = 'it''s'") == [("D",)]
 
 
-def test_no_condition_of_a_table_named_twice() -> None:
-    """What holds for one mention of a table need not hold for another."""
+def test_what_holds_for_one_mention_of_a_table_need_not_hold_for_another() -> None:
     assert needs("SELECT id FROM t WHERE day = 1 UNION ALL SELECT id FROM t") == [
         ("t", ["day", "id"], None)
     ]

@@ -76,7 +76,6 @@ FROM x: db.t SELECT x.id WHERE x.id = 2
 
 @pytest.fixture(scope="module")
 def whole() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return a DuckDB with the same tables, all of them whole."""
     with duckdb.connect() as made:
         made.execute("CREATE SCHEMA db; CREATE SCHEMA d2")
         for name, (_, count) in TABLES.items():
@@ -109,7 +108,6 @@ def split(columns: str) -> list[str]:
 
 
 def test_answers_are_duckdb_s(lake: Ledger, whole: duckdb.DuckDBPyConnection) -> None:
-    """Names of aliases, of WITH, of structs and of joins are not taken for columns of a table."""
     for query in QUERIES:
         assert rows(lake, query) == whole.execute(query).fetchall(), query
 
@@ -126,14 +124,12 @@ def test_answers_are_duckdb_s(lake: Ledger, whole: duckdb.DuckDBPyConnection) ->
         ("SELECT " + "+".join(["1"] * 5000), "too deep|depth"),
     ],
 )
-def test_refused(lake: Ledger, query: str, said: str) -> None:
-    """An error names what is wrong, and what is there in its place."""
+def test_an_error_names_what_is_wrong(lake: Ledger, query: str, said: str) -> None:
     with pytest.raises((QuerySyntaxError, UnknownTableError), match=said):
         lake.sql(query)
 
 
-def test_duckdb_s_own_schemas(ledger: Ledger, tmp_path: Path) -> None:
-    """A schema that DuckDB has itself is refused by name."""
+def test_a_schema_that_duckdb_has_itself_is_refused_by_name(ledger: Ledger, tmp_path: Path) -> None:
     for each in ("temp", "system", "memory", "information_schema", "pg_catalog"):
         ledger.create_table(f"{each}.t", [("id", "int")], location=str(tmp_path / each))
         with pytest.raises(LedgerError, match=f"got {each}.t: read it with scan"):

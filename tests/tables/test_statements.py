@@ -36,17 +36,14 @@ def sales(ledger: Ledger, tmp_path: Path) -> TableRow:
 
 
 def ids(ledger: Ledger) -> list[int]:
-    """Return the ids of the committed rows."""
     return [row["id"] for row in rows_of(ledger, "shop.sales")]
 
 
 def paths(ledger: Ledger) -> set[str]:
-    """Return the live files."""
     return set(ledger.read("shop.sales").paths)
 
 
 def test_inserted_rows_are_read(ledger: Ledger, sales: TableRow) -> None:
-    """Rows lie in one file for each partition."""
     assert rows_of(ledger, "shop.sales") == ROWS
     assert paths(ledger) == stored(sales)
     assert len(paths(ledger)) == 3
@@ -70,8 +67,7 @@ def test_a_delete_of_partitions_reads_no_rows(ledger: Ledger, sales: TableRow) -
     assert {each.partition for each in ledger.read(sales)} == {("2024-01-02",)}
 
 
-def test_a_delete_of_all_rows(ledger: Ledger, sales: TableRow) -> None:
-    """Without a condition no row stays."""
+def test_without_a_condition_no_row_stays(ledger: Ledger, sales: TableRow) -> None:
     with ledger.transaction() as txn:
         txn.delete(sales)
     assert rows_of(ledger, "shop.sales") == []
@@ -86,17 +82,15 @@ UPDATES: list[tuple[dict[str, Any], str | None, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("changes", "where", "prices"), UPDATES)
-def test_updates(
+def test_an_expression_sees_the_row_as_it_was(
     ledger: Ledger, sales: TableRow, changes: dict[str, Any], where: str | None, prices: list[Any]
 ) -> None:
-    """An expression sees the row as it was; a constant is the value itself."""
     with ledger.transaction() as txn:
         txn.update(sales, changes, where)
     assert [row["price"] for row in rows_of(ledger, "shop.sales")] == prices
 
 
 def test_an_update_moves_rows_between_partitions(ledger: Ledger, sales: TableRow) -> None:
-    """A new value of a partition column moves the row."""
     with ledger.transaction() as txn:
         txn.update(sales, {"day": TWO, "id": "id + 10"}, "id = 1")
     assert [(row["id"], row["day"]) for row in rows_of(ledger, "shop.sales")] == [
@@ -119,10 +113,9 @@ WRONG: list[tuple[Any, type[Exception]]] = [
 
 
 @pytest.mark.parametrize(("changes", "error"), WRONG)
-def test_wrong_updates_change_nothing(
+def test_an_update_that_fails_leaves_neither_a_change_nor_a_file_and_the_txn_goes_on(
     ledger: Ledger, sales: TableRow, changes: Any, error: type[Exception]
 ) -> None:
-    """An update that fails leaves neither a change nor a file, and the txn goes on."""
     with ledger.transaction() as txn:
         with pytest.raises(error):
             txn.update(sales, changes)
@@ -131,8 +124,7 @@ def test_wrong_updates_change_nothing(
     assert len(stored(sales)) == 3
 
 
-def test_overwrite(ledger: Ledger, sales: TableRow) -> None:
-    """New rows take the place of the rows that fulfil the condition, or of all."""
+def test_new_rows_take_the_place_of_those_of_a_condition(ledger: Ledger, sales: TableRow) -> None:
     new = {"id": 9, "day": ONE, "item": "cap", "price": 9.0}
     with ledger.transaction() as txn:
         txn.overwrite(sales, [new], "day = DATE'2024-01-01'")
@@ -145,7 +137,6 @@ def test_overwrite(ledger: Ledger, sales: TableRow) -> None:
 
 
 def test_own_writes_are_seen(ledger: Ledger, sales: TableRow) -> None:
-    """Later statements of a txn see its own rows; what it replaced itself is in no commit."""
     with ledger.transaction() as txn:
         txn.insert(sales, [{"id": 5, "day": ONE, "price": 5.0}])
         txn.update(sales, {"price": "price + 1"}, "day = DATE'2024-01-01'")
@@ -160,14 +151,12 @@ def test_own_writes_are_seen(ledger: Ledger, sales: TableRow) -> None:
 
 
 def ids_in(txn: Transaction, table: TableRow) -> set[int]:
-    """Return the ids of the rows that a txn sees."""
     made = txn.statement(table, "test")
     found: Sequence[Any] = [made.rows(each) for each in made.read(None, record=False)]
     return {row["id"] for each in found for row in each.to_pylist()}
 
 
 def test_an_aborted_txn_leaves_no_file(ledger: Ledger, sales: TableRow) -> None:
-    """What an aborted txn wrote is deleted; the files of the table stay."""
     before = stored(sales)
     txn = ledger.begin()
     txn.insert(sales, [{"id": 5}])
@@ -178,8 +167,7 @@ def test_an_aborted_txn_leaves_no_file(ledger: Ledger, sales: TableRow) -> None:
     assert rows_of(ledger, "shop.sales") == ROWS
 
 
-def test_optimize_joins_small_files(ledger: Ledger, sales: TableRow) -> None:
-    """Many small files become one in each partition, and no row changes."""
+def test_many_small_files_become_one_in_each_partition(ledger: Ledger, sales: TableRow) -> None:
     for number in range(5, 9):
         with ledger.transaction() as txn:
             txn.insert(sales, [{"id": number, "day": ONE}])
@@ -196,7 +184,6 @@ def test_optimize_joins_small_files(ledger: Ledger, sales: TableRow) -> None:
 
 
 def test_new_columns_come_with_rows(ledger: Ledger, sales: TableRow) -> None:
-    """With evolve an insert adds columns and makes types wider; others see both at once."""
     with pytest.raises(ValueError, match="evolve=True"), ledger.transaction() as txn:
         txn.insert(sales, [{"id": 5, "tag": "x"}])
     with ledger.transaction() as txn:
@@ -218,7 +205,6 @@ def test_new_columns_come_with_rows(ledger: Ledger, sales: TableRow) -> None:
 def test_rows_that_do_not_fit_change_no_column(
     ledger: Ledger, sales: TableRow, verb: str, rows: list[Any]
 ) -> None:
-    """A table evolves with rows that are written, not with rows that are refused."""
     with ledger.transaction() as txn:
         with pytest.raises((TypeError, ValueError)):
             getattr(txn, verb)(sales, rows, evolve=True)
@@ -227,8 +213,7 @@ def test_rows_that_do_not_fit_change_no_column(
     assert ids(ledger) == [1, 2, 3, 4, 5]
 
 
-def test_an_overwrite_evolves(ledger: Ledger, sales: TableRow) -> None:
-    """The new column is there in the condition, in kept rows, and in later statements."""
+def test_an_overwrite_evolves_its_condition_and_rows_too(ledger: Ledger, sales: TableRow) -> None:
     with ledger.transaction() as txn:
         rows = [{"id": 5, "day": ONE, "tag": "x"}]
         txn.overwrite(sales, rows, "day = DATE'2024-01-01' AND (tag = 'x' OR id < 2)", evolve=True)
@@ -316,7 +301,6 @@ EVOLUTIONS: list[tuple[Any, Any, list[Any]]] = [
 def test_fields_of_structs_evolve(
     ledger: Ledger, tmp_path: Path, rows: Any, types: tuple[str, str], shown: list[Any]
 ) -> None:
-    """With evolve a struct gets the fields that rows have; older rows have NULL there."""
     columns = [("n", "int"), ("s", NESTED)]
     ledger.create_table("db.nested", columns, location=tmp_path / "nested")
     ledger.append("db.nested", [{"n": 0, "s": {"a": 0, "tags": [{"x": "old"}]}}])
@@ -352,7 +336,6 @@ def test_a_table_is_not_renamed_under_own_rows(ledger: Ledger, sales: TableRow, 
 
 
 def test_an_alteration_that_comes_too_late_is_a_conflict(ledger: Ledger, sales: TableRow) -> None:
-    """A column that another commit has renamed meanwhile is no fault of the txn's own rows."""
     renamed = [each._replace(name=f"{each.name}2") for each in sales.definition.columns]
     by = [f"{each}2" for each in sales.definition.partition_columns]
     txn = ledger.begin()
@@ -363,6 +346,5 @@ def test_an_alteration_that_comes_too_late_is_a_conflict(ledger: Ledger, sales: 
 
 
 def test_a_text_in_place_of_rows_points_to_wrote(ledger: Ledger, sales: TableRow) -> None:
-    """The verbs of coarse writes have another name."""
     with pytest.raises(TypeError, match=r"txn\.wrote"), ledger.transaction() as txn:
         txn.insert(sales, "day=2024-01-01")

@@ -17,7 +17,6 @@ NAN, INF = float("nan"), float("inf")
 
 
 def statistics(*tables: Any) -> dict[str, Any]:
-    """Return the statistics of a file with these tables."""
     found = FileStatistics(tables[0].schema)
     for each in tables:
         found.add(each)
@@ -51,8 +50,7 @@ BOUNDS: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("array", "low", "high"), BOUNDS)
-def test_bounds(array: Any, low: Any, high: Any) -> None:
-    """A bound has Delta's spelling, or it is left out."""
+def test_a_bound_has_deltas_spelling_or_it_is_left_out(array: Any, low: Any, high: Any) -> None:
     found = statistics(pa.table({"x": array}))
     assert found["minValues"].get("x") == low
     assert found["maxValues"].get("x") == high
@@ -61,7 +59,6 @@ def test_bounds(array: Any, low: Any, high: Any) -> None:
 
 
 def test_fields_of_structs_are_counted() -> None:
-    """A field of a struct has statistics; it is NULL where its struct is."""
     rows = pa.table({"s": [{"a": 1, "t": {"b": "x"}}, None, {"a": None, "t": None}]})
     assert statistics(rows) == {
         "numRecords": 3,
@@ -71,8 +68,7 @@ def test_fields_of_structs_are_counted() -> None:
     }
 
 
-def test_dots_in_names() -> None:
-    """A footer says of each leaf what its rows say, also where names have dots."""
+def test_a_footer_says_of_each_leaf_what_its_rows_say_also_where_names_have_dots() -> None:
     rows = pa.table(
         {
             "a.b": [1, 2],
@@ -93,8 +89,7 @@ def test_dots_in_names() -> None:
         assert read["maxValues"][name] == plain["maxValues"][name]
 
 
-def test_batches_are_joined() -> None:
-    """The statistics are those of all batches together."""
+def test_the_statistics_are_those_of_all_batches_together() -> None:
     found = statistics(
         *(pa.table({"x": pa.array(each, pa.int64())}) for each in ([5], [None], [1, 9]))
     )
@@ -102,8 +97,7 @@ def test_batches_are_joined() -> None:
     assert found["nullCount"] == {"x": 1}
 
 
-def test_only_the_first_columns_have_statistics() -> None:
-    """Wide tables have statistics for their first columns only."""
+def test_wide_tables_have_statistics_for_their_first_columns_only() -> None:
     wide = pa.table({f"c{at}": [at] for at in range(40)})
     assert list(statistics(wide)["minValues"]) == [f"c{at}" for at in range(LEAVES_MAX)]
 

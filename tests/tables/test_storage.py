@@ -16,7 +16,6 @@ def storage(tmp_path: Path) -> Storage:
 
 @pytest.mark.parametrize("path", ["x.parquet", "day=12%3A00/ü ?.parquet", "a/b/../c"])
 def test_what_is_written_is_read(storage: Storage, path: str) -> None:
-    """A file is written once, read, listed, measured and deleted."""
     storage.write(path, b"rows")
     with storage.open(path) as stream:
         assert stream.read() == b"rows"
@@ -29,7 +28,6 @@ def test_what_is_written_is_read(storage: Storage, path: str) -> None:
 
 
 def test_files_are_listed_below_a_prefix(storage: Storage) -> None:
-    """A listing has paths relative to the location, sizes and times."""
     assert list(storage.list()) == []
     storage.write("p=1/a", b"1")
     storage.write("p=2/b", b"22")
@@ -40,7 +38,6 @@ def test_files_are_listed_below_a_prefix(storage: Storage) -> None:
 
 
 def test_a_path_may_be_a_uri(storage: Storage, tmp_path: Path) -> None:
-    """A path of a Delta log is decoded once; an absolute one does not start at the location."""
     storage.write("p=a%3Ab/x y", b"1")
     assert storage.size("p=a%253Ab/x%20y") == 1
     (tmp_path / "out side").write_bytes(b"22")
@@ -49,7 +46,6 @@ def test_a_path_may_be_a_uri(storage: Storage, tmp_path: Path) -> None:
 
 
 def test_a_path_that_may_mean_two_files_is_refused(storage: Storage) -> None:
-    """A name with an escape and the decoded name may both be there."""
     storage.write("x%20y", b"1")
     storage.write("x y", b"2")
     with pytest.raises(UnreadableTableError, match="two files"):
@@ -58,7 +54,6 @@ def test_a_path_that_may_mean_two_files_is_refused(storage: Storage) -> None:
 
 @pytest.mark.parametrize("path", ["gone", "gone%20", "/gone"])
 def test_an_absent_file_is_named(storage: Storage, path: str) -> None:
-    """The error says which file is absent and what to do."""
     with pytest.raises(UnreadableTableError, match=r"not there: .*gone.*ring it back"):
         storage.open(path)
     with pytest.raises(UnreadableTableError, match="gone"):
@@ -67,7 +62,6 @@ def test_an_absent_file_is_named(storage: Storage, path: str) -> None:
 
 
 def test_a_refused_access_is_named(storage: Storage) -> None:
-    """Another failure of the disk is no absence."""
     storage.write("folder/file", b"1")
     with pytest.raises(StorageError, match="Check rights"):
         storage.open("folder")
@@ -77,6 +71,5 @@ def test_a_refused_access_is_named(storage: Storage) -> None:
     "location", ["", "relative/path", "hdfs://host/t", "file://otherhost/t", "https://host/t"]
 )
 def test_other_locations_are_refused(location: str) -> None:
-    """The error says which locations there are."""
     with pytest.raises(SettingsError, match="location"):
         storage_at(location)

@@ -48,7 +48,6 @@ VERBS: dict[str, Callable[[Ledger, Transaction, Any], object]] = {
 
 @pytest.fixture
 def lake(memory: InMemoryLedger, tmp_path: Path) -> Ledger:
-    """Return a client with a warehouse."""
     return memory.connect(warehouse=str(tmp_path))
 
 
@@ -73,8 +72,7 @@ def test_an_empty_text_in_a_partition_column(lake: Ledger, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["append", "insert", "overwrite"])
-def test_lengths_and_not_null_at_every_depth(lake: Ledger, verb: str) -> None:
-    """A text that is too long, or a NULL, is refused with its place; nothing is written."""
+def test_a_long_text_or_a_null_is_refused_with_its_place(lake: Ledger, verb: str) -> None:
     for kind, given, said in WORDS:
         lake.create_table("t", [("id", "bigint"), ("p", kind)])
         txn = lake.begin()
@@ -86,7 +84,6 @@ def test_lengths_and_not_null_at_every_depth(lake: Ledger, verb: str) -> None:
 
 
 def test_char_is_padded_at_every_depth(lake: Ledger) -> None:
-    """A reader of any place sees the text with its length."""
     kind = "struct<a:char(3),l:array<char(2)>,m:map<char(2),varchar(2)>>"
     lake.create_table("t", [("id", "bigint"), ("p", "char(3)"), ("s", kind)])
     given = {"a": "x", "l": ["y", None], "m": {"k": "v"}}

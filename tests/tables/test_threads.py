@@ -20,8 +20,7 @@ SIGNAL_S = 5.0
 ENDLESS = "SELECT a.range FROM range(100000000) a, range(1000) b WHERE a.range + b.range = 7"
 
 
-def test_threads_share_a_client(ledger: Ledger, tmp_path: Path) -> None:
-    """Sixteen threads ask, scan and write at once, and each gets what its version has."""
+def test_sixteen_threads_ask_scan_and_write_at_once(ledger: Ledger, tmp_path: Path) -> None:
     ledger.create_table("db.t", [{"id": each} for each in range(10)], location=str(tmp_path / "t"))
     ledger.create_table(
         "db.own", [("thread", "int"), ("round", "int")], location=str(tmp_path / "o")
@@ -61,7 +60,6 @@ def test_threads_share_a_client(ledger: Ledger, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("query", [ENDLESS, ENDLESS.replace("a.range FROM", "count(*) FROM")])
 def test_an_interrupt_ends_a_query(ledger: Ledger, query: str) -> None:
-    """A signal reaches the program while DuckDB works."""
     ledger.sql("SELECT 1")
     struck: list[float] = []
 

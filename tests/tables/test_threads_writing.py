@@ -34,7 +34,6 @@ def updates(txn: Transaction, table: str, key: int) -> object:
 
 
 def deletes(txn: Transaction, table: str, key: int) -> object:
-    """Delete a row of this thread."""
     return txn.delete(table, f"id = {key + THREADS}")
 
 
@@ -72,27 +71,23 @@ def at_once(work: Callable[[int], Any]) -> list[Any]:
 
 
 def content(ledger: Ledger, table: str) -> Mapping[int, int]:
-    """Return the rows of a table."""
     found = ledger.scan(table).to_arrow().to_pylist()
     assert len(found) == len({each["id"] for each in found})
     return {each["id"]: each["v"] for each in found}
 
 
 def changed(ledger: Ledger, table: str) -> list[Mapping[str, Any]]:
-    """Return the changed rows of a table; those of one commit have no order."""
     return sorted(ledger.changes(table).rows().read_all().to_pylist(), key=repr)
 
 
 @pytest.fixture
 def lake(ledger: Ledger, tmp_path: Path) -> Ledger:
-    """Return a ledger with two tables, each with the row that all threads change."""
     for name in ("db.at_once", "db.serial"):
         ledger.create_table(name, [{"id": SHARED, "v": 0}], location=str(tmp_path / name))
     return ledger
 
 
-def test_verbs_of_rows_at_once(lake: Ledger) -> None:
-    """Sixteen threads append, update, delete and merge in one table as if one after the other."""
+def test_sixteen_threads_change_one_table_as_if_one_after_the_other(lake: Ledger) -> None:
     evaluation.close_database()
     for key in range(THREADS):
         plays(lake, "db.serial", key)
@@ -128,7 +123,6 @@ def test_changes_at_once(lake: Ledger) -> None:
 def test_clients_come_and_go_at_once(
     memory: InMemoryLedger, ledger: Ledger, tmp_path: Path
 ) -> None:
-    """Clients of sixteen threads write to one table, and one that is closed ends no other."""
     ledger.create_table("db.t", [("thread", "int"), ("round", "int")], location=str(tmp_path))
 
     def works(number: int) -> None:

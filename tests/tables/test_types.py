@@ -49,7 +49,6 @@ def quoted(name: str) -> str:
 
 @pytest.mark.parametrize(("text", "arrow"), PAIRS)
 def test_each_type_has_one_text(text: str, arrow: pa.DataType) -> None:
-    """A text names its type in any case, and the type gives the text back."""
     assert arrow_type(text.upper()) == arrow
     assert sql_type(arrow) == text
 
@@ -66,15 +65,13 @@ def test_each_type_has_one_text(text: str, arrow: pa.DataType) -> None:
         ("struct<a:int NOT NULL COMMENT 'x,>',b int>", None),
     ],
 )
-def test_other_spellings(text: str, arrow: pa.DataType | None) -> None:
-    """Spark's other spellings are known."""
+def test_sparks_other_spellings_are_known(text: str, arrow: pa.DataType | None) -> None:
     wanted = arrow or pa.struct([pa.field("a", pa.int32(), nullable=False), ("b", pa.int32())])
     assert arrow_type(text) == wanted
 
 
 @given(types)
 def test_a_type_is_read_again(text: str) -> None:
-    """The text of any type gives the type back."""
     arrow = arrow_type(text)
     assert arrow_type(sql_type(arrow)) == arrow
 
@@ -98,14 +95,12 @@ def test_a_type_is_read_again(text: str) -> None:
     ],
 )
 def test_other_texts_are_refused(text: str) -> None:
-    """The error names the column and the text."""
     with pytest.raises(ValueError, match="column price: ") as raised:
         arrow_type(text, "price")
     assert repr(text) in str(raised.value)
 
 
-def test_types_of_arrow_that_spark_lacks() -> None:
-    """An unsigned number gets the next wider type; a type without a counterpart is refused."""
+def test_an_unsigned_number_gets_the_next_wider_type() -> None:
     assert sql_type(pa.uint32()) == "bigint"
     assert sql_type(pa.dictionary(pa.int8(), pa.large_string())) == "string"
     assert sql_type(pa.timestamp("ns", "Europe/Berlin")) == "timestamp"
@@ -113,8 +108,7 @@ def test_types_of_arrow_that_spark_lacks() -> None:
         sql_type(pa.duration("s"))
 
 
-def test_fields_beside_types_that_are_not_known() -> None:
-    """A field is found whatever the types around it are; Arrow lacks the whole type."""
+def test_a_field_is_found_whatever_the_types_around_it_are() -> None:
     text = "struct<a:interval day NOT NULL,b:map<int,struct<`c d`:time(6)>>,e:timestamp(9)>"
 
     assert shape_of(text) == {"a": {}, "b": {"key": {}, "value": {"c d": {}}}, "e": {}}
@@ -125,7 +119,6 @@ def test_fields_beside_types_that_are_not_known() -> None:
 
 
 def test_each_type_has_its_names() -> None:
-    """Every spelling in the table of types is read, and its name in Delta's schemas leads back."""
     for word, row in BY_NAME.items():
         assert sql_type(arrow_type(word)).partition("(")[0] == SQL_NAMES[row.delta]
         assert delta_name(word).partition("(")[0] == row.delta

@@ -17,12 +17,10 @@ from tests.tables.cleaned_files import DIGITS, HOUR_S, TABLE, Files, Watched, in
 
 @pytest.fixture
 def files(ledger: Ledger, tmp_path: Path) -> Files:
-    """Return a table with a folder."""
     return Files(ledger, tmp_path / "flights")
 
 
-def test_released_and_orphans(files: Files) -> None:
-    """Removed files and ones that no commit named go; live ones stay, however old."""
+def test_removed_files_and_ones_that_no_commit_named_go(files: Files) -> None:
     for name in ("live.parquet", "removed.parquet", "day=1/orphan.parquet"):
         files.put(name)
     files.add("live.parquet", "removed.parquet")
@@ -48,8 +46,7 @@ def test_released_and_orphans(files: Files) -> None:
         "notes.txt",
     ],
 )
-def test_other_files(files: Files, name: str) -> None:
-    """What is no data file stays."""
+def test_what_is_no_data_file_stays(files: Files, name: str) -> None:
     files.put(name)
     assert in_words(files.vacuum()) == []
     assert files.names() == {name}
@@ -60,7 +57,6 @@ def test_other_files(files: Files, name: str) -> None:
     ["_delta_log/00000000000000000007.json", ".hoodie/x.commit", "metadata/v1.metadata.json"],
 )
 def test_list_of_another_format(files: Files, name: str) -> None:
-    """Beside the list of another format only files go that a commit of the ledger removed."""
     for each in (name, "a.parquet", "removed.parquet", "unknown.parquet"):
         files.put(each)
     files.add("a.parquet", "removed.parquet")
@@ -123,8 +119,7 @@ def test_spellings_of_the_location(ledger: Ledger, tmp_path: Path, location: str
     assert files.names() == {"relative.parquet", "absolute.parquet"}
 
 
-def test_links(files: Files, tmp_path: Path) -> None:
-    """Nothing outside the location is deleted, also where a link leads out of it."""
+def test_nothing_outside_the_location_is_deleted(files: Files, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a.parquet").write_bytes(b"rows")
@@ -136,8 +131,7 @@ def test_links(files: Files, tmp_path: Path) -> None:
     assert (outside / "a.parquet").exists()
 
 
-def test_files_elsewhere(files: Files, tmp_path: Path) -> None:
-    """A removed file that lies outside the location stays."""
+def test_a_removed_file_that_lies_outside_the_location_stays(files: Files, tmp_path: Path) -> None:
     outside = tmp_path / "outside.parquet"
     outside.write_bytes(b"rows")
     os.utime(outside, (0, 0))
@@ -148,8 +142,7 @@ def test_files_elsewhere(files: Files, tmp_path: Path) -> None:
     assert outside.exists()
 
 
-def test_grace(files: Files) -> None:
-    """Files that were removed, or written, within the grace period stay."""
+def test_files_that_were_removed_or_written_within_the_grace_period_stay(files: Files) -> None:
     for name in ("removed.parquet", "old.parquet"):
         files.put(name)
     files.put("young.parquet", 50 * HOUR_S)
@@ -218,8 +211,7 @@ def test_writers_of_another_name(files: Files) -> None:
 
 
 @pytest.mark.parametrize("moment", ["files", "txn", "open_txns", "file_paths"])
-def test_a_commit_meanwhile(files: Files, moment: str) -> None:
-    """A file that is committed while the vacuum looks up its writer stays."""
+def test_a_file_committed_during_a_vacuum_stays(files: Files, moment: str) -> None:
     files.put("a.parquet")
     files.add("a.parquet")
     txn = files.ledger.begin()
@@ -245,8 +237,7 @@ class KilledError(BaseException):
 
 
 @pytest.mark.parametrize("moment", range(16))
-def test_killed_at_any_step(files: Files, moment: int) -> None:
-    """A vacuum that is killed at any access deletes nothing that is needed; another one ends it."""
+def test_a_killed_vacuum_deletes_nothing_that_is_needed(files: Files, moment: int) -> None:
     live, removed, orphans = ({f"{kind}{n}.parquet" for n in range(4)} for kind in ("l", "r", "o"))
     for name in live | removed | orphans:
         files.put(name)
@@ -271,8 +262,7 @@ def test_killed_at_any_step(files: Files, moment: int) -> None:
     assert files.names() == live
 
 
-def test_deletion_vectors(files: Files) -> None:
-    """A file stays while it is live under any deletion vector."""
+def test_a_file_stays_while_it_is_live_under_any_deletion_vector(files: Files) -> None:
     files.put("a.parquet")
     files.ledger.append(TABLE, [AddFile("a.parquet", size=4)])
     with files.ledger.transaction() as txn:
@@ -283,8 +273,7 @@ def test_deletion_vectors(files: Files) -> None:
     assert in_words(files.vacuum()) == []
 
 
-def test_another_table_at_the_location(files: Files) -> None:
-    """What another table of the ledger needs stays, and its own folder is left alone."""
+def test_what_another_table_of_the_ledger_needs_stays(files: Files) -> None:
     for name in ("a.parquet", "b.parquet", "inner/c.parquet", "d.parquet", "e.parquet"):
         files.put(name)
     ledger = files.ledger
@@ -302,8 +291,7 @@ def test_another_table_at_the_location(files: Files) -> None:
 
 
 @pytest.mark.parametrize("inner", ["", "/.."])
-def test_unlisted_table_at_the_location(files: Files, inner: str) -> None:
-    """Beside files that the ledger does not list nothing is deleted."""
+def test_beside_unlisted_files_nothing_is_deleted(files: Files, inner: str) -> None:
     files.put("a.parquet")
     location = files.location + inner
     files.ledger.create_table("b", [("c", "int")], location=location, layout="directories")
@@ -313,15 +301,13 @@ def test_unlisted_table_at_the_location(files: Files, inner: str) -> None:
     assert files.names() == {"a.parquet"}
 
 
-def test_a_folder_that_is_absent(ledger: Ledger, tmp_path: Path) -> None:
-    """A location that is not there holds nothing to delete."""
+def test_an_absent_location_holds_nothing_to_delete(ledger: Ledger, tmp_path: Path) -> None:
     files = Files(ledger, tmp_path / "flights")
     files.folder.rmdir()
     assert in_words(files.vacuum()) == []
 
 
 @pytest.mark.parametrize("hours", [-1.0, float("nan")])
-def test_no_such_age(files: Files, hours: float) -> None:
-    """An age that is none is refused."""
+def test_an_age_that_is_none_is_refused(files: Files, hours: float) -> None:
     with pytest.raises(ValueError, match="older_than_h must be 0 or more"):
         files.vacuum(hours)

@@ -14,8 +14,7 @@ LATER_MS = 4_000_000_000_000
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
-def test_spellings(ledger: Ledger, bucket: str, scheme: str) -> None:
-    """Live objects stay however their paths are written; others go, and none of another prefix."""
+def test_live_objects_stay_however_spelled(ledger: Ledger, bucket: str, scheme: str) -> None:
     storage = storage_at(f"s3://{bucket}/flights")
     txn = ledger.begin()
     txn.abort()

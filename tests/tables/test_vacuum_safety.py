@@ -26,7 +26,6 @@ DAYS_MS = 8 * 24 * 3_600_000
 
 @pytest.fixture
 def files(ledger: Ledger, tmp_path: Path) -> Files:
-    """Return a table with a folder."""
     return Files(ledger, tmp_path / "flights")
 
 
@@ -74,7 +73,6 @@ def test_a_commit_after_the_list(files: Files) -> None:
 
 @pytest.mark.parametrize("batch", range(3))
 def test_a_commit_between_choice_and_delete(files: Files, batch: int) -> None:
-    """A file that is committed after it was chosen, and before its batch is deleted, stays."""
     names = [files.put(f"{number:04}.parquet") for number in range(2 * BATCH + 1)]
     wanted = names[min(len(names) - 1, batch * BATCH + BATCH // 2)]
     looks = iter(range(9))
@@ -90,8 +88,7 @@ def test_a_commit_between_choice_and_delete(files: Files, batch: int) -> None:
     assert [each.path for each in gone.files] == [each for each in names if each != wanted]
 
 
-def test_a_commit_before_the_choice(files: Files) -> None:
-    """A dry run does not show a file that is committed while others are looked up."""
+def test_a_dry_run_does_not_show_a_file_that_is_committed_meanwhile(files: Files) -> None:
     names = [files.put(f"{number}.parquet") for number in range(4)]
     live: set[str] = set()
 
@@ -106,8 +103,7 @@ def test_a_commit_before_the_choice(files: Files) -> None:
 
 
 @pytest.mark.parametrize("hours", [0.0, 168.0])
-def test_a_clock_that_is_ahead(files: Files, hours: float) -> None:
-    """An append under way keeps its file though the clock of the vacuum's host is days ahead."""
+def test_an_append_under_way_keeps_its_file_from_a_vacuum(files: Files, hours: float) -> None:
     old = files.put("old.parquet")
     later = files.ledger.begin("read_only").opened_at + DAYS_MS
     under_way = NewRows(files.row, [{"tail": "N1"}])
@@ -119,8 +115,7 @@ def test_a_clock_that_is_ahead(files: Files, hours: float) -> None:
     assert files.ledger.scan(TABLE).count() == 1
 
 
-def test_a_ledger_whose_clock_is_behind(files: Files) -> None:
-    """Ages are counted from the clock of the ledger where that is the earlier one."""
+def test_ages_are_counted_from_the_earlier_of_two_clocks(files: Files) -> None:
     for name in ("removed.parquet", "orphan.parquet"):
         files.put(name, 48 * 3_600)
     files.add("removed.parquet")
@@ -131,7 +126,6 @@ def test_a_ledger_whose_clock_is_behind(files: Files) -> None:
 
 
 def test_names_that_are_not_text(files: Files) -> None:
-    """A file whose name is not UTF-8 stays, and stops no vacuum; a reader of a folder names it."""
     (files.folder / "inner").mkdir()
     for folder in (files.folder, files.folder / "inner"):
         with open(os.path.join(os.fsencode(folder), b"a\xff.parquet"), "wb"):  # noqa: PTH118, PTH123
@@ -173,8 +167,7 @@ with InMemoryLedger() as memory:
 
 
 @pytest.mark.integration
-def test_another_mount_of_a_folder(tmp_path: Path) -> None:
-    """Live files stay where two locations are one folder, or lie in one, by another mount."""
+def test_live_files_stay_where_two_locations_are_one_folder(tmp_path: Path) -> None:
     enter = ["unshare", "--mount", "--map-root-user"]
     if which("unshare") is None or subprocess.run([*enter, "true"], check=False).returncode:
         pytest.skip("this user may not mount")

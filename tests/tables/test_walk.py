@@ -41,21 +41,18 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def told(walk: Walk, *rooms: str) -> str:
-    """Return the numbers of a walk and its most frequent calls."""
     most = walk.calls_in(*rooms).most_common(60)
     return f"{walk.count(*rooms)} calls, {len(walk.modules)} modules, {walk.moves} moves: {most}"
 
 
-def test_append(ledger: Ledger) -> None:
-    """Rows of two columns and a day, in one file."""
+def test_rows_of_two_columns_and_a_day_in_one_file(ledger: Ledger) -> None:
     receipt, walk = walk_of(partial(ledger.append, "t", ROWS))
 
     assert receipt.position
     assert walk.count() <= APPEND_MAX, told(walk)
 
 
-def test_scan(ledger: Ledger) -> None:
-    """A condition on two columns is parsed once, and judged on each file."""
+def test_a_condition_on_two_columns_is_parsed_once_and_judged_on_each_file(ledger: Ledger) -> None:
     rows, walk = walk_of(lambda: ledger.scan("t", WHERE).to_arrow())
 
     assert rows.num_rows

@@ -29,19 +29,16 @@ WIDTH, HEIGHT, ACROSS = 8, 7, 3
 
 
 def of_sequencer() -> str:
-    """Return the metrics of a sequencer."""
     with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
         return metrics_of(served)
 
 
 def of_follower() -> str:
-    """Return the metrics of a follower."""
     with followed(played()) as served:
         return metrics_of(served)
 
 
 def of_cache() -> str:
-    """Return the metrics of a cache."""
     with ExitStack() as own:
         cached = ServedCache(own)
         cached.start()
@@ -49,7 +46,6 @@ def of_cache() -> str:
 
 
 def of_publisher() -> str:
-    """Return the metrics of a publisher."""
     with closing(Served(serve_publisher(DeltaPublisher(played().log), ANYWHERE))) as served:
         return metrics_of(served)
 

@@ -17,7 +17,6 @@ STATS: Final = '{"numRecords":7}'
 
 
 def file_of(path: str, day: str = "1", size: int = 1000) -> AddFile:
-    """Return a file in the partition of a day."""
     return AddFile(path, (day,), size, 7, stats=STATS)
 
 

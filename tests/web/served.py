@@ -38,7 +38,6 @@ class Answer(NamedTuple):
 
     @property
     def form(self) -> Any:
-        """Return the JSON of it."""
         return json.loads(self.data)
 
     @property
@@ -61,12 +60,10 @@ class Served:
         self._http = urllib3.PoolManager(retries=False, timeout=30.0, **trusted)
 
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> Answer:
-        """Return what is answered at a path, with its query."""
         found = self._http.request(method, self.url + path, body=body)
         return Answer(found.status, found.data)
 
     def ask_with(self, path: str, headers: Mapping[str, str]) -> tuple[Answer, HTTPHeaderDict]:
-        """Return what is answered to a request with headers, and the headers of the answer."""
         found = self._http.request("GET", self.url + path, headers=headers)
         return Answer(found.status, found.data), found.headers
 
@@ -91,11 +88,7 @@ def serving(
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
     pages = read_pages(
-        open_reads,
-        lambda: follower,
-        lag_max_s=lag_max_s,
-        limits=limits,
-        processes=processes,
+        open_reads, lambda: follower, lag_max_s=lag_max_s, limits=limits, processes=processes
     )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
     routes = [each for each in pages.app.routes if isinstance(each, Route)]

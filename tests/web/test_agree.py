@@ -36,7 +36,6 @@ def equal(driver: Driver) -> None:
 
 
 def in_sets(reads: Reads, driver: Driver) -> list[set[Any]]:
-    """Return events, txns and files as sets of rows."""
     tables = range(1, driver.state.tables.next_table)
     txns = {reads.txn(txn) for txn in range(driver.state.txns.next_txn)}
     return [txns, set(reads.history(0, 99)), *(set(reads.released_files(t, 99)) for t in tables)]
@@ -45,14 +44,12 @@ def in_sets(reads: Reads, driver: Driver) -> list[set[Any]]:
 @settings(PATIENT, max_examples=5)
 @given(history=filings())
 def test_same_answers_about_files(history: list[Step]) -> None:
-    """Files, versions, conflicts and anomalies travel without loss."""
     driver = filed(history)
     agree(driver, kept(driver))
     equal(driver)
 
 
 def test_same_answers_of_a_long_history() -> None:
-    """So does what was cleaned, dropped, expired and forgotten."""
     driver = played(random_steps(1, 120)).driver
     agree(driver, kept(driver))
     equal(driver)

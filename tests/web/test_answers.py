@@ -63,7 +63,6 @@ def domain() -> Followed:
 
 @pytest.fixture(scope="module")
 def served(domain: Followed) -> Iterator[Served]:
-    """Return a server over the rows of the domain."""
     with serving(rows_in(domain)) as served:
         yield served
 
@@ -77,21 +76,14 @@ def test_every_question_has_its_client(served: Served) -> None:
     assert lacking == named | needy
 
 
-def test_rows_are_objects(served: Served) -> None:
-    """A row is an object by field, a list a list, bytes are hex digits."""
+def test_a_row_is_an_object_by_field_a_list_a_list_bytes_are_hex_digits(served: Served) -> None:
     files = served.ask("/v1/tables/1/files").form
     assert [(each["path"], each["partition"]) for each in files] == [("b", ["1"])]
-    assert served.ask("/v1/snapshot").form == {
-        "hwm": 3,
-        "open": [3],
-        "aborted": [],
-        "min_open": 3,
-    }
+    assert served.ask("/v1/snapshot").form == {"hwm": 3, "open": [3], "aborted": [], "min_open": 3}
     assert served.ask("/v1/identity").form["domain"] == 0
 
 
 def test_rows_become_json_one_by_one() -> None:
-    """An answer of many rows takes little more memory than its bytes, which are those of a list."""
     rows = [AnomalyRow(number, 1, "added_live", "day=1/" * 20, "") for number in range(9_999)]
     expected = json.dumps([row._asdict() for row in rows], separators=(",", ":")).encode()
     tracemalloc.start()
@@ -103,8 +95,7 @@ def test_rows_become_json_one_by_one() -> None:
     assert peak < 3 * len(expected)
 
 
-def test_hostile_names(domain: Followed, served: Served) -> None:
-    """A name with whatever characters is found, or is not there."""
+def test_a_name_of_any_characters_is_found_or_absent(domain: Followed, served: Served) -> None:
     found = served.reads.table_named(CATALOG, "Flüge/db?&")
     assert found == domain.reads.table_named(CATALOG, "Flüge/db?&")
     assert found is not None
@@ -122,8 +113,7 @@ def test_names_of_no_table(served: Served, ids: ValidWriteIdList | None) -> None
 
 @pytest.mark.parametrize("catalog", ["", "&catalog=main"])
 @pytest.mark.parametrize(
-    ("name", "status"),
-    [("db.sales", 200), ("DB.Sales", 200), ("db.none", 404)],
+    ("name", "status"), [("db.sales", 200), ("DB.Sales", 200), ("db.none", 404)]
 )
 @pytest.mark.parametrize("given", ["", "&write_ids={}:0:1"])
 def test_metadata_by_name(catalog: str, name: str, status: int, given: str) -> None:
@@ -137,7 +127,6 @@ def test_metadata_by_name(catalog: str, name: str, status: int, given: str) -> N
 
 
 def test_a_list_of_another_table(served: Served) -> None:
-    """Whose list it is and which table is asked for are both said, if they differ."""
     answer = served.ask("/v1/metadata?table=db.sales&catalog=main&write_ids=main.db.other:2:3")
     assert answer.error == (400, "BadRequest")
     assert "a list of table main.db.sales, got a list of main.db.other" in answer.form["message"]
@@ -210,7 +199,6 @@ def test_errors(served: Served, path: str, status: int, name: str) -> None:
 
 @pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 400)])
 def test_as_much_as_may_be_asked(served: Served, more: int, status: int) -> None:
-    """Rows and reads are given up to the bound that is told."""
     reads = to_json(MetadataQuestion([Read(1, None)] * (READS_MAX + more)))
 
     assert served.ask(f"/v1/history?limit={LIMIT_MAX + more}").status == status
@@ -289,9 +277,7 @@ def raised(kind: type[LedgerError], reads: Reads) -> LedgerError:
     return found.value
 
 
-def test_no_store_yet(tmp_path: Path) -> None:
-    """Before there is a store the server says so, and goes on."""
-
+def test_before_there_is_a_store_the_server_says_so_and_goes_on(tmp_path: Path) -> None:
     def none_yet() -> Reads:
         raise StoreMissingError(tmp_path)
 
@@ -301,8 +287,7 @@ def test_no_store_yet(tmp_path: Path) -> None:
         assert served.ask("/livez").status == 200
 
 
-def test_no_store_for_many(tmp_path: Path) -> None:
-    """Of many who ask while there is no store, few are the cause of a look for it."""
+def test_of_many_who_ask_without_a_store_few_look_for_it(tmp_path: Path) -> None:
     looks = Counter[str]()
 
     def none_yet() -> Reads:
@@ -321,12 +306,10 @@ class IllStore(MemoryStore):
     """Rows of which one is not what it should be."""
 
     def get(self, key: bytes) -> bytes | None:
-        """Return no JSON."""
         return b"]" if key == WATERMARK else super().get(key)
 
 
 def test_a_fault_is_told_and_survived(domain: Followed) -> None:
-    """A fault of the program is answered as one, without a trace, and the next reader is new."""
     stores = iter((IllStore(), rows_of(domain)))
 
     with serving(lambda: StoreReads(next(stores))) as served:
@@ -355,8 +338,7 @@ def test_client_that_goes_away(domain: Followed, log_lines: Sequence[EventDict])
     assert not log_lines
 
 
-def test_many_at_once(domain: Followed, served: Served) -> None:
-    """Many clients are answered, those that wait do not stand in the way of the others."""
+def test_clients_that_wait_do_not_stand_in_the_way(domain: Followed, served: Served) -> None:
     txns = domain.reads.valid_txns()
     expected = domain.reads.valid_write_ids(1, txns)
     with ThreadPoolExecutor(24) as pool:

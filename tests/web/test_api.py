@@ -40,12 +40,10 @@ MANY = 60
 
 @pytest.fixture(scope="module")
 def document(served: Served) -> Any:
-    """Return the OpenAPI document as it is served."""
     return served.ask("/openapi.json").form
 
 
 def test_every_path_is_there(served: Served, document: Any) -> None:
-    """Each route of the server but the pages is in the document, with its methods."""
     found = {path: set(item) for path, item in document["paths"].items()}
     wanted = dict[str, set[str]]()
     for route in served.routes:
@@ -60,7 +58,6 @@ def test_every_path_is_there(served: Served, document: Any) -> None:
 
 
 def found_items(document: Any) -> list[Any]:
-    """Return the operations of each path, by method."""
     return list(document["paths"].values())
 
 
@@ -75,7 +72,6 @@ def locked(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
 
 
 def test_every_refusal_is_there(locked: Served, document: Any) -> None:
-    """Without a token each operation answers as the document says, by its security scheme."""
     refused = document["components"]["responses"]["Unauthorized"]
     (header,) = refused["headers"]
     error = Draft202012Validator(document["components"]["schemas"]["Error"])
@@ -106,8 +102,7 @@ def test_schemas_are_valid(document: Any) -> None:
     assert named <= schemas.keys()
 
 
-def test_topics(served: Served) -> None:
-    """Each event and command is a message of its topic, with the schema of the registry."""
+def test_each_event_and_command_is_a_message_of_its_topic(served: Served) -> None:
     found = served.ask("/asyncapi.json").form
     messages = found["components"]["messages"]
     ids = schema_ids()
@@ -123,8 +118,7 @@ def test_topics(served: Served) -> None:
         )
 
 
-def test_page_of_the_api(served: Served) -> None:
-    """The page of the API names each path, and leads to both documents."""
+def test_the_page_of_the_api_names_each_path_and_leads_to_both_documents(served: Served) -> None:
     text = served.ask("/ui/api").data.decode()
     for path in ("/v1/tables/{table}/files", f"{UNITY_PATH}/tables", "/subjects", "/readyz"):
         assert f" {path}<" in text
@@ -173,5 +167,4 @@ def test_server_keeps_to_it(served: Served, document: Any) -> None:
 
 @pytest.mark.slow
 def test_server_keeps_to_it_often(served: Served, document: Any) -> None:
-    """Over thousands of questions it is the same."""
     assert play(served, document, MANY) >= 2_000

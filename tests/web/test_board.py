@@ -38,8 +38,7 @@ def test_made() -> None:
     assert ALERTS.read_text(encoding="utf-8") == alerts()
 
 
-def test_metrics_exist(defined: set[str]) -> None:
-    """Every query names metrics that a role has, and every metric of ours has a panel."""
+def test_every_query_names_metrics_that_a_role_has(defined: set[str]) -> None:
     wanted = {name for each in queries() for name in NAMES.findall(each)}
     assert wanted <= defined
     shown = {SUFFIX.sub("", name) for name in wanted}
@@ -47,8 +46,7 @@ def test_metrics_exist(defined: set[str]) -> None:
     assert {name for name in ours if not name.endswith("_created")} <= shown
 
 
-def test_rules() -> None:
-    """The rules are YAML in the form of Prometheus, and Prometheus is told of their file."""
+def test_the_rules_are_yaml_in_the_form_of_prometheus() -> None:
     (group,) = LOAD(ALERTS)["groups"]
     assert [each["expr"] for each in group["rules"]] == [each.query for each in RULES]
     assert all(
@@ -57,8 +55,7 @@ def test_rules() -> None:
     assert LOAD(DEPLOY / "prometheus.yml")["rule_files"] == ["/etc/prometheus/alerts.yml"]
 
 
-def test_targets() -> None:
-    """Prometheus asks every role of the deployment that answers HTTP, by a name that it has."""
+def test_prometheus_asks_every_role_that_answers_http() -> None:
     services = LOAD(ROOT / "docker-compose.yml")["services"]
     (job,) = LOAD(DEPLOY / "prometheus.yml")["scrape_configs"]
     targets = [each for static in job["static_configs"] for each in static["targets"]]

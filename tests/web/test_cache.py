@@ -21,11 +21,7 @@ from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened, RowMetadataStore, StoreAt
 from projections.cache.topic.published import PublishedRows
-from projections.cache.topic.remote import (
-    PublishedEntries,
-    PublishedLists,
-    PublishedStore,
-)
+from projections.cache.topic.remote import PublishedEntries, PublishedLists, PublishedStore
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.web.roles.cache import serve_cache
@@ -81,7 +77,6 @@ class ServedCache:
         self.client.wait(self.domain.head.position, LONG_MS)
 
     def alter(self, word: str) -> int:
-        """Alter the table; return the position."""
         changed = self.domain.alter_table(self.session, self.table, made(word), "ALTER")
         self.domain.follow()
         return changed.control.position
@@ -106,19 +101,16 @@ fed_by_topic = pytest.mark.parametrize("loading", ["published"], indirect=True)
 
 
 def ids(hwm: int) -> ValidWriteIdList:
-    """Return a list without exceptions."""
     return ValidWriteIdList("t", hwm, (), (), None)
 
 
 def told(answer: MetadataAnswer) -> tuple[str | None, str, str]:
-    """Return the location in an answer, where it is from and why."""
     found = answer.value
     place = found.definition.location if isinstance(found, TableMetadata) else found
     return place, answer.source, answer.reason
 
 
-def test_reads_travel(cached: ServedCache) -> None:
-    """Several reads with lists are answered at one position, from the entries."""
+def test_several_reads_with_lists_are_answered_at_one_position(cached: ServedCache) -> None:
     asked = [Read("t", ids(1)), Read(cached.table, ids(0)), Read("t", ids(1), what="stats:delay")]
 
     found = cached.client.metadata(asked)
@@ -132,8 +124,7 @@ def test_reads_travel(cached: ServedCache) -> None:
 
 
 @fed_by_log
-def test_nobody_waits_while_it_loads(loading: ServedCache) -> None:
-    """Before the entries are there the store answers at once, whatever wait is allowed."""
+def test_before_the_entries_are_there_the_store_answers_at_once(loading: ServedCache) -> None:
     answer = loading.client.metadata([Read("t", ids(1))], Bounds(max_wait_ms=LONG_MS))[0]
     ready = loading.served.ask("/readyz")
 
@@ -167,8 +158,7 @@ def test_one_read_in_a_path(cached: ServedCache, query: str, place: str | None) 
 
 
 @fed_by_topic
-def test_nobody_is_answered_while_it_loads(loading: ServedCache) -> None:
-    """On a host without rows of its own, who asks too early is told so at once."""
+def test_without_rows_who_asks_too_early_is_told_so(loading: ServedCache) -> None:
     answer = loading.served.ask(
         f"/v1/metadata?table=t&write_ids=t:1:{2**63 - 1}::&max_wait_ms=9999"
     )
@@ -186,7 +176,6 @@ def test_nobody_is_answered_while_it_loads(loading: ServedCache) -> None:
 
 @fed_by_log
 def test_a_position_is_read(cached: ServedCache) -> None:
-    """While a txn holds the watermark back, the list of a position from then on is known."""
     cached.domain.open_txn(cached.session, "read_only")
     held = cached.domain.head.position
     cached.domain.follow()
@@ -200,7 +189,6 @@ def test_a_position_is_read(cached: ServedCache) -> None:
 
 @fed_by_topic
 def test_a_position_is_not_published(cached: ServedCache) -> None:
-    """Published rows tell the list of now; for that of a position it is said who to ask."""
     assert told(cached.client.metadata_at(ReadAt("t")))[0] == "v1"
     assert told(cached.client.metadata_at(ReadAt("t", table_id=cached.table)))[0] == "v1"
     with pytest.raises(LimitExceededError, match="reads published rows"):
@@ -208,8 +196,7 @@ def test_a_position_is_not_published(cached: ServedCache) -> None:
 
 
 @fed_by_topic
-def test_behind_the_publisher(cached: ServedCache) -> None:
-    """Once nothing is published any more, readiness says how far it is behind, and what helps."""
+def test_readiness_says_how_far_a_cache_is_behind_its_publisher(cached: ServedCache) -> None:
     cached.domain.fold = Fold.load(cached.domain.store, cached.domain.log)
     cached.domain.now += 1
     cached.alter("v2")
@@ -229,7 +216,6 @@ def test_behind_the_publisher(cached: ServedCache) -> None:
 
 @fed_by_log
 def test_a_position_whose_list_is_gone(cached: ServedCache) -> None:
-    """A position behind the watermark has no exact list any more, and that is said."""
     with pytest.raises(LimitExceededError, match="mappings of txns below"):
         cached.client.metadata_at(ReadAt("t", position=cached.created))
 
@@ -260,8 +246,7 @@ def test_what_is_refused(cached: ServedCache, query: str, error: tuple[int, str]
     assert answer.error == error
 
 
-def test_waits(cached: ServedCache) -> None:
-    """A token is waited for, here and by a read; in vain it is told how far the cache is."""
+def test_a_token_is_waited_for_here_and_by_a_read(cached: ServedCache) -> None:
     token = cached.alter("v2")
 
     assert told(cached.client.metadata([Read("t", ids(2))], Bounds(token, LONG_MS))[0])[0] == "v2"
@@ -272,15 +257,13 @@ def test_waits(cached: ServedCache) -> None:
 
 
 def test_a_long_wait_is_refused(cached: ServedCache) -> None:
-    """No client holds a thread of the cache for longer than that allows."""
     with pytest.raises(LimitExceededError):
         cached.client.metadata([Read("t", ids(1))], Bounds(max_wait_ms=LONG_MS + 1))
     with pytest.raises(UnknownTableError):
         cached.client.metadata_at(ReadAt("none"))
 
 
-def test_status(cached: ServedCache) -> None:
-    """The status tells how far the cache is, what it holds and what it answered."""
+def test_the_status_tells_position_contents_and_answers(cached: ServedCache) -> None:
     cached.client.metadata([Read("t", ids(1)), Read("t", None)])
     cached.client.metadata([Read("t", ids(1))])
 
@@ -293,15 +276,11 @@ def test_status(cached: ServedCache) -> None:
     )
     assert (found.entries, found.versions, found.is_loading) == (1, 2, False)
     assert 0 < found.bytes < found.bytes_max
-    assert found.reads == [
-        ReadCount("cache", "hit", 1),
-        ReadCount("store", "null_list", 2),
-    ]
+    assert found.reads == [ReadCount("cache", "hit", 1), ReadCount("store", "null_list", 2)]
     assert found.hit_ratio == pytest.approx(1 / 3)
 
 
-def test_verify(cached: ServedCache) -> None:
-    """A comparison on demand tells how many tables it compared, and what differed."""
+def test_a_comparison_on_demand_tells_how_many_tables_it_compared(cached: ServedCache) -> None:
     assert cached.client.verify(10) == VerifiedCache(1, [])
     assert cached.client.verify(0) == VerifiedCache(0, [])
 
@@ -310,12 +289,10 @@ class Lying(RowEntries):
     """Entries that tell everyone the same."""
 
     def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:
-        """Return one answer again and again."""
         return [answer._replace(value="made up") for answer in super().read_many(wanted)]
 
 
-def test_what_differs_travels() -> None:
-    """A mismatch names the table, and what each side told of it."""
+def test_a_mismatch_names_the_table_and_what_each_side_told_of_it() -> None:
     domain = Followed()
     table = domain.create_table(domain.open_session(), "t", made=made("v0"))
     entries, store = Lying(domain.rows), RowMetadataStore(domain.rows)
@@ -332,7 +309,6 @@ def test_what_differs_travels() -> None:
 
 
 def test_a_mismatch_is_no_readiness(cached: ServedCache) -> None:
-    """Once cache and store were found to differ, the process is not ready and says why."""
     cached.cache.sampler.mismatched += 1
 
     ready = cached.served.ask("/readyz")
@@ -342,8 +318,7 @@ def test_a_mismatch_is_no_readiness(cached: ServedCache) -> None:
     assert "1 differed" in ready.form["checks"]["sampler"]["detail"]
 
 
-def test_metrics(cached: ServedCache) -> None:
-    """What the status tells is told to Prometheus too, with waits and lengths of chains."""
+def test_prometheus_is_told_what_the_status_tells(cached: ServedCache) -> None:
     cached.client.metadata([Read("t", ids(1)), Read("t", ids(0))])
     cached.client.verify(10)
 
@@ -370,8 +345,7 @@ def test_metrics(cached: ServedCache) -> None:
     assert "lakeledger_cache_wait_seconds_count" in found
 
 
-def test_a_store_that_is_not_there(tmp_path: Path) -> None:
-    """Without rows a miss is told to be asked again; the cache itself goes on."""
+def test_without_rows_a_miss_is_told_to_be_asked_again(tmp_path: Path) -> None:
     with ExitStack() as own:
         domain = Followed()
         session = domain.open_session()

@@ -25,8 +25,7 @@ def cached(request: pytest.FixtureRequest) -> Iterator[ServedCache]:
         yield found
 
 
-def test_a_log_that_lost_its_end(cached: ServedCache) -> None:
-    """A cache that was ahead of a cut answers by what it had seen, and is not ready any more."""
+def test_a_cache_that_was_ahead_of_a_cut_answers_by_what_it_had_seen(cached: ServedCache) -> None:
     domain, seen = cached.domain, cached.domain.head.copy()
     short = shortened(domain, len(domain.records) - 1)
     cut(short, beyond(seen_in(domain.state, seen.epoch), 5))

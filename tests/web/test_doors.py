@@ -46,12 +46,10 @@ class Locked:
 
     @property
     def doors(self) -> WebSettings:
-        """The settings of the server."""
         return WebSettings(self.tokens, self.folder / CERTIFICATE, self.folder / KEY)
 
     @property
     def login(self) -> WebLogin:
-        """The login of a client."""
         return WebLogin(self.folder / "token", self.folder / CA)
 
     def add(self, name: str, ends_ms: int | None = None) -> str:
@@ -74,7 +72,6 @@ def locked(tmp_path: Path) -> Locked:
 
 @pytest.fixture
 def domain() -> Followed:
-    """Return a domain with a session."""
     domain = Followed(MemoryStore())
     domain.open_session()
     domain.follow()
@@ -116,8 +113,7 @@ def test_let_in(served: Served, domain: Followed, locked: Locked) -> None:
         *("Digest lkl_unknown", "Bearer \xff\xfe", basic("lkl_unknown")),
     ],
 )
-def test_refused(served: Served, header: str) -> None:
-    """A request without a known token is answered 401, by JSON and with what is wanted."""
+def test_a_request_without_a_known_token_is_answered_401(served: Served, header: str) -> None:
     answer, headers = served.ask_with(QUESTION, {"authorization": header})
     assert answer.error == REFUSED
     assert [each.partition(" ")[0] for each in headers.getlist("www-authenticate")] == [
@@ -155,24 +151,21 @@ def test_file_that_changes(served: Served, locked: Locked, log_lines: Sequence[E
     assert served.ask_with(QUESTION, {"authorization": f"Bearer {second}"})[0].status == 200
 
 
-def test_token_that_changes(served: Served, locked: Locked) -> None:
-    """A client reads its file again when its token is refused."""
+def test_a_client_reads_its_token_again_when_refused(served: Served, locked: Locked) -> None:
     position = served.reads.position()
     change_tokens(locked.tokens, lambda _: [])
     (locked.folder / "token").write_text(locked.add("etl"))
     assert served.reads.position() == position
 
 
-def test_expired(served: Served, locked: Locked) -> None:
-    """An expired token is refused, by its name."""
+def test_an_expired_token_is_refused_by_its_name(served: Served, locked: Locked) -> None:
     past = locked.add("past", 1)
     answer, _ = served.ask_with(QUESTION, {"authorization": f"Bearer {past}"})
     assert answer.error == REFUSED
     assert "token past has expired" in answer.form["message"]
 
 
-def test_unfit_clients(served: Served, locked: Locked) -> None:
-    """A client without token, CA or TLS gets an error that says what it lacks."""
+def test_a_client_without_token_ca_or_tls_is_told_so(served: Served, locked: Locked) -> None:
     lacking = {
         WebLogin(None, locked.folder / CA): "requires a token",
         WebLogin(locked.folder / "token", None): "certificate is not trusted.*--ca-file",
@@ -191,8 +184,7 @@ def test_unfit_clients(served: Served, locked: Locked) -> None:
         reads.position()
 
 
-def test_tls_where_there_is_none(domain: Followed, locked: Locked) -> None:
-    """A client that asks a plain server by TLS is told so."""
+def test_a_client_that_asks_a_plain_server_by_tls_is_told(domain: Followed, locked: Locked) -> None:
     with serving(rows_in(domain)) as served:
         url = served.url.replace("http://", "https://")
         with (
@@ -208,8 +200,7 @@ def test_no_token_over_an_open_line(locked: Locked) -> None:
     assert locked.login.is_withheld("http://far:1")
 
 
-def test_renewed_certificate(served: Served, locked: Locked) -> None:
-    """A renewed certificate is shown to new connections, without a restart."""
+def test_a_renewed_certificate_needs_no_restart(served: Served, locked: Locked) -> None:
     make_certificates(locked.folder)
     ends_s = time.monotonic() + PATIENCE_S
     while True:
@@ -249,7 +240,6 @@ def test_beyond_this_host(domain: Followed, locked: Locked, log_lines: Sequence[
 
 
 def spoil_pair(at: Path) -> None:
-    """Replace the key by the key of another certificate."""
     other = at / "other"
     other.mkdir()
     make_certificates(other)
@@ -271,15 +261,13 @@ def spoil_pair(at: Path) -> None:
 def test_files_that_do_not_fit(
     domain: Followed, locked: Locked, spoil: Callable[[Path], Any], said: str
 ) -> None:
-    """A server does not start with files that cannot be read, or do not belong together."""
     spoil(locked.folder)
     with pytest.raises(SettingsError, match=said):
         start(domain, locked.doors, "127.0.0.1")
 
 
 @pytest.mark.parametrize("text", ["", "two words", "a\nb", "\u00fc", "\x00"])
-def test_file_without_a_token(locked: Locked, text: str) -> None:
-    """A client's file that holds no token is refused, and the error repeats nothing of it."""
+def test_a_clients_file_that_holds_no_token_is_refused(locked: Locked, text: str) -> None:
     file = locked.folder / "token"
     file.write_text(text)
     with pytest.raises(SettingsError, match="must hold one token") as raised:
@@ -287,10 +275,9 @@ def test_file_without_a_token(locked: Locked, text: str) -> None:
     assert not text or text not in str(raised.value)
 
 
-def test_tokens_appear_nowhere(
+def test_no_repr_error_log_line_or_file_of_the_server_shows_a_token_right_wrong_or_expired(
     served: Served, locked: Locked, log_lines: Sequence[EventDict]
 ) -> None:
-    """No repr, error, log line or file of the server shows a token, right, wrong or expired."""
     wrong, past = "lkl_wrong-but-secret", locked.add("past", 1)
     shown = [repr(each) for each in (served.reads, locked.login, locked.doors, served.server)]
     for token in (locked.token, wrong, past):

@@ -44,7 +44,6 @@ class AwayLog(MemoryLog):
     """A log whose broker does not say where it ends."""
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Raise LogUnavailableError."""
         raise LogUnavailableError(f"no answer about {topic.value} within {timeout_s} s")
 
 
@@ -80,8 +79,7 @@ def followed(driver: Driver) -> Iterator[Served]:
         thread.join()
 
 
-def test_ready() -> None:
-    """A follower that caught up is ready, and says by which checks."""
+def test_a_follower_that_caught_up_is_ready_and_says_by_which_checks() -> None:
     with followed(played()) as served:
         answer = served.ask("/readyz")
         checks = answer.form["checks"]
@@ -99,8 +97,7 @@ def missing(tmp_path: Path) -> StoreReads:
     raise StoreMissingError(tmp_path)
 
 
-def test_not_ready_without_a_follower(tmp_path: Path) -> None:
-    """Before the state is loaded nothing is ready, and the process lives."""
+def test_before_the_state_is_loaded_nothing_is_ready_and_the_process_lives(tmp_path: Path) -> None:
     with serving(lambda: missing(tmp_path)) as served:
         answer = served.ask("/readyz")
         assert answer.status == 503
@@ -109,8 +106,7 @@ def test_not_ready_without_a_follower(tmp_path: Path) -> None:
         assert served.ask("/livez").status == 200
 
 
-def test_not_ready_while_it_catches_up() -> None:
-    """A follower that has not come to the end it found, or is behind, is not ready."""
+def test_a_follower_that_has_not_come_to_the_end_it_found_or_is_behind_is_not_ready() -> None:
     store = MemoryStore()
     clock = ManualClock()
     follower = Follower(played().log, store, clock=clock)
@@ -123,8 +119,7 @@ def test_not_ready_while_it_catches_up() -> None:
 
 
 @pytest.mark.parametrize(("lag_max_s", "status"), [(60.0, "UP"), (59.0, "DOWN")])
-def test_lag_bound(lag_max_s: float, status: str) -> None:
-    """Rows may be behind by the bound, and not by more."""
+def test_rows_may_be_behind_by_the_bound_and_not_by_more(lag_max_s: float, status: str) -> None:
     store, driver, clock = MemoryStore(), Driver(), ManualClock()
     follower = Follower(driver.log, store, clock=clock)
     follower.fold.feed(driver.records)
@@ -147,8 +142,6 @@ def test_broker_away() -> None:
 
 
 def test_one_look_for_all() -> None:
-    """All who ask during a look, and shortly after it, are told what that found."""
-
     async def ask() -> list[Lag | LedgerError | None]:
         waiting = PositionWaiting(Readers(lambda: StoreReads(MemoryStore().reader())))
         looks = count(1)
@@ -160,8 +153,7 @@ def test_one_look_for_all() -> None:
     assert asyncio.run(ask()) == [Lag(1, 0, 0)] * 4
 
 
-def test_metrics() -> None:
-    """What the follower did and how things stand is counted, by type and exception."""
+def test_what_the_follower_did_and_how_things_stand_is_counted_by_type_and_exception() -> None:
     driver = played()
     with followed(driver) as served:
         found = samples(served)
@@ -185,8 +177,7 @@ def test_metrics() -> None:
     assert found["process_resident_memory_bytes"] > 0
 
 
-def test_requests_are_counted() -> None:
-    """Requests are counted by path, whatever number stands in it, and by status."""
+def test_requests_are_counted_by_path_whatever_number_stands_in_it_and_by_status() -> None:
     with followed(played()) as served:
         for path in ("/v1/txns/1", "/v1/txns/2", "/v1/txns/99", "/v1/txns/x", "/v1/none"):
             served.ask(path)
@@ -216,7 +207,6 @@ class Busy(FollowedEntries):
 
 
 def test_metrics_hold_nobody_up() -> None:
-    """While the metrics of a cache wait for its entries, other questions are answered."""
     driver = played()
     store, entries = rows_of(driver), Busy(driver.log)
     cache = MetadataCache(entries, RowMetadataStore(store), CATALOG)

@@ -14,12 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from ledger.client import Ledger
-from ledger.errors import (
-    IncompatibleError,
-    ReaderBehindError,
-    ReadsUnavailableError,
-    SettingsError,
-)
+from ledger.errors import IncompatibleError, ReaderBehindError, ReadsUnavailableError, SettingsError
 from ledger.reads.metadata import Bounds, Read, ReadAt
 from ledger.reads.port import FileRow, TableRow
 from ledger.reads.remote.http import HttpCache, HttpReads
@@ -78,14 +73,12 @@ def foreign() -> Iterator[str]:
         "http://[::1",
     ],
 )
-def test_no_url(url: str) -> None:
-    """What is no URL is refused before anything is asked, with where it may have been given."""
+def test_what_is_no_url_is_refused_before_anything_is_asked(url: str) -> None:
     with pytest.raises(SettingsError, match=r"http://host:8181.* LAKELEDGER_READS_URL"):
         HttpReads(url)
 
 
-def test_nobody_answers() -> None:
-    """Where nobody listens, the error says where, and that it may be tried again."""
+def test_where_nobody_listens_the_error_says_where_and_that_it_may_be_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with closing(HttpReads(url)) as reads, pytest.raises(ReadsUnavailableError) as raised:
@@ -94,8 +87,7 @@ def test_nobody_answers() -> None:
     assert raised.value.retry_unchanged
 
 
-def test_silence() -> None:
-    """Where somebody listens and says nothing, the time that was given is kept."""
+def test_where_somebody_listens_and_says_nothing_the_time_that_was_given_is_kept() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         began_s = monotonic()
@@ -125,8 +117,7 @@ def test_another_server(foreign: str, path: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["200-seven", "200-{}", '200-{"txn":7,"later":1}'])
-def test_another_version(foreign: str, path: str) -> None:
-    """An answer of another form is told as such, not guessed at."""
+def test_an_answer_of_another_form_is_told_as_such_not_guessed_at(foreign: str, path: str) -> None:
     with (
         closing(HttpReads(f"{foreign}/{path}")) as reads,
         pytest.raises(IncompatibleError, match="Install the same version"),
@@ -134,8 +125,7 @@ def test_another_version(foreign: str, path: str) -> None:
         reads.txn(7)
 
 
-def test_closed() -> None:
-    """Nothing is read through a client that was closed."""
+def test_nothing_is_read_through_a_client_that_was_closed() -> None:
     reads = HttpReads("http://127.0.0.1:1")
     reads.close()
     reads.close()
@@ -144,7 +134,6 @@ def test_closed() -> None:
 
 
 def test_wait_ends_with_the_event() -> None:
-    """Who waits is answered as soon as the rows are there, long before the time is over."""
     domain = Followed(MemoryStore())
     domain.follow()
     here = domain.reads.position()
@@ -164,7 +153,6 @@ class Slow(StoreReads):
         self._may_go_on = may_go_on
 
     def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
-        """Return the tables, once that is allowed."""
         self._begun.release()
         self._may_go_on.wait(SOON_MS / 1000)
         return super().tables(include_dropped=include_dropped)
@@ -172,7 +160,6 @@ class Slow(StoreReads):
 
 @pytest.mark.parametrize("path", ["/readyz", "/v1/position", "/v1/snapshot"])
 def test_health_waits_for_no_read(path: str) -> None:
-    """While answers that take long hold their threads, short ones are given at once."""
     store, begun, may_go_on = Followed(MemoryStore()).store, Semaphore(0), Signal()
     assert isinstance(store, MemoryStore)
     with (
@@ -190,7 +177,6 @@ def test_health_waits_for_no_read(path: str) -> None:
 
 
 def test_waiting_readers_hold_nobody_up() -> None:
-    """Readers who wait for a token are answered with the event, and others meanwhile."""
     domain = Followed(MemoryStore())
     session = domain.open_session()
     table = domain.create_table(session, "t")
@@ -219,7 +205,6 @@ def test_waiting_for_a_token_in_vain(table: str) -> None:
 
 
 def test_a_wait_is_no_silence() -> None:
-    """An answer that waits for a token may take longer than one that does not."""
     domain = Followed(MemoryStore())
     domain.follow()
     with serving(rows_in(domain)) as served:
@@ -229,8 +214,7 @@ def test_a_wait_is_no_silence() -> None:
 
 
 @pytest.mark.slow
-def test_wait_in_parts() -> None:
-    """A wait longer than a request may last goes on, and what is said is of the whole of it."""
+def test_a_wait_longer_than_a_request_may_last_goes_on() -> None:
     domain = Followed(MemoryStore())
     domain.follow()
     with serving(rows_in(domain)) as served, pytest.raises(ReaderBehindError) as raised:
@@ -239,8 +223,7 @@ def test_wait_in_parts() -> None:
     assert (raised.value.applied, raised.value.wanted) == (domain.head.position, 99)
 
 
-def test_metadata_for_a_client() -> None:
-    """A client that reads over HTTP asks for metadata, though it waits longer than one request."""
+def test_a_client_over_http_waits_for_metadata_longer_than_a_request() -> None:
     with InMemoryLedger() as memory, serving(lambda: StateReads(memory.log)) as served:
         memory.connect()
         with Ledger.connect(log=memory.log, reads=served.reads) as ledger:
@@ -254,7 +237,6 @@ def test_metadata_for_a_client() -> None:
 
 @pytest.mark.slow
 def test_metadata_waits_in_parts() -> None:
-    """A read that waits longer than a request may last is told of the whole of it, too."""
     domain = Followed(MemoryStore())
     table = domain.create_table(domain.open_session(), "t")
     domain.follow()
@@ -276,7 +258,6 @@ class Busy(StoreReads):
         self._session = session
 
     def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
-        """Return the files, once they are others."""
         live = texts(self._domain.reads.files(table))
         count = self._domain.head.position
         commit(self._domain, self._session, table, [f"a{count}", f"z{count}"], live[::3])
@@ -307,10 +288,7 @@ def test_pages_of_one_position(ask: Callable[[HttpReads, int, int], list[FileRow
     domain.follow()
     expected, here = domain.reads.files(table), domain.head.position
     version = expected[0].version
-    with (
-        serving(lambda: Busy(domain, session)) as served,
-        closing(Leafing(served.url)) as reads,
-    ):
+    with serving(lambda: Busy(domain, session)) as served, closing(Leafing(served.url)) as reads:
         found = ask(reads, here, version)
 
     assert texts(found) == texts(expected)
@@ -318,7 +296,6 @@ def test_pages_of_one_position(ask: Callable[[HttpReads, int, int], list[FileRow
 
 
 def test_stop_while_somebody_waits() -> None:
-    """A server that stops lets nobody wait, and is gone soon."""
     domain = Followed(MemoryStore())
     domain.follow()
     with ThreadPoolExecutor(1) as pool:

@@ -24,13 +24,11 @@ Way = Callable[[Driver], AbstractContextManager[Reads]]
 
 @contextmanager
 def from_state(driver: Driver) -> Iterator[Reads]:
-    """Read from a state in memory."""
     yield StateReads(driver.log)
 
 
 @contextmanager
 def from_rows(driver: Driver) -> Iterator[Reads]:
-    """Read from rows of this host."""
     yield StoreReads(rows_of(driver).reader())
 
 
@@ -54,8 +52,7 @@ def rewritten(length: int) -> Driver:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_same_log(way: Way) -> None:
-    """What was seen is confirmed, at any position, and how far the rows are is told."""
+def test_what_was_seen_is_confirmed_at_any_position(way: Way) -> None:
     ours = domain()
     with way(ours) as reads:
         seen = reads.reach(0, Reached(), 0)
@@ -81,8 +78,7 @@ def test_a_log_that_lost_its_end(way: Way, more: int) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_log_that_is_shorter(way: Way) -> None:
-    """A log that ends before what was seen is waited for, and never read as if it were all."""
+def test_a_log_that_ends_before_what_was_seen_is_waited_for(way: Way) -> None:
     ours = domain()
     seen = StateReads(ours.log).reach(0, Reached(), 0)
     with way(Driver()) as reads, pytest.raises(ReaderBehindError) as caught:
@@ -106,12 +102,10 @@ class Moved(StateReads):
 
 
 def written(ledger: Ledger) -> None:
-    """Write something."""
     ledger.create_table("flights")
 
 
 def read(ledger: Ledger) -> None:
-    """Read something."""
     ledger.tables()
 
 
@@ -145,14 +139,12 @@ def served_cut() -> Iterator[tuple[Served, Driver, Driver]]:
 
 
 def told(served: Served, token: object) -> tuple[int, str]:
-    """Ask for the metadata of a table with a token; return the status and the error."""
     path = f"/v1/metadata?table_id=1&max_wait_ms=20&token={token}"
     answer = served.ask(path)
     return (answer.status, "") if answer.status == 200 else answer.error
 
 
-def test_tokens_over_http() -> None:
-    """A token is given whole or by its position, and refused by name if a cut left that out."""
+def test_a_token_left_out_by_a_cut_is_refused_over_http() -> None:
     with served_cut() as (served, whole, short):
         lost, last = whole.events[-1].control, whole.events[-2].control
         end = short.head

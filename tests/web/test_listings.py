@@ -54,7 +54,6 @@ def domain() -> Followed:
 
 @pytest.fixture(scope="module")
 def served(domain: Followed) -> Iterator[Served]:
-    """Return a server over the rows of the domain."""
     with serving(rows_in(domain)) as served:
         yield served
 
@@ -108,8 +107,7 @@ class Leafed(StoreReads):
         return super().files(table, **asked)
 
 
-def test_one_position_for_all_pages() -> None:
-    """What is committed while a listing is read is not in it, and what is removed still is."""
+def test_what_is_committed_while_a_listing_is_read_is_not_in_it() -> None:
     domain, go_on, reached = Followed(MemoryStore()), Signal(), Signal()
     session = domain.open_session()
     table = domain.create_table(session, "t")
@@ -134,7 +132,6 @@ class Breaking(StoreReads):
     """Reads whose table is not known any more from some page on."""
 
     def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
-        """Return a page of files; raises UnknownTableError for a late one."""
         if asked["path"] > "004":
             raise UnknownTableError("it went", reason="UnknownTable")
         return super().files(table, **asked)
@@ -144,17 +141,13 @@ def test_a_listing_that_breaks_off(domain: Followed) -> None:
     """A listing that cannot be ended is cut, so that no client takes the part for the whole."""
     store = domain.store
     assert isinstance(store, MemoryStore)
-    with (
-        serving(lambda: Breaking(store.reader())) as served,
-        closing(Wire(served.url)) as wire,
-    ):
+    with serving(lambda: Breaking(store.reader())) as served, closing(Wire(served.url)) as wire:
         said = wire.send(request("/v1/tables/1/files?version=1")).read_to_end()
         assert b"0\r\n\r\n" not in said
         assert served.ask("/v1/identity").status == 200
 
 
-def test_little_memory() -> None:
-    """Of a listing no more than a page and a chunk is held, however long it is."""
+def test_of_a_listing_no_more_than_a_page_and_a_chunk_is_held_however_long_it_is() -> None:
     row = FileRow(1, "x" * 100, "", ("1",), 1, 1, "", 1, 1, 0)
     pages = 80
 
@@ -183,7 +176,6 @@ def test_chunks_make_up_the_answer(found: object) -> None:
 
 
 def test_long_answers_give_way() -> None:
-    """While a short answer is under way a long one stands still, and goes on in the end."""
     precedence = Precedence()
     answered = JsonAnswer[None](list(range(100 * STRETCH)), precedence.give_way)
     began_s = monotonic()
@@ -201,20 +193,15 @@ class Held(StoreReads):
         self._may_go_on = may_go_on
 
     def files(self, table: int, **asked: Any) -> Sequence[FileRow]:
-        """Return files, once that is allowed."""
         assert self._may_go_on.wait(PATIENCE_S)
         return super().files(table, **asked)
 
 
 def test_short_answers_wait_for_no_listing(domain: Followed) -> None:
-    """While as many listings as may be are under way, and more wait, others are answered."""
     store, go_on = domain.store, Signal()
     assert isinstance(store, MemoryStore)
     more = 2 * AT_ONCE[Size.PAGES]
-    with (
-        serving(lambda: Held(store.reader(), go_on)) as served,
-        ThreadPoolExecutor(more) as pool,
-    ):
+    with serving(lambda: Held(store.reader(), go_on)) as served, ThreadPoolExecutor(more) as pool:
         asked = [pool.submit(served.ask, "/v1/tables/1/files?version=1") for _ in range(more)]
         try:
             for path in ("/livez", "/readyz", "/metrics", "/v1/identity", "/v1/position") * 3:

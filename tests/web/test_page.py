@@ -28,25 +28,21 @@ TOLD = set(re.findall(r"`(?:POST )?([\w/{}-]+)`", PAGE))
 
 
 @pytest.mark.parametrize("path", sorted(PATHS))
-def test_paths(path: str) -> None:
-    """Every path stands there."""
+def test_every_path_stands_there(path: str) -> None:
     assert path in TOLD
 
 
 @pytest.mark.parametrize("name", sorted(RAISED))
-def test_errors(name: str) -> None:
-    """Every error that a client raises stands there."""
+def test_every_error_that_a_client_raises_stands_there(name: str) -> None:
     assert name in TOLD
 
 
 def of_follower() -> set[str]:
-    """Return the names of a follower's metrics."""
     with followed(played()) as served:
         return {name.split()[0] for name in samples(served)}
 
 
 def of_cache() -> set[str]:
-    """Return the names of a cache's metrics."""
     with ExitStack() as own:
         cached = ServedCache(own)
         cached.start()
@@ -54,14 +50,12 @@ def of_cache() -> set[str]:
 
 
 def of_publisher() -> set[str]:
-    """Return the names of a publisher's metrics."""
     with closing(Served(serve_publisher(DeltaPublisher(played().log), ANYWHERE))) as served:
         return {name.split()[0] for name in samples(served)}
 
 
 @pytest.mark.parametrize("names_of", [of_follower, of_cache, of_publisher])
-def test_metrics(names_of: Callable[[], set[str]]) -> None:
-    """Every metric of ours stands there."""
+def test_every_metric_of_ours_stands_there(names_of: Callable[[], set[str]]) -> None:
     names = names_of()
     ours = {name for name in names if re.match(r"lakeledger(?!.*_created$)", name)}
     told = set(re.findall(r"lakeledger_\w+", PAGE))

@@ -51,8 +51,7 @@ def publishing(publisher: DeltaPublisher) -> Iterator[Served]:
         thread.join()
 
 
-def test_status(lake: Lake) -> None:
-    """The status has the position, the lag, and the tables that stopped, by name and reason."""
+def test_the_status_has_position_lag_and_stopped_tables(lake: Lake) -> None:
     with (
         publishing(DeltaPublisher(lake.log)) as served,
         closing(HttpPublisher(served.url)) as client,
@@ -71,8 +70,7 @@ def test_status(lake: Lake) -> None:
     assert fields["stopped"][0]["name"] == "t"
 
 
-def test_health_and_metrics(lake: Lake) -> None:
-    """A table that stopped is named, and does not make the publisher unready."""
+def test_a_table_that_stopped_is_named_and_does_not_make_the_publisher_unready(lake: Lake) -> None:
     with publishing(DeltaPublisher(lake.log)) as served:
         answer, found = served.ask("/readyz"), samples(served)
         assert served.ask("/livez").status == 200
@@ -112,15 +110,13 @@ def test_not_ready_while_behind(lake: Lake) -> None:
 
 
 def test_released_table_is_not_stopped(lake: Lake) -> None:
-    """A stopped table that loses its property is no longer one that should go on."""
     lake.alter(lake.state.tables.by_id[lake.table].definition._replace(properties=[]))
     publisher = DeltaPublisher(lake.log)
     with publishing(publisher):
         assert (publisher.stopped_now(), publisher.published()) == ([], 1)
 
 
-def test_publisher_that_is_away() -> None:
-    """The status says why nothing is known of a publisher."""
+def test_the_status_says_why_nothing_is_known_of_a_publisher() -> None:
     url = "http://127.0.0.1:9"
     assert url in seen_of_publisher(url, Output.TABLE)["publisher"]
     assert url in seen_of_publisher(url, Output.JSON)["publisher"]["problem"]

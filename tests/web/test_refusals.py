@@ -28,7 +28,6 @@ NAMES: Final = b"".join(b"X-%d: y\r\n" % n for n in range(LONG // 4))
 
 @pytest.fixture(scope="module")
 def domain() -> Followed:
-    """Return a domain with a table."""
     domain = Followed(MemoryStore())
     domain.create_table(domain.open_session(), "t")
     domain.follow()
@@ -37,7 +36,6 @@ def domain() -> Followed:
 
 @pytest.fixture(scope="module")
 def served(domain: Followed) -> Iterator[Served]:
-    """Return a server over the rows of the domain."""
     with serving(rows_in(domain)) as served:
         yield served
 
@@ -87,7 +85,6 @@ BYTES = [
 
 @pytest.mark.parametrize(("sent", "status", "name"), BYTES, ids=range(len(BYTES)))
 def test_every_error_is_json(served: Served, sent: bytes, status: int, name: str) -> None:
-    """An error has its status, a name, and says why, also where no parser understood the bytes."""
     with closing(Wire(served.url)) as wire:
         answer, headers = wire.send(sent).answer()
     assert headers["content-type"] == "application/json"
@@ -102,8 +99,7 @@ def test_methods_are_told(served: Served) -> None:
     assert {each.strip() for each in headers["allow"].split(",")} == {"GET", "HEAD", "POST"}
 
 
-def test_head(served: Served) -> None:
-    """A HEAD is answered as a GET without a body, and the connection goes on."""
+def test_a_head_is_answered_as_a_get_without_a_body(served: Served) -> None:
     with closing(Wire(served.url)) as wire:
         for path, status in (("/v1/identity", 200), ("/v1/tables/1/files", 200), ("/none", 404)):
             answer, _ = wire.send(request(path, "HEAD")).answer("HEAD")
@@ -115,12 +111,10 @@ class Failing(StoreReads):
     """Reads that fail as no error of ours."""
 
     def position(self) -> int:
-        """Raise RuntimeError."""
         raise RuntimeError("no position")
 
 
 def test_a_fault_of_health_is_told(domain: Followed, log_lines: Sequence[EventDict]) -> None:
-    """What fails outside of a question is answered as a fault as well, and logged."""
     store = rows_of(domain)
     with serving(lambda: Failing(store.reader())) as served:
         assert served.ask("/readyz").error == (500, "Fault")
@@ -159,8 +153,7 @@ def test_hosts(listening: str, setting: str, asked: str, *, expected: bool) -> N
     assert hosts.know(asked) is expected
 
 
-def test_more_hosts(domain: Followed) -> None:
-    """A name that the setting has is answered; probes are, by whatever name."""
+def test_a_name_that_the_setting_has_is_answered(domain: Followed) -> None:
     with serving(rows_in(domain), hosts=("lake.example",)) as served:
         for path, host, status in (
             ("/v1/identity", "lake.example", 200),
@@ -174,8 +167,7 @@ def test_more_hosts(domain: Followed) -> None:
     assert "follower.hosts" not in answer.form
 
 
-def test_chunks_without_end(served: Served) -> None:
-    """A body that never ends is refused where it is too long, and is not read on for long."""
+def test_a_body_that_never_ends_is_refused_where_it_is_too_long(served: Served) -> None:
     with closing(Wire(served.url)) as wire:
         wire.send(post("Transfer-Encoding: chunked"))
         chunk = b"100000\r\n" + b" " * (1 << 20) + b"\r\n"
@@ -186,7 +178,6 @@ def test_chunks_without_end(served: Served) -> None:
 
 
 def test_large_bodies_wait_for_each_other(served: Served) -> None:
-    """More large bodies than are read at once are answered all the same, one after the other."""
     body = to_json(MetadataQuestion([Read(1, None)] * 1_000))
     with ThreadPoolExecutor(4 * LARGE_AT_ONCE) as pool:
         asked = [pool.submit(served.ask, "/v1/metadata", "POST", body) for _ in range(16)]

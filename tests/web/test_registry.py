@@ -38,7 +38,6 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def registry(served: Served) -> Iterator[SchemaRegistryClient]:
-    """Return a client of the registry at the server."""
     with SchemaRegistryClient({"url": served.url}) as client:
         yield client
 
@@ -59,7 +58,6 @@ def log() -> MemoryLog:
 
 
 def values_of(log: MemoryLog, topic: Topic) -> list[bytes]:
-    """Return the bytes of all records in a topic."""
     return [each.value for each in log.topics[topic].records]
 
 

@@ -28,7 +28,6 @@ class AwayLog(MemoryLog):
     """A log whose broker does not say where it ends."""
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
-        """Raise LogUnavailableError."""
         raise LogUnavailableError(f"no answer about {topic.value} within {timeout_s} s")
 
 
@@ -36,7 +35,6 @@ class AwayLog(MemoryLog):
 def probing(
     sequencing: Sequencing, log: Log, clock: FixedClock, faults: Sequence[str] = ()
 ) -> Iterator[Served]:
-    """Serve the probes of a sequencer while the block runs."""
     pages = sequencer_role(sequencing, lambda: log, clock, lambda: faults).pages()
     with closing(Served(WebServer.start(pages, ANY_PORT))) as served:
         yield served
@@ -44,7 +42,6 @@ def probing(
 
 @contextmanager
 def led() -> Iterator[tuple[MemoryLog, FixedClock, Sequencer, Sequencer]]:
-    """Yield a log with its leader and its standby."""
     log, clock = MemoryLog(), FixedClock()
     leader, standby = (Sequencer(log, Genesis("busy"), clock=clock) for _ in range(2))
     while leader.leader is None:
@@ -54,8 +51,7 @@ def led() -> Iterator[tuple[MemoryLog, FixedClock, Sequencer, Sequencer]]:
         yield log, clock, leader, standby
 
 
-def test_leader() -> None:
-    """A leader is ready, and its metrics count what it decided, by bursts."""
+def test_a_leader_is_ready_and_its_metrics_count_what_it_decided_by_bursts() -> None:
     with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
         client = RawClient(log, lambda: leader.step(0.0))
         session = client.open_session()
@@ -80,8 +76,7 @@ def test_leader() -> None:
         assert served.ask("/v1/position").form == leader.acceptor.head.position
 
 
-def test_queue() -> None:
-    """Commands that nobody answers yet are counted, and how long they were seen waiting."""
+def test_commands_that_nobody_answers_yet_are_counted_and_how_long_they_were_seen_waiting() -> None:
     with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
         with closing(log.writer(Topic.COMMANDS)) as writer:
             for _ in range(COMMANDS):
@@ -91,20 +86,15 @@ def test_queue() -> None:
 
 
 @pytest.mark.parametrize("faults", [[], ["one has retention.ms=1", "two has a small bound"]])
-def test_topics(faults: list[str]) -> None:
-    """Topics that may lose records are counted and named, and the sequencer is not ready."""
-    with (
-        led() as (log, clock, leader, _),
-        probing(lambda: leader, log, clock, faults) as served,
-    ):
+def test_topics_that_may_lose_records_are_counted_and_named(faults: list[str]) -> None:
+    with led() as (log, clock, leader, _), probing(lambda: leader, log, clock, faults) as served:
         found, ready = samples(served), served.ask("/readyz")
     assert found["lakeledger_sequencer_topic_faults"] == len(faults)
     assert ready.status == (503 if faults else 200)
     assert all(each in ready.form["checks"]["topics"]["detail"] for each in faults)
 
 
-def test_refusals() -> None:
-    """A refused command is counted by its reason."""
+def test_a_refused_command_is_counted_by_its_reason() -> None:
     with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
         client = RawClient(log, lambda: leader.step(0.0))
         session = client.open_session()
@@ -118,8 +108,7 @@ def test_refusals() -> None:
         assert sum(refused.values()) == 1
 
 
-def test_standby() -> None:
-    """A standby is ready while it hears the leader, and not when no sequencer leads."""
+def test_a_standby_is_ready_while_it_hears_the_leader_and_not_when_no_sequencer_leads() -> None:
     with led() as (log, clock, leader, standby), probing(lambda: standby, log, clock) as served:
         assert samples(served)["lakeledger_sequencer_leads"] == 0
         assert served.ask("/readyz").status == 200
@@ -130,8 +119,7 @@ def test_standby() -> None:
         assert "no sequencer leads now" in answer.form["checks"]["role"]["detail"]
 
 
-def test_before_the_state_is_loaded() -> None:
-    """Before its state is loaded a sequencer lives, is not ready, and has no metrics of its own."""
+def test_before_its_state_is_loaded_a_sequencer_lives_and_is_not_ready() -> None:
     with probing(lambda: None, MemoryLog(), FixedClock()) as served:
         assert (served.ask("/livez").status, served.ask("/readyz").status) == (200, 503)
         assert not any("sequencer" in name for name in samples(served))

@@ -26,7 +26,6 @@ ROUNDS_MAX = 2000
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return where the store is."""
     return tmp_path / "store"
 
 

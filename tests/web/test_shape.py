@@ -19,7 +19,6 @@ LISTED: Final = ValidWriteIdList("main.t", 9, (), (), None)
 
 
 def fields(number: int) -> dict[str, list[int]]:
-    """Return an object of this many fields."""
     return {f"field-{n}": [] for n in range(number)}
 
 
@@ -42,7 +41,6 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(("form", "says"), QUESTIONS, ids=range(len(QUESTIONS)))
 def test_the_first_fault_counts(form: Any, says: str) -> None:
-    """A long body that is no question is refused soon, and says where its first fault is."""
     body = json.dumps(form).encode()
     began_s = thread_time()
     with pytest.raises(ValueError, match=says.replace("int | str", r"int \| str")):
@@ -68,8 +66,7 @@ def test_what_is_no_json(body: bytes, says: str) -> None:
         read_json(ValidTxnList, body)
 
 
-def test_too_many_reads() -> None:
-    """The bound on reads of one question is checked before any is answered."""
+def test_the_bound_on_reads_of_one_question_is_checked_before_any_is_answered() -> None:
     body = to_json(MetadataQuestion([Read(1, None)] * (READS_MAX + 1)))
     with pytest.raises(LimitExceededError, match="10001 reads were asked for"):
         question_in(Asked({}, [], body))

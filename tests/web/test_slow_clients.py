@@ -31,7 +31,6 @@ CHUNKED: Final = request("/v1/tables/1/valid-write-ids", "POST", "Transfer-Encod
 
 @pytest.fixture(scope="module")
 def domain() -> Followed:
-    """Return a domain with a table."""
     domain = Followed(MemoryStore())
     domain.create_table(domain.open_session(), "t")
     domain.follow()
@@ -57,7 +56,6 @@ def served(domain: Followed) -> Iterator[Served]:
     ids=["half a line", "one byte", "no empty line", "half a body", "no last chunk"],
 )
 def test_what_never_comes_to_its_end(served: Served, sent: bytes, part: str) -> None:
-    """A request of which only a part arrives is told so, and its connection is closed."""
     with closing(Wire(served.url)) as wire:
         answer, headers = wire.send(sent).answer()
         assert answer.error == (408, "TooSlow")
@@ -77,7 +75,6 @@ def test_a_byte_now_and_then(served: Served, sent: bytes) -> None:
 
 
 def test_nothing_is_said_to_silence(served: Served) -> None:
-    """A connection by which nothing comes, at first or later, is closed without a word."""
     with closing(Wire(served.url)) as wire:
         assert wire.read_to_end() == b""
     with closing(Wire(served.url)) as wire:
@@ -101,7 +98,6 @@ def asked_anew(served: Served, path: str) -> Answer:
 
 
 def test_half_sent_requests_are_in_nobodys_way(domain: Followed) -> None:
-    """However many requests are half sent, others are answered, and so is health, at once."""
     with serving(rows_in(domain), limits=FEW) as served:
         with wires(served.url, 100, HALF_HEAD):
             for path in ("/livez", "/readyz", "/metrics", "/v1/identity") * 3:
@@ -114,7 +110,6 @@ def test_half_sent_requests_are_in_nobodys_way(domain: Followed) -> None:
 
 
 def test_idle_connections_make_room(domain: Followed) -> None:
-    """A kept connection that is idle gives its place to one that comes."""
     with serving(rows_in(domain), limits=FEW) as served:
         for _ in range(4):
             with wires(served.url, 2 * FEW.connections_max) as idle:
@@ -124,7 +119,6 @@ def test_idle_connections_make_room(domain: Followed) -> None:
 
 
 def test_a_crowd_leaves_others_their_turn() -> None:
-    """Of many questions few are begun in one round of the event loop, and in the end all are."""
     begun: list[int] = []
 
     async def ask(turns: Turns) -> None:
@@ -160,7 +154,6 @@ def crowded(served: Served, wait_ms: int) -> Iterator[tuple[Answer, dict[str, st
 
 
 def test_questions_under_way_are_bounded(domain: Followed) -> None:
-    """Beyond a bound a question is told to come again; health is asked all the same."""
     with (
         serving(rows_in(domain), limits=FEW) as served,
         crowded(served, 10_000) as (answer, headers),
@@ -174,7 +167,6 @@ def test_questions_under_way_are_bounded(domain: Followed) -> None:
 
 
 def test_a_client_comes_again(domain: Followed) -> None:
-    """A client of reads that is told to come again does, as long as it has time."""
     with serving(rows_in(domain), limits=FEW) as served:
         with crowded(served, 2_000):
             assert served.reads.identity().domain == 0
@@ -197,7 +189,6 @@ def long_listing() -> Driver:
 
 
 def test_an_answer_that_nobody_takes() -> None:
-    """A client that asks for much and takes nothing is cut, and its place comes free."""
     store = rows_of(long_listing())
     listing = request("/v1/tables/1/files")
     with serving(lambda: StoreReads(store.reader()), limits=LIMITS) as served:
@@ -220,8 +211,7 @@ def test_requests_one_behind_the_other(served: Served) -> None:
         assert wire.read_to_end() == b""
 
 
-def test_a_flood_behind_a_request(domain: Followed) -> None:
-    """What is sent behind a question that waits is left in the socket."""
+def test_what_is_sent_behind_a_question_that_waits_is_left_in_the_socket(domain: Followed) -> None:
     with serving(rows_in(domain), limits=LIMITS) as served, closing(Wire(served.url)) as wire:
         wire.send(request(f"/v1/position?at_least={BEYOND}&timeout_ms=900"))
         wire.send(request("/livez") * 1_000)

@@ -39,7 +39,6 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def made(folder: Path, name: str, *more: str) -> Done:
-    """Make a token by the command."""
     return done_in(folder, "token", "new", name, "--file", "tokens", *more)
 
 
@@ -48,8 +47,7 @@ def rights(file: Path) -> int:
     return stat.S_IMODE(file.stat().st_mode)
 
 
-def test_new(tmp_path: Path) -> None:
-    """A token is printed once and alone; its file has a hash of it, an end, and closed rights."""
+def test_a_token_is_printed_once_and_alone(tmp_path: Path) -> None:
     done = made(tmp_path, "etl", "--days", YEAR)
     token = done.stdout.removesuffix("\n")
     assert token.startswith(PREFIX)
@@ -65,8 +63,7 @@ def test_new(tmp_path: Path) -> None:
     assert known_as(read_tokens(file), token[:-1]) is None
 
 
-def test_out(tmp_path: Path) -> None:
-    """With a file of its own a token is not printed; only its owner may read it."""
+def test_with_a_file_of_its_own_a_token_is_not_printed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("former")
     (tmp_path / "token").chmod(0o644)
     done = made(tmp_path, "etl", "--out", "token")
@@ -76,8 +73,7 @@ def test_out(tmp_path: Path) -> None:
     assert rights(tmp_path / "token") == FILE
 
 
-def test_list_and_revoke(tmp_path: Path) -> None:
-    """Tokens are listed by name; a revoked one is gone, and an unknown name is not found."""
+def test_tokens_are_listed_by_name(tmp_path: Path) -> None:
     made(tmp_path, "etl")
     made(tmp_path, "report", "--days", YEAR)
     assert made(tmp_path, "etl").returncode == ExitCode.USAGE
@@ -90,8 +86,7 @@ def test_list_and_revoke(tmp_path: Path) -> None:
     assert [(each["name"], each["expired"]) for each in listed] == [("report", False)]
 
 
-def test_commands_show_it(served: Served, tmp_path: Path) -> None:
-    """A command is let in with the files of its options, and says what it lacks without them."""
+def test_a_command_is_let_in_with_the_files_of_its_options(served: Served, tmp_path: Path) -> None:
     environ = {
         "LAKELEDGER_BOOTSTRAP": "127.0.0.1:1",
         "LAKELEDGER_LEDGER": "demo",

@@ -28,26 +28,21 @@ class Seen(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep a tag."""
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        """Keep a text."""
         self.said.append(data)
 
     @property
     def links(self) -> set[str]:
-        """The targets of links."""
         return {each["href"] or "" for tag, each in self.tags if tag == "a" and "href" in each}
 
     @property
     def text(self) -> str:
-        """The text, with single spaces."""
         return " ".join(" ".join(self.said).split())
 
 
 def page(served: Served, path: str, status: int = 200) -> Seen:
-    """Return the text at a path, which must be answered with `status`."""
     found = served.ask(path)
     assert found.status == status, (path, found.data.decode()[:3000])
     return Seen(found.data.decode())
@@ -68,21 +63,18 @@ def crawled(served: Served) -> dict[str, Seen]:
     return found
 
 
-def test_address_alone(served: Served) -> None:
-    """The address without a path leads to the pages."""
+def test_the_address_without_a_path_leads_to_the_pages(served: Served) -> None:
     found, headers = served.ask_with("/", {})
     assert (found.status, headers["Location"]) == (307, "/ui")
 
 
-def test_links_resolve(crawled: dict[str, Seen]) -> None:
-    """Links lead to every page, and each answers."""
+def test_links_lead_to_every_page_and_each_answers(crawled: dict[str, Seen]) -> None:
     assert len(crawled) == PAGES_MAX or len(crawled) > 100
     names = {urlsplit(each).path.removeprefix("/ui").strip("/") for each in crawled}
     assert names >= {each.path for each in PAGES}
 
 
 def test_nothing_is_from_elsewhere(crawled: dict[str, Seen], served: Served) -> None:
-    """A page loads and asks this server alone, and holds no script or style of its own."""
     loaded = set()
     for seen in crawled.values():
         for tag, attributes in seen.tags:
@@ -96,8 +88,7 @@ def test_nothing_is_from_elsewhere(crawled: dict[str, Seen], served: Served) -> 
         assert served.ask(path).status in {200, 400}
 
 
-def test_names_stay_text(crawled: dict[str, Seen]) -> None:
-    """A name of the log is never a tag, and stands on pages as it is."""
+def test_a_name_of_the_log_is_never_a_tag(crawled: dict[str, Seen]) -> None:
     for address, seen in crawled.items():
         is_page = urlsplit(address).path.startswith("/ui")  # Pages link to documents in JSON too.
         assert not [tag for tag, _ in seen.tags if tag in {"img", "b", "iframe"}]
@@ -107,8 +98,7 @@ def test_names_stay_text(crawled: dict[str, Seen]) -> None:
         assert name in every
 
 
-def test_headers(served: Served) -> None:
-    """A browser is told to run and load nothing else."""
+def test_a_browser_is_told_to_run_and_load_nothing_else(served: Served) -> None:
     found = urllib3.request("GET", f"{served.url}/ui")
     policy = found.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -118,8 +108,7 @@ def test_headers(served: Served) -> None:
 
 
 @pytest.mark.parametrize("path", [each.path for each in PAGES])
-def test_each_position(path: str, lake: Lake, served: Served) -> None:
-    """Every page answers at every position, and says which one, unless it is of no position."""
+def test_every_page_answers_at_every_position(path: str, lake: Lake, served: Served) -> None:
     subject = {
         "txn": "txn=1",
         "conflict": f"position={lake.lost[0]}",
@@ -206,8 +195,7 @@ def test_the_past(lake: Lake, served: Served) -> None:
             assert set(re.findall(r"day=\d/\d+\.parquet", shown)) == files
 
 
-def test_processes(lake: Lake, served: Served) -> None:
-    """The page of processes asks the others, and says which one does not answer."""
+def test_the_page_of_processes_asks_the_others(lake: Lake, served: Served) -> None:
     away = "http://127.0.0.1:9"
     with serving(rows_in(lake), processes=(served.url, away)) as asking:
         text = page(asking, "/ui/processes").text
@@ -227,13 +215,11 @@ def test_processes(lake: Lake, served: Served) -> None:
         ),
     ],
 )
-def test_words(template: str, shown: str) -> None:
-    """Numbers agree with their nouns, and marks of code do not stand in the text."""
+def test_numbers_agree_with_their_nouns(template: str, shown: str) -> None:
     assert environment().from_string(template).render() == shown
 
 
-def test_marks_and_commas(crawled: dict[str, Seen]) -> None:
-    """A page has no mark of code, and no position or id with commas."""
+def test_a_page_has_no_mark_of_code(crawled: dict[str, Seen]) -> None:
     for path, seen in crawled.items():
         if urlsplit(path).path.startswith("/ui"):
             assert "`" not in seen.text

@@ -58,9 +58,7 @@ def opened(
 ) -> Iterator[tuple[Page, list[str]]]:
     """Yield an empty page, and the errors that the browser tells of while the block runs."""
     context = browser.new_context(
-        viewport={"width": width, "height": 800},
-        color_scheme=scheme,
-        java_script_enabled=scripts,
+        viewport={"width": width, "height": 800}, color_scheme=scheme, java_script_enabled=scripts
     )
     with closing(context):
         page = context.new_page()
@@ -107,10 +105,9 @@ def test_narrow(browser: Browser, lake: Lake, served: Served) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_each_width_and_scheme(
+def test_pages_fit_any_screen_and_their_contrast_is_enough_in_both_schemes(
     browser: Browser, lake: Lake, served: Served, width: int, scheme: Scheme
 ) -> None:
-    """Pages fit any screen, and their contrast is enough in both schemes."""
     addresses = [*lake.addresses(), "/ui?at=9", f"/ui/table?table={lake.hostile}"]
     check_pages(browser, served, addresses, width, scheme)
 
@@ -131,8 +128,7 @@ def test_slider(browser: Browser, lake: Lake, served: Served) -> None:
         assert errors == []
 
 
-def test_without_scripts(browser: Browser, lake: Lake, served: Served) -> None:
-    """Without scripts the same forms work."""
+def test_without_scripts_the_same_forms_work(browser: Browser, lake: Lake, served: Served) -> None:
     with opened(browser, scripts=False) as (page, _):
         page.goto(f"{served.url}/ui/table?table={lake.flights}")
         page.get_by_label("Exact position").fill("9")
@@ -176,8 +172,7 @@ def test_keyboard(browser: Browser, served: Served) -> None:
             assert width >= 2
 
 
-def test_pictures(browser: Browser, lake: Lake, served: Served) -> None:
-    """Pictures are as wide as their page; texts of a conflict meet no line and no other text."""
+def test_pictures_are_as_wide_as_their_page(browser: Browser, lake: Lake, served: Served) -> None:
     with opened(browser) as (page, _):
         for address in ("timeline", f"history?table={lake.flights}", "conflict?txn=4"):
             page.goto(f"{served.url}/ui/{address}")

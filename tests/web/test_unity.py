@@ -51,7 +51,6 @@ class Lake(NamedTuple):
     served: Served
 
     def ask(self, path: str) -> Any:
-        """Return what is answered at a route."""
         return self.served.ask(f"{UNITY_PATH}{path}").form
 
 
@@ -114,7 +113,6 @@ def listed(connection: Any) -> list[tuple[Any, ...]]:
 
 
 def test_duckdb_reads_what_the_ledger_has(lake: Lake) -> None:
-    """DuckDB lists the published tables with their columns, and reads each as a scan does."""
     connection = attached(lake.served.url)
     found = listed(connection)
     assert [f"{schema}.{name}" for _, schema, name, *_ in found] == [
@@ -132,7 +130,6 @@ def test_duckdb_reads_what_the_ledger_has(lake: Lake) -> None:
 
 
 def test_polars_reads_what_the_ledger_has(lake: Lake) -> None:
-    """Polars lists catalogs, schemas and tables."""
     catalog = polars.Catalog(lake.served.url, require_https=False)
     assert [each.name for each in catalog.list_catalogs()] == ["main"]
     assert [each.name for each in catalog.list_namespaces("main")] == ["db", "default"]
@@ -174,8 +171,7 @@ def test_one_table(lake: Lake) -> None:
         ("/tables?catalog_name=main&schema_name=nowhere", 200),
     ],
 )
-def test_status(lake: Lake, path: str, status: int) -> None:
-    """What is not published is not there, and a question without its parameter is no question."""
+def test_what_is_not_published_is_not_there(lake: Lake, path: str, status: int) -> None:
     assert lake.served.ask(f"{UNITY_PATH}{path}").status == status
 
 
@@ -185,8 +181,7 @@ def test_nothing_is_written(lake: Lake, path: str, method: str) -> None:
     assert lake.served.ask(f"{UNITY_PATH}{path}", method, b"{}").status == 405
 
 
-def test_pages(lake: Lake) -> None:
-    """A list comes in pages if its client wants so."""
+def test_a_list_comes_in_pages_if_its_client_wants_so(lake: Lake) -> None:
     first = lake.ask("/tables?catalog_name=main&schema_name=db&max_results=1")
     token = first["next_page_token"]
     second = lake.ask(f"/tables?catalog_name=main&schema_name=db&max_results=1&page_token={token}")
@@ -194,8 +189,7 @@ def test_pages(lake: Lake) -> None:
     assert "next_page_token" not in second
 
 
-def test_credentials(lake: Lake) -> None:
-    """No credentials are given out, and only for a table that is there."""
+def test_no_credentials_are_given_out_and_only_for_a_table_that_is_there(lake: Lake) -> None:
     table = lake.ask("/tables/main.db.types")["table_id"]
     path = f"{UNITY_PATH}/temporary-table-credentials"
     asked = f'{{"table_id":"{table}","operation":"READ_WRITE"}}'.encode()

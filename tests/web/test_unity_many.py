@@ -98,7 +98,6 @@ def kinds(table: Any) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.integration
 def test_every_table_is_what_a_scan_shows(tmp_path: Path) -> None:
-    """DuckDB lists all tables with their columns, and reads each of them as the ledger does."""
     with InMemoryLedger() as memory, memory.connect() as ledger:
         fill(ledger, tmp_path)
         publisher, stop = DeltaPublisher(memory.log), Signal()

@@ -21,7 +21,6 @@ DATABASE: Final = "lake"
 
 
 def address(job: crew.Job, database: str) -> str:
-    """Return where a database is."""
     return f"dbname={database} host=127.0.0.1 port={job['port']} user={job['user']}"
 
 

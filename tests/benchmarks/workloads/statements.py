@@ -113,7 +113,6 @@ def window(part: int) -> range:
 
 
 def by_partition(files: Sequence[FileRow]) -> dict[tuple[str | None, ...], list[FileRow]]:
-    """Return files by their partition."""
     found: dict[tuple[str | None, ...], list[FileRow]] = defaultdict(list)
     for each in files:
         found[tuple(each.partition)].append(each)

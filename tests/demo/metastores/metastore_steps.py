@@ -38,7 +38,6 @@ def short(ids: ValidWriteIdList) -> str:
 
 
 def differences(found: Sequence[StepLine], wanted: Sequence[StepLine]) -> list[str]:
-    """Return the differences, line by line."""
     pairs = zip(found, wanted, strict=True)
     return [f"{one} instead of {other}" for one, other in pairs if one != other]
 

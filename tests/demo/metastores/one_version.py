@@ -349,7 +349,6 @@ def apply_step(entry: TaggedEntry, position: int, step: Step) -> None:
 
 
 def is_called(entry: TaggedEntry, name: Name) -> bool:
-    """Return whether an entry has a name."""
     return entry.name is not None and name_key(*entry.name) == name_key(*name)
 
 

@@ -31,7 +31,7 @@ class CacheFold(Protocol):
         """Apply an accepted event, once; return the tables whose entries it may have changed."""
 
     def resolve(self, wanted: EntryRead) -> Any:
-        """Return the entry of a read, None if there is none."""
+        """Return the entry that answers a read, None if it is not cached."""
 
     def seen_in(self, entry: Any, wanted: EntryRead) -> MetadataAnswer:
         """Return what the reader sees in its entry; without a value the store must answer."""

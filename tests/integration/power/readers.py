@@ -47,7 +47,6 @@ class Where(NamedTuple):
         return f" --bootstrap {self.bootstrap} --ledger {self.ledger}"
 
     def log(self) -> KafkaLog:
-        """Return its log."""
         return KafkaLog(self.bootstrap, self.ledger)
 
     def connect(self, application: str, reads: Reads) -> Ledger:
@@ -104,17 +103,14 @@ class RowsServer:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
         return f"http://{self._endpoint}"
 
     def start(self) -> None:
-        """Answer from the rows that are there."""
         pages = read_pages(lambda: open_reads(self._store), lambda: None, lag_max_s=LAG_MAX_S)
         self._server = WebServer.start(pages, self._endpoint)
         self._endpoint = Endpoint.parse(self._server.url.removeprefix("http://"))
 
     def close(self) -> None:
-        """End."""
         if self._server is not None:
             self._server.close()
             self._server = None

@@ -52,7 +52,6 @@ class Questioned(NamedTuple):
     readers: Sequence[Reader]
 
     def asks(self) -> list[tuple[Reader, str]]:
-        """Return every reader with each object of its table."""
         return [(reader, what) for reader in self.readers for what in (TABLE, *OBJECTS)]
 
 

@@ -99,7 +99,6 @@ class Observer:
             return list(readers_of(self.state, self._opened))
 
     def ever(self) -> list[Reader]:
-        """Return every reader that was noted, once."""
         return list(dict.fromkeys(reader for moment in self._noted for reader in moment))
 
     def kinds(self) -> Mapping[str, int]:

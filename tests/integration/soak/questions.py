@@ -28,8 +28,6 @@ WHATS: Final = (TABLE, TABLE, *OBJECTS)
 READS_MAX: Final = 4
 PAUSE_S: Final = 0.05
 AWAY_S: Final = 0.2
-STATUS_EVERY: Final = 10
-TOLD_MAX: Final = 20
 
 
 class Asked(NamedTuple):
@@ -41,7 +39,6 @@ class Asked(NamedTuple):
     answer: MetadataAnswer
 
     def read(self) -> Read:
-        """Return the read."""
         return read_of(self.reader, self.what, by_name=self.by_name)
 
 

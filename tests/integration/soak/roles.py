@@ -73,12 +73,10 @@ class Place(NamedTuple):
 
     @property
     def fed(self) -> Path:
-        """The rows of the feeder."""
         return self.folder / "feeder" / "rows"
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What every role is told."""
         return "--bootstrap", self.bootstrap, "--ledger", self.ledger
 
 
@@ -122,7 +120,6 @@ class Roles:
         self._watch.start()
 
     def names(self) -> list[str]:
-        """Return the names of all roles."""
         return list(self._roles)
 
     def pid(self, name: str) -> int:
@@ -130,7 +127,6 @@ class Roles:
         return self._roles[name].pid
 
     def runs(self, name: str) -> bool:
-        """Tell whether a role has run for a while."""
         role = self._roles[name]
         return role.pid != 0 and time.monotonic() - role.started_s > SETTLED_S
 
@@ -157,14 +153,12 @@ class Roles:
         return ended
 
     def close(self) -> None:
-        """End all of them."""
         self._stop.set()
         if self._watch.is_alive():
             self._watch.join()
         self._supervisor.stop()
 
     def failures(self) -> list[str]:
-        """Return what any role said of a failure."""
         return [line for role in self._roles.values() for line in role.failures()]
 
     def _sequencer(self, number: int) -> Recorded:

@@ -109,7 +109,6 @@ class Lane:
             txn.wrote(table, "insert")
 
     def alter_two(self) -> None:
-        """Alter two tables in one txn."""
         with self._ledger.transaction() as txn:
             for table in self.two():
                 txn.alter_table(table, **self.change())
@@ -183,19 +182,15 @@ class Lane:
         return f"file:///lake/{self._name}/{next(self._numbers)}"
 
     def managed(self) -> TableRow:
-        """Return a managed table."""
         return self.chosen(1, "managed")[0]
 
     def external(self) -> TableRow:
-        """Return an external table."""
         return self.chosen(1, "external")[0]
 
     def any_table(self) -> TableRow:
-        """Return a table."""
         return self.chosen(1, "managed", "external")[0]
 
     def two(self) -> Sequence[TableRow]:
-        """Return two managed tables."""
         return self.chosen(2, "managed")
 
     def chosen(self, number: int, *kinds: str) -> Sequence[TableRow]:
@@ -207,7 +202,6 @@ class Lane:
 
 
 def other_name(table: TableRow) -> str:
-    """Return the other one of the two names a table may have."""
     name = table.name
     return name.removesuffix(ALIAS) if name.endswith(ALIAS) else name + ALIAS
 

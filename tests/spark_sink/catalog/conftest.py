@@ -12,7 +12,6 @@ from spark_sink import Lake, attach
 
 @pytest.fixture
 def memory() -> Iterator[InMemoryLedger]:
-    """Return a ledger in memory."""
     with InMemoryLedger() as memory:
         yield memory
 

@@ -69,24 +69,20 @@ SHARED: Final = CONDITIONS[:11]
 
 
 def less(value: Any, bound: Any) -> Truth:
-    """Return whether a value is below a bound."""
     return None if value is None else value < bound
 
 
 def equal(value: Any, other: Any) -> Truth:
-    """Return whether a value is another."""
     return None if value is None else value == other
 
 
 def both(one: Truth, other: Truth) -> Truth:
-    """Return one AND other."""
     if one is False or other is False:
         return False
     return None if None in (one, other) else True
 
 
 def either(one: Truth, other: Truth) -> Truth:
-    """Return one OR other."""
     if one is True or other is True:
         return True
     return None if None in (one, other) else False
@@ -113,7 +109,6 @@ def literal(value: Any, place: int) -> str:
 
 
 def values(rows: Sequence[Row]) -> str:
-    """Return rows as SQL."""
     each = (", ".join(literal(value, at) for at, value in enumerate(row)) for row in rows)
     return ", ".join(f"({text})" for text in each)
 
@@ -130,7 +125,6 @@ def dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def any_row(random: Random, number: int) -> Row:
-    """Return a row of an id."""
     moment = random.choice([None, BEGIN + random.randrange(400) * 600])
     return number, random.choice([None, 0, 1, 2]), random.choice(TEXTS), moment
 
@@ -141,7 +135,6 @@ def any_rows(random: Random, count: int = 5) -> list[Row]:
 
 
 def insert(random: Random) -> Statement:
-    """Return an INSERT."""
     rows = any_rows(random)
     return Statement(
         f"INSERT INTO {{t}} VALUES {values(rows)}",
@@ -151,7 +144,6 @@ def insert(random: Random) -> Statement:
 
 
 def delete(random: Random, conditions: Sequence[Condition] = CONDITIONS) -> Statement:
-    """Return a DELETE."""
     where = random.choice(conditions)
     return Statement(
         f"DELETE FROM {{t}} WHERE {where.sql}",
@@ -243,7 +235,6 @@ def overwrite(random: Random) -> Statement:
 
 
 def truncate(_: Random) -> Statement:
-    """Return a TRUNCATE."""
     return Statement(
         "TRUNCATE TABLE {t}", lambda _before, _zone: [], lambda txn, table: txn.delete(table)
     )

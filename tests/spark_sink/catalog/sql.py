@@ -13,7 +13,6 @@ def rows(lake: Lake, query: str) -> list[tuple[Any, ...]]:
 
 
 def done(lake: Lake, *statements: str) -> None:
-    """Run statements one by one."""
     for each in statements:
         lake.spark.sql(each).collect()
 

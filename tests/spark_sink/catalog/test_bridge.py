@@ -29,7 +29,6 @@ class Script:
         self.asked: list[tuple[str, Answer]] = []
 
     def apply(self, word: str, text: str) -> str:
-        """Answer a question of the JVM."""
         self.asked.append((word, json.loads(text)))
         return json.dumps(self.answers.get(word, {"answer": None}))
 
@@ -52,7 +51,6 @@ Play = Callable[[dict[str, Answer]], Script]
 
 
 def test_rows_of_an_answer(spark: SparkSession, play: Play) -> None:
-    """Texts become values of their columns, null stays NULL; the question names what is asked."""
     columns = [
         {"name": "n", "type": "bigint"},
         {"name": "t", "type": "timestamp"},
@@ -89,7 +87,6 @@ def test_errors(
 
 
 def test_a_txn_that_fails_is_ended(spark: SparkSession, play: Play) -> None:
-    """After a refusal within a statement the txn is aborted and closed, under its key."""
     script = play(
         {
             "begin": {"answer": "ledger/5"},

@@ -18,7 +18,6 @@ PATIENCE_S = 20.0
 
 
 def gateway_of(lake: Lake) -> Any:
-    """Return the gateway of the session."""
     return lake.spark.sparkContext._gateway  # noqa: SLF001 - as the product does
 
 
@@ -40,7 +39,6 @@ def answered(line: socket.socket) -> bytes:
 
 
 def test_no_token_no_answer(lake: Lake) -> None:
-    """A connection that shows no token gets no answer, also after a second attach."""
     done(lake, "CREATE TABLE ledger.db.t AS SELECT 1 AS id")
     assert answered(connected(lake)) == b""
     attach(lake.spark, lake.ledger)
@@ -48,8 +46,7 @@ def test_no_token_no_answer(lake: Lake) -> None:
     assert rows(lake, "SELECT * FROM ledger.db.t") == [(1,)]
 
 
-def test_a_server_without_a_token(lake: Lake) -> None:
-    """A server that was started without a token demands it from then on, of all connections."""
+def test_a_server_without_a_token_demands_it_from_then_on(lake: Lake) -> None:
     done(lake, "CREATE TABLE ledger.db.t AS SELECT 1 AS id")
     gateway = gateway_of(lake)
     server = gateway.get_callback_server()
@@ -62,8 +59,7 @@ def test_a_server_without_a_token(lake: Lake) -> None:
     assert rows(lake, "SELECT * FROM ledger.db.t") == [(1,)]
 
 
-def test_a_gateway_without_a_token(lake: Lake) -> None:
-    """A JVM that any process could command is refused."""
+def test_a_jvm_that_any_process_could_command_is_refused(lake: Lake) -> None:
     gateway = gateway_of(lake)
     token = gateway.gateway_parameters.auth_token
     gateway.gateway_parameters.auth_token = None

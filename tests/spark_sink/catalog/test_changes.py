@@ -40,13 +40,11 @@ def history(lake: Lake) -> Lake:
 
 
 def by_sdk(lake: Lake, name: str = "db.t") -> list[tuple[Any, ...]]:
-    """Return the changes of a table as the SDK computes them."""
     found = lake.ledger.changes(name).rows().read_all().drop(["_position"]).to_pylist()
     return sorted((tuple(each.values())[:-1] for each in found), key=repr)
 
 
-def test_files_that_a_vacuum_deleted(lake: Lake) -> None:
-    """An old version without its files is refused by name, and the newest one is read."""
+def test_an_old_version_without_its_files_is_refused_by_name(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT, p INT) PARTITIONED BY (p)",
@@ -61,8 +59,7 @@ def test_files_that_a_vacuum_deleted(lake: Lake) -> None:
     assert rows(lake, "SELECT id FROM ledger.db.t") == [(2,), (3,)]
 
 
-def test_net_rows(history: Lake) -> None:
-    """Rows that a rewrite copied are left out, and all others have the columns of now."""
+def test_rows_that_a_rewrite_copied_are_left_out(history: Lake) -> None:
     frame = history.spark.table("ledger.db.t.changes")
     assert frame.columns[-3:] == ["_change_type", "_commit_version", "_commit_timestamp"]
     found = rows(history, CHANGES)
@@ -78,8 +75,7 @@ def test_net_rows(history: Lake) -> None:
     assert all(version != 6 for version, _ in kinds)
 
 
-def test_pruned_and_filtered(history: Lake) -> None:
-    """A query for some columns or some rows finds the changes that all columns make."""
+def test_a_query_for_some_rows_finds_the_changes_of_all_columns(history: Lake) -> None:
     whole = rows(history, CHANGES)
     for condition in (
         "_change_type = 'insert'",
@@ -98,8 +94,7 @@ def test_pruned_and_filtered(history: Lake) -> None:
             assert (found, len(found) > 0) == (same, True)
 
 
-def test_range(history: Lake) -> None:
-    """Options name the first and the last version or time, which both belong to the range."""
+def test_options_name_the_first_and_the_last_version_or_time(history: Lake) -> None:
     whole = rows(history, "SELECT id, _commit_version FROM ledger.db.t.changes")
 
     def between(**options: Any) -> set[int]:
@@ -137,8 +132,7 @@ def test_changes_of_sql(history: Lake) -> None:
     assert "at most" in refusal(history, f"{sql} 99")
 
 
-def test_refused(history: Lake) -> None:
-    """What names no versions, and writes to changes, are refused by name."""
+def test_what_names_no_versions_and_writes_to_changes_are_refused_by_name(history: Lake) -> None:
     for options, word in (
         ({"startingVersion": "x"}, "startingVersion"),
         ({"startingVersion": 99}, "at most"),
@@ -157,7 +151,6 @@ def test_refused(history: Lake) -> None:
 
 
 def test_read_in_a_transaction(history: Lake) -> None:
-    """A txn sees the changes up to its snapshot, and loses to a commit that adds to them."""
     done(history, "CREATE TABLE ledger.db.sums AS SELECT 0L AS n")
     insert = "INSERT INTO ledger.db.sums SELECT count(*) FROM ledger.db.t.changes"
     before = len(rows(history, CHANGES))

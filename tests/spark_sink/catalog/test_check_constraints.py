@@ -38,8 +38,7 @@ WRITES = (
 )
 
 
-def test_statements(table: Lake) -> None:
-    """A row for which the condition is false or NULL is refused in every statement that writes."""
+def test_a_row_that_breaks_a_constraint_is_refused_in_every_statement(table: Lake) -> None:
     for at, statement in enumerate(WRITES):
         said = refusal(table, statement.format("-1" if at % 2 else "CAST(NULL AS INT)"))
         assert "CHECK_CONSTRAINT_VIOLATION" in said
@@ -57,8 +56,7 @@ def test_statements(table: Lake) -> None:
     assert rows(table, f"SELECT * FROM {T} WHERE x <= 0 OR x IS NULL") == []
 
 
-def test_rows_of_the_same_ledger(table: Lake) -> None:
-    """A query over a table of the ledger brings rows that are checked, and none is left out."""
+def test_a_query_over_a_table_of_the_ledger_brings_rows_that_are_checked(table: Lake) -> None:
     done(table, "CREATE TABLE ledger.db.s AS SELECT 5 AS id, 0 AS x UNION ALL SELECT 6, 6")
     said = refusal(table, f"INSERT INTO {T} SELECT * FROM ledger.db.s")
     assert "CHECK_CONSTRAINT_VIOLATION" in said
@@ -66,8 +64,7 @@ def test_rows_of_the_same_ledger(table: Lake) -> None:
     assert rows(table, f"SELECT * FROM {T}") == [(1, 1), (2, 2), (5, 1), (6, 7)]
 
 
-def test_alter_table(table: Lake) -> None:
-    """A constraint is added if all rows fulfil it, and dropped by its name."""
+def test_a_constraint_is_added_if_all_rows_fulfil_it_and_dropped_by_its_name(table: Lake) -> None:
     assert "x > 1" in refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT c CHECK (x > 1)")
     done(table, f"INSERT INTO {T} VALUES (NULL, 3)")
     said = refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT c CHECK (id > 0)")
@@ -90,8 +87,7 @@ def test_alter_table(table: Lake) -> None:
     done(table, f"ALTER TABLE {T} DROP CONSTRAINT IF EXISTS c")
 
 
-def test_in_a_transaction(table: Lake) -> None:
-    """A constraint that a transaction adds holds for its later statements."""
+def test_a_constraint_that_a_transaction_adds_holds_for_its_later_statements(table: Lake) -> None:
     with transaction(table.spark):
         done(table, f"INSERT INTO {T} VALUES (3, 30)")
         assert "30" in refusal(table, f"ALTER TABLE {T} ADD CONSTRAINT small CHECK (x < 30)")
@@ -117,8 +113,7 @@ def test_other_constraints_are_refused(table: Lake, constraint: str) -> None:
         assert "CHECK constraints only" in said
 
 
-def test_streams(table: Lake, tmp_path: Path) -> None:
-    """The rows of a stream are checked, though Spark does not check them."""
+def test_the_rows_of_a_stream_are_checked_too(table: Lake, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
 
@@ -140,8 +135,7 @@ def test_streams(table: Lake, tmp_path: Path) -> None:
     assert list((tmp_path / "lake").rglob("*.parquet")) == files
 
 
-def test_the_way_back_is_checked(table: Lake) -> None:
-    """A version with rows that break a later constraint does not come back."""
+def test_a_version_with_rows_that_break_a_later_constraint_does_not_come_back(table: Lake) -> None:
     done(
         table,
         f"DELETE FROM {T} WHERE x = 1",

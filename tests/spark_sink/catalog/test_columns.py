@@ -29,8 +29,7 @@ def both(lake: Lake, query: str = ALL) -> list[tuple[object, ...]]:
     return found
 
 
-def test_renamed_dropped_and_added_again(lake: Lake) -> None:
-    """A name that came back is another column; conditions find the right rows."""
+def test_a_name_that_came_back_is_another_column(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT, a INT)",
@@ -129,8 +128,7 @@ def test_fields_renamed_dropped_and_added_again(lake: Lake) -> None:
     assert "must keep a field" in said
 
 
-def test_wider_types_and_defaults(lake: Lake) -> None:
-    """Old files are read in the wider type; a default holds for later rows; bounds are checked."""
+def test_old_files_are_read_in_the_wider_type(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT NOT NULL, c VARCHAR(3), d INT DEFAULT 7)",
@@ -144,8 +142,7 @@ def test_wider_types_and_defaults(lake: Lake) -> None:
     assert "LIMIT" in refusal(lake, "INSERT INTO ledger.db.t VALUES (1, 'abcd', 1)")
 
 
-def test_statements_with_schema_evolution(lake: Lake) -> None:
-    """A statement adds columns and widens types in its own commit; narrower values are cast."""
+def test_a_statement_adds_columns_and_widens_types_in_its_own_commit(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (id BIGINT, n INT, s STRUCT<a: INT>)",
@@ -229,8 +226,7 @@ def test_all_types(lake: Lake) -> None:
     assert rows(lake, "SELECT s, o FROM ledger.db.t WHERE i IS NULL") == [(None, None)]
 
 
-def test_time_zones(lake: Lake) -> None:
-    """A condition means the session's time zone, wherever partitions and files are judged."""
+def test_a_condition_means_the_time_zone_of_its_session(lake: Lake) -> None:
     lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         done(
@@ -275,8 +271,7 @@ def test_files_of_other_writers(lake: Lake, tmp_path: Path) -> None:
     assert both(lake, "SELECT a FROM ledger.db.t WHERE p = 'p=/'") == [(1,), (2,)]
 
 
-def test_hidden_names(lake: Lake, tmp_path: Path) -> None:
-    """Files with names that Spark's own scan passes over are read like others."""
+def test_files_that_spark_passes_over_are_read(lake: Lake, tmp_path: Path) -> None:
     names = ("_one.parquet", ".two.parquet", "three.parquet")
     for number, name in enumerate(names):
         pq.write_table(pa.table({"a": [number]}), tmp_path / name)
@@ -288,8 +283,7 @@ def test_hidden_names(lake: Lake, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 3000, 10**7])
-def test_sizes_that_are_wrong(lake: Lake, tmp_path: Path, size: int) -> None:
-    """All rows of a file are read, whatever size the ledger knows."""
+def test_all_rows_are_read_whatever_size_is_known(lake: Lake, tmp_path: Path, size: int) -> None:
     numbers = list(range(1000))
     pq.write_table(pa.table({"a": numbers}), tmp_path / "a.parquet", row_group_size=100)
     lake.ledger.create_table("db.t", [("a", "bigint")], location=str(tmp_path))
@@ -301,7 +295,6 @@ def test_sizes_that_are_wrong(lake: Lake, tmp_path: Path, size: int) -> None:
 
 
 def test_partition_values_that_do_not_fit(lake: Lake, tmp_path: Path) -> None:
-    """A value that its column cannot hold fails the statements that meet its partition."""
     columns = [("day", "STRING"), ("a", "bigint")]
     lake.ledger.create_table("db.t", columns, partition_columns=["day"], location=str(tmp_path))
     for name in ("4", "march"):
@@ -317,8 +310,7 @@ def test_partition_values_that_do_not_fit(lake: Lake, tmp_path: Path) -> None:
     assert "has the value march" in refusal(lake, "UPDATE ledger.db.t SET a = 2")
 
 
-def test_partitions_without_a_zone(lake: Lake, tmp_path: Path) -> None:
-    """The value of a partition without a zone is in the session's, as conditions have it."""
+def test_partitions_without_a_zone_are_in_that_of_the_session(lake: Lake, tmp_path: Path) -> None:
     columns = [("at", "TIMESTAMP"), ("a", "bigint")]
     lake.ledger.create_table("db.t", columns, partition_columns=["at"], location=str(tmp_path))
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
@@ -329,8 +321,7 @@ def test_partitions_without_a_zone(lake: Lake, tmp_path: Path) -> None:
     assert [tuple(each) for each in found.collect()] == [(1704063600,)]
 
 
-def test_mapped_columns(lake: Lake, tmp_path: Path) -> None:
-    """A table whose files have other names for its columns is read and written with them."""
+def test_mapped_columns_are_read_and_written(lake: Lake, tmp_path: Path) -> None:
     mapped = {"delta.columnMapping.mode": "name"}
     lake.ledger.create_table("db.t", [("a", "bigint")], location=str(tmp_path), properties=mapped)
     definition = lake.ledger.table("db.t").definition
@@ -345,8 +336,7 @@ def test_mapped_columns(lake: Lake, tmp_path: Path) -> None:
     assert pq.read_schema(new).names == ["col-1"]
 
 
-def test_folders(lake: Lake) -> None:
-    """A table of layout directories takes rows into the folder of the txn's write id."""
+def test_a_table_of_directories_takes_rows_into_its_own_folders(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.t (a INT, p STRING) PARTITIONED BY (p) "

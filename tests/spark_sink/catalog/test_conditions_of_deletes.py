@@ -21,8 +21,7 @@ TYPES: Final = {
 
 
 @pytest.mark.spark
-def test_literals_of_every_type(lake: Lake) -> None:
-    """A DELETE by whole files takes the rows of the value, and no others."""
+def test_a_delete_by_whole_files_takes_the_rows_of_the_value_and_no_others(lake: Lake) -> None:
     columns = ", ".join(f"{name} {type_}" for name, (type_, _, _) in TYPES.items())
     names = ", ".join(TYPES)
     one, two = (", ".join(each[at] for each in TYPES.values()) for at in (1, 2))
@@ -64,6 +63,5 @@ def test_what_is_not_exact_is_refused(tree: object) -> None:
         condition_of([tree])
 
 
-def test_no_condition() -> None:
-    """Nothing said means all rows."""
+def test_nothing_said_means_all_rows() -> None:
     assert condition_of([]) is None

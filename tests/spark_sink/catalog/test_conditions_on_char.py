@@ -17,12 +17,10 @@ def made(lake: Lake, name: str) -> None:
 
 
 def ids(lake: Lake, name: str = "db.t") -> list[int]:
-    """Return the ids in a table."""
     return sorted(each for (each,) in rows(lake, f"SELECT id FROM ledger.{name}"))
 
 
 def test_conditions_find_what_spark_finds(lake: Lake) -> None:
-    """Each condition finds in Spark, and in the SDK, the rows of the list."""
     made(lake, "db.t")
     for where, wanted in FOUND.items():
         number = " = 12" in where
@@ -32,8 +30,7 @@ def test_conditions_find_what_spark_finds(lake: Lake) -> None:
         assert (sorted(each for (each,) in spark), sorted(own)) == (wanted, wanted), where
 
 
-def test_statements(lake: Lake) -> None:
-    """Statements with conditions on CHAR change the rows that they name, and no others."""
+def test_statements_on_char_change_the_rows_that_they_name(lake: Lake) -> None:
     made(lake, "db.t")
     done(lake, "DELETE FROM ledger.db.t WHERE c = 'ab'")
     assert ids(lake) == [2, 3, 4, 5, 6]

@@ -31,13 +31,11 @@ Verb = Callable[[Lake, str, pa.Table], Any]
 
 
 def overwritten(lake: Lake, **options: str) -> None:
-    """Overwrite rows by the options of a write."""
     writer = lake.spark.table("new").write.mode("overwrite").options(**options)
     writer.insertInto(T)
 
 
 def by_sdk(lake: Lake, verb: str, *given: Any) -> None:
-    """Run a verb of the SDK in a txn of its own."""
     lake.ledger.run(lambda txn: getattr(txn, verb)("db.t", *given))
 
 
@@ -73,8 +71,7 @@ def after(way: str, hit: list[int]) -> tuple[list[int], list[tuple[int, str]]]:
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("verb", VERBS)
-def test_verbs(lake: Lake, kind: str, verb: str) -> None:
-    """Each verb changes the rows that Spark's own comparison finds, and no others."""
+def test_each_verb_changes_the_rows_that_spark_finds(lake: Lake, kind: str, verb: str) -> None:
     spark, schema = lake.spark, pa.schema([("id", pa.int32()), ("d", TYPES[kind])])
     given = pa.table([list(range(len(VALUES))), list(VALUES)], schema=schema)
     way, work = VERBS[verb]
@@ -99,8 +96,7 @@ def test_verbs(lake: Lake, kind: str, verb: str) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_conditions(lake: Lake, kind: str) -> None:
-    """A condition finds the same rows in Spark, in the SDK and in a table of Spark's own."""
+def test_a_condition_finds_the_same_rows_everywhere(lake: Lake, kind: str) -> None:
     frame = lake.spark.createDataFrame(list(enumerate(VALUES)), f"id INT, d {kind}")
     frame.createOrReplaceTempView("plain")
     done(lake, f"CREATE TABLE {T} (id INT, d {kind}) PARTITIONED BY (d)")

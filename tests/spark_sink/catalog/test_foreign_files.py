@@ -66,19 +66,16 @@ def added(folder: Path, below: str, day: str) -> AddFile:
 
 
 def by_arrow(lake: Lake, _: SparkSession, where: str) -> list[tuple[str, str]]:
-    """Return the rows of a condition as a scan has them."""
     found = lake.ledger.scan("db.t", where).to_arrow().to_pylist()
     return [(text(each["d"]), text(each["t"])) for each in found]
 
 
 def by_spark(_: Lake, spark: SparkSession, where: str) -> list[tuple[str, str]]:
-    """Return the rows of a condition as Spark has them."""
     query = f"SELECT CAST(d AS STRING), CAST(t AS STRING) FROM ledger.db.t WHERE {where}"
     return [(each[0], each[1]) for each in spark.sql(query).collect()]
 
 
 def text(value: date) -> str:
-    """Return a value in SQL."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
     return value.isoformat()

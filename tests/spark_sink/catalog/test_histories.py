@@ -38,19 +38,16 @@ def zoned(lake: Lake) -> Iterator[Lake]:
 
 
 def create(lake: Lake, name: str, partition: tuple[str, ...]) -> None:
-    """Create a table of the histories."""
     inside = f" PARTITIONED BY ({', '.join(partition)})" if partition else ""
     done(lake, f"CREATE TABLE ledger.{name} ({COLUMNS}){inside}")
 
 
 def content(lake: Lake, name: str, version: int | None = None) -> list[tuple[object, ...]]:
-    """Return the rows of a table, of a version if it is given."""
     at = "" if version is None else f" VERSION AS OF {version}"
     return rows(lake, f"SELECT id, v, p, unix_seconds(ts) FROM ledger.{name}{at}")
 
 
 def ordered(found: list[Row]) -> list[Row]:
-    """Return rows in the order of `content`."""
     return sorted(found, key=repr)
 
 
@@ -151,7 +148,6 @@ def compare(lake: Lake, seed: int) -> None:
 
 
 def reads_of(lake: Lake, name: str) -> int:
-    """Return the id of a table."""
     return lake.ledger.table(name).table
 
 
@@ -192,7 +188,6 @@ def outcome_of_verbs(lake: Lake, name: str, each: Statement, other: Statement) -
 
 
 def commit(lake: Lake, name: str, other: Statement) -> None:
-    """Commit a statement by its verb."""
     assert other.verb is not None
     with lake.ledger.transaction() as txn:
         other.verb(txn, name)

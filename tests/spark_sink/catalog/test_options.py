@@ -36,8 +36,7 @@ def refused(work: Work) -> str:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_table_of_options(use: str) -> None:
-    """In each use the options of the table pass in any spelling, and all others are refused."""
+def test_in_each_use_the_options_of_the_table_pass_in_any_spelling(use: str) -> None:
     for each in OPTIONS:
         if use in each.uses:
             check_options({each.name: "1", each.name.upper(): "1"}, use)
@@ -60,7 +59,6 @@ def test_table_of_options(use: str) -> None:
 
 @pytest.fixture
 def table(lake: Lake) -> Lake:
-    """Return a catalog with a table of two partitions."""
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT NOT NULL, p INT, CONSTRAINT pos CHECK (id > 0)) "
@@ -110,7 +108,6 @@ def test_overwrite(table: Lake, options: dict[str, str], left: Any) -> None:
 
 @pytest.mark.spark
 def test_other_writes_and_reads(table: Lake, tmp_path: Path) -> None:
-    """Every door refuses an option that it does not know, and takes those that it obeys."""
     spark, new = table.spark, filled(table)
     name = "ledger.db.t"
 
@@ -145,7 +142,6 @@ def test_other_writes_and_reads(table: Lake, tmp_path: Path) -> None:
 
 
 def streamed(lake: Lake, place: Path, reads: dict[str, str], writes: dict[str, str]) -> None:
-    """Stream the table into another one."""
     done(lake, "CREATE TABLE IF NOT EXISTS ledger.db.sink (id INT, p INT)")
     rows_read = lake.spark.readStream.options(**reads).table("ledger.db.t")
     writer = rows_read.writeStream.trigger(availableNow=True).options(**writes)
@@ -153,8 +149,7 @@ def streamed(lake: Lake, place: Path, reads: dict[str, str], writes: dict[str, s
 
 
 @pytest.mark.spark
-def test_path(table: Lake, tmp_path: Path) -> None:
-    """A path is the place of a new table, or that of the table; another one is refused."""
+def test_a_path_is_that_of_the_table_or_is_refused(table: Lake, tmp_path: Path) -> None:
     spark, new, name = table.spark, filled(table), "ledger.db.t"
     place = str(tmp_path / "elsewhere")
 
@@ -205,8 +200,7 @@ def test_streams_do_not_travel(table: Lake, options: dict[str, str], said: str) 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("merges", ["true", "false"])
-def test_columns_that_the_table_lacks(table: Lake, merges: str) -> None:
-    """A column that the table lacks is refused by name, and nothing is written."""
+def test_a_column_that_the_table_lacks_is_refused_by_name(table: Lake, merges: str) -> None:
     filled(table)
     new = table.spark.sql("SELECT 9 AS id, 1 AS p, 2 AS more")
     writer = new.write.mode("append").option("mergeSchema", merges)

@@ -27,7 +27,6 @@ class Asker:
         self.catalogs.attach("ledger", ledger)
 
     def said(self, word: str, **asked: Any) -> dict[str, Any]:
-        """Return the whole answer to a question."""
         asked = {"catalog": "ledger", "txn": "", **asked}
         found: dict[str, Any] = json.loads(self.catalogs.apply(word, json.dumps(asked)))
         return found
@@ -61,13 +60,11 @@ def asker(memory: InMemoryLedger, tmp_path: Path) -> Asker:
 
 
 def files(asker: Asker, txn: str = "", where: str = "") -> Any:
-    """Return the files that a scan of the table gets."""
     table = asker.ask("table", table=SALES, txn=txn)
     return asker.ask("files", id=table["id"], position=table["position"], where=where, txn=txn)
 
 
 def test_every_word_is_described() -> None:
-    """The table of questions names every word that is answered."""
     assert questions.__doc__ is not None
     words = {
         word.strip("` ")
@@ -78,8 +75,7 @@ def test_every_word_is_described() -> None:
     assert words - {"Word", "---"} == set(ANSWERS)
 
 
-def test_a_table(asker: Asker) -> None:
-    """A table is answered with its columns, as SQL and JSON."""
+def test_a_table_is_answered_with_its_columns_as_sql_and_json(asker: Asker) -> None:
     found = asker.ask("table", table=SALES)
     assert (found["name"], found["partition"], found["pinned"]) == (SALES, ["p"], False)
     assert [(each["name"], each["type"]) for each in found["columns"]] == [
@@ -92,7 +88,6 @@ def test_a_table(asker: Asker) -> None:
 
 
 def test_a_write_in_a_txn(asker: Asker) -> None:
-    """A txn sees its files before the commit, others after it; statistics leave files out."""
     txn = asker.ask("begin")
     asker.write(txn, "append", {"id": pa.array([1, 2], pa.int32())})
     assert files(asker)["paths"] == []
@@ -137,12 +132,10 @@ def test_rows_that_spark_did_not_check(asker: Asker, tmp_path: Path) -> None:
     ],
 )
 def test_conditions_as_they_were_given(text: str, condition: str) -> None:
-    """What the Java side puts around a condition does not stay."""
     assert condition_of(text) == condition
 
 
 def test_an_empty_file_is_dropped(asker: Asker, tmp_path: Path) -> None:
-    """A task without rows leaves no file behind."""
     txn = asker.ask("begin")
     asker.write(txn, "append", {"id": pa.array([], pa.int32())})
     asker.ask("commit", txn=txn)
@@ -152,7 +145,6 @@ def test_an_empty_file_is_dropped(asker: Asker, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("asker")
 def test_a_commit_without_an_answer(memory: InMemoryLedger) -> None:
-    """The files of a write stay while it is unknown whether its commit took effect."""
     assert isinstance(memory.log, MemoryLog)
     log = LossyLog(memory.log)
     impatient = Asker(memory.connect(log=log, settings=ClientSettings(timeout_s=1.0)))
@@ -185,7 +177,6 @@ def test_files_that_cannot_be_brought_back(memory: InMemoryLedger, asker: Asker)
 
 
 def test_abort_after_close_never_fails(asker: Asker, tmp_path: Path) -> None:
-    """Spark aborts after it closed, and twice; the files of the txn are gone then."""
     txn = asker.ask("begin")
     asker.write(txn, "append", {"id": [1]})
     for word in ("close", "abort", "close", "abort"):
@@ -212,7 +203,6 @@ def test_refusals(asker: Asker, word: str, asked: dict[str, Any], kind: str) -> 
 
 
 def test_a_conflict_is_explained(asker: Asker) -> None:
-    """A commit that lost is refused by Delta's name, with the winner in its text."""
     txn = asker.ask("begin")
     asker.write(txn, "append", {"id": [1]})
     asker.ask("commit", txn=txn)
@@ -227,7 +217,6 @@ def test_a_conflict_is_explained(asker: Asker) -> None:
 
 
 def call(asker: Asker, name: str, *values: str | None) -> list[list[str | None]]:
-    """Return the rows of a procedure."""
     asker.ask("procedure", name=f"system.{name}")
     found: list[list[str | None]] = asker.ask("call", name=name, values=list(values))["rows"]
     return found

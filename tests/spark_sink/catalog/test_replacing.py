@@ -18,7 +18,6 @@ MADE = (
 
 @pytest.fixture
 def table(lake: Lake) -> Lake:
-    """Return a catalog with a table that has all that a table can have."""
     done(lake, MADE, "INSERT INTO ledger.db.t VALUES (1, 1)")
     return lake
 
@@ -55,8 +54,7 @@ def test_kept(table: Lake, statement: str, found: list[Any]) -> None:
     assert "NULL" in refusal(table, "INSERT INTO ledger.db.t VALUES (NULL, 1)")
 
 
-def test_frames(table: Lake) -> None:
-    """A frame that is saved over a table keeps it too, and an option lets it lose what it must."""
+def test_a_frame_that_is_saved_over_a_table_keeps_it_too(table: Lake) -> None:
     before = kept(table)
     same = table.spark.createDataFrame([(3, 3)], "id INT, p INT")
     same.write.mode("overwrite").saveAsTable("ledger.db.t")
@@ -81,8 +79,7 @@ def test_frames(table: Lake) -> None:
         ("REPLACE TABLE ledger.db.t AS SELECT 1 AS p", "constraint pos"),
     ],
 )
-def test_refused(table: Lake, statement: str, lost: str) -> None:
-    """What a new table would lose is named, and the former table stays."""
+def test_what_a_new_table_would_lose_is_named(table: Lake, statement: str, lost: str) -> None:
     before = kept(table)
     assert lost in refusal(table, statement)
     assert kept(table) == before

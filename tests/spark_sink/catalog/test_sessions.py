@@ -57,8 +57,7 @@ def said_by(program: str, folder: Path, home: Path | None = None) -> Mapping[str
     return found
 
 
-def test_a_txn_in_each_thread(lake: Lake) -> None:
-    """Threads of one session have a txn each, see their own writes, and all commit."""
+def test_threads_of_one_session_have_a_txn_each(lake: Lake) -> None:
     for number in range(THREADS):
         done(lake, f"CREATE TABLE ledger.db.t{number} (id INT)")
     done(lake, "CREATE TABLE ledger.db.all (id INT, p INT) PARTITIONED BY (p)")
@@ -81,8 +80,7 @@ def test_a_txn_in_each_thread(lake: Lake) -> None:
     assert lake.ledger.table("db.all").version == THREADS
 
 
-def test_new_session(lake: Lake) -> None:
-    """A new session of the application has the catalog without a further word."""
+def test_a_new_session_has_the_catalog_without_a_further_word(lake: Lake) -> None:
     done(lake, "CREATE TABLE ledger.db.a AS SELECT 1 AS id")
     other = lake.spark.newSession()
     assert other.sql("SELECT id FROM ledger.db.a").collect()[0][0] == 1
@@ -92,8 +90,7 @@ def test_new_session(lake: Lake) -> None:
     assert lake.spark.table("ledger.db.a").count() == 2
 
 
-def test_another_ledger(lake: Lake, tmp_path: Path) -> None:
-    """A catalog that was given to another ledger has no blocks; attached again, it goes on."""
+def test_a_catalog_given_to_another_ledger_has_no_blocks(lake: Lake, tmp_path: Path) -> None:
     with InMemoryLedger() as memory:
         other = attach(lake.spark, memory.connect(warehouse=str(tmp_path / "other")))
         done(other, "CREATE TABLE ledger.db.o AS SELECT 1 AS id")
@@ -110,8 +107,7 @@ def test_another_ledger(lake: Lake, tmp_path: Path) -> None:
     assert again.ledger.table("db.a").version == 0
 
 
-def test_batches_of_a_stream(lake: Lake, tmp_path: Path) -> None:
-    """The session of a batch is a copy, which has the catalog and its transactions."""
+def test_the_session_of_a_batch_has_the_catalog_too(lake: Lake, tmp_path: Path) -> None:
     done(lake, "CREATE TABLE ledger.db.a (id BIGINT)", "CREATE TABLE ledger.db.n (n BIGINT)")
     lake.spark.range(7).write.json(str(tmp_path / "in"))
 
@@ -128,15 +124,13 @@ def test_batches_of_a_stream(lake: Lake, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_after_stop(tmp_path: Path) -> None:
-    """A new session after `spark.stop()` works, and is told to attach before that."""
+def test_a_new_session_after_a_stop_is_told_to_attach(tmp_path: Path) -> None:
     found = said_by("stopped", tmp_path)
     assert found == {"before": 1, "unattached": True, "after": [1, 2], "txns": 0}
 
 
 @pytest.mark.slow
-def test_connect_in_one_process(tmp_path: Path) -> None:
-    """In Spark Connect statements, txns, snapshots and streams work; foreach_batch says no."""
+def test_in_spark_connect_statements_txns_snapshots_and_streams_work(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
     found = said_by("connect", tmp_path)
     assert found["rows"] == [1, 2, 3]
@@ -148,8 +142,7 @@ def test_connect_in_one_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_local_cluster(tmp_path: Path) -> None:
-    """Executors in processes of their own get the catalog, and write, merge and read with it."""
+def test_executors_in_processes_of_their_own_get_the_catalog(tmp_path: Path) -> None:
     found = said_by("local_cluster", tmp_path)
     assert found["rows"] == [[0, None], [1, None], [2, None], [3, "z"], [9, "z"]]
     assert found["changes"] == 7
@@ -159,8 +152,7 @@ def test_local_cluster(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.kafka
-def test_many_statements(tmp_path: Path) -> None:
-    """Two thousand statements leave nothing in the heap, in Python, and in the catalog."""
+def test_two_thousand_statements_leave_nothing_in_the_heap_in_python(tmp_path: Path) -> None:
     with running(UpSettings(home=tmp_path / "home")):
         found = said_by("many_statements", tmp_path, tmp_path / "home")
     sys.stdout.write(f"{json.dumps(found)}\n")
@@ -196,8 +188,7 @@ memory.__exit__(None, None, None)
 
 
 @pytest.mark.slow
-def test_notebook(tmp_path: Path) -> None:
-    """A notebook attaches a ledger, runs statements, and commits a txn over two tables."""
+def test_a_notebook_commits_a_txn_over_two_tables(tmp_path: Path) -> None:
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     make = nbformat.v4

@@ -111,8 +111,7 @@ def left(lake: Lake) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("group", range(len(GROUPS)))
-def test_statements_under_settings(lake: Lake, group: int) -> None:
-    """Statements leave the same rows under all settings that alter reads and writes."""
+def test_statements_leave_the_same_rows_under_all_settings(lake: Lake, group: int) -> None:
     done(lake, f"CREATE TABLE ledger.db.t ({COLUMNS}) PARTITIONED BY (p, q)")
     first = f"INSERT INTO ledger.db.t VALUES ({ROW.format(id=1)}), ({ROW.format(id=2)})"
     done(lake, first)
@@ -122,8 +121,7 @@ def test_statements_under_settings(lake: Lake, group: int) -> None:
     assert left(lake) == [{**one, "id": 11}, {**one, "id": 31, "q": "m"}]
 
 
-def test_settings_that_are_refused(lake: Lake) -> None:
-    """Where Spark would leave out a check or a cast, the statement is refused by the setting."""
+def test_a_setting_that_leaves_out_a_check_is_refused(lake: Lake) -> None:
     done(lake, "CREATE TABLE ledger.db.t (v VARCHAR(2), c CHAR(3))")
     for name, value in {
         "legacy.charVarcharAsString": "true",

@@ -62,7 +62,6 @@ class Turns:
         return count
 
     def rdd(self) -> DataFrame:
-        """Return a frame made from an RDD."""
         turn = self.turn()
         given = self.spark.sparkContext.parallelize([0], 1).map(lambda _: (turn(), 9))
         return self.spark.createDataFrame(given, "id INT, v INT")
@@ -94,7 +93,6 @@ MADE: Final = ("rdd", "udf", "map_in_pandas", "cached")
 
 
 def given(table: Lake, place: Path, kind: str) -> None:
-    """Make a source of a kind."""
     getattr(Turns(table.spark, place), kind)().createOrReplaceTempView("source")
 
 
@@ -104,8 +102,7 @@ def left(changed: int | None) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_merge_reads_once(table: Lake, tmp_path: Path, kind: str) -> None:
-    """A MERGE changes the row that its source names, and adds none."""
+def test_a_merge_changes_the_row_it_names(table: Lake, tmp_path: Path, kind: str) -> None:
     given(table, tmp_path, kind)
     done(table, MERGE)
     found = rows(table, f"SELECT * FROM {T}")
@@ -158,8 +155,7 @@ def changed_files(table: Lake) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", ["values", "pandas", "files", "ledger", "sums", "kept", "cte"])
-def test_sources_that_repeat(table: Lake, tmp_path: Path, kind: str) -> None:
-    """With a source that repeats, only files with matching rows are written again."""
+def test_only_files_with_matching_rows_are_written(table: Lake, tmp_path: Path, kind: str) -> None:
     spark = table.spark
     frame = spark.createDataFrame([(2, 9)], "id INT, v INT")
     frame.write.parquet(str(tmp_path / "files"))

@@ -14,7 +14,6 @@ ALL = "SELECT * FROM ledger.db.t"
 
 @pytest.fixture
 def table(lake: Lake) -> Lake:
-    """Return a catalog with a table of odd partitions."""
     done(
         lake,
         "CREATE TABLE ledger.db.t (id INT, name STRING, p STRING, d DATE) PARTITIONED BY (p, d)",
@@ -46,8 +45,7 @@ def test_insert_and_select(table: Lake) -> None:
     assert "ColumnarToRow" in plan
 
 
-def test_null_in_data_columns(lake: Lake) -> None:
-    """A column that may be NULL is stored so, and every reader finds the NULL."""
+def test_a_column_that_may_be_null_is_stored_so_and_every_reader_finds_the_null(lake: Lake) -> None:
     done(
         lake,
         "CREATE TABLE ledger.db.n (id INT NOT NULL, name STRING, at TIMESTAMP)",
@@ -60,8 +58,7 @@ def test_null_in_data_columns(lake: Lake) -> None:
     assert scanned.column("at").null_count == 1
 
 
-def test_changes_of_rows(table: Lake) -> None:
-    """UPDATE, DELETE and MERGE rewrite the files with matching rows only."""
+def test_update_delete_and_merge_rewrite_the_files_with_matching_rows_only(table: Lake) -> None:
     done(
         table,
         "UPDATE ledger.db.t SET name = 'z' WHERE id = 2",
@@ -81,8 +78,7 @@ def test_changes_of_rows(table: Lake) -> None:
     assert added[1:] == [(1, 4, 0), (2, 1, 1), (3, 0, 1), (4, 0, 1), (5, 2, 1)]
 
 
-def test_overwrites(table: Lake) -> None:
-    """All kinds of INSERT OVERWRITE replace what they name, and nothing else."""
+def test_all_kinds_of_insert_overwrite_replace_what_they_name(table: Lake) -> None:
     done(
         table,
         "INSERT OVERWRITE ledger.db.t PARTITION (p = 'y', d = DATE'2024-05-05') VALUES (5, 'e')",
@@ -103,8 +99,7 @@ def test_overwrites(table: Lake) -> None:
     assert rows(table, ALL) == []
 
 
-def test_definitions(table: Lake) -> None:
-    """Tables are made from queries, replaced, altered, renamed and dropped."""
+def test_tables_are_made_from_queries_replaced_altered_renamed_and_dropped(table: Lake) -> None:
     done(
         table,
         "CREATE TABLE ledger.db.c COMMENT 'copy' AS SELECT id, name FROM ledger.db.t WHERE id < 3",
@@ -126,14 +121,12 @@ def test_definitions(table: Lake) -> None:
 
 
 def test_a_replaced_table_is_replaced_at_once(table: Lake) -> None:
-    """A query that fails leaves the table as it was."""
     failing = "SELECT CAST(raise_error('gone') AS INT) AS id, 'x' AS p, DATE'2024-01-01' AS d"
     assert "gone" in refusal(table, f"CREATE OR REPLACE TABLE ledger.db.t AS {failing}")
     assert len(rows(table, ALL)) == 4
 
 
 def test_what_is_replaced_or_dropped_is_cleaned(table: Lake) -> None:
-    """A vacuum deletes the files of the tables that had a name; a drop itself deletes none."""
     made = "CREATE OR REPLACE TABLE ledger.db.n AS SELECT 1 AS x"
     done(table, made, made, made)
     clean = "CALL ledger.system.vacuum(older_than_h => 0D, table => "
@@ -148,8 +141,7 @@ def test_what_is_replaced_or_dropped_is_cleaned(table: Lake) -> None:
     assert "TABLE_OR_VIEW_NOT_FOUND" in refusal(table, f"{clean} 'db.never')")
 
 
-def test_time_travel(table: Lake) -> None:
-    """A version and a time name an earlier state; a DataFrame of one does not move on."""
+def test_a_version_and_a_time_name_an_earlier_state(table: Lake) -> None:
     held = table.spark.sql("SELECT * FROM ledger.db.t VERSION AS OF 1")
     done(table, "DELETE FROM ledger.db.t")
     assert rows(table, ALL) == []
@@ -160,8 +152,7 @@ def test_time_travel(table: Lake) -> None:
     assert "has no version 9" in refusal(table, f"{ALL} VERSION AS OF 9")
 
 
-def test_cached_tables(table: Lake) -> None:
-    """A cached table follows the writes of its session; those of others after REFRESH TABLE."""
+def test_a_cached_table_follows_the_writes_of_its_session(table: Lake) -> None:
     done(table, "CACHE TABLE ledger.db.t")
 
     def is_cached() -> bool:
@@ -181,7 +172,6 @@ def test_cached_tables(table: Lake) -> None:
 
 
 def test_writes_without_a_statement(table: Lake) -> None:
-    """Writers of DataFrames that Spark gives no txn commit by themselves."""
     frame = table.spark.sql("SELECT 7 AS id, 'g' AS name, 'x' AS p, CAST(NULL AS DATE) AS d")
     frame.write.insertInto("ledger.db.t")
     frame.write.mode("append").saveAsTable("ledger.db.t")
@@ -209,6 +199,5 @@ def test_writes_without_a_statement(table: Lake) -> None:
         ("INSERT INTO ledger.db.t VALUES (1)", "NOT_ENOUGH_DATA_COLUMNS"),
     ],
 )
-def test_refusals(table: Lake, statement: str, words: str) -> None:
-    """What the catalog does not do is refused by name."""
+def test_what_the_catalog_lacks_is_refused_by_name(table: Lake, statement: str, words: str) -> None:
     assert words in refusal(table, statement)

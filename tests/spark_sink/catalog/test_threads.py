@@ -77,8 +77,7 @@ def test_catalogs_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
             assert names == {f"db.t{number}" for number in range(THREADS) if number % 2 == kind}
 
 
-def test_cached_tables(lake: Lake) -> None:
-    """Threads cache tables, write to them and free them; REFRESH TABLE shows all rows."""
+def test_threads_cache_tables_write_to_them_and_free_them(lake: Lake) -> None:
     for number in range(NAMES):
         done(lake, f"CREATE TABLE ledger.db.c{number} (id INT)")
 

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def two(lake: Lake) -> Lake:
-    """Return a catalog with two tables."""
     done(
         lake,
         "CREATE TABLE ledger.db.a (id INT, v INT)",
@@ -27,12 +26,10 @@ def two(lake: Lake) -> Lake:
 
 
 def versions(lake: Lake) -> list[int]:
-    """Return the versions of both tables."""
     return [lake.ledger.table(name).version for name in ("db.a", "db.b")]
 
 
 def test_one_commit_for_two_tables(two: Lake) -> None:
-    """Statements see the writes before them; others see nothing until the one commit."""
     before, seen = versions(two), []
 
     def look() -> None:
@@ -57,8 +54,7 @@ def test_one_commit_for_two_tables(two: Lake) -> None:
     assert rows(two, "SELECT * FROM ledger.db.b") == [(1, 11)]
 
 
-def test_an_error_undoes_all(two: Lake) -> None:
-    """A block that raises leaves no row, no version and no file."""
+def test_a_block_that_raises_leaves_no_row_no_version_and_no_file(two: Lake) -> None:
     before = versions(two)
 
     def fail() -> None:
@@ -92,8 +88,7 @@ def test_a_statement_that_loses(two: Lake) -> None:
     assert "lost" in explained[0][1]
 
 
-def test_run_again(two: Lake) -> None:
-    """`run` repeats the work while an earlier commit wins."""
+def test_a_run_repeats_its_work_while_an_earlier_commit_wins(two: Lake) -> None:
     tries: list[int] = []
 
     def work(spark: SparkSession) -> int:
@@ -108,8 +103,7 @@ def test_run_again(two: Lake) -> None:
     assert rows(two, "SELECT v FROM ledger.db.a WHERE id = 1") == [(101,)]
 
 
-def test_a_snapshot(two: Lake) -> None:
-    """All queries of a block see one position of all tables; a write is refused."""
+def test_all_queries_of_a_block_see_one_position(two: Lake) -> None:
     with snapshot(two.spark):
         before = rows(two, "SELECT * FROM ledger.db.a")
         with two.ledger.transaction() as other:
@@ -123,7 +117,6 @@ def test_a_snapshot(two: Lake) -> None:
 
 
 def test_blocks_do_not_nest(two: Lake) -> None:
-    """A second block within the first is refused, and the first goes on."""
     with two.transaction():
         with pytest.raises(ValueError, match="already"), two.snapshot():
             pass
@@ -131,9 +124,7 @@ def test_blocks_do_not_nest(two: Lake) -> None:
     assert rows(two, "SELECT * FROM ledger.db.b") == [(1, 1)]
 
 
-def test_serializable(two: Lake) -> None:
-    """At the strongest level a txn also loses over what it only read."""
-
+def test_at_the_strongest_level_a_txn_also_loses_over_what_it_only_read(two: Lake) -> None:
     def race(level: str | None) -> None:
         with two.transaction(level=level):
             done(two, "INSERT INTO ledger.db.b SELECT 1, sum(v) FROM ledger.db.a")

@@ -33,7 +33,6 @@ class Scene:
             ledger.append("t", [{"id": 1}])
 
     def micros(self, after_now_s: float) -> int:
-        """Return a time as the catalog gets it."""
         return round((self.now_s + after_now_s) * 1_000_000)
 
     def found(self, **options: float) -> VersionRange:
@@ -43,7 +42,6 @@ class Scene:
         return range_of(reads, row, given, reads.position())
 
     def first(self, after_now_s: float) -> int | None:
-        """Return the first version of a stream from a time."""
         reads, row = self._ledger.reads(), self._ledger.table("t")
         return first_of(reads, row, {"startingtimestamp": self.micros(after_now_s)}, row.version)
 
@@ -57,7 +55,6 @@ def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
 
 
 def test_now_leaves_nothing_out(scene: Scene) -> None:
-    """What is committed belongs to a range that ends now or later, and later commits too."""
     since_s = SystemClock().now_ms() / 1000 - scene.now_s
     assert scene.found(endingtimestamp=since_s)[:2] == (0, EVERY)
     for end_s in (DAY_S, YEARS_S):
@@ -68,7 +65,6 @@ def test_now_leaves_nothing_out(scene: Scene) -> None:
 
 
 def test_a_start_in_the_future_is_refused(scene: Scene) -> None:
-    """The first version is not known then; a time of now begins with the next one."""
     for after_s in (DAY_S, YEARS_S):
         with pytest.raises(Refusal, match="startingTimestamp must be a time that has come"):
             scene.found(startingtimestamp=after_s)

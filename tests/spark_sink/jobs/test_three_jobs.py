@@ -96,12 +96,10 @@ class Job:
             raise AssertionError(f"job {self.name} ended with {code}: {said}")
 
     def kill(self) -> None:
-        """End the job as kill -9 does."""
         self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """End the job and its log."""
         self.kill()
         self._log.close()
 
@@ -114,7 +112,6 @@ class Digest(NamedTuple):
 
 
 def digest(database: "duckdb.DuckDBPyConnection", table: str) -> Digest:
-    """Return the digest of the rows of a table."""
     each = ", ".join(NAMES)
     found = database.sql(f"SELECT count(*), sum(hash({each})::HUGEINT) FROM {table}").fetchone()
     assert found is not None
@@ -122,7 +119,6 @@ def digest(database: "duckdb.DuckDBPyConnection", table: str) -> Digest:
 
 
 def write_days(folder: Path) -> list[pa.Table]:
-    """Write the flights, a file for each day, and return the days."""
     folder.mkdir()
     days = [each.select(NAMES).cast(TYPES) for each in cut(read_flights()).values()]
     for number, rows in enumerate(days):
@@ -169,12 +165,10 @@ def apply(database: "duckdb.DuckDBPyConnection", row: VersionRow, days: list[pa.
 
 
 def notes(row: VersionRow) -> list[dict[str, object]]:
-    """Return the notes of a version, whatever their application."""
     return list(json.loads(row.info)[APPLICATIONS].values())
 
 
-def test_three_jobs(tmp_path: Path) -> None:
-    """At every version the table has the rows of the serial execution of what was committed."""
+def test_three_jobs_leave_the_rows_of_the_serial_execution(tmp_path: Path) -> None:
     days = write_days(tmp_path / "in")
     settings = UpSettings(home=tmp_path / "home", http="off", sequencers=1)
     with ExitStack() as held:

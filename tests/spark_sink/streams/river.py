@@ -92,7 +92,6 @@ class River:
         return sorted(str(each.relative_to(location)) for each in Path(location).rglob("*.parquet"))
 
     def live(self, table: str = "db.t") -> Sequence[str]:
-        """Return the paths of the live files of a table."""
         return sorted(each.path for each in self.ledger.read(table).files)
 
     def orphans(self, table: str = "db.t") -> int:

@@ -11,8 +11,7 @@ from tests.spark_sink.streams.river import River, upto
 pytestmark = pytest.mark.spark
 
 
-def test_one_table(river: River) -> None:
-    """Each batch is one append, and the stream is listed with the offsets of the last one."""
+def test_each_batch_is_one_append_and_the_stream_is_listed(river: River) -> None:
     river.table()
     river.arrive(2)
     sink = foreach_batch("db.t")
@@ -86,8 +85,7 @@ def test_a_merge_changes_the_files_that_match(river: River) -> None:
     assert (numbers, even in river.live()) == ([1], True)
 
 
-def test_application_chosen_by_hand(river: River) -> None:
-    """An application names its query; another query under it is refused before it writes."""
+def test_an_application_names_its_query(river: River) -> None:
     river.table()
     river.arrive()
     river.flow(foreach_batch("db.t", application="clicks-v1"))
@@ -147,8 +145,7 @@ def test_no_checkpoint(river: River) -> None:
         writer.trigger(availableNow=True).start().awaitTermination()
 
 
-def test_not_in_a_stream(river: River) -> None:
-    """Outside a stream no number says which batch it is."""
+def test_outside_a_stream_no_number_says_which_batch_it_is(river: River) -> None:
     river.table()
     with pytest.raises(ValueError, match="must be called by a stream"):
         foreach_batch("db.t")(river.spark.range(3), 0)

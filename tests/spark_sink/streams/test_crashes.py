@@ -38,7 +38,6 @@ class Attempts:
 
 
 def append(frame: DataFrame) -> None:
-    """Append the rows of a batch."""
     frame.writeTo("ledger.db.t").append()
 
 
@@ -49,7 +48,6 @@ def before_the_commit(frame: DataFrame) -> None:
 
 
 def in_a_task(frame: DataFrame) -> None:
-    """Fail in a task that has written rows."""
     poison = "CASE WHEN id % 4 = 3 THEN raise_error('bad row') ELSE id END"
     append(frame.selectExpr(f"CAST({poison} AS BIGINT) AS id", "name", "odd"))
 
@@ -89,7 +87,6 @@ def test_lost_answer_of_the_commit(river: River, log: LossyLog) -> None:
 
 
 def test_end_before_sparks_commit(river: River) -> None:
-    """A batch that the ledger has, and Spark does not know as done, is not written again."""
     river.table()
     river.arrive(2)
     river.flow(foreach_batch("db.t"))
@@ -103,8 +100,7 @@ def test_end_before_sparks_commit(river: River) -> None:
     assert (river.ids(), river.stored()) == (upto(2), files)
 
 
-def test_ledger_is_another(river: River) -> None:
-    """A checkpoint of another ledger is refused, unless the stream says that it begins here."""
+def test_a_checkpoint_of_another_ledger_is_refused(river: River) -> None:
     river.table()
     river.arrive(2)
     river.flow(foreach_batch("db.t"))

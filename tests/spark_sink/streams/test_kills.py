@@ -83,7 +83,6 @@ def commit_files(ledger: Ledger, folder: Path) -> None:
 
 
 def stored(folder: Path) -> set[str]:
-    """Return the Parquet files of a folder."""
     return {str(each.relative_to(folder)) for each in folder.rglob("*.parquet")}
 
 

@@ -14,13 +14,11 @@ from spark_sink.streams.recorded import HOME, RecordedBatches, home_of
 
 @pytest.fixture
 def ledger(tmp_path: Any) -> Any:
-    """Return a client of a ledger in memory."""
     with InMemoryLedger() as memory:
         yield memory.connect(warehouse=str(tmp_path))
 
 
 def note(batch: int, end: Any, query: str = "q1") -> StreamNote:
-    """Return the note of a batch."""
     return StreamNote(query, "clicks", batch, (SourceOffset("files", end, None),))
 
 
@@ -35,13 +33,11 @@ def applied(ledger: Ledger, said: StreamNote, *tables: int, app: str = "") -> Re
 
 
 def recorded(ledger: Ledger, app: str = "q1", from_batch: int = 0) -> RecordedBatches:
-    """Return what is recorded of an application now."""
     token = ledger.begin("read_only").token
     return RecordedBatches(ledger.reads(), token, app, from_batch)
 
 
-def test_same_batch(ledger: Ledger) -> None:
-    """A batch with the number and the offsets of a recorded one has its receipt, also later."""
+def test_a_repeated_batch_has_the_receipt_of_the_recorded_one(ledger: Ledger) -> None:
     first, second = (ledger.create_table(name).table for name in ("db.a", "db.b"))
     receipts = [
         applied(ledger, note(0, 10), first, second),
@@ -102,10 +98,9 @@ def test_refused(ledger: Ledger, said: StreamNote, app: str, why: str) -> None:
         ({"dropped": 4}, 0, 5, "no table of this ledger has its earlier batches"),
     ],
 )
-def test_gaps(
+def test_a_batch_follows_the_last_one_that_any_table_has(
     ledger: Ledger, known: dict[str, int], from_batch: int, batch: int, answer: str
 ) -> None:
-    """A batch follows the last one that any table has; a gap is refused with its way out."""
     for name, last in sorted(known.items(), key=lambda each: each[1]):
         applied(ledger, note(last, last), ledger.create_table(f"db.{name}").table)
     if "dropped" in known:
@@ -118,8 +113,7 @@ def test_gaps(
         found.receipt_of(note(batch, batch))
 
 
-def test_home(ledger: Ledger) -> None:
-    """Batches that write nothing have one table, also for two clients that begin together."""
+def test_batches_that_write_nothing_have_one_table(ledger: Ledger) -> None:
     home = home_of(ledger)
     applied(ledger, note(0, 10), home)
     assert home_of(ledger) == home == ledger.table(HOME).table

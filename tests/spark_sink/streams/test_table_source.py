@@ -43,7 +43,6 @@ class Reader:
         return [each for each in self.batches if each]
 
     def refused(self, word: str, checkpoint: str = "reader") -> str:
-        """Return the text with which the stream ends; it must have a word."""
         with pytest.raises(StreamingQueryException, match=word) as refused:
             self.read(checkpoint)
         return str(refused.value)
@@ -60,28 +59,23 @@ def table(river: River) -> River:
 
 
 def add(river: River, *ids: int) -> None:
-    """Add rows by one commit."""
     with river.ledger.transaction() as txn:
         txn.insert("db.t", [{"odd": n % 2, "id": n, "name": f"n{n}"} for n in ids])
 
 
 def together(batches: list[list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
-    """Return the rows of all batches."""
     return sorted(chain.from_iterable(batches), key=repr)
 
 
 def drain(frame: DataFrame, _: int) -> None:
-    """Read a batch."""
     frame.collect()
 
 
 def row(*ids: int) -> list[tuple[Any, ...]]:
-    """Return rows as a batch has them."""
     return sorted(((n % 2, n, f"n{n}") for n in ids), key=repr)
 
 
-def test_rows_then_commits(table: River) -> None:
-    """A stream begins with the rows of now, and goes on with each commit from its checkpoint."""
+def test_a_stream_begins_with_rows_and_goes_on_with_commits(table: River) -> None:
     reader = Reader(table)
     assert reader.read() == [row(0, 1, 2, 3)]
     assert reader.read() == []
@@ -98,16 +92,14 @@ def test_rows_then_commits(table: River) -> None:
     assert reader.read() == [row(7, 8, 9, 10)]
 
 
-def test_limits_of_the_first_rows(table: River) -> None:
-    """Rows of the first version come in batches too; each file comes once."""
+def test_rows_of_the_first_version_come_in_batches_too(table: River) -> None:
     reader = Reader(table, maxBytesPerTrigger=1)
     found = reader.read()
     assert [len(each) for each in found] == [1, 1, 1, 1]
     assert together(found) == row(0, 1, 2, 3)
 
 
-def test_some_columns(table: River) -> None:
-    """A stream of some columns has them by their names, and the path of a row's file."""
+def test_a_stream_of_some_columns_has_them_by_their_names(table: River) -> None:
     table.spark.sql("INSERT INTO ledger.db.t VALUES (7, 8, 'n8')").collect()
     found: list[tuple[Any, ...]] = []
 
@@ -147,7 +139,6 @@ def test_where_a_stream_begins(table: River) -> None:
 def test_commits_that_take_rows_away(
     table: River, option: str, statement: str, seen: list[Any]
 ) -> None:
-    """They end a stream by name, unless an option says what is meant."""
     reader = Reader(table)
     reader.read()
     table.spark.sql(statement).collect()
@@ -158,8 +149,7 @@ def test_commits_that_take_rows_away(
     assert reader.read() == [seen]
 
 
-def test_changes(table: River) -> None:
-    """A stream of changes gives what the SDK gives, commit by commit."""
+def test_a_stream_of_changes_gives_what_the_sdk_gives_commit_by_commit(table: River) -> None:
     reader = Reader(table, "ledger.db.t.changes", maxFilesPerTrigger=1)
     found = reader.read()
     table.spark.sql("UPDATE ledger.db.t SET name = 'x', odd = 5 WHERE id = 1").collect()
@@ -176,14 +166,12 @@ def test_changes(table: River) -> None:
 
 
 def created_again(river: River) -> None:
-    """Drop the table and create one under its name."""
     row = river.ledger.table("db.t")
     river.ledger.drop_table("db.t")
     river.ledger.create_table("db.t", row.definition.columns, partition_columns=["odd"])
 
 
 def replaced_by_renaming(river: River) -> None:
-    """Rename the table and create one under its name."""
     row = river.ledger.table("db.t")
     river.ledger.rename_table("db.t", "db.u")
     river.ledger.create_table("db.t", row.definition.columns, partition_columns=["odd"])
@@ -192,7 +180,6 @@ def replaced_by_renaming(river: River) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [created_again, replaced_by_renaming])
 def test_another_table_under_the_name(table: River, change: Callable[[River], None]) -> None:
-    """A checkpoint of another table is refused by name."""
     reader = Reader(table)
     reader.read()
     change(table)

@@ -33,8 +33,7 @@ def flow(
         query.stop()
 
 
-def test_each_batch_once(river: River, log_lines: list[dict[str, object]]) -> None:
-    """A batch is one append; one that Spark gives again adds nothing, and leaves no file."""
+def test_a_batch_is_one_append(river: River, log_lines: list[dict[str, object]]) -> None:
     river.table()
     river.arrive(3)
     flow(river)
@@ -53,8 +52,7 @@ def test_each_batch_once(river: River, log_lines: list[dict[str, object]]) -> No
     assert [(each["version"], each["recorded"]) for each in skipped] == [(2, 2)]
 
 
-def test_batches_without_rows(river: River) -> None:
-    """The first batch, one in the middle and the last are recorded without rows, over restarts."""
+def test_batches_without_rows_are_recorded_over_restarts(river: River) -> None:
     river.table()
     for files in (1, 3, 1):
         river.arrive(files)
@@ -65,8 +63,7 @@ def test_batches_without_rows(river: River) -> None:
     assert river.ids() == [4, 5, 6, 7, 12, 13, 14, 15]
 
 
-def test_refused(river: River) -> None:
-    """Another query under one name, and a checkpoint without its ledger, are refused by name."""
+def test_another_query_under_one_name_is_refused(river: River) -> None:
     river.table()
     river.arrive()
     flow(river, application="mine")
@@ -84,8 +81,7 @@ def test_refused(river: River) -> None:
     assert (river.ids(), river.orphans()) == (upto(2), 0)
 
 
-def test_task_that_fails(river: River) -> None:
-    """A batch with a failed task leaves no file and no open txn, and comes again."""
+def test_a_batch_with_a_failed_task_leaves_no_file_and_no_open_txn(river: River) -> None:
     river.table()
     river.arrive(2)
     bad = "CASE WHEN id = 7 THEN raise_error('bad row') ELSE id END"
@@ -100,7 +96,6 @@ def test_task_that_fails(river: River) -> None:
 
 
 def test_lost_answer_of_the_commit(river: River, log: LossyLog) -> None:
-    """A batch counts once, whether or not the answer to its commit arrived."""
     river.table()
     river.arrive()
     flow(river)

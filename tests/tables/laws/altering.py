@@ -54,7 +54,6 @@ class AddColumn(Alteration):
 
 
 def is_new(name: str, model: TableModel) -> bool:
-    """Return whether no column has a name."""
     return name.lower() not in {each.name.lower() for each in model.columns}
 
 
@@ -110,7 +109,6 @@ class DropColumn(Alteration):
     by_function: bool
 
     def change(self, name: str, before: TableDefinition) -> TableDefinition:
-        """Return the definition without the column."""
         return before._replace(columns=[each for each in before.columns if each.name != name])
 
     def arguments(self, world: World) -> dict[str, Any]:

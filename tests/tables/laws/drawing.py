@@ -81,7 +81,6 @@ def statement(  # noqa: PLR0911 - one case for each kind
 
 
 def some_rows(rng: Random, model: TableModel, count: int) -> list[dict[int, Any]]:
-    """Return rows with all or some of the columns."""
     ids = [each for each in model.columns if each.id in (ID, KEY) or rng.random() < 0.85]
     return [{each.id: drawn(rng, each.type) for each in ids} for _ in range(count)]
 
@@ -176,7 +175,6 @@ def selecting(rng: Random, table: str, origin: str, world: World) -> Statement:
 
 
 def new_name(rng: Random, model: TableModel) -> str:
-    """Return a name that no column has."""
     taken = {each.name.lower() for each in model.columns}
     return rng.choice([each for each in NEW_NAMES if each.lower() not in taken] or ["fresh"])
 

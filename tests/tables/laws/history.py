@@ -48,7 +48,6 @@ class OpenTxn:
 
     @property
     def own(self) -> Mapping[str, bool]:
-        """In which tables the txn has files of its own."""
         own = {each.table for each in self.statements if each.makes_files}
         return {name: name in own for name in self.world}
 
@@ -70,7 +69,6 @@ class OpenTxn:
         self.statements.append(made)
 
     def changed(self, table: str) -> bool:
-        """Return whether the txn changed a table."""
         before, after = self.before[table], self.world[table]
         return before.rows.keys() != after.rows.keys() or before.definition != after.definition
 
@@ -87,14 +85,7 @@ class History:
     With `vacuums` the tables are vacuumed now and then, beside open txns.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        folder: Path,
-        seed: int,
-        *,
-        vacuums: bool = False,
-    ) -> None:
+    def __init__(self, ledger: Ledger, folder: Path, seed: int, *, vacuums: bool = False) -> None:
         self.vacuums = vacuums
         self.rng = Random(seed)  # noqa: S311 - a history must come back from its seed
         self.ledger = ledger
@@ -136,7 +127,6 @@ class History:
         self.versions[name] = {0: Seen(row.changed, model)}
 
     def play(self) -> None:
-        """Play the whole history."""
         while self.left > 0:
             self._step()
         for each in list(self.open):

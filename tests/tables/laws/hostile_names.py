@@ -36,7 +36,6 @@ class Hostile(NamedTuple):
     by: Sequence[int]
 
     def model(self) -> TableModel:
-        """Return the table without rows."""
         return TableModel(self.columns, self.by)
 
     @property
@@ -46,7 +45,6 @@ class Hostile(NamedTuple):
 
     @property
     def partition_columns(self) -> list[str]:
-        """The names of the partition columns."""
         return [each.name for each in self.columns if each.id in self.by]
 
 
@@ -149,7 +147,6 @@ def value(rng: Random, each: ModelColumn, *, may_lack: bool = True) -> Any:
 
 
 def rows(rng: Random, model: TableModel, count: int) -> list[dict[int, Any]]:
-    """Return rows with all columns."""
     return [{each.id: value(rng, each) for each in model.columns} for _ in range(count)]
 
 

@@ -18,7 +18,7 @@ NARROW = {"int": "bigint", "float": "double"}
 
 
 class ModelColumn(NamedTuple):
-    """A column of a model."""
+    """What a table of the model knows of a column."""
 
     id: int
     name: str
@@ -48,7 +48,6 @@ class TableModel:
 
     @property
     def types(self) -> Mapping[int, str]:
-        """The types of the columns by id."""
         return {each.id: each.type for each in self.columns}
 
     @property
@@ -67,7 +66,6 @@ class TableModel:
         return [at for at, row in self.rows.items() if where is None or where.value(row) is True]
 
     def take(self, numbers: Iterable[int]) -> list[dict[int, Any]]:
-        """Take rows out, and return them."""
         return [self.rows.pop(each) for each in numbers]
 
     def counted(self, where: Term | None = None, ids: Sequence[int] | None = None) -> Counter[Any]:

@@ -65,7 +65,6 @@ def where_text(where: Term | None, model: TableModel) -> str | None:
 
 
 def keys_of(*terms: Term | None) -> frozenset[Any]:
-    """Return the columns of terms."""
     return frozenset[Any]().union(*(each.keys for each in terms if each is not None))
 
 
@@ -85,7 +84,7 @@ def given(rows: Rows, model: TableModel, form: str) -> Any:
 
 @dataclass
 class Insert(Statement):
-    """INSERT."""
+    """New rows, in one of the forms that an insert takes."""
 
     rows: Rows
     form: str
@@ -125,7 +124,7 @@ class Overwrite(Statement):
 
 @dataclass
 class Delete(Statement):
-    """DELETE."""
+    """Rows of a condition go, or all of them."""
 
     where: Term | None
 
@@ -172,7 +171,6 @@ def sent(value: Any, names: Mapping[Any, str]) -> Any:
 
 
 def known(value: Any, row: Mapping[Any, Any]) -> Any:
-    """Return the value of an assignment for a row."""
     return value.value(row) if isinstance(value, Term) else value
 
 
@@ -262,7 +260,6 @@ class Merge(Statement):
     def assigned(
         self, clause: ModelClause, values: Mapping[Any, Any], model: TableModel
     ) -> dict[int, Any]:
-        """Return what a clause assigns."""
         if clause.sets is None:
             return {each.id: values.get(("source", each.id)) for each in model.columns}
         return {key: known(each, values) for key, each in clause.sets.items()}
@@ -291,7 +288,7 @@ def target(row: Mapping[int, Any]) -> dict[Any, Any]:
 
 @dataclass
 class Optimize(Statement):
-    """OPTIMIZE."""
+    """Small files become larger ones; no row changes."""
 
     where: Term | None
     target_bytes: int

@@ -30,12 +30,10 @@ class Term:
 
 
 def column(key: Key) -> Term:
-    """Return a column."""
     return Term(lambda names: names[key], lambda row: row.get(key), frozenset([key]))
 
 
 def literal(value: Any) -> Term:
-    """Return a constant."""
     text = spelled(value)
     return Term(lambda _: text, lambda _: value, frozenset())
 
@@ -100,7 +98,6 @@ def compared(symbol: str, one: Term, other: Term) -> Term:
 
 
 def is_null(one: Term, *, negated: bool = False) -> Term:
-    """Return a test for NULL."""
     word = "IS NOT NULL" if negated else "IS NULL"
     return made(lambda a: f"({a} {word})", lambda row: (one.value(row) is None) != negated, one)
 
@@ -125,18 +122,14 @@ def either(row: Row, *terms: Term) -> bool | None:
 
 
 def conjunction(one: Term, other: Term) -> Term:
-    """Return AND."""
     return made(lambda a, b: f"({a} AND {b})", lambda row: both(row, one, other), one, other)
 
 
 def disjunction(one: Term, other: Term) -> Term:
-    """Return OR."""
     return made(lambda a, b: f"({a} OR {b})", lambda row: either(row, one, other), one, other)
 
 
 def negation(one: Term) -> Term:
-    """Return NOT."""
-
     def value(row: Row) -> bool | None:
         found = one.value(row)
         return None if found is None else not found
@@ -155,8 +148,6 @@ def added(one: Term, number: int) -> Term:
 
 
 def first_of(one: Term, other: Term) -> Term:
-    """Return coalesce."""
-
     def value(row: Row) -> Any:
         found = one.value(row)
         return other.value(row) if found is None else found
@@ -176,7 +167,6 @@ def choice(test: Term, one: Term, other: Term) -> Term:
 
 
 def made(text: Callable[..., str], value: Callable[[Row], Any], *terms: Term) -> Term:
-    """Return a term that is made of others."""
     keys = frozenset[Any]().union(*(each.keys for each in terms))
     return Term(lambda names: text(*(each.text(names) for each in terms)), value, keys)
 

@@ -55,12 +55,10 @@ class Plan(NamedTuple):
 
 
 def gone(test: Callable[[Row], bool]) -> Callable[[Row], Sequence[Row] | None]:
-    """Return the change of a delete."""
     return lambda row: () if test(row) else None
 
 
 def given(test: Callable[[Row], bool], **values: Any) -> Callable[[Row], Sequence[Row] | None]:
-    """Return the change of an update."""
     return lambda row: [row | values] if test(row) else None
 
 
@@ -174,7 +172,6 @@ class Numbered(FileWriter):
     """A writer whose files have the same names in every table."""
 
     def drawn(self) -> str:
-        """Return the number alone."""
         return self.name
 
 
@@ -187,12 +184,10 @@ class FileTable:
         self.storage: Storage = storage_at(definition.location)
 
     def rows(self, file: FileRow) -> list[Row]:
-        """Return the rows of a file."""
         found: list[Row] = read_file(self.storage, file, self.schema).to_pylist()
         return found
 
     def write(self, rows: Sequence[Row], number: int | None = None) -> Sequence[AddFile]:
-        """Write rows into new files."""
         table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow)
         made = FileWriter.of("lake") if number is None else Numbered(number, "")
         return write_rows(self.storage, self.schema, table.to_batches(), writer=made)
@@ -270,10 +265,7 @@ def check(ledger: Ledger, folder: Path, case: tuple[str, str, str]) -> Any:
     winner, loser = pair
     verbs = outcome(ledger, names[0], (winner, loser), lambda txn, name, plan: plan.verb(txn, name))
     files = outcome(
-        ledger,
-        names[1],
-        (winner, loser),
-        lambda txn, name, plan: by_files(ledger, txn, name, plan),
+        ledger, names[1], (winner, loser), lambda txn, name, plan: by_files(ledger, txn, name, plan)
     )
     assert verbs == files, f"{loser} after {winner} at {level}"
     return verbs[0]

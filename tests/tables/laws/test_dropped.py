@@ -40,7 +40,6 @@ class DroppedTables:
         self.steps: list[str] = []
 
     def there(self) -> set[str]:
-        """Return the files that are there."""
         return {str(each) for each in self.folder.rglob("*.parquet")}
 
     def live(self) -> set[str]:
@@ -52,14 +51,12 @@ class DroppedTables:
         return found
 
     def note(self) -> None:
-        """Note which files a table has no more."""
         live = self.live()
         for each in live | self.ended.keys():
             was = self.ended.get(each)
             self.ended[each] = None if each in live else self.hour if was is None else was
 
     def step(self) -> None:
-        """Do one thing."""
         verbs = (self.create, self.create, self.append, self.overwrite, self.drop, self.replace)
         verb = self.rng.choice([*verbs, self.rename, self.hold, self.let_go, self.wait, self.clean])
         self.steps.append(verb.__name__)
@@ -67,29 +64,24 @@ class DroppedTables:
         self.note()
 
     def name(self) -> str:
-        """Return the name of a table that exists, "" without one."""
         return self.rng.choice([each.name for each in self.ledger.tables()] or [""])
 
     def create(self) -> None:
-        """Create a table, in a folder of its own or where another one is or was."""
         name = self.rng.choice(NAMES)
         if name not in {each.name for each in self.ledger.tables()}:
             shared = self.folder / self.rng.choice(["one", "two", "one/inner"])
             self.ledger.create_table(name, ROW, location="" if self.rng.random() < 0.5 else shared)
 
     def append(self) -> None:
-        """Append a row."""
         if name := self.name():
             self.ledger.append(name, ROW)
 
     def overwrite(self) -> None:
-        """Put other rows in the place of those of a table."""
         if name := self.name():
             with self.ledger.transaction() as txn:
                 txn.overwrite(name, ROW)
 
     def drop(self) -> None:
-        """Drop a table."""
         if name := self.name():
             self.ledger.drop_table(name)
 
@@ -102,7 +94,6 @@ class DroppedTables:
                 txn.insert(name, ROW)
 
     def rename(self) -> None:
-        """Rename a table."""
         name, to = self.name(), self.rng.choice(NAMES)
         if name and to not in {each.name for each in self.ledger.tables()}:
             self.ledger.rename_table(name, to)
@@ -113,7 +104,6 @@ class DroppedTables:
             self.snapshots.append((self.ledger.begin("read_only"), self.live()))
 
     def let_go(self) -> None:
-        """End a txn."""
         if self.snapshots:
             self.snapshots.pop(self.rng.randrange(len(self.snapshots)))[0].commit()
 
@@ -147,7 +137,6 @@ class DroppedTables:
             assert left == before & needed, f"files are left: {self.steps}"
 
     def needed(self) -> set[str]:
-        """Return the files that are needed."""
         held = set().union(*(files for _, files in self.snapshots))
         young = {
             each
@@ -174,8 +163,7 @@ class DroppedTables:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_dropped_tables(tmp_path: Path, seed: int) -> None:
-    """No needed file is ever gone, and all others are gone after the retention."""
+def test_no_needed_file_is_ever_gone(tmp_path: Path, seed: int) -> None:
     with InMemoryLedger(clock=FixedClock()) as memory:
         history = DroppedTables(memory, tmp_path, seed)
         for _ in range(STEPS):

@@ -37,7 +37,6 @@ class Field:
         self.kind, self.fields = kind, dict(fields)
 
     def sql(self) -> str:
-        """Return the type in SQL."""
         if self.kind == "int":
             return "int"
         inside = ", ".join(f"{name}: {each.sql()}" for name, each in self.fields.items())
@@ -59,7 +58,6 @@ class Field:
 
 
 def drawn(of: random.Random, depth: int = 0, kind: str = "") -> Field:
-    """Return a field of a type that is drawn."""
     kind = kind or of.choice(["int", "int", "struct", "array", "map"])
     if kind == "int" or depth > DEPTH:
         return Field("int", {})
@@ -87,7 +85,6 @@ class Model:
         self.used: dict[int, str] = {}
 
     def write(self) -> None:
-        """Write a row into a file."""
         value = self.root.value(self.numbers)
         schema = TableSchema.of(self.definition, "t", 1)
         rows = pa.Table.from_pylist([{"s": self.root.shown(value)}], schema=schema.arrow)
@@ -117,7 +114,6 @@ class Model:
                 self.alter({"kind": "AddColumn", "path": [*path, held]})
 
     def alter(self, change: Mapping[str, Any]) -> None:
-        """Change the definition as the catalog does for a statement."""
         told = {**change, "column": ".".join(change["path"])}
         column = {"name": "s", "type": self.root.sql(), "nullable": True, "metadata": "{}"}
         asked = {"table": "t", "columns": [column], "changes": [told]}
@@ -163,7 +159,6 @@ def field_ids(type_: pa.DataType) -> list[int]:
 
 
 def test_files_have_all_ids(tmp_path: Path) -> None:
-    """Fields, elements, keys and values have the ids of the definition, in its one counter."""
     definition = table_definition(
         [("s", "struct<`a b`: array<int>, m: map<int, struct<x: int>>>"), ("i", "int")]
     )
@@ -178,7 +173,6 @@ def test_files_have_all_ids(tmp_path: Path) -> None:
 
 
 def test_definitions_without_fields_keep_their_bytes() -> None:
-    """Only a column with fields has a tree of them, and an unknown type has none."""
     made = table_definition([("i", "int"), ("d", "decimal(3,1)"), ("v", "variant"), ("b", "array")])
     assert [each.metadata for each in made.columns] == [""] * 4
     assert made.columns[0] == Column("i", "int", nullable=True, id=1)

@@ -21,7 +21,6 @@ MANY = range(100, 300)
 
 
 def check_scan(ledger: Ledger, name: str, model: TableModel, **place: Any) -> None:
-    """Assert that a scan shows the columns and the rows of a model."""
     found = ledger.scan(name, **place).to_arrow()
     assert found.column_names == [each.name for each in model.columns]
     assert [each.type for each in found.schema] == [arrow_type(each.type) for each in model.columns]
@@ -103,7 +102,6 @@ def check(history: History) -> None:
 
 
 def play(folder: Path, seed: int) -> History:
-    """Play a history and check it."""
     with InMemoryLedger() as memory:
         history = History(memory.connect(), folder, seed)
         with replayable(seed, history):

@@ -66,7 +66,6 @@ class Killer:
 
 @pytest.fixture(scope="module")
 def killer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killer]:
-    """Start the process that does work."""
     command = [sys.executable, "-m", "tests.tables.laws.killed_work"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -82,7 +81,6 @@ def rows(ledger: Ledger) -> Counter[Any]:
 
 
 def files(folder: Path) -> set[str]:
-    """Return the data files that are there."""
     root = folder / "table"
     return {each.relative_to(root).as_posix() for each in root.rglob("*.parquet")}
 

@@ -15,7 +15,6 @@ Model = dict[int, tuple[int, str | None]]
 
 
 def as_table(model: Model) -> pa.Table:
-    """Return rows as an Arrow table."""
     kinds = {"id": pa.int64(), "p": pa.int32(), "v": pa.string()}
     rows = [(key, *each) for key, each in model.items()]
     columns = zip(*rows, strict=True)
@@ -24,7 +23,6 @@ def as_table(model: Model) -> pa.Table:
 
 
 def check(ledger: Ledger, model: Model) -> None:
-    """Assert that the table has the rows of a model, each once."""
     found = ledger.scan(NAME).to_arrow()
     assert len(found) == len(model)
     columns = (found[name].to_pylist() for name in ("id", "p", "v"))

@@ -61,7 +61,6 @@ class NamedTable:
         )
 
     def do(self, made: Statement) -> None:
-        """Run a statement in a txn, and on the model."""
         self.steps.append(repr(made))
         world = {NAME: self.model}
         with self.ledger.transaction() as txn:
@@ -69,7 +68,6 @@ class NamedTable:
         made.apply(world)
 
     def insert(self) -> None:
-        """Insert rows, in a form that is drawn."""
         made = rows(self.rng, self.model, self.rng.randint(1, 3))
         self.do(Insert(NAME, made, self.rng.choice(["dicts", "columns", "arrow"])))
 
@@ -88,7 +86,6 @@ class NamedTable:
         self.model.put([row])
 
     def condition(self) -> Term:
-        """Return a condition."""
         return self.rng.choice(list(conditions(self.rng, self.model)))
 
     def update(self) -> None:
@@ -123,11 +120,9 @@ class NamedTable:
         self.do(Merge(NAME, list(source.values()), on, clauses, "arrow"))
 
     def delete(self) -> None:
-        """Delete the rows of a condition."""
         self.do(Delete(NAME, self.condition()))
 
     def new_name(self) -> str:
-        """Return a name that no column has."""
         while True:
             name = self.rng.choice(NAMES)
             if is_new(name, self.model):

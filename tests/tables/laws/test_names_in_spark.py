@@ -34,17 +34,14 @@ class SparkTable(NamedTable):
         self.spark = lake.spark
 
     def do(self, made: Statement) -> None:
-        """Run a statement, and do it to the model."""
         self.sql(sql_of(made, self.model))
         made.apply({NAME: self.model})
 
     def sql(self, statement: str) -> Any:
-        """Return the rows of a statement."""
         self.steps.append(statement)
         return self.spark.sql(statement).toArrow()
 
     def rename(self) -> None:
-        """Rename a column that is no partition column."""
         free = [each for each in self.model.columns if each.id not in self.model.by]
         each, new = self.rng.choice(free), self.new_name()
         self.sql(f"ALTER TABLE {TABLE} RENAME COLUMN {quoted(each.name)} TO {quoted(new)}")
@@ -79,7 +76,6 @@ class SparkTable(NamedTable):
 
 
 def sql_of(made: Statement, model: TableModel) -> str:
-    """Return a statement as Spark SQL has it."""
     match made:
         case Insert():
             return f"INSERT INTO {TABLE} {relation(made.rows, model)}"
@@ -135,7 +131,6 @@ def relation(rows: Any, model: TableModel) -> str:
 
 
 def sent(value: Any, type_: str, names: Any) -> str:
-    """Return what a column is set to."""
     return value.text(names) if isinstance(value, Term) else valued(value, type_)
 
 

@@ -41,5 +41,4 @@ def test_histories_in_spark(spark: SparkSession, host: Host, seed: int) -> None:
 
 
 def rows(frame: Any) -> Counter[Any]:
-    """Return the rows of a frame of Spark, counted."""
     return counted(frame.toArrow())
