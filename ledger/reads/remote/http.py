@@ -170,7 +170,6 @@ class HttpCache(HttpQuestions, CacheReads):
         return settled(from_json(MetadataAnswer, answer))
 
     def status(self) -> CacheStatus:
-        """Return how it is."""
         return self._get(CacheStatus, "/cache")
 
     def verify(self, tables: int) -> VerifiedCache:
