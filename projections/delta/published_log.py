@@ -32,7 +32,7 @@ class DeltaVersion(NamedTuple):
 
     With `begins` it is the first one that is published. `state` is what its checkpoint holds, None
     for a version without a checkpoint. A log that begins late has a checkpoint at once, unless it
-    goes on behind the versions of a Delta table that was adopted. So has a version with
+    continues the versions of a Delta table that was adopted. So has a version with
     `passes_lost`: it stands above versions that a cut of the ledger's log left out.
     """
 

@@ -109,7 +109,7 @@ class PublishedRows(RowReader):
         return rows
 
     def open(self) -> None:
-        """Begin to read; `refresh` goes on.
+        """Begin to read; `refresh` continues.
 
         Raises CacheTopicMissingError and LogUnavailableError; it may be called again then.
         """
