@@ -174,7 +174,7 @@ class PublishedLog(Fields, dict=True):
             version.position,
             data,
             is_new,
-            self._whole() if has_checkpoint else None,
+            self._log_state() if has_checkpoint else None,
             passes_lost,
         )
 
@@ -212,7 +212,7 @@ class PublishedLog(Fields, dict=True):
         )
         return protocol, metadata, is_taken_back
 
-    def _whole(self) -> LogState:
+    def _log_state(self) -> LogState:
         state = self.state
         return LogState(
             self.protocol,

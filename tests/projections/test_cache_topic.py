@@ -101,11 +101,11 @@ def test_rows_are_those_of_a_position(
     """Whatever becomes of feeders and topic, readers have the store's rows of one position."""
     known = played(history)
     log = events_log(known)
-    host, other, rows = Host(log), Host(log), PublishedRows.whole(log)
+    host, other, rows = Host(log), Host(log), PublishedRows.read_whole(log)
     for fate, count, seed in plan:
         before = metadata_rows(rows)[0]
         if fate == "read anew":
-            rows = PublishedRows.whole(log)
+            rows = PublishedRows.read_whole(log)
         elif fate == "read on":
             rows.refresh()
             assert metadata_rows(rows)[0] >= before
@@ -116,7 +116,7 @@ def test_rows_are_those_of_a_position(
     host.feed_all()
     rows.refresh()
     assert metadata_rows(rows) == metadata_rows(host.store)
-    assert metadata_rows(PublishedRows.whole(log)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.read_whole(log)) == metadata_rows(host.store)
 
 
 @PATIENT
@@ -132,7 +132,7 @@ def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: 
             host.feed(source.randint(1, 3))
         compact(host.log, source, with_tombstones=False)
 
-    rows = PublishedRows.whole(slow(host.log, size, go_on))
+    rows = PublishedRows.read_whole(slow(host.log, size, go_on))
     assert as_of(known, rows)
     host.feed_all()
     rows.refresh()
@@ -142,7 +142,7 @@ def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: 
 def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
     """Of a batch whose marker has not come readers see nothing, and all of it once it has."""
     host.feed(30)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     before = metadata_rows(rows)
     host.start()
     records = host.log.topics[Topic.CACHE].records
@@ -182,7 +182,7 @@ def test_publisher_that_could_not_deliver(history: Played) -> None:
     through = Refusing(log)
     host = Host(log, through)
     host.feed(20)
-    rows = PublishedRows.whole(log)
+    rows = PublishedRows.read_whole(log)
     through.is_away = True
     with pytest.raises(LogUnavailableError):
         host.feed(20)
@@ -198,7 +198,7 @@ def test_floors_equal_those_of_the_store(host: Host) -> None:
     """How far history may be let go is known to readers of the topic as to those of the store."""
     host.feed_all()
     tables = range(1, 10)
-    stores = RowMetadataStore(PublishedRows.whole(host.log)), RowMetadataStore(host.store)
+    stores = RowMetadataStore(PublishedRows.read_whole(host.log)), RowMetadataStore(host.store)
     remote, local = (store.floors(tables) for store in stores)
     assert remote == local
     assert any(floor.hwm for floor in local.values())
@@ -213,7 +213,7 @@ def test_store_that_is_behind_publishes_nothing(host: Host) -> None:
     fresh.feed(29)
     assert host.log.ends(Topic.CACHE) == end
     fresh.feed(5)
-    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(fresh.store)
+    assert metadata_rows(PublishedRows.read_whole(host.log)) == metadata_rows(fresh.store)
 
 
 def test_two_publishers(history: Played, host: Host) -> None:
@@ -221,7 +221,7 @@ def test_two_publishers(history: Played, host: Host) -> None:
     other = Host(host.log)
     host.feed(20)
     other.feed(30)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     with pytest.raises(PublishedElsewhereError):
         host.feed(20)
     rows.refresh()
@@ -234,7 +234,7 @@ def test_two_publishers(history: Played, host: Host) -> None:
 def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) -> None:
     """Who was away for so long that tombstones are gone does not keep the rows they ended."""
     host.feed(30)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     host.feed_all()
     assert metadata_rows(rows)[1].keys() - metadata_rows(host.store)[1].keys()
     host.log.compact(Topic.CACHE, range(ALL), with_tombstones=True)
@@ -247,7 +247,7 @@ def test_reader_begins_anew_after_a_tombstone_went(history: Played, host: Host) 
 def test_topic_made_anew(host: Host, begun: int) -> None:
     """Readers notice that the topic is another one, shorter or longer than the one they read."""
     host.feed(30)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     host.log.recreate(Topic.CACHE)
     fresh = Host(host.log)
     fresh.feed(begun)
@@ -298,7 +298,7 @@ def test_rows_read_anew_do_not_go_back(host: Host) -> None:
     followed, seen = list[PublishedRows](), list[int]()
     host.feed(40)
     log = slow(host.log, 5, lambda: seen.extend(map(lookups.position, followed)))
-    followed.append(PublishedRows.whole(log))
+    followed.append(PublishedRows.read_whole(log))
     host.log.recreate(Topic.CACHE)
     fresh = Host(host.log)
     fresh.feed(20)
@@ -311,20 +311,20 @@ def test_batches_of_another_log_are_not_taken(host: Host) -> None:
     """What was published of a log that is no more shows nothing to readers of the new one."""
     host.feed_all()
     host.log.recreate(Topic.EVENTS)
-    assert metadata_rows(PublishedRows.whole(host.log)) == (0, {})
+    assert metadata_rows(PublishedRows.read_whole(host.log)) == (0, {})
 
 
 def test_rows_of_another_format_are_refused(host: Host) -> None:
     """A reader of another version is told, whether it comes first or is there already."""
     host.feed(40)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     end = host.log.ends(Topic.CACHE)[1]
     marker = Marker.of_rows(end, end, host.store)._replace(form=FORMAT_VERSION + 1)
     host.log.writer(Topic.CACHE).append(MARKER, marker.data())
     with pytest.raises(StoreVersionError):
         rows.refresh()
     with pytest.raises(StoreVersionError):
-        PublishedRows.whole(host.log)
+        PublishedRows.read_whole(host.log)
 
 
 def test_publisher_of_another_format_begins_anew(host: Host) -> None:
@@ -334,7 +334,7 @@ def test_publisher_of_another_format_begins_anew(host: Host) -> None:
     marker = Marker.of_rows(end, end, host.store)._replace(form=FORMAT_VERSION - 1)
     host.log.writer(Topic.CACHE).append(MARKER, marker.data())
     host.start()
-    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.read_whole(host.log)) == metadata_rows(host.store)
 
 
 def test_markers() -> None:
@@ -364,13 +364,13 @@ def test_markers() -> None:
 def test_stray_record(host: Host, key: bytes, stray: bytes) -> None:
     """What no feeder wrote ends neither a feeder nor a reader, old or new."""
     host.feed(20)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     host.log.writer(Topic.CACHE).append(key, stray)
     host.start()
     host.feed_all()
     rows.refresh()
     assert metadata_rows(rows) == metadata_rows(host.store)
-    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.read_whole(host.log)) == metadata_rows(host.store)
 
 
 def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
@@ -391,7 +391,7 @@ def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
 def test_empty_topic(history: Played) -> None:
     """Where nothing was published yet there are no rows, and they come with the first batch."""
     host = Host(events_log(history))
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     assert metadata_rows(rows) == (0, {})
     CacheFeed(host.log, host.store).start()
     host.feed(5)

@@ -57,9 +57,9 @@ def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> Met
     """Return the metadata cache over the published rows of a log.
 
     Misses go to the same rows; entries and store take turns with them. Raises as
-    `PublishedRows.whole`.
+    `PublishedRows.read_whole`.
     """
-    rows = PublishedRows.whole(log)
+    rows = PublishedRows.read_whole(log)
     entries = RowEntries(rows, bytes_max=bytes_max, turn=rows.turn, compare=rows.check_lineage)
     return MetadataCache(entries, RowMetadataStore(rows, turn=rows.turn), catalog)
 
@@ -97,7 +97,7 @@ class PublishedRows(RowReader):
         self._logged = ""
 
     @classmethod
-    def whole(cls, log: Log) -> Self:
+    def read_whole(cls, log: Log) -> Self:
         """Return the rows after the topic was read to its end; raises as `open` and `refresh`."""
         rows = cls(log)
         try:

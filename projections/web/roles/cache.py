@@ -10,7 +10,7 @@ from projections.cache.reads import MetadataCache
 from projections.fold.lag import Lag
 from projections.web.answers.asked import Asked
 from projections.web.answers.metadata_questions import cached
-from projections.web.answers.questions import Question, whole
+from projections.web.answers.questions import Question, size_whole
 from projections.web.roles.cache_metrics import measures
 from projections.web.roles.health import Check, LagSeen, lag_check
 from projections.web.roles.role import Role
@@ -52,7 +52,7 @@ def verify(process: CacheProcess, asked: Asked) -> Any:
 CACHE_QUESTIONS: Final[Sequence[Question[CacheProcess]]] = (
     Question("/metadata", cached, ("GET", "POST")),
     Question("/cache", lambda process, _: process.status()),
-    Question("/cache/verify", verify, ("POST",), whole),
+    Question("/cache/verify", verify, ("POST",), size_whole),
 )
 
 

@@ -108,7 +108,7 @@ def measures(sequencer: Sequencer | None, queue: Lag | None, faults: int) -> Ite
     if sequencer is None:
         return
     yield from decided(sequencer.tally)
-    yield from standing(sequencer)
+    yield from measure_place(sequencer)
     yield of_role("topic_faults", "Settings of topics that may lose records", faults)
     if queue is not None:
         yield of_role("queue", "Commands without an answer in the log", queue.records)
@@ -134,7 +134,7 @@ def decided(tally: SequencerTally) -> Iterator[Metric]:
     yield count_by("sequencer_refusals", "Refused commands, by reason", "reason", tally.refusals)
 
 
-def standing(sequencer: Sequencer) -> Iterator[Metric]:
+def measure_place(sequencer: Sequencer) -> Iterator[Metric]:
     """Yield the place in the log, the events in flight, the size of the state, checkpoints."""
     flight = None if sequencer.leader is None else sequencer.leader.flight
     txns, head = sequencer.state.txns, sequencer.acceptor.head
