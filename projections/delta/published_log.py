@@ -75,17 +75,16 @@ class PublishedLog(Fields, dict=True):
 
     def of(self, state: PublishedState) -> Self:
         """Return the log of a table."""
-        self.state, self.definition = state, state.definition
+        self.state = state
         return self
 
-    def next(
-        self, name: str, version: CommittedVersion, actions: Sequence[Action]
-    ) -> Outcome | None:
+    def next(self, name: str, version: CommittedVersion) -> Outcome | None:
         """Return the next version of the log, or why it stops; None if it is not published.
 
         The version that ends the publication lets other writers in. A table that gets another
         folder begins a log there.
         """
+        actions = self.state.take(version)
         is_on, was_on = is_published(version.definition), self.is_on
         if self.is_stopped and self.is_waiting and is_on and self._is_readable(version):
             # It never began, so a log that begins here has no gap.
@@ -189,7 +188,7 @@ class PublishedLog(Fields, dict=True):
         features = protocol_action(
             state.protocol, version.definition, extra=extra, is_released=not self.is_on
         )["writerFeatures"]
-        metadata, before = self.metadata, self.definition
+        metadata, before = self.metadata, state.before
         is_altered = version.definition is not before
         if is_new or is_altered or not set(self.protocol["writerFeatures"]) >= set(features):
             metadata = metadata_action(
@@ -201,7 +200,6 @@ class PublishedLog(Fields, dict=True):
                 is_adopted=adopted is not None,
                 features=features,
             )
-            self.definition = version.definition
         if TIMESTAMPS in metadata["configuration"]:
             extra.add(COMMIT_TIMES)
         protocol = protocol_action(

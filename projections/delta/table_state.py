@@ -75,6 +75,10 @@ class PublishedState(Fields, dict=True):
     `reason` says why its versions cannot be published from now on, "" if they can. `folder` is the
     one in which it was last published, "" for none. `passes_lost` says that the newest version
     stands above versions that a cut of the ledger's log left out.
+
+    Attributes:
+        live: the files of the newest version.
+        before: the definition of the version before.
     """
 
     table: int
@@ -95,6 +99,7 @@ class PublishedState(Fields, dict=True):
 
     def __post_init__(self) -> None:
         self.live: dict[FileKey, LiveFile] = {}
+        self.before: TableDefinition | None = None
 
     def take(self, version: CommittedVersion) -> list[Action]:
         """Apply the next version, and return its actions for files, domains and applications.
@@ -136,7 +141,7 @@ class PublishedState(Fields, dict=True):
 
     def _define(self, version: CommittedVersion) -> None:
         before, after = self.definition, version.definition
-        self.definition = after
+        self.before, self.definition = before, after
         if is_published(after):
             self.folder = folder_of(after)
         if version.protocol is not None:
