@@ -17,7 +17,7 @@ from typing import BinaryIO
 import pytest
 
 from ledger.errors import JarsError
-from ledger.machine.kafka.ivy import Jar
+from ledger.machine.kafka.downloads import Jar
 from ledger.machine.kafka.jars import (
     BROKER,
     SPARK,
@@ -100,9 +100,7 @@ def environ(tmp_path: Path, repository: Repository) -> dict[str, str]:
         f"<url>{repository.url}</url></mirror></mirrors><servers><server><id>near</id>"
         "<username>reader</username><password>${env.SECRET}</password></server></servers></settings>"
     )
-    machine = {"HOME": str(tmp_path), "LAKELEDGER_CACHE": str(tmp_path / "c"), "SECRET": "secret"}
-    installed = {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
-    return installed | machine
+    return {"HOME": str(tmp_path), "LAKELEDGER_CACHE": str(tmp_path / "c"), "SECRET": "secret"}
 
 
 def test_list_is_pinned() -> None:
@@ -135,7 +133,7 @@ def test_absent_jars_are_an_error_that_says_how_to_fetch(tmp_path: Path) -> None
 
 def test_kept_jars_need_no_network(tmp_path: Path) -> None:
     """Jars copied from elsewhere are compared with the list and taken as they are."""
-    environ = {"LAKELEDGER_CACHE": str(tmp_path), "LAKELEDGER_JAVA": "/nowhere"}
+    environ = {"LAKELEDGER_CACHE": str(tmp_path), "LAKELEDGER_MAVEN_REPO": "http://127.0.0.1:9"}
     (tmp_path / "jars/broker").mkdir(parents=True)
     (tmp_path / "jars" / JARS[0].path).write_text("one")
     assert fetch(JARS[:1], environ) == 0
@@ -156,7 +154,8 @@ def test_damaged_records(tmp_path: Path, said: str) -> None:
     (tmp_path / "jars/checked.json").write_text(said, encoding="latin-1")
 
     assert unchecked(JARS[:1], tmp_path / "jars") == JARS[:1]
-    assert fetch(JARS[:1], {"LAKELEDGER_CACHE": str(tmp_path), "LAKELEDGER_JAVA": "/nowhere"}) == 0
+    nowhere = {"LAKELEDGER_CACHE": str(tmp_path), "LAKELEDGER_MAVEN_REPO": "http://127.0.0.1:9"}
+    assert fetch(JARS[:1], nowhere) == 0
 
 
 def test_jars_of_an_image(tmp_path: Path) -> None:
@@ -179,7 +178,6 @@ def test_folder_that_cannot_be(cache: str) -> None:
             ask()
 
 
-@pytest.mark.kafka
 def test_fetch_from_the_mirror_of_the_settings(
     repository: Repository, environ: dict[str, str]
 ) -> None:
@@ -190,7 +188,6 @@ def test_fetch_from_the_mirror_of_the_settings(
     assert sorted(path.name for path in folder.iterdir()) == ["broker", "checked.json", "lock"]
 
 
-@pytest.mark.kafka
 def test_fetch_only_what_is_missing(repository: Repository, environ: dict[str, str]) -> None:
     """A jar that was lost is fetched again, alone."""
     fetch(JARS, environ)
@@ -200,7 +197,6 @@ def test_fetch_only_what_is_missing(repository: Repository, environ: dict[str, s
     assert repository.fetched == ["two-1.0.jar"]
 
 
-@pytest.mark.kafka
 def test_fetch_twice_at_once(repository: Repository, environ: dict[str, str]) -> None:
     """Of two that fetch at the same time one fetches, and the other finds the work done."""
     with ThreadPoolExecutor() as pool:
@@ -209,7 +205,6 @@ def test_fetch_twice_at_once(repository: Repository, environ: dict[str, str]) ->
     assert len(repository.fetched) == len(JARS)
 
 
-@pytest.mark.kafka
 def test_other_bytes_are_thrown_away(repository: Repository, environ: dict[str, str]) -> None:
     """A repository that serves other bytes than the list names is refused by name."""
     with pytest.raises(JarsError, match=rf"broker/two-1\.0\.jar as served by {repository.url}"):
@@ -217,7 +212,6 @@ def test_other_bytes_are_thrown_away(repository: Repository, environ: dict[str, 
     assert [path.name for path in jars_folder(environ).iterdir()] == ["lock"]
 
 
-@pytest.mark.kafka
 def test_what_arrived_is_kept(repository: Repository, environ: dict[str, str]) -> None:
     """After a fetch that failed half-way, the next one asks only for what is still missing."""
     repository.withheld = "three-1.0.jar"
@@ -228,7 +222,6 @@ def test_what_arrived_is_kept(repository: Repository, environ: dict[str, str]) -
     assert repository.fetched == ["one-1.0.jar", "two-1.0.jar", "three-1.0.jar"]
 
 
-@pytest.mark.kafka
 def test_unreachable_repository(environ: dict[str, str]) -> None:
     """Without a network the error names the repository, the reason and what to do."""
     nowhere = environ | {"LAKELEDGER_MAVEN_REPO": "http://127.0.0.1:9"}
