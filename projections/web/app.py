@@ -109,9 +109,11 @@ class WebPages(Generic[Source]):
         self._waiting = health.waiting
         self._health = health
         self._metrics = metrics
+        # No bound on questions under way applies to these.
+        own = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics_text}
         self.app = Starlette(
             routes=[
-                *(Route(path, answering(self._first(ask))) for path, ask in self._beside().items()),
+                *(Route(path, answering(self._first(ask))) for path, ask in own.items()),
                 *(Route(path, answering(ask)) for path, ask in beside.items()),
                 self.route(f"{VERSION_PATH}/position", self._position),
                 *(
@@ -161,10 +163,6 @@ class WebPages(Generic[Source]):
         """Close the readers, after the last request."""
         self._health.close()
         self._readers.close()
-
-    def _beside(self) -> Mapping[str, Endpoint]:
-        """Return the paths that no bound on questions under way applies to."""
-        return {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics_text}
 
     def _first(self, ask: Endpoint) -> Endpoint:
         async def endpoint(request: Request) -> Response:

@@ -145,7 +145,8 @@ class ChangedTable(NamedTuple):
         # A file added by this same commit was never visible: no position shows it.
         if fields.added < self.position:
             self.batch.put(pair_key(REMOVED_FILE, self.table, self.position) + name, found)
-            self.batch.put(removed_from_key(self.table, partition, self.position, name), NOTHING)
+            by_partition = triple_key(REMOVED_FROM, self.table, partition, self.position)
+            self.batch.put(by_partition + name, NOTHING)
         return True
 
     def put_in(self, file: AddFile, version: int) -> int:
@@ -275,11 +276,6 @@ def file_name(file: AddFile | RemoveFile) -> bytes:
 def live_key(table: int, partition: int, name: bytes) -> bytes:
     """Return the key of a live file."""
     return pair_key(LIVE_FILE, table, partition) + name
-
-
-def removed_from_key(table: int, partition: int, position: int, name: bytes) -> bytes:
-    """Return the key by which a removed file is found in its partition."""
-    return triple_key(REMOVED_FROM, table, partition, position) + name
 
 
 def path_key(table: int, path: str) -> bytes:

@@ -112,14 +112,9 @@ def question_in(asked: Asked) -> MetadataQuestion | None:
     if question is not None:
         check_wait(question.bounds.max_wait_ms)
         check_numbers(question)
-        check_number_of(question.reads)
+        if (number := len(question.reads)) > READS_MAX:
+            raise too_much(f"{number} reads were asked for, {READS_MAX} go at once")
     return question
-
-
-def check_number_of(reads: Sequence[Read]) -> None:
-    """Raise LimitExceededError for more reads than one question may hold."""
-    if len(reads) > READS_MAX:
-        raise too_much(f"{len(reads)} reads were asked for, {READS_MAX} go at once")
 
 
 def check_numbers(question: MetadataQuestion) -> None:

@@ -51,7 +51,8 @@ class FormSchemas:
             return {"enum": list(inner)}
         if origin in {Union, UnionType}:
             return {"anyOf": [self.of(each) for each in inner]}
-        if isinstance(kind, type) and (names := names_of(kind) or typed_names(kind)):
+        names = list(get_type_hints(kind)) if is_typeddict(kind) else names_of(kind)
+        if isinstance(kind, type) and names:
             return self._of_class(kind, names)
         return self._of_container(kind, origin, inner)
 
@@ -82,8 +83,3 @@ class FormSchemas:
                 "additionalProperties": False,
             }
         return {"$ref": f"{COMPONENTS}{name}"}
-
-
-def typed_names(kind: type) -> Sequence[str]:
-    """Return the fields of a TypedDict, none for any other type."""
-    return list(get_type_hints(kind)) if is_typeddict(kind) else ()

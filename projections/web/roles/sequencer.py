@@ -65,7 +65,9 @@ def sequencer_role(
         {
             "role": lambda _: role_check(sequencing()),
             "broker": lambda look: broker_check(look.lag),
-            "topics": lambda _: topic_check(faults()),
+            "topics": lambda _: Check(
+                not faults(), "; ".join(faults()) or "their settings are as they must be"
+            ),
         },
         queue,
         lambda lag: measures(sequencing(), lag, len(faults())),
@@ -96,11 +98,6 @@ def broker_check(lag: LagSeen) -> Check:
     if not isinstance(lag, Lag):
         return Check(is_up=False, detail=f"unknown: {lag or 'the state is being loaded'}")
     return Check(is_up=True, detail=f"{lag.records} commands have no answer in the log")
-
-
-def topic_check(faults: Sequence[str]) -> Check:
-    """Return whether the topics have the settings that the ledger needs."""
-    return Check(not faults, "; ".join(faults) or "their settings are as they must be")
 
 
 def measures(sequencer: Sequencer | None, queue: Lag | None, faults: int) -> Iterator[Metric]:
