@@ -8,6 +8,7 @@ from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.definitions.locations import as_stored
+from ledger.delta.schema import partition_keys
 from ledger.log.wire.file_list import FileList
 from ledger.properties.column_mapping import is_published
 from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
@@ -23,7 +24,6 @@ from projections.delta.actions.schema_json import (
     UnpublishableError,
     keeps_files_readable,
     layout_of,
-    partition_names,
     type_changes,
 )
 from projections.rows.keys import Fields
@@ -186,7 +186,7 @@ class PublishedState(Fields, dict=True):
             )
         if version.files is None:
             raise UnpublishableError(f"the file list of version {version.version} is damaged")
-        places, keys = self.places(), partition_names(version.definition)
+        places, keys = self.places(), partition_keys(version.definition)
         gone: dict[FileKey, Action] = {}
         for removed in version.files.removes:
             key = removed.path, removed.vector
