@@ -26,12 +26,7 @@ from ledger.client import Ledger
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.refusals import Reason
-from ledger.definitions.locations import (
-    as_stored,
-    in_one_spelling,
-    is_file_uri,
-    path_of_uri,
-)
+from ledger.definitions.locations import as_stored, in_one_spelling, is_file_uri, path_of_uri
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import ShapeError
 from ledger.delta.live import LiveFiles, Unmatched

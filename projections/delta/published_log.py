@@ -18,12 +18,7 @@ from projections.delta.actions.metadata_action import (
 from projections.delta.actions.protocol_action import COMMIT_TIMES, protocol_action
 from projections.delta.actions.schema_json import UnpublishableError, compact
 from projections.delta.log.log_marks import LostVersions
-from projections.delta.table_state import (
-    Action,
-    CommittedVersion,
-    PublishedState,
-    reason_against,
-)
+from projections.delta.table_state import Action, CommittedVersion, PublishedState, reason_against
 from projections.rows.keys import Fields
 
 

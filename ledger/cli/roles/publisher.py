@@ -53,10 +53,7 @@ def serve_publisher(
             wait_for_broker(log)
             progress = held.enter_context(progress_bar("publishing"))
             publisher = DeltaPublisher(
-                log,
-                state=state,
-                retention_h=found.publisher.retention_h,
-                progress=progress,
+                log, state=state, retention_h=found.publisher.retention_h, progress=progress
             )
 
             def serve() -> Server:

@@ -56,10 +56,7 @@ class DeltaLogWriter:
     """
 
     def __init__(
-        self,
-        folder: LogFiles,
-        kept_ms: int = 0,
-        checkpoints: list[tuple[int, int]] | None = None,
+        self, folder: LogFiles, kept_ms: int = 0, checkpoints: list[tuple[int, int]] | None = None
     ) -> None:
         self._folder = folder
         self._kept_ms = kept_ms

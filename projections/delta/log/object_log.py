@@ -11,14 +11,7 @@ from typing import Any
 from ledger.core.partitions.file_paths import parts_of
 from ledger.errors.storage import refused
 from projections.delta.actions.schema_json import UnpublishableError
-from projections.delta.log.log_folder import (
-    LOG_FOLDER,
-    SAFE,
-    THEN,
-    LogFiles,
-    LogFolder,
-    aside_name,
-)
+from projections.delta.log.log_folder import LOG_FOLDER, SAFE, THEN, LogFiles, LogFolder, aside_name
 
 S3 = frozenset({"s3", "s3a", "s3n"})
 

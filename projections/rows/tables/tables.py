@@ -115,10 +115,7 @@ def change_rows(applied: Applied, tables: Collection[int]) -> Iterator[RowChange
 def creation(control: Control, body: TableCreated) -> bytes:
     """Return the row of a creation."""
     fields = CreationFields(
-        created=control.position,
-        catalog=body.catalog,
-        txn=control.txn,
-        session=control.session,
+        created=control.position, catalog=body.catalog, txn=control.txn, session=control.session
     )
     return fields.value()
 

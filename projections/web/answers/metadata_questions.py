@@ -11,12 +11,7 @@ from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
-from ledger.reads.errors import (
-    ListForeignError,
-    check_list_is_of,
-    check_reads,
-    unknown_object,
-)
+from ledger.reads.errors import ListForeignError, check_list_is_of, check_reads, unknown_object
 from ledger.reads.metadata import (
     MAX_WAIT_MS,
     POLICIES,

@@ -35,10 +35,7 @@ VALUES: Final[Mapping[Any, Callable[[Asked, str], Any]]] = {
 }
 """How the values of each kind of parameter are read."""
 
-BODIES: Final[Mapping[str, Callable[[Asked], Any]]] = {
-    WHERE: Asked.condition,
-    "txns": Asked.txns,
-}
+BODIES: Final[Mapping[str, Callable[[Asked], Any]]] = {WHERE: Asked.condition, "txns": Asked.txns}
 """How the parameters that a body may bring are read."""
 
 

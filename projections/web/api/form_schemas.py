@@ -7,16 +7,7 @@ digits.
 from collections.abc import Mapping, Sequence
 from inspect import getdoc
 from types import NoneType, UnionType
-from typing import (
-    Any,
-    Final,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from ledger.core.limits import NUMBER_MAX
 from ledger.reads.remote.http_form import names_of

@@ -9,14 +9,7 @@ from ledger.reads.port import Reads
 from projections.web.answers.asked import Asked
 from projections.web.answers.listing import Size
 from projections.web.pages import api, conflicts, history, marks, processes, tables, txns
-from projections.web.pages.page import (
-    Checks,
-    Fields,
-    PageView,
-    UiPage,
-    address,
-    view_of,
-)
+from projections.web.pages.page import Checks, Fields, PageView, UiPage, address, view_of
 from projections.web.pages.rendering import html
 
 PAGES: Final[Sequence[UiPage]] = (
