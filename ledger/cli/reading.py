@@ -122,6 +122,12 @@ def anomalies(reads: Reads, table: int | None) -> dict[str, Any]:
     }
 
 
+def check_one_place(*places: object) -> None:
+    """End the command if several places in the history of a table are named."""
+    if sum(each is not None for each in places) > 1:
+        raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
+
+
 def when(at_ms: int) -> str | None:
     """Return a time as ISO 8601 in UTC, None for 0 and for a time after the year 9999.
 
