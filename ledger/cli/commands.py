@@ -62,11 +62,7 @@ COMMANDS: Final = (
         "ledger.cli.machine.ui:ui",
         "Open the pages of the ledger in a browser: overview, timeline, conflicts, tables.",
     ),
-    (
-        "sql",
-        "ledger.cli.tables.sql:sql",
-        "Answer a query over tables, all as of one position.",
-    ),
+    ("sql", "ledger.cli.tables.sql:sql", "Answer a query over tables, all as of one position."),
     (
         "anomaly",
         "ledger.cli.tables.anomalies:app",
@@ -77,11 +73,7 @@ COMMANDS: Final = (
     ("stream", "ledger.cli.txns.streams:app", "Look at streams that write tables."),
     ("table", "ledger.cli.tables.tables:app", "Look at tables."),
     ("txn", "ledger.cli.txns.txns:app", "Look at txns, and end them."),
-    (
-        "watermark",
-        "ledger.cli.tables.cleaning:app",
-        "What may be cleaned, and what holds it back.",
-    ),
+    ("watermark", "ledger.cli.tables.cleaning:app", "What may be cleaned, and what holds it back."),
 )
 ROLES: Final = (
     (

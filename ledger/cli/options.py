@@ -100,14 +100,11 @@ HomeOption = Annotated[
 CatalogOption = Annotated[
     str,
     typer.Option(
-        help="The catalog of the name.",
-        callback=catalog_of,
-        show_default="the one of the settings",
+        help="The catalog of the name.", callback=catalog_of, show_default="the one of the settings"
     ),
 ]
 TxnArgument = Annotated[
-    int,
-    typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX, autocompletion=numbered_txns),
+    int, typer.Argument(metavar="TXN", min=0, max=NUMBER_MAX, autocompletion=numbered_txns)
 ]
 WithParentOption = Annotated[
     bool, typer.Option("--with-parent", help="End when standard input ends.", hidden=True)

@@ -17,7 +17,7 @@ from ledger.definitions.client_reads import check_ledger_name, open_rows
 from ledger.errors import LedgerError, ReaderBehindError, RefusedError, UnknownTableError
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.amounts import shown_size
-from ledger.reads.port import AnomalyRow, Reads, TableRow
+from ledger.reads.port import Reads, TableRow
 from ledger.reads.whole_numbers import ROWS_MAX, number_of
 from ledger.session.explain import name_of
 
@@ -111,18 +111,21 @@ def brief(fields: dict[str, Any], columns: Sequence[str], output: Output) -> dic
     return kept | {name: shown_size(kept[name]) for name in SIZES if kept.get(name) is not None}
 
 
-def anomaly_fields(reads: Reads, row: AnomalyRow) -> dict[str, Any]:
-    """Return an anomaly as JSON shows it, with the name of its table."""
-    return {**row._asdict(), "name": name_of(reads, row.table)}
-
-
 def anomalies(reads: Reads, table: int | None) -> dict[str, Any]:
     """Return the first anomalies of a table, or of all, and whether there are more, as fields."""
     rows = reads.anomalies(table, LIST_MAX + 1)
     return {
-        "anomalies": [anomaly_fields(reads, row) for row in rows[:LIST_MAX]],
+        "anomalies": [
+            {**row._asdict(), "name": name_of(reads, row.table)} for row in rows[:LIST_MAX]
+        ],
         "more_anomalies": len(rows) > LIST_MAX,
     }
+
+
+def check_one_place(*places: object) -> None:
+    """End the command if several places in the history of a table are named."""
+    if sum(each is not None for each in places) > 1:
+        raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
 
 
 def when(at_ms: int) -> str | None:

@@ -93,12 +93,10 @@ def root(
     *,
     debug: Annotated[bool, typer.Option("--debug", help="Log more, show tracebacks.")] = False,
     token_file: Annotated[
-        str | None,
-        typer.Option(metavar="<path>", help="A file with the token for HTTP servers."),
+        str | None, typer.Option(metavar="<path>", help="A file with the token for HTTP servers.")
     ] = None,
     ca_file: Annotated[
-        str | None,
-        typer.Option(metavar="<path>", help="The certificates to trust for https."),
+        str | None, typer.Option(metavar="<path>", help="The certificates to trust for https.")
     ] = None,
     is_version: Annotated[  # noqa: ARG001 - answered before any command is looked for
         bool,

@@ -26,12 +26,7 @@ from ledger.client import Ledger
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.refusals import Reason
-from ledger.definitions.locations import (
-    as_stored,
-    in_one_spelling,
-    is_file_uri,
-    path_of_uri,
-)
+from ledger.definitions.locations import as_stored, in_one_spelling, is_file_uri, path_of_uri
 from ledger.delta.actions import DeltaCommit
 from ledger.delta.fields import ShapeError
 from ledger.delta.live import LiveFiles, Unmatched
@@ -249,7 +244,7 @@ class DeltaImport:
         beginning = log.beginning()
         if beginning == self._beginning:
             return
-        if self._standing() is None:
+        if self._read_standing() is None:
             first = log.whole_beginning().version
             self._imported.app, self._imported.first = (
                 f"{IMPORT_APPS}{log.table_id()}@{first}",
@@ -267,7 +262,7 @@ class DeltaImport:
 
     def _look(self) -> None:
         """Read the state of the import from the ledger: another process may import too."""
-        imported, standing = self._imported, self._standing()
+        imported, standing = self._imported, self._read_standing()
         if standing is None:
             return
         row, position, apps = standing
@@ -306,7 +301,7 @@ class DeltaImport:
         imported.newest, imported.position = row.version, position
         imported.apps = {each.app: each.version for each in apps}
 
-    def _standing(self) -> ImportStanding | None:
+    def _read_standing(self) -> ImportStanding | None:
         """Return the table and the progress of its applications, None if absent.
 
         Reads one after the other may see a commit of another process only with the last one.

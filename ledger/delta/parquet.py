@@ -57,18 +57,18 @@ def plain_rows(batch: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = batch.to_pylist(maps_as_pydicts="strict")
     except UNREADABLE:
         rows = (batch.slice(at, 1).to_struct_array()[0] for at in range(batch.num_rows))
-        return [plain(row) for row in rows]
+        return [read_value(row) for row in rows]
     return found
 
 
-def plain(value: Any) -> Any:
+def read_value(value: Any) -> Any:
     """Return a value, None for what Python has no room for.
 
     A map that has a key twice is the list of its pairs, which is refused where a map belongs.
     """
     is_struct, is_map = isinstance(value, Mapping), isinstance(value, Sequence)
     if is_struct and not is_map and value.is_valid:
-        return {name: plain(each) for name, each in value.items()}
+        return {name: read_value(each) for name, each in value.items()}
     try:
         return value.as_py(maps_as_pydicts="strict")
     except UNREADABLE:

@@ -16,13 +16,13 @@ from ledger.core.conflicts.metadata_diff import (
     PHYSICAL_NAME,
     RESOLVABLE,
     column_metadata,
-    properties,
 )
 from ledger.core.partitions.names import Values
 from ledger.core.predicates.types import SQL_NAMES
 from ledger.core.state.traits import ROW_TRACKING_PROPERTY, is_level, known_key
 from ledger.delta.actions import DeltaMetadata, PartitionValues
 from ledger.delta.fields import ShapeError, is_number
+from ledger.properties.column_mapping import is_mapped
 from ledger.properties.type_text import quoted
 
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
@@ -238,7 +238,7 @@ NESTED: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
 
 def partition_keys(definition: TableDefinition) -> list[str]:
     """Return the names under which files have their partition values, in the table's order."""
-    if properties(definition).get(MAPPING_MODE, "none") == "none":
+    if not is_mapped(definition):
         return list(definition.partition_columns)
     physical = {
         each.name.lower(): column_metadata(each).get(PHYSICAL_NAME, each.name)

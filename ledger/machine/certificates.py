@@ -71,14 +71,14 @@ def signed(
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID  # noqa: PLC0415
 
-    def named(text: str) -> Any:
+    def make_name(text: str) -> Any:
         return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
     now, is_ca = datetime.now(UTC), not names
     made = (
         x509.CertificateBuilder()
-        .subject_name(named(name))
-        .issuer_name(named(CA_NAME))
+        .subject_name(make_name(name))
+        .issuer_name(make_name(CA_NAME))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         # The clock of a client may be a little behind.

@@ -82,19 +82,14 @@ def check_rows_given_up(store: Path, log: Log, options: str = "") -> None:
     try:
         check_rows(store, log, options)
     except LogDamagedError as damaged:
-        ledger = ledger_of(store)
+        with closing(open_store(store)) as rows:
+            ledger = rows.identity().ledger
         for control, body in Replay(log):
             if isinstance(body, LedgerCreated) and body.ledger != ledger:
                 return
             if isinstance(body, LogCut) and control.position > damaged.position:
                 return
         raise
-
-
-def ledger_of(store: Path) -> str:
-    """Return the id of the ledger of some rows."""
-    with closing(open_store(store)) as rows:
-        return rows.identity().ledger
 
 
 def reached_in(store: Path) -> Reached | None:

@@ -137,7 +137,7 @@ class MetadataReads(Protocol):
 def objects_of(definition: TableDefinition) -> Objects:
     """Return the objects of a definition by name; the table itself is the one named `table`."""
     own = [each for each in definition.properties if not is_object(each.key)]
-    objects: dict[str, Value] = {TABLE: plain(definition, own)}
+    objects: dict[str, Value] = {TABLE: make_tuples(definition, own)}
     for key, value in definition.properties:
         if is_object(key):
             objects[key.removeprefix(OBJECT_PREFIX)] = value
@@ -157,7 +157,7 @@ def object_named(what: str) -> str:
     return what
 
 
-def plain(definition: TableDefinition, properties: Sequence[Property]) -> TableDefinition:
+def make_tuples(definition: TableDefinition, properties: Sequence[Property]) -> TableDefinition:
     """Return a definition with these properties, its lists as tuples, so that equal ones match."""
     return definition._replace(
         columns=tuple(definition.columns),
@@ -171,7 +171,7 @@ def settled(answer: MetadataAnswer) -> MetadataAnswer:
     if not isinstance(answer.value, TableMetadata):
         return answer
     definition = answer.value.definition
-    definition = plain(definition, definition.properties)
+    definition = make_tuples(definition, definition.properties)
     return answer._replace(value=answer.value._replace(definition=definition))
 
 

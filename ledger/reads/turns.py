@@ -65,10 +65,7 @@ def in_time(
 
 
 def wait_for(
-    look: Callable[[], int],
-    position: int,
-    timeout_ms: int,
-    rest: Callable[[float], object] = sleep,
+    look: Callable[[], int], position: int, timeout_ms: int, rest: Callable[[float], object] = sleep
 ) -> int:
     """Return the result of `look` as soon as it is at least `position`; raises as `in_time`."""
 

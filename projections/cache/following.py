@@ -54,15 +54,7 @@ class FollowedEntries(Entries):
     "ahead_of_cache" after `start`, where a reader may wait.
     """
 
-    remedy = ""
-
-    def __init__(
-        self,
-        log: Log,
-        domain: int = 0,
-        *,
-        bytes_max: int = BYTES_MAX,
-    ) -> None:
+    def __init__(self, log: Log, domain: int = 0, *, bytes_max: int = BYTES_MAX) -> None:
         self.tables = HeldTables(bytes_max)
         self._log = log
         self._domain = domain
@@ -104,7 +96,6 @@ class FollowedEntries(Entries):
             self._is_begun = True
 
     def identity(self) -> Identity | None:
-        """Return which ledger the log is of, None before that was read."""
         created = self._created
         return None if created is None else Identity(created.ledger, created.name, created.domain)
 
@@ -116,7 +107,6 @@ class FollowedEntries(Entries):
         return True
 
     def check(self) -> None:
-        """Raise the error that ended the loading or the following, if there was one."""
         if self._ended is not None:
             raise copy(self._ended) from self._ended
 
@@ -206,7 +196,6 @@ class FollowedEntries(Entries):
             return self._cache.aged()
 
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
-        """Drop the history below floors; return how many versions were dropped."""
         with self._changed:
             gone = sum(self._cache.cut(*floor) for floor in floors.items())
             held = set(self.tables.tables())

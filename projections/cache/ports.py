@@ -68,11 +68,12 @@ class Entries(Protocol):
     """The entries of a cache; threads may share them. `tables` are the held tables.
 
     They may load while their process answers already. `remedy` names the process to check when they
-    are behind the log, "" if there is no other one.
+    are behind the log, "" if there is no other one. What an implementation leaves out holds for
+    rows that another process writes: they answer from the start, and take in the log by themselves.
     """
 
     tables: HeldTables
-    remedy: str
+    remedy: str = ""
 
     def identity(self) -> Identity | None:
         """Return which ledger the entries are of, None while that is not known."""
@@ -104,9 +105,12 @@ class Entries(Protocol):
         """
         ...
 
-    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:
-        """Keep the store's answer; return whether it was kept."""
-        ...
+    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:  # noqa: ARG002
+        """Keep the store's answer; return whether it was kept.
+
+        By default it is not: the rows themselves will have the answer later.
+        """
+        return False
 
     def held(self) -> Sequence[EntryRead]:
         """Return a read of each table whose objects are held, with its newest list."""
@@ -129,19 +133,19 @@ class Entries(Protocol):
 
     def is_loading(self) -> bool:
         """Return whether they answer no read yet; raises the error that ended them."""
-        ...
+        return False
 
     def check(self) -> None:
         """Do periodic work, several times a second; raises the error that ended them."""
-        ...
+        return
 
     def problem(self) -> str:
         """Return why they do not follow the log, "" if they do."""
-        ...
+        return ""
 
     def lag(self) -> Lag | None:
         """Return how far they are behind the log, None if that is not measured, or not yet."""
-        ...
+        return None
 
     def close(self) -> None:
         """Release the source of the entries."""

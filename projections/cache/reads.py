@@ -82,12 +82,7 @@ class MetadataCache(MetadataReads):
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        catalog: str,
-        *,
-        store: Path | None = None,
-        bytes_max: int = BYTES_MAX,
+        cls, path: Path, catalog: str, *, store: Path | None = None, bytes_max: int = BYTES_MAX
     ) -> Self:
         """Return the cache over the rows at `path`, which a follower or a feeder writes.
 

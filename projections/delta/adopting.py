@@ -1,6 +1,6 @@
 """Adopting and releasing: the ledger takes over the log of a Delta table, and gives it back.
 
-An adopted table is an imported one whose log the publisher goes on with, at the next Delta version.
+An adopted table is an imported one whose log the publisher continues, at the next Delta version.
 A released table is one whose last published version lets other writers in again. Any other table is
 published once it has the property; new tables have it by the setting `publish`.
 """

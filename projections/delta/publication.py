@@ -53,13 +53,11 @@ class Publication:
     """All tables of a ledger, event by event from the first on, or from their rows on.
 
     Attributes:
-        tables: the state of each table, by id.
-        logs: the log of each table that is or was published, by id.
+        logs: the log of each table, published or not, with the state of the table, by id.
     """
 
     def __init__(self) -> None:
         self.logs: dict[int, PublishedLog] = {}
-        self.tables: dict[int, PublishedState] = {}
 
     @classmethod
     def load(cls, rows: RowReader) -> Self:
@@ -68,22 +66,20 @@ class Publication:
         Raises KeyError, TypeError or ValueError for rows that are damaged.
         """
         publication = cls()
-        for _, row in rows_below(rows, TABLE):
-            state = read_state(row)
-            publication.tables[state.table] = state
+        states = {table_in(key): read_state(row) for key, row in rows_below(rows, TABLE)}
         for key, row in rows_below(rows, LOG_OF_TABLE):
             table = table_in(key)
-            publication.logs[table] = read_log(row).of(publication.tables[table])
+            publication.logs[table] = read_log(row).of(states[table])
         for key, row in rows_below(rows, FILE):
             file, live = live_file(key, row)
-            publication.tables[table_in(key)].live[file] = live
+            states[table_in(key)].live[file] = live
         return publication
 
     def reason_against(self, table: int, definition: TableDefinition) -> str:
         """Return why a table cannot be published from now on with a definition, "" if it can."""
-        state = self.tables.get(table)
-        if state is None:
+        if table not in self.logs:
             return "it has no version"
+        state = self.logs[table].state
         if reason := reason_against(definition) or state.reason or state.reason_against_files():
             return reason
         try:
@@ -107,7 +103,7 @@ class Publication:
             outcomes += self.lost(applied.state)
         if isinstance(body, TableDropped | TxnCommitted):
             for table in applied.named:
-                if table not in applied.state.tables.by_id and table in self.tables:
+                if table not in applied.state.tables.by_id and table in self.logs:
                     rows += self._dropped(table)
         return outcomes, rows
 
@@ -123,34 +119,28 @@ class Publication:
         return [lost._replace(version=begun.version - 1)] if lost is not None else []
 
     def _version(self, applied: Applied, version: CommittedVersion) -> Outcome | None:
-        table = version.table
-        if table not in self.tables:
-            self.tables[table] = PublishedState(table, {}, {}, {}, set(), [])
-        state = self.tables[table]
-        actions = state.take(version)
-        genesis = applied.state.genesis
+        table, genesis = version.table, applied.state.genesis
         assert genesis is not None, f"table {table} comes before its ledger"
         if table not in self.logs:
-            log = PublishedLog(genesis.ledger, {}, {}, first=(state.version, 0))
+            state = PublishedState(table, {}, {}, {}, set(), [])
+            log = PublishedLog(genesis.ledger, {}, {}, first=(version.version, 0))
             self.logs[table] = log.of(state)
-        return self.logs[table].next(applied.tables[table].table.name, version, actions)
+        return self.logs[table].next(applied.tables[table].table.name, version)
 
     def _rows(self, version: CommittedVersion) -> Iterator[LateChange]:
         """Yield the rows of a table that a version changes."""
-        table = version.table
-        state, log = self.tables[table], self.logs[table]
-        yield row_key(TABLE, table), partial(value_as_given, state)
+        table, log = version.table, self.logs[version.table]
+        yield row_key(TABLE, table), partial(value_as_given, log.state)
         yield row_key(LOG_OF_TABLE, table), partial(value_as_given, log)
         for key in keys_of(version.files):
-            live = state.live.get(key)
+            live = log.state.live.get(key)
             yield file_row_key(table, key), None if live is None else partial(value_as_given, live)
 
     def _dropped(self, table: int) -> Iterator[LateChange]:
         """Forget a table, and yield its rows."""
-        del self.logs[table]
         yield row_key(TABLE, table), None
         yield row_key(LOG_OF_TABLE, table), None
-        for file in self.tables.pop(table).live:
+        for file in self.logs.pop(table).state.live:
             yield file_row_key(table, file), None
 
 

@@ -18,12 +18,7 @@ from projections.delta.actions.metadata_action import (
 from projections.delta.actions.protocol_action import COMMIT_TIMES, protocol_action
 from projections.delta.actions.schema_json import UnpublishableError, compact
 from projections.delta.log.log_marks import LostVersions
-from projections.delta.table_state import (
-    Action,
-    CommittedVersion,
-    PublishedState,
-    reason_against,
-)
+from projections.delta.table_state import Action, CommittedVersion, PublishedState, reason_against
 from projections.rows.keys import Fields
 
 
@@ -32,7 +27,7 @@ class DeltaVersion(NamedTuple):
 
     With `begins` it is the first one that is published. `state` is what its checkpoint holds, None
     for a version without a checkpoint. A log that begins late has a checkpoint at once, unless it
-    goes on behind the versions of a Delta table that was adopted. So has a version with
+    continues the versions of a Delta table that was adopted. So has a version with
     `passes_lost`: it stands above versions that a cut of the ledger's log left out.
     """
 
@@ -75,17 +70,16 @@ class PublishedLog(Fields, dict=True):
 
     def of(self, state: PublishedState) -> Self:
         """Return the log of a table."""
-        self.state, self.definition = state, state.definition
+        self.state = state
         return self
 
-    def next(
-        self, name: str, version: CommittedVersion, actions: Sequence[Action]
-    ) -> Outcome | None:
+    def next(self, name: str, version: CommittedVersion) -> Outcome | None:
         """Return the next version of the log, or why it stops; None if it is not published.
 
         The version that ends the publication lets other writers in. A table that gets another
         folder begins a log there.
         """
+        actions = self.state.take(version)
         is_on, was_on = is_published(version.definition), self.is_on
         if self.is_stopped and self.is_waiting and is_on and self._is_readable(version):
             # It never began, so a log that begins here has no gap.
@@ -174,7 +168,7 @@ class PublishedLog(Fields, dict=True):
             version.position,
             data,
             is_new,
-            self._whole() if has_checkpoint else None,
+            self._log_state() if has_checkpoint else None,
             passes_lost,
         )
 
@@ -189,7 +183,7 @@ class PublishedLog(Fields, dict=True):
         features = protocol_action(
             state.protocol, version.definition, extra=extra, is_released=not self.is_on
         )["writerFeatures"]
-        metadata, before = self.metadata, self.definition
+        metadata, before = self.metadata, state.before
         is_altered = version.definition is not before
         if is_new or is_altered or not set(self.protocol["writerFeatures"]) >= set(features):
             metadata = metadata_action(
@@ -201,7 +195,6 @@ class PublishedLog(Fields, dict=True):
                 is_adopted=adopted is not None,
                 features=features,
             )
-            self.definition = version.definition
         if TIMESTAMPS in metadata["configuration"]:
             extra.add(COMMIT_TIMES)
         protocol = protocol_action(
@@ -212,7 +205,7 @@ class PublishedLog(Fields, dict=True):
         )
         return protocol, metadata, is_taken_back
 
-    def _whole(self) -> LogState:
+    def _log_state(self) -> LogState:
         state = self.state
         return LogState(
             self.protocol,

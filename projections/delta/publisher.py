@@ -236,7 +236,7 @@ class DeltaPublisher:
         if fold.position < fold.mark.position:
             return
         self._begin_logs(fold.state)
-        self._logs.keep(self._publication.tables)
+        self._logs.keep(self._publication.logs)
         self._logs.write(self._clock.monotonic_s())
         self._write_again(self._lacking | self._logs.lacking())
         self._lacking = set()

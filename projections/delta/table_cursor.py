@@ -1,7 +1,7 @@
 """How far the log of one table is written, and the versions that wait to be written.
 
 A version waits in a row of the store until the log has it. A log whose storage refuses a version
-has a cursor that stays: it is tried again after pauses that grow up to a bound, and then goes on.
+has a cursor that stays: it is tried again after pauses that grow up to a bound, until it moves.
 """
 
 from typing import Final

@@ -8,6 +8,7 @@ from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.definitions.locations import as_stored
+from ledger.delta.schema import partition_keys
 from ledger.log.wire.file_list import FileList
 from ledger.properties.column_mapping import is_published
 from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
@@ -23,7 +24,6 @@ from projections.delta.actions.schema_json import (
     UnpublishableError,
     keeps_files_readable,
     layout_of,
-    partition_names,
     type_changes,
 )
 from projections.rows.keys import Fields
@@ -75,6 +75,10 @@ class PublishedState(Fields, dict=True):
     `reason` says why its versions cannot be published from now on, "" if they can. `folder` is the
     one in which it was last published, "" for none. `passes_lost` says that the newest version
     stands above versions that a cut of the ledger's log left out.
+
+    Attributes:
+        live: the files of the newest version.
+        before: the definition of the version before.
     """
 
     table: int
@@ -95,6 +99,7 @@ class PublishedState(Fields, dict=True):
 
     def __post_init__(self) -> None:
         self.live: dict[FileKey, LiveFile] = {}
+        self.before: TableDefinition | None = None
 
     def take(self, version: CommittedVersion) -> list[Action]:
         """Apply the next version, and return its actions for files, domains and applications.
@@ -136,7 +141,7 @@ class PublishedState(Fields, dict=True):
 
     def _define(self, version: CommittedVersion) -> None:
         before, after = self.definition, version.definition
-        self.definition = after
+        self.before, self.definition = before, after
         if is_published(after):
             self.folder = folder_of(after)
         if version.protocol is not None:
@@ -181,7 +186,7 @@ class PublishedState(Fields, dict=True):
             )
         if version.files is None:
             raise UnpublishableError(f"the file list of version {version.version} is damaged")
-        places, keys = self.places(), partition_names(version.definition)
+        places, keys = self.places(), partition_keys(version.definition)
         gone: dict[FileKey, Action] = {}
         for removed in version.files.removes:
             key = removed.path, removed.vector

@@ -225,9 +225,7 @@ class Fold:
             if batch.changes and self.position == self._end[0]:
                 self._write(batch, began_s)
         return Fed(
-            self.position,
-            self.position - position,
-            self._acceptor.dropped.total() - dropped,
+            self.position, self.position - position, self._acceptor.dropped.total() - dropped
         )
 
     def store_checkpoint(self) -> int:

@@ -4,7 +4,6 @@ This needs no follower and has no delay. The rows are made from the first event 
 short logs, such as the logs of a program's tests.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from ledger.errors import LedgerError
@@ -13,7 +12,7 @@ from ledger.reads.port import Reads
 from projections.fold.fold import Fold
 from projections.queries import StoreReads
 from projections.store.memory import MemoryStore
-from projections.store.port import Row, RowReader
+from projections.store.port import RowsBeneath
 
 RECORDS_PER_READ: Final = 2_000
 
@@ -23,27 +22,20 @@ def open_reads(log: Log) -> Reads:
     return StoreReads(LogRows(log))
 
 
-class LogRows(RowReader):
+class LogRows(RowsBeneath):
     """The rows of a log, up to its end at the last refresh; one thread at a time may refresh.
 
     `close` closes the log's reader, and the next refresh opens it again: several clients share one
     object.
     """
 
+    _store: MemoryStore
+
     def __init__(self, log: Log) -> None:
         self._log = log
         self._store = MemoryStore()
         self._fold = Fold.load(self._store, log)
         self._events: LogReader | None = None
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._store.get(key)
-
-    def scan(
-        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
-    ) -> Iterator[Row]:
-        """Return the rows of [start, end), copied at the call."""
-        return self._store.scan(start, end, limit=limit, reverse=reverse)
 
     def refresh(self) -> None:
         """Make the rows of all events in the log. Raises the errors of reading the log.

@@ -15,7 +15,7 @@ from projections.reads import lookups, version_lookups
 from projections.reads.listings import file_row
 from projections.reads.partition_lookups import KnownValues
 from projections.rows.keys import LISTED, REMOVED_FILE, pair_key, read_number, triple_key
-from projections.rows.tables.files import named, read_file
+from projections.rows.tables.files import file_name, read_file
 from projections.store.port import RowReader
 
 # A place is the number of a chunk of the list and, in the lower bits, the number of a file in it.
@@ -72,7 +72,7 @@ def removed_file(
     rows: RowReader, table: int, file: RemoveFile, position: int, values: KnownValues
 ) -> FileRow:
     """Return a file that a commit removed."""
-    name = named(file)
+    name = file_name(file)
     data = rows.get(pair_key(REMOVED_FILE, table, position) + name)
     assert data is not None, f"{file.path}, removed at {position} from table {table}, has no row"
     fields = read_file(data)

@@ -16,11 +16,7 @@ from ledger.core.partitions.names import Values
 from ledger.log.wire.file_extras import Tags
 from ledger.reads.rows import AnomalyRow, FileRow, PartitionRow, TableRow
 from projections.reads.lookups import is_row_number
-from projections.reads.partition_lookups import (
-    KnownValues,
-    partition_row,
-    partitions,
-)
+from projections.reads.partition_lookups import KnownValues, partition_row, partitions
 from projections.rows.keys import (
     ANOMALY,
     LIVE_FILE,

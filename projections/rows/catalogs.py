@@ -30,7 +30,4 @@ def catalog_created(applied: Applied, body: CatalogCreated) -> list[RowChange]:
     return [(pack(CATALOG, body.catalog), value(applied.control.position))]
 
 
-ROWS: Final[Mapping[type, Rows]] = {
-    LedgerCreated: ledger_created,
-    CatalogCreated: catalog_created,
-}
+ROWS: Final[Mapping[type, Rows]] = {LedgerCreated: ledger_created, CatalogCreated: catalog_created}

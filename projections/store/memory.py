@@ -69,10 +69,12 @@ class MemoryStore(_SortedRows, RowStore):
         check_keys(changes)
         with self._changing:
             for key, value in changes:
-                if value is None:
-                    self._delete(key)
-                else:
-                    self._put(key, value)
+                if value is not None:
+                    if key not in self._values:
+                        self._keys.add(key)
+                    self._values[key] = value
+                elif self._values.pop(key, None) is not None:
+                    self._keys.remove(key)
 
     def refresh(self) -> None:
         self._check_open()
@@ -86,15 +88,6 @@ class MemoryStore(_SortedRows, RowStore):
         """Return the rows of whole batches and their keys in order, for a reader to keep."""
         with self._changing:
             return dict(self._values), self._keys.copy()
-
-    def _put(self, key: bytes, value: bytes) -> None:
-        if key not in self._values:
-            self._keys.add(key)
-        self._values[key] = value
-
-    def _delete(self, key: bytes) -> None:
-        if self._values.pop(key, None) is not None:
-            self._keys.remove(key)
 
 
 class MemoryRowReader(_SortedRows):

@@ -35,8 +35,8 @@ SLICE_MIN = 4
 SLICE_GROWTH = 4
 
 
-class RowReader(Protocol):
-    """Read access to rows. After `close`, every call raises StoreClosedError."""
+class Rows(Protocol):
+    """Rows by key and in order."""
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key`, None if there is no such row."""
@@ -56,6 +56,10 @@ class RowReader(Protocol):
         behind rows known to be gone.
         """
         ...
+
+
+class RowReader(Rows, Protocol):
+    """Read access to rows. After `close`, every call raises StoreClosedError."""
 
     def refresh(self) -> None:
         """Catch up with the process that writes; a store that is written here is always current.
@@ -85,6 +89,23 @@ class RowReader(Protocol):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class RowsBeneath(RowReader):
+    """Rows that lie in another store, which `_store` is."""
+
+    _store: Rows
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._store.get(key)
+
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        return self._store.get_many(keys)
+
+    def scan(
+        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> Iterator[Row]:
+        return self._store.scan(start, end, limit=limit, reverse=reverse)
 
 
 class RowStore(RowReader, Protocol):

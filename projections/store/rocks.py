@@ -71,7 +71,7 @@ class Database:
         try:
             self._rows = Rdict(str(path), options, {"default": options}, access)
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
 
     @classmethod
     def writer(cls, path: Path, limits: RocksLimits, *, create: bool) -> Self:
@@ -92,7 +92,7 @@ class Database:
         try:
             value: bytes | None = self._rows.get(key)
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
         return value
 
     def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
@@ -100,7 +100,7 @@ class Database:
         try:
             values: Any = self._rows.get(list(keys)) if keys else []
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
         return list(values)
 
     def scan(
@@ -130,21 +130,21 @@ class Database:
         try:
             self._rows.write(batch)
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
 
     def catch_up(self) -> None:
         """Apply the new writes of the writer, in a secondary."""
         try:
             self._rows.try_catch_up_with_primary()
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
 
     def checkpoint(self, path: Path) -> None:
         """Copy the database to `path`, by hard links where the file system can."""
         try:
             Checkpoint(self._rows).create_checkpoint(str(path))
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
 
     def close(self) -> None:
         """Flush and release everything, also under running scans; closing again does nothing."""
@@ -155,7 +155,7 @@ class Database:
         except DbClosedError:
             return
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
 
     def _pages(self, start: bytes, end: bytes, limit: int, *, reverse: bool) -> RowPages:
         bounds = ReadOptions()
@@ -163,7 +163,7 @@ class Database:
         try:
             cursor = self._rows.iter(bounds)
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
         if reverse:
             cursor.seek_to_last()
         else:
@@ -176,9 +176,9 @@ class Database:
         except StoreClosedError:
             raise
         except Exception as problem:
-            raise self._named(problem) from problem
+            raise self._error_for(problem) from problem
 
-    def _named(self, problem: Exception) -> StoreError:
+    def _error_for(self, problem: Exception) -> StoreError:
         """Return the StoreError for an error text of RocksDB."""
         what = str(problem)
         if isinstance(problem, DbClosedError):

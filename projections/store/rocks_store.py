@@ -1,6 +1,6 @@
 """The writer of the row store on disk: one process, one generation, one RocksDB database."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -9,8 +9,8 @@ from projections.store.generations import Generations
 from projections.store.port import (
     FORMAT_KEY,
     FORMAT_VERSION,
-    Row,
     RowChange,
+    RowsBeneath,
     RowStore,
     check_format,
     format_stamp,
@@ -18,11 +18,13 @@ from projections.store.port import (
 from projections.store.rocks import Database, RocksLimits
 
 
-class RocksStore(RowStore):
+class RocksStore(RowsBeneath, RowStore):
     """The one writer of the store at a root, made by `open` or by `rebuild`.
 
     Other threads may read while one writes.
     """
+
+    _store: Database
 
     def __init__(self, root: Path, version: int, limits: RocksLimits, *, anew: bool) -> None:
         self._generations = Generations(root)
@@ -30,8 +32,8 @@ class RocksStore(RowStore):
             held.enter_context(self._generations.lock())
             published = None if anew else self._generations.published()
             self._generation = published or self._generations.next()
-            self._rows = Database.writer(self._generation, limits, create=published is None)
-            held.callback(self._rows.close)
+            self._store = Database.writer(self._generation, limits, create=published is None)
+            held.callback(self._store.close)
             if published is None:
                 self.write([format_stamp(version)])
             check_format(self.get(FORMAT_KEY), version, self._generation)
@@ -71,22 +73,11 @@ class RocksStore(RowStore):
             self._generations.publish(self._generation)
         self._generations.sweep()
 
-    def get(self, key: bytes) -> bytes | None:
-        return self._rows.get(key)
-
-    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        return self._rows.get_many(keys)
-
-    def scan(
-        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
-    ) -> Iterator[Row]:
-        return self._rows.scan(start, end, limit=limit, reverse=reverse)
-
     def write(self, changes: Sequence[RowChange]) -> None:
-        self._rows.write(changes)
+        self._store.write(changes)
 
     def refresh(self) -> None:
-        self._rows.get(FORMAT_KEY)  # Raises StoreClosedError if closed.
+        self._store.get(FORMAT_KEY)  # Raises StoreClosedError if closed.
 
     def checkpoint(self, directory: Path) -> None:
         """Copy the present store to `directory`, as the root of a store of its own.
@@ -97,7 +88,7 @@ class RocksStore(RowStore):
         copies = Generations(directory)
         with copies.lock():
             copy = copies.next()
-            self._rows.checkpoint(copy)
+            self._store.checkpoint(copy)
             copies.publish(copy)
             copies.sweep()
 

@@ -33,7 +33,7 @@ from projections.fold.lag import Lag
 from projections.web.answers.asked import Asked, BadRequestError
 from projections.web.answers.listing import JsonAnswer, Size
 from projections.web.answers.metadata_questions import check_wait, too_much
-from projections.web.answers.problems import FAULT, FAULT_TEXT, BusyError, busy, said
+from projections.web.answers.problems import FAULT, FAULT_TEXT, BusyError, answer_problem, busy
 from projections.web.answers.questions import GET, Question
 from projections.web.answers.registry import Endpoint, is_of_registry, refused_by_registry
 from projections.web.roles.health import Check, Health, readiness
@@ -109,9 +109,11 @@ class WebPages(Generic[Source]):
         self._waiting = health.waiting
         self._health = health
         self._metrics = metrics
+        # No bound on questions under way applies to these.
+        own = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics_text}
         self.app = Starlette(
             routes=[
-                *(Route(path, answering(self._first(ask))) for path, ask in self._beside().items()),
+                *(Route(path, answering(self._first(ask))) for path, ask in own.items()),
                 *(Route(path, answering(ask)) for path, ask in beside.items()),
                 self.route(f"{VERSION_PATH}/position", self._position),
                 *(
@@ -161,10 +163,6 @@ class WebPages(Generic[Source]):
         """Close the readers, after the last request."""
         self._health.close()
         self._readers.close()
-
-    def _beside(self) -> Mapping[str, Endpoint]:
-        """Return the paths that no bound on questions under way applies to."""
-        return {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics_text}
 
     def _first(self, ask: Endpoint) -> Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -260,7 +258,9 @@ def answering(ask: Endpoint) -> Endpoint:
 
 def nothing(request: Request) -> Response:
     """Return the answer for an unknown number or name."""
-    return said(404, NOTHING, f"there is nothing at {request.url.path} up to the applied position")
+    return answer_problem(
+        404, NOTHING, f"there is nothing at {request.url.path} up to the applied position"
+    )
 
 
 def status_of(error: LedgerError) -> int:
@@ -283,13 +283,15 @@ def instead(request: Request, error: Exception) -> Response:
         case BusyError():
             return busy(str(error))
         case BadRequestError():
-            return said(BAD_STATUS, BAD_REQUEST, str(error))
+            return answer_problem(BAD_STATUS, BAD_REQUEST, str(error))
         case ClientDisconnect():
             # No client receives it, but the metrics count a question that came only in part.
-            return said(BAD_STATUS, BAD_REQUEST, "the client went away within its question")
+            return answer_problem(
+                BAD_STATUS, BAD_REQUEST, "the client went away within its question"
+            )
         case _:
             log_lines.error("fault", path=request.url.path, exc_info=error)
-            return said(500, FAULT, FAULT_TEXT)
+            return answer_problem(500, FAULT, FAULT_TEXT)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -299,4 +301,4 @@ async def on_http_error(request: Request, error: Exception) -> Response:
         return refused_by_registry(error.status_code, error.headers)
     name = {404: "UnknownPath", 405: "UnknownMethod"}.get(error.status_code, BAD_REQUEST)
     what = f"{request.method} {request.url.path}: {error.detail}. docs/http.md lists the paths"
-    return said(error.status_code, name, what, error.headers)
+    return answer_problem(error.status_code, name, what, error.headers)

@@ -1,11 +1,12 @@
 """The page of all messages of errors, made from the sources: the one place that pins their wording.
 
-A message stands under the class of its error, in the order of modules. A value in it is shown by
-its expression in braces, or as `{...}` where that is long.
+A message stands under the class of its error, in the order of modules. A constant in it has its
+value. Any other value is shown by its expression in braces, or as `{...}` where that is long.
 """
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from textwrap import wrap
 from typing import Final
 
@@ -18,9 +19,9 @@ OWN_ROOT: Final = "LedgerError"
 OF_PYTHON: Final = ("TypeError", "ValueError")
 HEAD: Final = """# Messages
 
-Every message of the errors of LakeLedger, by the class of the error. A value stands in braces.
-The page is made from the code by `make docs`, so a change of wording shows here; tests pin reasons
-and values instead. [SDK](sdk.md) describes the classes.
+Every message of the errors of LakeLedger, by the class of the error. A value that depends on the
+case stands in braces. The page is made from the code by `make docs`, so a change of wording shows
+here; tests pin reasons and values instead. [SDK](sdk.md) describes the classes.
 """
 
 
@@ -44,10 +45,10 @@ def messages() -> Iterator[tuple[str, str]]:
     for module in sources:
         for node in module.nodes:
             if isinstance(node, ast.ClassDef) and node.name in kinds:
-                yield from ((node.name, text) for text in own_messages(node))
+                yield from ((node.name, text) for text in own_messages(module, node))
             if isinstance(node, ast.Call):
                 kind = name_of(node.func)
-                if kind in kinds and node.args and (text := text_of(node.args[0])):
+                if kind in kinds and node.args and (text := text_of(module, node.args[0])):
                     yield kind, text
 
 
@@ -66,7 +67,7 @@ def error_classes(sources: Sequence[Module]) -> frozenset[str]:
     return frozenset({*filter(is_error, bases), *OF_PYTHON})
 
 
-def own_messages(node: ast.ClassDef) -> Iterator[str]:
+def own_messages(module: Module, node: ast.ClassDef) -> Iterator[str]:
     """Yield the messages that the constructor of an error class makes itself."""
     for call in ast.walk(node):
         is_super = isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__"
@@ -74,7 +75,7 @@ def own_messages(node: ast.ClassDef) -> Iterator[str]:
             is_super
             and isinstance(call, ast.Call)
             and call.args
-            and (said := text_of(call.args[0]))
+            and (said := text_of(module, call.args[0]))
         ):
             yield said
 
@@ -88,23 +89,38 @@ def name_of(node: ast.expr) -> str:
             return ""
 
 
-def text_of(node: ast.expr) -> str:
+def text_of(module: Module, node: ast.expr) -> str:
     """Return a message with its values in braces, "" unless it is a text of some words."""
     match node:
         case ast.Constant(value=str() as said):
             text = said
         case ast.JoinedStr(values=values):
-            text = "".join(map(piece_of, values))
+            text = "".join(piece_of(module, each) for each in values)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            text = text_of(left) + text_of(right)
+            text = text_of(module, left) + text_of(module, right)
         case _:
             return ""
     return text if len(text.split()) >= WORDS_MIN else ""
 
 
-def piece_of(node: ast.expr) -> str:
+def piece_of(module: Module, node: ast.expr) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     assert isinstance(node, ast.FormattedValue)
+    if is_constant(node.value):
+        piece = ast.Expression(ast.JoinedStr([node]))
+        code = compile(ast.fix_missing_locations(piece), module.name, "eval")
+        return str(eval(code, vars(import_module(module.name))))  # noqa: S307 - our own source
     said = ast.unparse(node.value)
     return f"{{{said}}}" if len(said) <= NAME_CHARS_MAX and "'" not in said else "{...}"
+
+
+def is_constant(node: ast.expr) -> bool:
+    """Return whether an expression is a constant of a module, or an item of one."""
+    match node:
+        case ast.Name(id=name):
+            return name.isupper()
+        case ast.Subscript(value=value, slice=ast.Constant()):
+            return is_constant(value)
+        case _:
+            return False

@@ -28,10 +28,7 @@ HIDING: Final = re.compile(
 )
 NOT_CODE: Final = re.compile(r"`[^`]*`")
 # Packages whose docstrings still have such words.
-UNREAD: Final = (
-    *("ledger.files", "ledger.snapshot", "ledger.transaction", "ledger.work"),
-    *("projections.cache", "projections.delta"),
-)
+UNREAD: Final = ("ledger.files", "ledger.snapshot", "ledger.transaction", "ledger.work")
 
 
 def odd_words(page: Page) -> list[str]:

@@ -97,11 +97,11 @@ def test_whatever_becomes_of_feeders_and_topic_readers_have_the_stores_rows_of_o
 ) -> None:
     known = played(history)
     log = events_log(known)
-    host, other, rows = Host(log), Host(log), PublishedRows.whole(log)
+    host, other, rows = Host(log), Host(log), PublishedRows.read_whole(log)
     for fate, count, seed in plan:
         before = metadata_rows(rows)[0]
         if fate == "read anew":
-            rows = PublishedRows.whole(log)
+            rows = PublishedRows.read_whole(log)
         elif fate == "read on":
             rows.refresh()
             assert metadata_rows(rows)[0] >= before
@@ -112,7 +112,7 @@ def test_whatever_becomes_of_feeders_and_topic_readers_have_the_stores_rows_of_o
     host.feed_all()
     rows.refresh()
     assert metadata_rows(rows) == metadata_rows(host.store)
-    assert metadata_rows(PublishedRows.whole(log)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.read_whole(log)) == metadata_rows(host.store)
 
 
 @PATIENT
@@ -128,7 +128,7 @@ def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: 
             host.feed(source.randint(1, 3))
         compact(host.log, source, with_tombstones=False)
 
-    rows = PublishedRows.whole(slow(host.log, size, go_on))
+    rows = PublishedRows.read_whole(slow(host.log, size, go_on))
     assert as_of(known, rows)
     host.feed_all()
     rows.refresh()
@@ -137,7 +137,7 @@ def test_compaction_while_a_reader_begins(history: list[Step], size: int, seed: 
 
 def test_batch_without_marker_is_not_shown(history: Played, host: Host) -> None:
     host.feed(30)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     before = metadata_rows(rows)
     host.start()
     records = host.log.topics[Topic.CACHE].records
@@ -174,7 +174,7 @@ def test_after_a_batch_lost_in_part_the_next_brings_all_that_lacks(history: Play
     through = Refusing(log)
     host = Host(log, through)
     host.feed(20)
-    rows = PublishedRows.whole(log)
+    rows = PublishedRows.read_whole(log)
     through.is_away = True
     with pytest.raises(LogUnavailableError):
         host.feed(20)
@@ -189,7 +189,7 @@ def test_after_a_batch_lost_in_part_the_next_brings_all_that_lacks(history: Play
 def test_readers_of_the_topic_know_how_far_history_may_be_let_go(host: Host) -> None:
     host.feed_all()
     tables = range(1, 10)
-    stores = RowMetadataStore(PublishedRows.whole(host.log)), RowMetadataStore(host.store)
+    stores = RowMetadataStore(PublishedRows.read_whole(host.log)), RowMetadataStore(host.store)
     remote, local = (store.floors(tables) for store in stores)
     assert remote == local
     assert any(floor.hwm for floor in local.values())
@@ -203,14 +203,14 @@ def test_a_store_made_anew_publishes_nothing_before_it_has_caught_up(host: Host)
     fresh.feed(29)
     assert host.log.ends(Topic.CACHE) == end
     fresh.feed(5)
-    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(fresh.store)
+    assert metadata_rows(PublishedRows.read_whole(host.log)) == metadata_rows(fresh.store)
 
 
 def test_who_finds_records_of_another_publisher_ends(history: Played, host: Host) -> None:
     other = Host(host.log)
     host.feed(20)
     other.feed(30)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     with pytest.raises(PublishedElsewhereError):
         host.feed(20)
     rows.refresh()
@@ -222,7 +222,7 @@ def test_who_finds_records_of_another_publisher_ends(history: Played, host: Host
 
 def test_who_was_away_long_keeps_no_rows_that_ended(history: Played, host: Host) -> None:
     host.feed(30)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     host.feed_all()
     assert metadata_rows(rows)[1].keys() - metadata_rows(host.store)[1].keys()
     host.log.compact(Topic.CACHE, range(ALL), with_tombstones=True)
@@ -234,7 +234,7 @@ def test_who_was_away_long_keeps_no_rows_that_ended(history: Played, host: Host)
 @pytest.mark.parametrize("begun", [10, 60])
 def test_readers_notice_that_the_topic_is_another_one(host: Host, begun: int) -> None:
     host.feed(30)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     host.log.recreate(Topic.CACHE)
     fresh = Host(host.log)
     fresh.feed(begun)
@@ -282,7 +282,7 @@ def test_rows_read_anew_do_not_go_back(host: Host) -> None:
     followed, seen = list[PublishedRows](), list[int]()
     host.feed(40)
     log = slow(host.log, 5, lambda: seen.extend(map(lookups.position, followed)))
-    followed.append(PublishedRows.whole(log))
+    followed.append(PublishedRows.read_whole(log))
     host.log.recreate(Topic.CACHE)
     fresh = Host(host.log)
     fresh.feed(20)
@@ -294,19 +294,19 @@ def test_rows_read_anew_do_not_go_back(host: Host) -> None:
 def test_batches_of_another_log_are_not_taken(host: Host) -> None:
     host.feed_all()
     host.log.recreate(Topic.EVENTS)
-    assert metadata_rows(PublishedRows.whole(host.log)) == (0, {})
+    assert metadata_rows(PublishedRows.read_whole(host.log)) == (0, {})
 
 
 def test_rows_of_another_format_are_refused(host: Host) -> None:
     host.feed(40)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     end = host.log.ends(Topic.CACHE)[1]
     marker = Marker.of_rows(end, end, host.store)._replace(form=FORMAT_VERSION + 1)
     host.log.writer(Topic.CACHE).append(MARKER, marker.data())
     with pytest.raises(StoreVersionError):
         rows.refresh()
     with pytest.raises(StoreVersionError):
-        PublishedRows.whole(host.log)
+        PublishedRows.read_whole(host.log)
 
 
 def test_publisher_of_another_format_begins_anew(host: Host) -> None:
@@ -316,7 +316,7 @@ def test_publisher_of_another_format_begins_anew(host: Host) -> None:
     marker = Marker.of_rows(end, end, host.store)._replace(form=FORMAT_VERSION - 1)
     host.log.writer(Topic.CACHE).append(MARKER, marker.data())
     host.start()
-    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.read_whole(host.log)) == metadata_rows(host.store)
 
 
 def test_a_marker_counts_where_it_says_that_it_lies_and_nowhere_else() -> None:
@@ -345,13 +345,13 @@ def test_a_marker_counts_where_it_says_that_it_lies_and_nowhere_else() -> None:
 def test_stray_record(host: Host, key: bytes, stray: bytes) -> None:
     """What no feeder wrote ends neither a feeder nor a reader, old or new."""
     host.feed(20)
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     host.log.writer(Topic.CACHE).append(key, stray)
     host.start()
     host.feed_all()
     rows.refresh()
     assert metadata_rows(rows) == metadata_rows(host.store)
-    assert metadata_rows(PublishedRows.whole(host.log)) == metadata_rows(host.store)
+    assert metadata_rows(PublishedRows.read_whole(host.log)) == metadata_rows(host.store)
 
 
 def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
@@ -370,7 +370,7 @@ def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
 
 def test_where_nothing_was_published_rows_come_with_the_first_batch(history: Played) -> None:
     host = Host(events_log(history))
-    rows = PublishedRows.whole(host.log)
+    rows = PublishedRows.read_whole(host.log)
     assert metadata_rows(rows) == (0, {})
     CacheFeed(host.log, host.store).start()
     host.feed(5)

@@ -93,7 +93,7 @@ def test_publisher_goes_on_where_the_last_one_ended(site: Site) -> None:
     site.alter("v1")
     site.send()
     site.follow(Fold.load(site.store, site.log))
-    with publishing(site.log, site.store), closing(PublishedRows.whole(site.log)) as rows:
+    with publishing(site.log, site.store), closing(PublishedRows.read_whole(site.log)) as rows:
         assert metadata_rows(rows) == metadata_rows(site.store)
 
 
@@ -128,7 +128,7 @@ def test_compacted_by_the_broker(site: Site, broker: Broker) -> None:
     with publishing(site.log, site.store) as store:
         fold = Fold.load(store, site.log)
         site.follow(fold)
-        with closing(PublishedRows.whole(site.log)) as paused:
+        with closing(PublishedRows.read_whole(site.log)) as paused:
             before = metadata_rows(paused)
             site.driver.drop_table(site.session, gone)
             for number in range(20):
@@ -144,7 +144,7 @@ def test_compacted_by_the_broker(site: Site, broker: Broker) -> None:
                 return count(site.log) < site.log.ends(Topic.CACHE)[1] // 2
 
             eventually(is_compacted)
-            with closing(PublishedRows.whole(site.log)) as rows:
+            with closing(PublishedRows.read_whole(site.log)) as rows:
                 assert metadata_rows(rows) == metadata_rows(site.store) != before
             while metadata_rows(paused)[0] < metadata_rows(site.store)[0]:
                 paused.refresh()
@@ -170,5 +170,5 @@ def test_a_feeder_finds_out_that_another_one_writes_to_its_topic(site: Site) -> 
         site.follow(Fold.load(other, site.log))
         with pytest.raises(PublishedElsewhereError):
             site.follow(Fold.load(store, site.log))
-        with closing(PublishedRows.whole(site.log)) as rows:
+        with closing(PublishedRows.read_whole(site.log)) as rows:
             assert metadata_rows(rows) == metadata_rows(site.store)

@@ -141,13 +141,7 @@ def judged(reads: Reads, row: TableRow, version: int, words: list[str]) -> Check
             "with 0 for a good version, 125 to skip it, and 1 to 127 for a bad one",
             ExitCode.FAILED,
         )
-    found = (
-        CheckVerdict.SKIPPED
-        if code == UNTESTABLE
-        else CheckVerdict.BAD
-        if code
-        else CheckVerdict.GOOD
-    )
+    found = VERDICTS.get(code, CheckVerdict.BAD)
     say(f"version {version} at position {position}: {found.value} (exit code {code})")
     return found
 

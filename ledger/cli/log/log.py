@@ -35,9 +35,7 @@ NearOption = Annotated[
 
 @log.command("verify")
 def log_verify(
-    bootstrap: NearOption = None,
-    ledger: NameOption = None,
-    output: OutputOption = Output.TABLE,
+    bootstrap: NearOption = None, ledger: NameOption = None, output: OutputOption = Output.TABLE
 ) -> None:
     """Read the whole log as every reader does; name the position of the first damage."""
     address = find_address(bootstrap, ledger)
@@ -65,8 +63,7 @@ def log_tail(
     bootstrap: NearOption = None,
     ledger: NameOption = None,
     where: Annotated[
-        list[str] | None,
-        typer.Option(help="Only events with field=value; several must all hold."),
+        list[str] | None, typer.Option(help="Only events with field=value; several must all hold.")
     ] = None,
     after: Annotated[
         int | None, number_option("Begin after this position, not with the events to come.")

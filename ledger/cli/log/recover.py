@@ -26,8 +26,7 @@ OVER = "--pass-over"
 KafkaOption = Annotated[
     str | None,
     typer.Option(
-        "--bootstrap",
-        help="Kafka's host:port; by default the embedded one of this machine.",
+        "--bootstrap", help="Kafka's host:port; by default the embedded one of this machine."
     ),
 ]
 RowsOption = Annotated[
@@ -49,10 +48,7 @@ BackupOption = Annotated[
 PassOverOption = Annotated[
     list[int] | None,
     typer.Option(
-        OVER,
-        metavar="OFFSET",
-        min=0,
-        help="Pass over this record of the events topic; repeatable.",
+        OVER, metavar="OFFSET", min=0, help="Pass over this record of the events topic; repeatable."
     ),
 ]
 MarginOption = Annotated[

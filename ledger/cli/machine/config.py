@@ -22,7 +22,7 @@ def config_show(
 ) -> None:
     """Show the settings as a role would take them here and now."""
     loaded = load(overrides=settings or ())
-    values = {name: plain(value) for name, value in loaded.values().items()}
+    values = {name: as_json(value) for name, value in loaded.values().items()}
     if not origin:
         answer(values, output)
         return
@@ -33,6 +33,6 @@ def config_show(
     answer_rows(rows, output)
 
 
-def plain(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Return a value as JSON has it."""
     return value if isinstance(value, str | int | float | None) else str(value)

@@ -5,12 +5,7 @@ from typing import Annotated
 import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, say
-from ledger.cli.options import (
-    BeginAnewOption,
-    BootstrapOption,
-    FlushOption,
-    LedgerOption,
-)
+from ledger.cli.options import BeginAnewOption, BootstrapOption, FlushOption, LedgerOption
 
 COPIES_MAX = 2**15 - 1  # Kafka's own bound.
 

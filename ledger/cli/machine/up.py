@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ledger.cli.answers import FailureOption, Output, say
-from ledger.cli.options import (
-    BeginAnewOption,
-    FlushOption,
-    HomeOption,
-    LeaseOption,
-    LedgerOption,
-)
+from ledger.cli.options import BeginAnewOption, FlushOption, HomeOption, LeaseOption, LedgerOption
 from ledger.machine.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -32,8 +26,7 @@ PublishOption = Annotated[
 SecureOption = Annotated[
     bool,
     typer.Option(
-        "--secure",
-        help="Logins, rights, tokens and TLS for everything; a ledger stays secured.",
+        "--secure", help="Logins, rights, tokens and TLS for everything; a ledger stays secured."
     ),
 ]
 RebuildOption = Annotated[

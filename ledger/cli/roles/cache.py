@@ -31,11 +31,7 @@ from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened, StoreAt
 from projections.cache.topic.published import PublishedRows
-from projections.cache.topic.remote import (
-    PublishedEntries,
-    PublishedLists,
-    PublishedStore,
-)
+from projections.cache.topic.remote import PublishedEntries, PublishedLists, PublishedStore
 from projections.errors import StoreError
 from projections.queries import open_reads
 

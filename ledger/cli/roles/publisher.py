@@ -14,7 +14,7 @@ from ledger.cli.answers import FailureOption, Output, progress_bar
 from ledger.cli.options import BootstrapOption, LedgerOption, SetOption, WithParentOption
 from ledger.cli.roles.role import Server, answering, run_role, wait_for_broker
 from ledger.config.config import load
-from ledger.config.settings import OFF, PublisherSettings
+from ledger.config.settings import OFF
 from ledger.errors import OffsetGoneError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log_lines import LogLines
@@ -45,17 +45,15 @@ def serve_publisher(
     own = {"publisher.http": OFF if no_http else http, "publisher.store": store}
     loaded = load({**flags, **own}, settings or ())
     kafka, found = loaded.required("bootstrap"), loaded.settings
-    client = found.client()
+    client, folder = found.client(), found.publisher.store
+    state = PublisherState(folder and folder.expanduser(), found.publisher.checkpoint_s)
 
     def run(stop: Signal) -> None:
         with closing(KafkaLog(kafka, found.ledger, client=client)) as log, ExitStack() as held:
             wait_for_broker(log)
             progress = held.enter_context(progress_bar("publishing"))
             publisher = DeltaPublisher(
-                log,
-                state=state_of(found.publisher),
-                retention_h=found.publisher.retention_h,
-                progress=progress,
+                log, state=state, retention_h=found.publisher.retention_h, progress=progress
             )
 
             def serve() -> Server:
@@ -70,12 +68,6 @@ def serve_publisher(
                 publisher.run(stop, telling(publisher))
 
     run_role("publisher", run, with_parent=with_parent, output=output)
-
-
-def state_of(settings: PublisherSettings) -> PublisherState:
-    """Return where a publisher keeps its state."""
-    folder = settings.store
-    return PublisherState(None if folder is None else folder.expanduser(), settings.checkpoint_s)
 
 
 def telling(publisher: DeltaPublisher) -> Callable[[], None]:

@@ -30,7 +30,7 @@ from ledger.reads.metadata import (
     ReadAt,
     TableMetadata,
 )
-from ledger.reads.remote.cache import CacheReads, CacheStatus, VerifiedCache
+from ledger.reads.remote.cache import CacheReads, CacheStatus
 from ledger.reads.remote.http_form import form_of
 from ledger.reads.whole_numbers import number_of
 from ledger.session.receipt import Token
@@ -204,7 +204,8 @@ def cache_verify(
     """Compare the answers of a cache and its store for some tables; exit with 10 if they differ."""
     with opened(url, ledger, catalog) as cache:
         verified = cache.verify(tables)
-    answer(verified_fields(verified), output)
+    mismatches = form_of(verified.mismatches)
+    answer({"compared": verified.compared, "mismatches": mismatches}, output)
     if verified.mismatches:
         raise differ("report it, with the mismatches listed")
 
@@ -242,11 +243,6 @@ def answer_fields(seen: MetadataAnswer) -> dict[str, Any]:
         "properties": {pair.key: pair.value for pair in definition.properties},
         **why,
     }
-
-
-def verified_fields(verified: VerifiedCache) -> dict[str, Any]:
-    """Return the result of a comparison as fields."""
-    return {"compared": verified.compared, "mismatches": form_of(verified.mismatches)}
 
 
 def by_name_or_id(ask: Callable[[ReadAt], MetadataAnswer], read: ReadAt) -> MetadataAnswer:

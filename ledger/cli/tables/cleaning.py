@@ -17,14 +17,7 @@ from ledger.cli.options import (
     confirm,
     number_option,
 )
-from ledger.cli.reading import (
-    LIST_MAX,
-    LimitOption,
-    known_table,
-    known_txns,
-    reading,
-    when,
-)
+from ledger.cli.reading import LIST_MAX, LimitOption, known_table, known_txns, reading, when
 from ledger.client import Ledger
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import FileRow, MappingRow, Reads, TableMarkRow, TableRow, WatermarkRow
@@ -49,8 +42,7 @@ def watermark_explain(
     """
     if table is None and (since or path):
         raise Stopped(
-            "--since and --path need --table: they select files of one table",
-            ExitCode.USAGE,
+            "--since and --path need --table: they select files of one table", ExitCode.USAGE
         )
     with reading(ledger, output) as (_, reads):
         if table is None:

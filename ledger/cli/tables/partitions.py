@@ -57,10 +57,7 @@ def columns_by_add(reads: Reads, row: TableRow, files: Sequence[FileRow]) -> Map
 
 
 def of_partition(
-    files: Sequence[FileRow],
-    columns: Columns,
-    by_add: Mapping[int, Columns],
-    wanted: Sequence[str],
+    files: Sequence[FileRow], columns: Columns, by_add: Mapping[int, Columns], wanted: Sequence[str]
 ) -> Sequence[FileRow]:
     """Return the files that may hold rows with the values of `column=value` pairs.
 

@@ -11,7 +11,7 @@ import typer
 from ledger.cli.answers import CONTROLS, Output, write
 from ledger.cli.failures import Stopped
 from ledger.cli.options import CONFIGURED, CatalogOption, NameOption, number_option
-from ledger.cli.reading import reading
+from ledger.cli.reading import check_one_place, reading
 from ledger.cli.tables.row_values import cell, json_rows
 from ledger.machine.exit_codes import ExitCode
 from ledger.snapshot.sql import SqlPlace, to_parquet
@@ -48,8 +48,7 @@ def sql(
 
     JSON is an object a line. Parquet goes to a file: `--output parquet > rows.parquet`.
     """
-    if sum(each is not None for each in (version, position, as_of)) > 1:
-        raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
+    check_one_place(version, position, as_of)
     if output is SqlOutput.PARQUET and sys.stdout.isatty():
         raise Stopped("Parquet is no text: send it to a file with >", ExitCode.USAGE)
     values = parameters_of(parameter or ()) or None

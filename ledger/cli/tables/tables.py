@@ -15,6 +15,7 @@ from ledger.cli.reading import (
     LimitOption,
     anomalies,
     brief,
+    check_one_place,
     known_table,
     reading,
     time_of,
@@ -147,20 +148,16 @@ WhereOption = Annotated[
 ]
 
 
-class AskedMoment(NamedTuple):
-    """The moment that the options name; `at` is the time in `as_of`."""
-
-    version: int | None
-    position: int | None
-    as_of: str | None
-    at: int
-
-
 class Moment(NamedTuple):
-    """The version or the position of a question, None for both = now."""
+    """The version, the position or the time of a question, None for all = now.
+
+    `at` is the time in the words of `as_of`.
+    """
 
     version: int | None
     position: int | None
+    as_of: str | None = None
+    at: int = 0
 
 
 @app.command("files")
@@ -315,16 +312,14 @@ def files_text(row: TableRow, found: Sequence[FileRow]) -> str:
     return f"{amount(len(found), 'file')}, {shown_size(sum(file.size for file in found))}"
 
 
-def asked_moment(version: int | None, position: int | None, as_of: str | None) -> AskedMoment:
+def asked_moment(version: int | None, position: int | None, as_of: str | None) -> Moment:
     """Return the moment that options name; end the command if they name several."""
-    if sum(each is not None for each in (version, position, as_of)) > 1:
-        raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
-    return AskedMoment(
-        version, position, as_of, time_of("--as-of", as_of) if as_of is not None else 0
-    )
+    check_one_place(version, position, as_of)
+    at = time_of("--as-of", as_of) if as_of is not None else 0
+    return Moment(version, position, as_of, at)
 
 
-def moment_of(reads: Reads, row: TableRow, asked: AskedMoment) -> Moment:
+def moment_of(reads: Reads, row: TableRow, asked: Moment) -> Moment:
     """Return the version or the position of a table that is asked for.
 
     Ends the command if the table had no version at a time, or did not exist at a position.

@@ -40,8 +40,7 @@ def table_vacuum(
         bool, typer.Option("--dry-run", help="Only show what would be deleted.")
     ] = False,
     older_than: Annotated[
-        float,
-        typer.Option(metavar="H", min=0, help="Keep files younger than this many hours."),
+        float, typer.Option(metavar="H", min=0, help="Keep files younger than this many hours.")
     ] = GRACE_H,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,

@@ -8,15 +8,7 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, answer_rows, say
 from ledger.cli.options import NameOption, TxnArgument, YesOption, confirm
-from ledger.cli.reading import (
-    LIST_MAX,
-    LimitOption,
-    brief,
-    known_txns,
-    no_txn,
-    reading,
-    when,
-)
+from ledger.cli.reading import LIST_MAX, LimitOption, brief, known_txns, no_txn, reading, when
 from ledger.client import Ledger
 from ledger.errors import LedgerError
 from ledger.reads.port import Reads, TxnRow
@@ -46,9 +38,7 @@ def txn_list(
 
 @app.command("show")
 def txn_show(
-    number: TxnArgument,
-    ledger: NameOption = None,
-    output: OutputOption = Output.TABLE,
+    number: TxnArgument, ledger: NameOption = None, output: OutputOption = Output.TABLE
 ) -> None:
     """Show one txn from open to end, with the evidence if it lost a conflict."""
     with reading(ledger, output) as (_, reads):

@@ -233,7 +233,7 @@ class Broker:
     def _why_ended(self, code: int) -> str:
         """Return why the broker ended by itself; its output does not mention a signal."""
         what = f"had ended by itself with exit code {code}"
-        if code >= 0 or self._disk_is_full(self._said()):
+        if code >= 0 or self._disk_is_full(self._read_output()):
             return self._last_words(what)
         name = signal.Signals(-code).name
         return (
@@ -243,13 +243,13 @@ class Broker:
 
     def _last_words(self, what: str) -> str:
         """Say what happened to the broker, and how its output ended."""
-        said = self._said()
+        said = self._read_output()
         if self._disk_is_full(said):
             return f"The broker in {self.folder} {what}: the disk is full. Make room and try again."
         tail = "\n  ".join(said[-_TAIL_LINES:]) or "(nothing)"
         return f"The broker in {self.folder} {what}. The end of {self._output.name}:\n  {tail}"
 
-    def _said(self) -> list[str]:
+    def _read_output(self) -> list[str]:
         """Return what the broker said since it was started, without the frames of its stacks."""
         with self._output.open("rb") as output:
             output.seek(self._said_before)

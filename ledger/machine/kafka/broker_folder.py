@@ -20,7 +20,7 @@ from typing import TextIO
 
 from ledger.config.private import make_private, write_private
 from ledger.errors import BrokerError
-from ledger.machine.kafka.listeners import Listeners, plain, secured
+from ledger.machine.kafka.listeners import Listeners, make_plain, secured
 
 LOOPBACK = "127.0.0.1"
 # Below the range from which systems take the ports of outgoing connections: a client that retries
@@ -170,7 +170,7 @@ class BrokerFolder:
             (f"{LOOPBACK}:{each}" for each in free_ports(2, other_than=port)),
         )
         if secure is None:
-            listeners = plain(clients, controller)
+            listeners = make_plain(clients, controller)
         else:
             # Seen from the working directory of Kafka's programs, as "log.dirs" is.
             near = Path(os.path.relpath(secure, self.path))

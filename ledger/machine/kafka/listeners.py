@@ -41,7 +41,7 @@ class Listeners(NamedTuple):
     admin: str
 
 
-def plain(clients: str, controller: str) -> Listeners:
+def make_plain(clients: str, controller: str) -> Listeners:
     """Return listeners without a login."""
     return Listeners(
         {

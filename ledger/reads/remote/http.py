@@ -120,7 +120,7 @@ class HttpReads(HttpQuestions, Reads):
 
     def _answer(self, route: Route, given: Mapping[str, Any]) -> Any:
         asked = {
-            name: plain(parameter, given[parameter.name])
+            name: check_parameter(parameter, given[parameter.name])
             for name, parameter in route.parameters.items()
             if parameter.name in given
         }
@@ -139,7 +139,7 @@ class HttpReads(HttpQuestions, Reads):
             return None
 
 
-def plain(parameter: Parameter, given: Any) -> Any:
+def check_parameter(parameter: Parameter, given: Any) -> Any:
     """Return a parameter in a plain form; raises as the read does for an impossible one."""
     if parameter.name == WHERE:
         check_condition(given)
@@ -170,7 +170,6 @@ class HttpCache(HttpQuestions, CacheReads):
         return settled(from_json(MetadataAnswer, answer))
 
     def status(self) -> CacheStatus:
-        """Return how it is."""
         return self._get(CacheStatus, "/cache")
 
     def verify(self, tables: int) -> VerifiedCache:

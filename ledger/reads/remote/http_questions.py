@@ -137,12 +137,7 @@ class HttpQuestions(MetadataReads):
             timeout = Timeout(total=left_s, connect=min(CONNECT_S, left_s))
             try:
                 found = self._pool.request(
-                    method,
-                    target,
-                    body=body,
-                    headers=self._headers,
-                    retries=False,
-                    timeout=timeout,
+                    method, target, body=body, headers=self._headers, retries=False, timeout=timeout
                 )
             except SSLError as problem:
                 raise ReadsRefusedError(f"{self._url}: {why_no_tls(problem)}") from problem

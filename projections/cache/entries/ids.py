@@ -140,13 +140,9 @@ class IdStates:
 
     def lacks_committed(self, ids: ReaderIds) -> bool:
         """Return whether an id committed here is not valid in `ids`."""
-        excepted = sum(
-            not self._is_committed(write_id) for write_id in ids.exceptions if write_id <= self.hwm
-        )
+        known = (write_id for write_id in ids.exceptions if write_id <= self.hwm)
+        excepted = sum(write_id in self.open or write_id in self.aborted for write_id in known)
         within = bisect_right(ids.exceptions, self.hwm)
         above = max(0, self.hwm - ids.hwm)
         ended_otherwise = sum(write_id > ids.hwm for write_id in (*self.open, *self.aborted))
         return excepted < within or ended_otherwise < above
-
-    def _is_committed(self, write_id: int) -> bool:
-        return write_id not in self.open and write_id not in self.aborted

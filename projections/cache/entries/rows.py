@@ -22,9 +22,8 @@ from projections.cache.entries import rows_as_entries
 from projections.cache.entries.held import HeldTables, entry_bytes
 from projections.cache.entries.ids import ReaderIds
 from projections.cache.fold import CacheState
-from projections.cache.ports import Entries, EntryRead, StoreAnswer
+from projections.cache.ports import Entries, EntryRead
 from projections.cache.store import known_identity
-from projections.fold.lag import Lag
 from projections.reads import lookups
 from projections.rows.keys import TABLE, WRITE_IDS, number_key
 from projections.store.port import RowReader
@@ -46,8 +45,6 @@ class RowEntries(Entries):
     the same rows share `turn`, a reentrant lock. `compare` checks replaced rows against the events
     seen before: a log without those events ends the entries.
     """
-
-    remedy = ""
 
     def __init__(
         self,
@@ -74,7 +71,6 @@ class RowEntries(Entries):
         self.advance(0.0)
 
     def identity(self) -> Identity | None:
-        """Return whose rows they are, None before its creation."""
         with self._turn:
             return known_identity(self._rows)
 
@@ -103,15 +99,10 @@ class RowEntries(Entries):
             return [self._read(each) for each in wanted]
 
     def gaps(self) -> Sequence[Gap]:
-        """Return the gaps that cuts left in the log of the rows."""
         with self._turn:
             if self._gaps[0] != self._cache.position:
                 self._gaps = self._cache.position, lookups.gaps(self._rows)
             return self._gaps[1]
-
-    def fill(self, wanted: EntryRead, stored: StoreAnswer) -> bool:  # noqa: ARG002
-        """Keep nothing: the rows themselves will have the answer later."""
-        return False
 
     def held(self) -> Sequence[EntryRead]:
         """Return a read of each table whose entry was made."""
@@ -127,30 +118,13 @@ class RowEntries(Entries):
         return [table for table, versions in self.lengths().items() if versions > 1]
 
     def cut(self, floors: Mapping[int, ReaderIds]) -> int:
-        """Drop the history below floors; return how many versions were dropped."""
         with self._turn:
             gone = sum(self._cache.cut(*floor) for floor in floors.items())
             for entry in [self._cache.entries[table] for table in floors if table in self._stamps]:
                 self.tables.resize(entry.table, entry_bytes(entry))
             return gone
 
-    def is_loading(self) -> bool:
-        """Return False: the rows answer from the start."""
-        return False
-
-    def check(self) -> None:
-        """Do nothing: each read takes new rows."""
-
-    def problem(self) -> str:
-        """Return "": the process that writes the rows follows the log."""
-        return ""
-
-    def lag(self) -> Lag | None:
-        """Return None: only the process that writes the rows reads the log."""
-        return None
-
     def close(self) -> None:
-        """Close the reader."""
         self._rows.close()
 
     def _refresh(self, before: int) -> bool:

@@ -83,7 +83,7 @@ def store_answer(rows: RowReader, wanted: EntryRead) -> StoreAnswer:
     name, objects = own.name or name, own.objects or objects
     if own.drops or is_dropped or (wanted.name is not None and not is_called(name, wanted.name)):
         name = objects = None
-    is_settled, is_current = standing(rows, table, wanted.ids, wanted.own_txn)
+    is_settled, is_current = judge_list(rows, table, wanted.ids, wanted.own_txn)
     may_settle = not is_settled and can_settle(rows, table, wanted.name)
     return StoreAnswer(position, is_settled, is_current, table, name, objects, may_settle)
 
@@ -160,7 +160,9 @@ def waiting(rows: RowReader, table: int, txn: int) -> dict[int, WaitingChanges]:
     return {txn: waiting_changes} if waiting_changes.effects else {}
 
 
-def standing(rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int) -> tuple[bool, bool]:
+def judge_list(
+    rows: RowReader, table: int, ids: ReaderIds | None, own_txn: int
+) -> tuple[bool, bool]:
     """Return whether every id valid in a list has ended, and whether no committed one is missing.
 
     The id of the reader's own txn need not have ended.

@@ -93,7 +93,7 @@ def steps_of(event: Event) -> Iterator[Step]:
         case WriteIdsAllocated() | TxnOpened():
             yield from (Allocated(*each) for each in body.ids)
         case TableCreated() | TableAltered() | TableRenamed() | TableDropped():
-            yield from changed(control.txn, body)
+            yield from change_steps(control.txn, body)
         case TxnCommitted():
             yield from ended(control.txn, body.parts, committed=True)
         case TxnAborted(one_shot=False):
@@ -108,7 +108,7 @@ def steps_of(event: Event) -> Iterator[Step]:
             pass
 
 
-def changed(txn: int, body: Any) -> Iterator[Step]:
+def change_steps(txn: int, body: Any) -> Iterator[Step]:
     """Return a change of metadata; an alter that is a commit of its own ends with it."""
     effect = effect_of(body)
     if not txn:

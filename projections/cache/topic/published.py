@@ -42,7 +42,7 @@ from projections.fold.fold import FoldMark
 from projections.reads import lookups
 from projections.rows.keys import HISTORY, number_key
 from projections.store.memory import MemoryStore
-from projections.store.port import FORMAT_VERSION, Row, RowReader
+from projections.store.port import FORMAT_VERSION, RowReader, RowsBeneath
 
 READ_TOGETHER: Final = 10_000
 FIRST_READ_S: Final = 5.0
@@ -57,14 +57,14 @@ def open_published(log: Log, catalog: str, *, bytes_max: int = BYTES_MAX) -> Met
     """Return the metadata cache over the published rows of a log.
 
     Misses go to the same rows; entries and store take turns with them. Raises as
-    `PublishedRows.whole`.
+    `PublishedRows.read_whole`.
     """
-    rows = PublishedRows.whole(log)
+    rows = PublishedRows.read_whole(log)
     entries = RowEntries(rows, bytes_max=bytes_max, turn=rows.turn, compare=rows.check_lineage)
     return MetadataCache(entries, RowMetadataStore(rows, turn=rows.turn), catalog)
 
 
-class PublishedRows(RowReader):
+class PublishedRows(RowsBeneath):
     """The rows of metadata of another host. Nothing is read before `open`.
 
     One thread opens them; the others hold `turn` while they use them.
@@ -77,6 +77,8 @@ class PublishedRows(RowReader):
         trouble: why the topic cannot be read now, None if it can.
         lost: the error once a cut of the log left out events that the rows had shown.
     """
+
+    _store: MemoryStore
 
     def __init__(self, log: Log, *, clock: Clock | None = None) -> None:
         self.mark = FoldMark(0, "", 0, "")
@@ -97,7 +99,7 @@ class PublishedRows(RowReader):
         self._logged = ""
 
     @classmethod
-    def whole(cls, log: Log) -> Self:
+    def read_whole(cls, log: Log) -> Self:
         """Return the rows after the topic was read to its end; raises as `open` and `refresh`."""
         rows = cls(log)
         try:
@@ -109,21 +111,13 @@ class PublishedRows(RowReader):
         return rows
 
     def open(self) -> None:
-        """Begin to read; `refresh` goes on.
+        """Begin to read; `refresh` continues.
 
         Raises CacheTopicMissingError and LogUnavailableError; it may be called again then.
         """
         self.mark = self.mark._replace(topic=self.log.topic_id(Topic.EVENTS))
         self._begin()
         self._is_open = True
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._store.get(key)
-
-    def scan(
-        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
-    ) -> Iterator[Row]:
-        return self._store.scan(start, end, limit=limit, reverse=reverse)
 
     def refresh(self) -> None:
         """Take the new batches; if the broker is away, they come later.

@@ -25,7 +25,7 @@ from projections.cache.topic.topic import (
 from projections.errors import PublishedElsewhereError
 from projections.fold.fold import FoldMark
 from projections.rows.keys import LOG, read_value
-from projections.store.port import FORMAT_VERSION, Row, RowChange, RowReader, RowStore
+from projections.store.port import FORMAT_VERSION, RowChange, RowReader, RowsBeneath, RowStore
 
 READ_S: Final = 1.0
 FLUSH_S: Final = 60.0
@@ -145,23 +145,14 @@ def publishing(log: Log, store: RowStore) -> Iterator["PublishingStore"]:
         yield PublishingStore(store, feed)
 
 
-class PublishingStore(RowStore):
+class PublishingStore(RowsBeneath, RowStore):
     """A store whose batches are published as they are written; closes neither of its parts."""
+
+    _store: RowStore
 
     def __init__(self, store: RowStore, feed: CacheFeed) -> None:
         self._store = store
         self._feed = feed
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._store.get(key)
-
-    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        return self._store.get_many(keys)
-
-    def scan(
-        self, start: bytes, end: bytes, *, limit: int | None = None, reverse: bool = False
-    ) -> Iterator[Row]:
-        return self._store.scan(start, end, limit=limit, reverse=reverse)
 
     def refresh(self) -> None:
         self._store.refresh()

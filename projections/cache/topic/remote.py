@@ -40,7 +40,6 @@ class PublishedEntries(RowEntries):
         self._backlog = Backlog(rows.log)
 
     def is_loading(self) -> bool:
-        """Return whether the rows have not come yet."""
         return not self._published.has_come
 
     def check(self) -> None:
@@ -53,7 +52,6 @@ class PublishedEntries(RowEntries):
         self._published.check_lineage()
 
     def problem(self) -> str:
-        """Return why no rows come."""
         return str(self._published.problem() or "")
 
     def read_many(self, wanted: Sequence[EntryRead]) -> list[MetadataAnswer]:

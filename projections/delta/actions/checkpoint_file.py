@@ -85,7 +85,10 @@ SCHEMA: Final = pa.schema(
 
 def checkpoint_bytes(actions: Sequence[Action]) -> bytes:
     """Return the Parquet file of a checkpoint with these actions."""
-    rows = [{name: of_type(fields, SCHEMA.field(name).type)} for (name, fields) in named(actions)]
+    rows = [
+        {name: of_type(fields, SCHEMA.field(name).type)}
+        for (name, fields) in split_actions(actions)
+    ]
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), sink, compression="snappy")
     return bytes(sink.getvalue())
@@ -97,7 +100,7 @@ def protocols_in(data: bytes) -> list[dict[str, Any]]:
     return [each for each in found.drop_null().to_pylist() if each]
 
 
-def named(actions: Sequence[Action]) -> list[tuple[str, Any]]:
+def split_actions(actions: Sequence[Action]) -> list[tuple[str, Any]]:
     """Return the name and the fields of each action."""
     return [next(iter(each.items())) for each in actions]
 

@@ -147,8 +147,5 @@ def removed_fields(
     }
 
 
-KEPT: Final = (
-    *("size", "stats", "tags", "deletionVector", "baseRowId"),
-    "defaultRowCommitVersion",
-)
+KEPT: Final = (*("size", "stats", "tags", "deletionVector", "baseRowId"), "defaultRowCommitVersion")
 """The fields of an add that its remove repeats."""

@@ -94,7 +94,7 @@ def metadata_action(
     ledger does not obey, or whose feature is not one of `features`, is left out.
     """
     found = properties(definition)
-    kept = {key: found[key] for key in told(definition, features)}
+    kept = {key: found[key] for key in keep_promised(definition, features)}
     if UNKNOWN_LEVEL in found:
         kept[LEVEL_PROPERTY] = found[UNKNOWN_LEVEL]
     if OTHER_SPELLINGS in found:
@@ -118,7 +118,7 @@ def metadata_action(
     }
 
 
-def told(definition: TableDefinition, features: Collection[str]) -> list[str]:
+def keep_promised(definition: TableDefinition, features: Collection[str]) -> list[str]:
     """Return the properties of a table that its log has."""
     return [
         key

@@ -16,7 +16,7 @@ from ledger.core.conflicts.metadata_diff import (
     PHYSICAL_NAME,
     column_metadata,
 )
-from ledger.delta.schema import DECLARED_TYPE
+from ledger.delta.schema import DECLARED_TYPE, partition_keys
 from ledger.errors import LedgerError
 from ledger.properties.column_mapping import is_mapped
 from ledger.properties.delta_readers import TYPE_CHANGES
@@ -214,7 +214,7 @@ def kinds_in_files(definition: TableDefinition) -> dict[int, Any]:
 def layout_of(definition: TableDefinition) -> Any:
     """Return what the files of a table depend on: names, types, and partition columns."""
     kinds = kinds_in_files(definition)
-    return physical_names(definition), kinds, partition_names(definition)
+    return physical_names(definition), kinds, partition_keys(definition)
 
 
 def keeps_files_readable(before: TableDefinition, after: TableDefinition) -> bool:
@@ -228,7 +228,7 @@ def keeps_files_readable(before: TableDefinition, after: TableDefinition) -> boo
         return False
     if any(old[number] != new[number] for number in old.keys() & new.keys()):
         return False
-    if partition_names(before) != partition_names(after):
+    if partition_keys(before) != partition_keys(after):
         return False
     kinds, now = kinds_in_files(before), kinds_in_files(after)
     return all(
@@ -278,13 +278,6 @@ def in_files(field: Mapping[str, Any]) -> str:
 def number_of(field: Mapping[str, Any]) -> int:
     """Return the id of a field of a struct, 0 without one."""
     return int((field.get("metadata") or {}).get(COLUMN_ID, 0))
-
-
-def partition_names(definition: TableDefinition) -> list[str]:
-    """Return the names under which files have their partition values, in the table's order."""
-    physical = physical_names(definition)
-    names = {each.name.lower(): physical[each.id] for each in definition.columns}
-    return [names.get(name.lower(), name) for name in definition.partition_columns]
 
 
 def compact(found: Any) -> str:

@@ -12,12 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from ledger.definitions.locations import (
-    in_one_spelling,
-    is_file_uri,
-    is_of_a_disk,
-    path_of_uri,
-)
+from ledger.definitions.locations import in_one_spelling, is_file_uri, is_of_a_disk, path_of_uri
 from ledger.errors.storage import refusals_named
 from projections.delta.actions.schema_json import UnpublishableError
 
@@ -119,7 +114,7 @@ class LogFiles(Protocol):
         ...
 
 
-class LogFolder:
+class LogFolder(LogFiles):
     """The folder of a log; `path` is `_delta_log` of the table.
 
     A file that was written aside more than `aside_max_s` ago is of a writer that died.
@@ -133,33 +128,27 @@ class LogFolder:
         self._is_swept = False
 
     def place(self, name: str) -> str:
-        """Return where a file is, for messages."""
         return str(self.path / name)
 
     def names(self) -> list[str]:
-        """Return the names of the files in order, without those written aside."""
         with self._accesses(), suppress(FileNotFoundError):
             return sorted(each.name for each in self.path.iterdir() if each.name[0] != ".")
         return []
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file, None if it is absent."""
         with self._accesses(name), suppress(FileNotFoundError):
             return (self.path / name).read_bytes()
         return None
 
     def has(self, name: str) -> bool:
-        """Return whether a file is there."""
         with self._accesses(name):
             return (self.path / name).exists()
 
     def delete(self, name: str) -> None:
-        """Delete a file, if it is there."""
         with self._accesses(name):
             (self.path / name).unlink(missing_ok=True)
 
     def put(self, name: str, data: bytes, at_ms: int) -> bool:
-        """Write a new file with a time; return False if one of that name is there."""
         with self._accesses(name):
             aside = self._aside(data)
             if not self._is_swept:
@@ -174,13 +163,11 @@ class LogFolder:
             return True
 
     def date(self, name: str, at_ms: int) -> None:
-        """Give a file the time, if it has another one."""
         with suppress(OSError):
             if (self.path / name).stat().st_mtime_ns // NS_PER_MS != at_ms:
                 set_time(self.path / name, at_ms)
 
     def set_aside(self, name: str, folder: str = "") -> str:
-        """Give a file a name that no reader of the log looks at, and return its path."""
         kept = self.path / aside_name(name, folder)
         with self._accesses(name):
             kept.parent.mkdir(exist_ok=True)
@@ -189,7 +176,6 @@ class LogFolder:
         return str(kept)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Write a file in the place of the one that is there, if any."""
         with self._accesses(name):
             aside = self._aside(data)
             try:

@@ -56,10 +56,7 @@ class DeltaLogWriter:
     """
 
     def __init__(
-        self,
-        folder: LogFiles,
-        kept_ms: int = 0,
-        checkpoints: list[tuple[int, int]] | None = None,
+        self, folder: LogFiles, kept_ms: int = 0, checkpoints: list[tuple[int, int]] | None = None
     ) -> None:
         self._folder = folder
         self._kept_ms = kept_ms
@@ -224,7 +221,7 @@ def digest_of(data: bytes) -> str:
 def is_published(found: bytes | None, made: bytes) -> bool:
     """Return whether the bytes of a version are what this ledger publishes.
 
-    An earlier release may have told features, and properties that nothing obeys.
+    An earlier release may have published features and properties that nothing obeys.
     """
     if found is None or found == made:
         return found is not None
@@ -242,10 +239,10 @@ def obeyed(line: bytes) -> bytes:
     try:
         action = json.loads(line)
         kept = action["metaData"]["configuration"].items()
-        told = {key: each for key, each in kept if is_promised(key, each, ())}
+        promised = {key: each for key, each in kept if is_promised(key, each, ())}
     except (ValueError, KeyError, TypeError, AttributeError):
         return line
-    action["metaData"]["configuration"] = told
+    action["metaData"]["configuration"] = promised
     return compact(action).encode()
 
 

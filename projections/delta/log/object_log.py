@@ -11,14 +11,7 @@ from typing import Any
 from ledger.core.partitions.file_paths import parts_of
 from ledger.errors.storage import refused
 from projections.delta.actions.schema_json import UnpublishableError
-from projections.delta.log.log_folder import (
-    LOG_FOLDER,
-    SAFE,
-    THEN,
-    LogFiles,
-    LogFolder,
-    aside_name,
-)
+from projections.delta.log.log_folder import LOG_FOLDER, SAFE, THEN, LogFiles, LogFolder, aside_name
 
 S3 = frozenset({"s3", "s3a", "s3n"})
 
@@ -41,7 +34,7 @@ def refusals(place: str) -> Iterator[None]:
         raise refused(place, said, safe=SAFE, then=THEN) from problem
 
 
-class ObjectLog:
+class ObjectLog(LogFiles):
     """The objects of a log, below `_delta_log` of the table at a path of a bucket."""
 
     def __init__(self, bucket: str, path: str) -> None:
@@ -50,69 +43,48 @@ class ObjectLog:
         self._store = s3_store(bucket, self._folder)
 
     def place(self, name: str) -> str:
-        """Return where a file is, for messages."""
         return f"s3://{self._bucket}/{self._folder}/{name}".rstrip("/")
 
     def names(self) -> list[str]:
-        """Return the names of the objects in order, without those set aside."""
-        import obstore  # noqa: PLC0415 - an extra
-
         with refusals(self.place("")):
-            found = [each["path"] for page in obstore.list(self._store) for each in page]
+            found = [each["path"] for page in self._store.list() for each in page]
         return sorted(each for each in found if "/" not in each and not each.startswith("."))
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of an object, None if it is absent."""
-        import obstore  # noqa: PLC0415 - an extra
-
         with refusals(self.place(name)), suppress(FileNotFoundError):
-            return bytes(obstore.get(self._store, name).bytes())
+            return bytes(self._store.get(name).bytes())
         return None
 
     def has(self, name: str) -> bool:
-        """Return whether an object is there."""
-        import obstore  # noqa: PLC0415 - an extra
-
         with refusals(self.place(name)), suppress(FileNotFoundError):
-            obstore.head(self._store, name)
+            self._store.head(name)
             return True
         return False
 
     def delete(self, name: str) -> None:
-        """Delete an object, if it is there."""
-        import obstore  # noqa: PLC0415 - an extra
-
         with refusals(self.place(name)):
-            obstore.delete(self._store, name)
+            self._store.delete(name)
 
     def date(self, name: str, at_ms: int) -> None:
         """Do nothing: S3 gives an object the time of its writing."""
 
     def put(self, name: str, data: bytes, at_ms: int) -> bool:  # noqa: ARG002 - as above
-        """Write a new object; return False if one of that name is there."""
-        import obstore  # noqa: PLC0415 - an extra
         from obstore.exceptions import AlreadyExistsError  # noqa: PLC0415 - an extra
 
         with refusals(self.place(name)), suppress(AlreadyExistsError):
-            obstore.put(self._store, name, data, mode="create")
+            self._store.put(name, data, mode="create")
             return True
         return False
 
     def set_aside(self, name: str, folder: str = "") -> str:
-        """Give an object a name that no reader of the log looks at, and return its place."""
-        import obstore  # noqa: PLC0415 - an extra
-
         kept = aside_name(name, folder)
         with refusals(self.place(name)):
-            obstore.rename(self._store, name, kept)
+            self._store.rename(name, kept)
         return self.place(kept)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Write an object in the place of the one that is there, if any."""
-        import obstore  # noqa: PLC0415 - an extra
-
         with refusals(self.place(name)):
-            obstore.put(self._store, name, data)
+            self._store.put(name, data)
 
 
 def s3_store(bucket: str, prefix: str) -> Any:

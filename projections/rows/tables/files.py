@@ -135,7 +135,7 @@ class ChangedTable(NamedTuple):
         partition = path.take(file.vector)
         if partition is None:
             return False
-        name = named(file)
+        name = file_name(file)
         key = live_key(self.table, partition, name)
         found = self.batch.get(key)
         assert found is not None, f"live file {file.path} of table {self.table} has no row"
@@ -145,7 +145,8 @@ class ChangedTable(NamedTuple):
         # A file added by this same commit was never visible: no position shows it.
         if fields.added < self.position:
             self.batch.put(pair_key(REMOVED_FILE, self.table, self.position) + name, found)
-            self.batch.put(removed_from_key(self.table, partition, self.position, name), NOTHING)
+            by_partition = triple_key(REMOVED_FROM, self.table, partition, self.position)
+            self.batch.put(by_partition + name, NOTHING)
         return True
 
     def put_in(self, file: AddFile, version: int) -> int:
@@ -163,7 +164,7 @@ class ChangedTable(NamedTuple):
             file.base_row_id,
             file.row_version,
         )
-        self.batch.put(changed.files + named(file), fields.value())
+        self.batch.put(changed.files + file_name(file), fields.value())
         changed.sums.add(file.size, rows_in(file.vector, file))
         return changed.number
 
@@ -174,14 +175,14 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
     for part in body.parts:
         if part.table in applied.files:
             batch = Batch(applied.stored)
-            anomalies = list(changed(applied, part, batch))
+            anomalies = list(change_files(applied, part, batch))
             for anomaly in anomalies:
                 yield from anomaly_rows(applied.control.position, next(numbers), anomaly)
             yield from batch.changes.items()
             yield from list_of(applied, part, batch, is_odd=bool(anomalies))
 
 
-def changed(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Anomaly]:
+def change_files(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Anomaly]:
     """Change the files of one table in `batch`; return the anomalies."""
     files, position = applied.files[part.table], applied.control.position
     if files is None:
@@ -206,13 +207,13 @@ def list_of(
         yield from list_rows(applied, part)
         return
     changes = batch.changes
-    adds = {named(each): each for each in files.adds if is_put(changes, part.table, each)}
+    adds = {file_name(each): each for each in files.adds if is_put(changes, part.table, each)}
     gone = pair_key(REMOVED_FILE, part.table, applied.control.position)
     removes: dict[bytes, RemoveFile] = {}
     replaced = (RemoveFile(each.path, None, each.data_change, each.vector) for each in files.adds)
     for each in chain(files.removes, replaced):
-        if gone + named(each) in changes:
-            removes.setdefault(named(each), each)
+        if gone + file_name(each) in changes:
+            removes.setdefault(file_name(each), each)
     yield from changed_rows(part, list(adds.values()), list(removes.values()))
 
 
@@ -220,7 +221,7 @@ def is_put(changes: Changes, table: int, file: AddFile) -> bool:
     """Return whether changes of rows put a file among the live ones."""
     path = changes.get(path_key(table, file.path))
     partition = read_path(path).take(file.vector) if isinstance(path, bytes) else None
-    return partition is not None and live_key(table, partition, named(file)) in changes
+    return partition is not None and live_key(table, partition, file_name(file)) in changes
 
 
 def removed(table: ChangedTable, files: FileList) -> Iterator[Anomaly]:
@@ -267,7 +268,7 @@ def rows_in(vector: str | bytes, file: FileFields | AddFile) -> int | None:
     return None if marked is None else rows_of(file.stats, marked.cardinality)
 
 
-def named(file: AddFile | RemoveFile) -> bytes:
+def file_name(file: AddFile | RemoveFile) -> bytes:
     """Return the part of a key that names a file; files of a table sort by path, then vector."""
     return text_part(file.path) + file.vector.encode()
 
@@ -275,11 +276,6 @@ def named(file: AddFile | RemoveFile) -> bytes:
 def live_key(table: int, partition: int, name: bytes) -> bytes:
     """Return the key of a live file."""
     return pair_key(LIVE_FILE, table, partition) + name
-
-
-def removed_from_key(table: int, partition: int, position: int, name: bytes) -> bytes:
-    """Return the key by which a removed file is found in its partition."""
-    return triple_key(REMOVED_FROM, table, partition, position) + name
 
 
 def path_key(table: int, path: str) -> bytes:

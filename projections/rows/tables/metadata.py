@@ -51,7 +51,7 @@ class ChangeFields(Fields):
     dropped: int = 0
 
 
-def changed(applied: Applied, body: MetadataChange) -> Iterator[RowChange]:
+def change_rows(applied: Applied, body: MetadataChange) -> Iterator[RowChange]:
     """Return the rows of a change that holds from here on, or waits for its commit."""
     txn = applied.control.txn
     if txn in applied.state.txns.open:
@@ -159,10 +159,10 @@ ROWS: Final[Mapping[type, Rows]] = {
     **dict.fromkeys(EVERY, cleaned),
     TxnOpened: given,
     WriteIdsAllocated: given,
-    TableCreated: changed,
-    TableAltered: changed,
-    TableRenamed: changed,
-    TableDropped: changed,
+    TableCreated: change_rows,
+    TableAltered: change_rows,
+    TableRenamed: change_rows,
+    TableDropped: change_rows,
     TxnCommitted: committed,
     TxnAborted: aborted,
     SessionClosed: aborted,

@@ -185,7 +185,8 @@ class ChangedPartitions:
 
     def _found_or_made(self, values: Values) -> ChangedPartition:
         partitioned = self._partitioned
-        key = partition_key(self._table, partitioned, values)
+        place = pair_key(PARTITION_NUMBER, self._table, partitioned)
+        key = place + partition_text(values).encode()
         known = self._batch.get(key)
         if known is not None:
             return self.numbered(read_value(known))
@@ -199,11 +200,6 @@ class ChangedPartitions:
         fields = PartitionFields(values=values, partitioned=partitioned)
         made = self._by_number[number] = ChangedPartition(self._table, number, fields)
         return made
-
-
-def partition_key(table: int, partitioned: int, values: Values) -> bytes:
-    """Return the key under which the number of a partition is found by its values."""
-    return pair_key(PARTITION_NUMBER, table, partitioned) + partition_text(values).encode()
 
 
 def value_keys(values: Values, schema: PartitionSchema) -> Iterator[bytes]:

@@ -70,28 +70,28 @@ class TableFields(Fields):
 def created(applied: Applied, body: TableCreated) -> Iterator[RowChange]:
     """Return the rows of a new table, which may exist for its txn only."""
     yield number_key(TABLE_CREATED, body.table), creation(applied.control, body)
-    yield from changed(applied, (body.table,))
+    yield from change_rows(applied, (body.table,))
 
 
 def altered(applied: Applied, body: TableAltered) -> Iterator[RowChange]:
     """Return the rows of a table with a new definition."""
     is_at_once = body.one_shot or not applied.control.txn
-    return changed(applied, (body.table,) if is_at_once else ())
+    return change_rows(applied, (body.table,) if is_at_once else ())
 
 
 def renamed_or_dropped(applied: Applied, body: TableRenamed | TableDropped) -> Iterator[RowChange]:
     """Return the rows of a table with a new name, or of a dropped one."""
-    return changed(applied, () if applied.control.txn else (body.table,))
+    return change_rows(applied, () if applied.control.txn else (body.table,))
 
 
 def ended(applied: Applied, body: TxnCommitted | TxnAborted) -> Iterator[RowChange]:
     """Return the rows of the tables that the txn had changed."""
-    return changed(applied, with_metadata(body.parts))
+    return change_rows(applied, with_metadata(body.parts))
 
 
 def all_ended(applied: Applied, body: SessionClosed | TxnsExpired) -> Iterator[RowChange]:
     """Return the rows of the tables that any of the txns had changed."""
-    return changed(applied, with_metadata([part for end in body.ends for part in end.parts]))
+    return change_rows(applied, with_metadata([part for end in body.ends for part in end.parts]))
 
 
 def with_metadata(parts: Iterable[CommittedPart | AbortedPart]) -> Collection[int]:
@@ -99,13 +99,13 @@ def with_metadata(parts: Iterable[CommittedPart | AbortedPart]) -> Collection[in
     return {part.table for part in parts if part.metadata_events}
 
 
-def changed(applied: Applied, tables: Collection[int]) -> Iterator[RowChange]:
+def change_rows(applied: Applied, tables: Collection[int]) -> Iterator[RowChange]:
     """Return the rows of tables whose metadata the event changed, and of their names."""
     found = [applied.tables[table] for table in tables if table in applied.tables]
     for touched in found:
         number = touched.table.table
         since = partitioned(applied, touched.table)
-        yield number_key(TABLE, number), standing(applied, touched.table, since)
+        yield number_key(TABLE, number), table_value(applied, touched.table, since)
         if since == applied.control.position:
             yield number_key(PARTITIONED, number), value(since)
         yield from redefined(applied, touched)
@@ -115,15 +115,12 @@ def changed(applied: Applied, tables: Collection[int]) -> Iterator[RowChange]:
 def creation(control: Control, body: TableCreated) -> bytes:
     """Return the row of a creation."""
     fields = CreationFields(
-        created=control.position,
-        catalog=body.catalog,
-        txn=control.txn,
-        session=control.session,
+        created=control.position, catalog=body.catalog, txn=control.txn, session=control.session
     )
     return fields.value()
 
 
-def standing(applied: Applied, table: Table, partitioned_at: int) -> bytes:
+def table_value(applied: Applied, table: Table, partitioned_at: int) -> bytes:
     """Return the row of a table after the event."""
     is_dropped = table.table not in applied.state.tables.by_id
     fields = TableFields(

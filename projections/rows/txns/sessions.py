@@ -36,10 +36,7 @@ def opened(applied: Applied, body: SessionOpened) -> list[RowChange]:
     """Return the rows of a session that opened: its client, and its nonce."""
     position = applied.control.position
     fields = SessionFields(
-        user=body.user,
-        host=body.host,
-        application=body.application,
-        lease_ms=body.lease_ms,
+        user=body.user, host=body.host, application=body.application, lease_ms=body.lease_ms
     )
     return [
         (number_key(SESSION, position), fields.value()),

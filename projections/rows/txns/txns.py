@@ -74,7 +74,7 @@ def by_txn(ids: Iterable[AllocatedId]) -> Mapping[int, Collection[int]]:
     return found
 
 
-def changed(applied: Applied, body: MetadataChange | WritesStaged) -> Iterable[LateChange]:
+def change_rows(applied: Applied, body: MetadataChange | WritesStaged) -> Iterable[LateChange]:
     """Return the row of the open txn, if there is one, that has one more change to commit."""
     txn = applied.control.txn
     return touched(applied, txn, (body.table,)) if txn else ()
@@ -83,7 +83,7 @@ def changed(applied: Applied, body: MetadataChange | WritesStaged) -> Iterable[L
 def altered(applied: Applied, body: TableAltered) -> Iterable[LateChange]:
     """Return the row of the txn that altered a table; the event may open and commit it too."""
     if not body.one_shot:
-        return changed(applied, body)
+        return change_rows(applied, body)
     fields = at_once(applied.control, "default", [altered_part(body)])
     return [(number_key(TXN, applied.control.txn), fields.value())]
 
@@ -123,11 +123,11 @@ def forgotten(applied: Applied, body: AbortedForgotten) -> list[LateChange]:
 def touched(applied: Applied, number: int, tables: Collection[int]) -> Iterator[LateChange]:
     """Return the rows of a txn that stays open and touched these tables."""
     txn = applied.state.txns.open[number]
-    yield number_key(TXN, number), partial(standing, txn)
+    yield number_key(TXN, number), partial(open_value, txn)
     yield from parts_apart(txn, tables)
 
 
-def standing(txn: TxnInFlight) -> bytes:
+def open_value(txn: TxnInFlight) -> bytes:
     """Return the row of an open txn."""
     return fields_of(txn, "open", parts_within(txn)).value()
 
@@ -186,11 +186,11 @@ def ended(
 ROWS: Final[Mapping[type, Rows]] = {
     TxnOpened: opened,
     WriteIdsAllocated: allocated,
-    WritesStaged: changed,
-    TableCreated: changed,
+    WritesStaged: change_rows,
+    TableCreated: change_rows,
     TableAltered: altered,
-    TableRenamed: changed,
-    TableDropped: changed,
+    TableRenamed: change_rows,
+    TableDropped: change_rows,
     TxnCommitted: committed,
     TxnAborted: aborted,
     SessionClosed: all_aborted,

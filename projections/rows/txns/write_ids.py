@@ -65,9 +65,7 @@ def left(applied: Applied, gone: Iterable[WriteId]) -> Iterator[LateChange]:
 def sequence(table: Table) -> bytes:
     """Return the value of a table's row."""
     fields = SequenceFields(
-        last_write_id=table.last_write_id,
-        mapped_from=table.mapped_from,
-        version=table.version,
+        last_write_id=table.last_write_id, mapped_from=table.mapped_from, version=table.version
     )
     return fields.value()
 

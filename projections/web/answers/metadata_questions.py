@@ -11,12 +11,7 @@ from ledger.config.settings import CATALOG_DEFAULT
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.refusals import Reason
 from ledger.errors import LimitExceededError
-from ledger.reads.errors import (
-    ListForeignError,
-    check_list_is_of,
-    check_reads,
-    unknown_object,
-)
+from ledger.reads.errors import ListForeignError, check_list_is_of, check_reads, unknown_object
 from ledger.reads.metadata import (
     MAX_WAIT_MS,
     POLICIES,
@@ -112,14 +107,9 @@ def question_in(asked: Asked) -> MetadataQuestion | None:
     if question is not None:
         check_wait(question.bounds.max_wait_ms)
         check_numbers(question)
-        check_number_of(question.reads)
+        if (number := len(question.reads)) > READS_MAX:
+            raise too_much(f"{number} reads were asked for, {READS_MAX} go at once")
     return question
-
-
-def check_number_of(reads: Sequence[Read]) -> None:
-    """Raise LimitExceededError for more reads than one question may hold."""
-    if len(reads) > READS_MAX:
-        raise too_much(f"{len(reads)} reads were asked for, {READS_MAX} go at once")
 
 
 def check_numbers(question: MetadataQuestion) -> None:

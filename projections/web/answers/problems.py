@@ -48,7 +48,7 @@ def problem_json(error: str, message: str, *, retry_unchanged: bool = False) -> 
     return json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def said(
+def answer_problem(
     status: int, error: str, message: str, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return the answer to an error that a repetition would meet again."""

@@ -35,19 +35,16 @@ VALUES: Final[Mapping[Any, Callable[[Asked, str], Any]]] = {
 }
 """How the values of each kind of parameter are read."""
 
-BODIES: Final[Mapping[str, Callable[[Asked], Any]]] = {
-    WHERE: Asked.condition,
-    "txns": Asked.txns,
-}
+BODIES: Final[Mapping[str, Callable[[Asked], Any]]] = {WHERE: Asked.condition, "txns": Asked.txns}
 """How the parameters that a body may bring are read."""
 
 
-def few(_asked: Asked) -> Size:
+def size_few(_asked: Asked) -> Size:
     """Return the size of an answer that is always short."""
     return Size.FEW
 
 
-def whole(_asked: Asked) -> Size:
+def size_whole(_asked: Asked) -> Size:
     """Return the size of an answer that has all rows as of one moment."""
     return Size.WHOLE
 
@@ -61,7 +58,7 @@ class Question(NamedTuple, Generic[Asking]):
     path: str
     ask: Callable[[Asking, Asked], Any]
     methods: Sequence[str] = GET
-    size: Callable[[Asked], Size] = few
+    size: Callable[[Asked], Size] = size_few
     root: str = VERSION_PATH
 
 

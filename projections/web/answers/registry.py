@@ -251,10 +251,7 @@ REGISTRY_READS: Final[Mapping[str, RegistryRead]] = {
         lambda _: {"compatibilityLevel": "NONE"}, RegistryLevel, "How schemas are compared."
     ),
     "/config/{subject}": RegistryRead(
-        subject_level,
-        None,
-        "How schemas of a subject are compared.",
-        UNKNOWN,
+        subject_level, None, "How schemas of a subject are compared.", UNKNOWN
     ),
     "/mode": RegistryRead(
         lambda _: {"mode": "READONLY"}, RegistryMode, "Whether schemas can be written."

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from ledger.errors import SettingsError
 from ledger.reads.port import Reads
 from projections.web.answers.asked import Asked
-from projections.web.answers.questions import GET, Ask, Question, whole
+from projections.web.answers.questions import GET, Ask, Question, size_whole
 from projections.web.answers.unity_forms import (
     CredentialsWanted,
     UnityCatalog,
@@ -75,6 +75,6 @@ UNITY_ROUTES: Final[Sequence[UnityRoute]] = (
 )
 
 UNITY_QUESTIONS: Final[Sequence[Question[Reads]]] = tuple(
-    Question(each.path, answered_by(each.name), each.methods, whole, UNITY_PATH)
+    Question(each.path, answered_by(each.name), each.methods, size_whole, UNITY_PATH)
     for each in UNITY_ROUTES
 )

@@ -7,16 +7,7 @@ digits.
 from collections.abc import Mapping, Sequence
 from inspect import getdoc
 from types import NoneType, UnionType
-from typing import (
-    Any,
-    Final,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from ledger.core.limits import NUMBER_MAX
 from ledger.reads.remote.http_form import names_of
@@ -51,7 +42,8 @@ class FormSchemas:
             return {"enum": list(inner)}
         if origin in {Union, UnionType}:
             return {"anyOf": [self.of(each) for each in inner]}
-        if isinstance(kind, type) and (names := names_of(kind) or typed_names(kind)):
+        names = list(get_type_hints(kind)) if is_typeddict(kind) else names_of(kind)
+        if isinstance(kind, type) and names:
             return self._of_class(kind, names)
         return self._of_container(kind, origin, inner)
 
@@ -82,8 +74,3 @@ class FormSchemas:
                 "additionalProperties": False,
             }
         return {"$ref": f"{COMPONENTS}{name}"}
-
-
-def typed_names(kind: type) -> Sequence[str]:
-    """Return the fields of a TypedDict, none for any other type."""
-    return list(get_type_hints(kind)) if is_typeddict(kind) else ()

@@ -160,10 +160,7 @@ def own_paths(schemas: FormSchemas) -> Iterator[tuple[str, Schema]]:
     many = own("metadata_of_many", {"type": "array", "items": answer}, [])
     yield (
         "/metadata",
-        {
-            "get": own("metadata", answer, one),
-            "post": {**many, "requestBody": question},
-        },
+        {"get": own("metadata", answer, one), "post": {**many, "requestBody": question}},
     )
 
 

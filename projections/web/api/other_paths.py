@@ -35,7 +35,7 @@ TEXT: Final[Schema] = {"type": "string"}
 def other_paths(schemas: FormSchemas, documents: Sequence[str]) -> Iterator[tuple[str, Schema]]:
     """Yield each path with its operations; `documents` are the paths of documents like this one."""
     for route in UNITY_ROUTES:
-        yield plain(f"{UNITY_PATH}{route.path}"), unity_item(route, schemas)
+        yield drop_kinds(f"{UNITY_PATH}{route.path}"), unity_item(route, schemas)
     for path, read in REGISTRY_READS.items():
         yield path, {"get": registry_operation(path, read, schemas)}
     for path in documents:
@@ -45,7 +45,7 @@ def other_paths(schemas: FormSchemas, documents: Sequence[str]) -> Iterator[tupl
     yield from health_paths(schemas)
 
 
-def plain(path: str) -> str:
+def drop_kinds(path: str) -> str:
     """Return a path without the kinds of its parameters."""
     return NAMES.sub(r"{\1}", path)
 

@@ -55,12 +55,7 @@ DOORS: Final[Schema] = {
 
 
 def operation(
-    name: str,
-    text: str,
-    answers: Schema,
-    parameters: Sequence[Schema] = (),
-    *,
-    tag: str,
+    name: str, text: str, answers: Schema, parameters: Sequence[Schema] = (), *, tag: str
 ) -> Schema:
     """Return an operation that needs a login; `answers` are its own ones."""
     return {

@@ -1,6 +1,6 @@
 """Every page by its path, and a page made whole: its fields in its template."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -9,15 +9,7 @@ from ledger.reads.port import Reads
 from projections.web.answers.asked import Asked
 from projections.web.answers.listing import Size
 from projections.web.pages import api, conflicts, history, marks, processes, tables, txns
-from projections.web.pages.page import (
-    ROOT,
-    Checks,
-    Fields,
-    PageView,
-    UiPage,
-    address,
-    view_of,
-)
+from projections.web.pages.page import Checks, Fields, PageView, UiPage, address, view_of
 from projections.web.pages.rendering import html
 
 PAGES: Final[Sequence[UiPage]] = (
@@ -48,8 +40,6 @@ PAGES: Final[Sequence[UiPage]] = (
     UiPage("api", "API", api.api, nav="API", is_timeless=True),
 )
 """The pages; those with a text in the menu are in its order."""
-
-BY_PATH: Final[Mapping[str, UiPage]] = {each.path: each for each in PAGES}
 
 
 def answered(
@@ -102,8 +92,3 @@ def refused(status: int, text: str) -> Response:
         "text": text,
     }
     return html("error.html", fields, status)
-
-
-def is_of_pages(path: str) -> bool:
-    """Return whether a path belongs to the pages."""
-    return path == ROOT or path.startswith(f"{ROOT}/")

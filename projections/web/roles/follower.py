@@ -34,10 +34,7 @@ Followed = Callable[[], Follower | None]
 
 
 def serve_store(
-    store: Path,
-    followed: Followed,
-    settings: FollowerSettings,
-    doors: WebSettings = UNLOCKED,
+    store: Path, followed: Followed, settings: FollowerSettings, doors: WebSettings = UNLOCKED
 ) -> WebServer:
     """Answer reads of the store at a path, with health and metrics of its follower.
 

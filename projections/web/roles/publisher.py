@@ -75,11 +75,11 @@ def position_check(publisher: DeltaPublisher) -> Check:
 def tables_check(publisher: DeltaPublisher) -> Check:
     """Return the number of published tables, and the names of those that stopped."""
     stopped = publisher.stopped_now()
-    names = ", ".join(map(named, stopped[:NAMED_MAX])) or "none"
+    names = ", ".join(map(name_stopped, stopped[:NAMED_MAX])) or "none"
     return Check(is_up=True, detail=f"{publisher.published()} published, stopped: {names}")
 
 
-def named(stopped: StoppedStatus) -> str:
+def name_stopped(stopped: StoppedStatus) -> str:
     """Return the name of a stopped table, with what comes of it."""
     return f"{stopped.name} (tried again)" if stopped.is_retried else stopped.name
 

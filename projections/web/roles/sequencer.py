@@ -65,7 +65,9 @@ def sequencer_role(
         {
             "role": lambda _: role_check(sequencing()),
             "broker": lambda look: broker_check(look.lag),
-            "topics": lambda _: topic_check(faults()),
+            "topics": lambda _: Check(
+                not faults(), "; ".join(faults()) or "their settings are as they must be"
+            ),
         },
         queue,
         lambda lag: measures(sequencing(), lag, len(faults())),
@@ -98,17 +100,12 @@ def broker_check(lag: LagSeen) -> Check:
     return Check(is_up=True, detail=f"{lag.records} commands have no answer in the log")
 
 
-def topic_check(faults: Sequence[str]) -> Check:
-    """Return whether the topics have the settings that the ledger needs."""
-    return Check(not faults, "; ".join(faults) or "their settings are as they must be")
-
-
 def measures(sequencer: Sequencer | None, queue: Lag | None, faults: int) -> Iterator[Metric]:
     """Yield the metrics of a sequencer, none before it exists."""
     if sequencer is None:
         return
     yield from decided(sequencer.tally)
-    yield from standing(sequencer)
+    yield from measure_place(sequencer)
     yield of_role("topic_faults", "Settings of topics that may lose records", faults)
     if queue is not None:
         yield of_role("queue", "Commands without an answer in the log", queue.records)
@@ -134,7 +131,7 @@ def decided(tally: SequencerTally) -> Iterator[Metric]:
     yield count_by("sequencer_refusals", "Refused commands, by reason", "reason", tally.refusals)
 
 
-def standing(sequencer: Sequencer) -> Iterator[Metric]:
+def measure_place(sequencer: Sequencer) -> Iterator[Metric]:
     """Yield the place in the log, the events in flight, the size of the state, checkpoints."""
     flight = None if sequencer.leader is None else sequencer.leader.flight
     txns, head = sequencer.state.txns, sequencer.acceptor.head

@@ -21,7 +21,7 @@ from ledger.config.tokens import KnownToken, known_as, read_tokens
 from ledger.errors import SettingsError
 from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
-from projections.web.answers.problems import TOKENS_UNREADABLE, UNAUTHORIZED, said
+from projections.web.answers.problems import TOKENS_UNREADABLE, UNAUTHORIZED, answer_problem
 
 BEARER: Final = "bearer"
 BASIC: Final = "basic"
@@ -41,7 +41,7 @@ class NotLetIn(NamedTuple):
 
     def response(self) -> Response:
         """Return the answer."""
-        found = said(self.status, self.error, self.message)
+        found = answer_problem(self.status, self.error, self.message)
         if self.status == UNAUTHORIZED_STATUS:
             for each in CHALLENGES:
                 found.headers.append("www-authenticate", each)

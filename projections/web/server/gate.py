@@ -16,7 +16,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ledger.config.address import is_address, is_loopback
 from ledger.log_lines import LogLines
 from ledger.machine.endpoints import Endpoint
-from projections.web.answers.problems import FAULT, FAULT_TEXT, HEAD_TOO_LONG, UNKNOWN_HOST, said
+from projections.web.answers.problems import (
+    FAULT,
+    FAULT_TEXT,
+    HEAD_TOO_LONG,
+    UNKNOWN_HOST,
+    answer_problem,
+)
 from projections.web.server.doors import Doors
 from projections.web.server.limits import WebLimits
 from projections.web.server.slots import Turns
@@ -84,7 +90,9 @@ class Gate:
             await self._turns.turn()
         if head_bytes(scope) > self._limits.head_bytes_max:
             bound = f"the head of a request must have at most {self._limits.head_bytes_max} bytes"
-            await said(431, HEAD_TOO_LONG, f"{bound}; ask for less at once")(scope, receive, send)
+            await answer_problem(431, HEAD_TOO_LONG, f"{bound}; ask for less at once")(
+                scope, receive, send
+            )
             return
         hosts = [text.decode("latin-1") for name, text in scope["headers"] if name == b"host"]
         if scope["path"] not in PROBES and not all(map(self._hosts.know, hosts)):
@@ -92,7 +100,7 @@ class Gate:
                 f"this server has no name {hosts[0]!r}. Use its address, or add the name "
                 f"to the setting {self._setting}"
             )
-            await said(421, UNKNOWN_HOST, text)(scope, receive, send)
+            await answer_problem(421, UNKNOWN_HOST, text)(scope, receive, send)
             return
         if scope["path"] not in PROBES and (refused := self._doors.refusal(scope["headers"])):
             await refused.response()(scope, receive, send)
@@ -113,7 +121,7 @@ class Gate:
             if has_begun:
                 raise  # The connection is cut, so that no client takes the part for the whole.
             log_lines.exception("fault", path=scope["path"])
-            await said(500, FAULT, FAULT_TEXT)(scope, receive, send)
+            await answer_problem(500, FAULT, FAULT_TEXT)(scope, receive, send)
 
 
 def head_bytes(scope: Scope) -> int:

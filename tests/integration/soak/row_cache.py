@@ -21,8 +21,7 @@ from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
 from projections.queries import open_reads
-from projections.web.roles.cache import CACHE_QUESTIONS
-from projections.web.roles.cache_metrics import measures
+from projections.web.roles.cache import CACHE_QUESTIONS, measures
 from projections.web.roles.role import Role
 
 THREADS = 8
