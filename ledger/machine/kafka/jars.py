@@ -2,7 +2,7 @@
 
 `jars.txt` lists exactly what is fetched; a jar counts only after a check of its sha256. `python
 -m ledger.machine.kafka.jars` fetches what is missing; a second run only checks, without a network.
-`downloads` fetches, `maven` chooses the repository.
+`ivy` fetches, `maven` chooses the repository.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ledger.errors import JarsError, LedgerError
-from ledger.machine.kafka.downloads import Jar, download
-from ledger.machine.kafka.java import CACHE, cache_folder
-from ledger.machine.kafka.maven import Repository, find_repository
+from ledger.machine.kafka.ivy import Jar, retrieve
+from ledger.machine.kafka.java import CACHE, cache_folder, find_java
+from ledger.machine.kafka.maven import find_repository
 
 BROKER = "broker"
 SPARK = "spark"
@@ -52,17 +52,17 @@ def fetch(jars: Sequence[Jar] | None = None, environ: Mapping[str, str] = os.env
 
     Raises:
         JarsError: the repository is out of reach or gave other bytes than the list says.
-        SettingsError: a settings file cannot be read.
+        SettingsError: there is no Java, or a settings file cannot be read.
     """
     folder = jars_folder(environ)
     jars = read_list() if jars is None else jars
     with _usable(folder):
         if not unchecked(jars, folder):
             return 0
-        with _locked(folder):
+        with _locked(folder) as lock:
             absent = [jar for jar in unchecked(jars, folder) if not _is_sound(jar, folder)]
             if absent:
-                _fetch_absent(absent, folder, find_repository(environ))
+                _fetch_absent(absent, folder, lock, environ)
             _record(jars, folder)
             return len(absent)
 
@@ -96,10 +96,13 @@ def forget_checks(folder: Path) -> None:
         _records_file(folder).unlink(missing_ok=True)
 
 
-def _fetch_absent(absent: Sequence[Jar], folder: Path, repository: Repository | None) -> None:
+def _fetch_absent(
+    absent: Sequence[Jar], folder: Path, lock: int, environ: Mapping[str, str]
+) -> None:
     work = folder / "fetching"
-    download(absent, work, repository)
-    damaged = [jar for jar in absent if not _is_sound(jar, work)]
+    java, repository = find_java(environ), find_repository(environ)
+    fetched = retrieve(absent, work, java=java, repository=repository, keep_open=lock)
+    damaged = [jar for jar in absent if not _is_sound(jar, fetched)]
     if damaged:
         shutil.rmtree(work)
         source = repository.url if repository else "Maven Central"
@@ -109,7 +112,7 @@ def _fetch_absent(absent: Sequence[Jar], folder: Path, repository: Repository | 
         )
     for jar in absent:
         (folder / jar.path).parent.mkdir(exist_ok=True)
-        (work / jar.path).replace(folder / jar.path)
+        (fetched / jar.path).replace(folder / jar.path)
     shutil.rmtree(work)
 
 
@@ -126,12 +129,12 @@ def _usable(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock."""
+def _locked(folder: Path) -> Iterator[int]:
+    """Hold the folder's lock; the descriptor may be handed to a child that should hold it too."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()
 
 
 def _is_sound(jar: Jar, folder: Path) -> bool:
