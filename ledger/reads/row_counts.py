@@ -42,7 +42,7 @@ class ChangedRows(NamedTuple):
     def __str__(self) -> str:
         counts = {name: count for name, count in self._asdict().items() if count != 0}
         words = [f"{'?' if count is None else count} {name}" for name, count in counts.items()]
-        return f"rows {', '.join(words)}" if words else "no rows"
+        return ", ".join(words) or "none"
 
 
 def rows_in(info: str) -> ChangedRows | None:

@@ -122,7 +122,7 @@ class Receipt:
         )
         when = f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
         ends = [f": {tables}"] if tables else []
-        ends += [f", table {table} {rows}" for table, rows in sorted(self.rows.items())]
+        ends += [f", rows of table {table}: {rows}" for table, rows in sorted(self.rows.items())]
         if self.repeated:
             ends.append(" (repeated)")
         if self.skipped:

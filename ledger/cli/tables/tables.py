@@ -27,6 +27,7 @@ from ledger.machine.exit_codes import ExitCode
 from ledger.properties.column_mapping import is_published
 from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
+from ledger.reads.row_counts import rows_in
 
 TABLE_COLUMNS = ("table", "name", "kind", "layout", "version", "last_write_id")
 # For tables that not every reader sees: the position of the drop, or the txn that alone sees it.
@@ -46,7 +47,7 @@ FIRST_FIELDS = (
     "kind",
     "layout",
 )
-VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds", "removes")
+VERSION_COLUMNS = ("version", "at", "operation", "user", "level", "txn", "adds", "removes", "rows")
 FILES_MAX = 1_000
 
 app = typer.Typer(cls=LazyGroup, name="table", no_args_is_help=True)
@@ -208,8 +209,15 @@ def table_history(
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
         found = reads.versions(row.table, limit, below=below)
-        shown = [{**each._asdict(), "at": when(each.at)} for each in found]
-        answer_rows([brief(each, VERSION_COLUMNS, output) for each in shown], output)
+        shown = [version_fields(version, output) for version in found]
+        answer_rows([brief(fields, VERSION_COLUMNS, output) for fields in shown], output)
+
+
+def version_fields(version: VersionRow, output: Output) -> dict[str, Any]:
+    """Return the fields of a version; `rows` counts those that its statements changed."""
+    rows = rows_in(version.info)
+    counts = None if rows is None else rows._asdict() if output is Output.JSON else str(rows)
+    return {**version._asdict(), "at": when(version.at), "rows": counts}
 
 
 def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from ledger.clock import time_text
 from ledger.reads.amounts import amount, shown_count, shown_size
+from ledger.reads.row_counts import rows_in
 
 FOLDER: Final = Path(__file__).parent / "templates"
 CALENDAR_END_MS: Final = 253_402_300_799_999
@@ -50,12 +51,19 @@ def environment() -> Environment:
     )
     found.filters |= {
         "amount": amount,
+        "changed_rows": shown_rows,
         "count": shown_count,
         "cut": cut,
         "size": shown_size,
         "time": shown_time,
     }
     return found
+
+
+def shown_rows(info: str) -> str:
+    """Return the rows that the statements of a version changed, "" if they were not counted."""
+    rows = rows_in(info)
+    return "" if rows is None else str(rows)
 
 
 def html(template: str, fields: Mapping[str, Any], status: int = 200) -> Response:
