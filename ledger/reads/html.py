@@ -1,10 +1,35 @@
 """Tables, files and receipts as HTML, for notebooks. Every text is escaped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import Final
+from typing import Final, TypeVar
+
+from ledger.reads.amounts import amount
 
 SHOWN_MAX: Final = 20
+
+Row = TypeVar("Row")
+
+
+class ShownList(list[Row]):
+    """A list of rows that a notebook shows as a table.
+
+    `cells` returns what stands under each of the `heads`.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        rows: Iterable[Row],
+        heads: Sequence[str],
+        cells: Callable[[Row], Sequence[object]],
+    ) -> None:
+        super().__init__(rows)
+        self._what, self._heads, self._cells = what, heads, cells
+
+    def _repr_html_(self) -> str:
+        rows = [self._cells(row) for row in self[:SHOWN_MAX]]
+        return table_of(amount(len(self), self._what), self._heads, rows, len(self))
 
 
 def table_of(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from ledger.arrow.read_once import is_stream, items_of
+from ledger.clock import time_text
 from ledger.core.commands import AppVersion, CommitTxn, TableWrite
 from ledger.core.limits import FOOTPRINT_BYTES_MAX
 from ledger.definitions.given import check_arrow, check_list, shown
@@ -13,6 +14,7 @@ from ledger.definitions.names import TableLike, TableStanding
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
 from ledger.expressions.build import Expression, condition_in
+from ledger.reads.html import ShownList
 from ledger.reads.row_counts import ChangedRows
 from ledger.session.explain import name_conflict
 from ledger.session.receipt import Outcome, Receipt, Token, receipt_of
@@ -70,7 +72,8 @@ class LedgerFiles(LedgerTxns):
         An application that starts again goes on behind the version, at the place that it noted with
         it: see `info` of `Transaction.app`. Dropped tables are left out.
         """
-        return progress_in(self._view.reads(), app)
+        heads = ("application", "version", "table", "position", "time (UTC)")
+        return ShownList("row", progress_in(self._view.reads(), app), heads, progress_cells)
 
     def append(
         self,
@@ -208,3 +211,8 @@ class LedgerFiles(LedgerTxns):
 def is_refused(outcome: Outcome) -> bool:
     """Tell whether a commit was answered, and did nothing."""
     return outcome.is_known and outcome.answer != "TxnCommitted"
+
+
+def progress_cells(row: AppProgress) -> Sequence[object]:
+    """Return what a list of progress shows of an application in a table."""
+    return row.app, row.version, row.table.name, row.position, time_text(row.at)

@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from ledger.clock import time_text
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ReaderBehindError
 from ledger.expressions.build import Expression, condition_in
+from ledger.reads.html import ShownList
+from ledger.reads.row_counts import rows_in
 from ledger.reads.whole_numbers import whole
 from ledger.session.receipt import Token
 from ledger.snapshot.as_of import AsOf, known_row
@@ -124,7 +127,9 @@ class LedgerRows(LedgerTxns):
         """
         if whole("limit", limit) < 1:
             raise ValueError(f"limit must be 1 or more, got {limit}")
-        return self._view.reads().versions(self._names.number(table), limit)
+        versions = self._view.reads().versions(self._names.number(table), limit)
+        heads = ("version", "time (UTC)", "operation", "user", "added", "removed", "rows")
+        return ShownList("version", versions, heads, version_cells)
 
     def vacuum(
         self, table: TableLike, *, dry_run: bool = False, older_than_h: float = 168.0
@@ -183,6 +188,13 @@ class LedgerRows(LedgerTxns):
             at = txn.opened_at
         self._view.reads()
         return at
+
+
+def version_cells(row: "VersionRow") -> Sequence[object]:
+    """Return what a history shows of a version."""
+    rows = rows_in(row.info)
+    counts = (row.adds, row.removes, "" if rows is None else rows)
+    return row.version, time_text(row.at), row.operation, row.user, *counts
 
 
 def warn_of_stop(problem: ReaderBehindError | None) -> None:

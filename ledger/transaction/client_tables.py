@@ -31,6 +31,7 @@ from ledger.errors import (
 from ledger.properties.known_properties import adds_constraints
 from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.errors import check_list_is_of
+from ledger.reads.html import ShownList
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
 from ledger.session.receipt import Receipt, Token
@@ -168,8 +169,9 @@ class LedgerTables(LedgerTxns):
         return str(self._metadata(table, object_named(what), write_ids, token))
 
     def tables(self) -> Sequence[TableRow]:
-        """Return all tables of the ledger's domain."""
-        return self._view.reads().tables()
+        """Return all tables of the ledger's domain; a notebook shows them as a table."""
+        heads = ("name", "id", "version", "columns", "partitioned by", "location")
+        return ShownList("table", self._view.reads().tables(), heads, table_cells)
 
     def _create_with_rows(self, name: str, rows: Any, options: TableOptions) -> TableRow:
         """Create a table and insert its rows in one commit."""
@@ -227,3 +229,10 @@ class LedgerTables(LedgerTxns):
         place = Token.parse(token) if isinstance(token, str) else token
         read = Read(number, write_ids, what=what)
         return self._view.metadata(read, place)
+
+
+def table_cells(row: TableRow) -> Sequence[object]:
+    """Return what a list of tables shows of one of them."""
+    definition = row.definition
+    columns, by = len(definition.columns), ", ".join(definition.partition_columns)
+    return f"{row.catalog}.{row.name}", row.table, row.version, columns, by, row.location

@@ -68,3 +68,18 @@ def test_a_file_is_short(sales: Ledger) -> None:
     assert repr(file) == f"<File {file.path} of table 1, {file.size} bytes>"
     assert f"<td>{file.path}</td>" in file._repr_html_()
     assert repr(file._replace(removed=9)).endswith("removed at 9>")
+
+
+LISTS: Final[dict[str, tuple[Callable[[Ledger], Any], str]]] = {
+    "tables": (lambda ledger: ledger.tables(), "<td>main.db.sales</td>"),
+    "progress": (lambda ledger: ledger.progress(), "<td>job</td><td>3</td>"),
+    "history": (lambda ledger: ledger.history(TABLE), "<td>WRITE</td>"),
+}
+
+
+@pytest.mark.parametrize(("make", "html"), LISTS.values(), ids=LISTS)
+def test_a_list_is_a_table_in_html(sales: Ledger, make: Callable[[Ledger], Any], html: str) -> None:
+    sales.append(TABLE, [{"id": 3, "day": "y"}], app=("job", 3))
+
+    assert isinstance(make(sales), list)
+    assert html in make(sales)._repr_html_()
