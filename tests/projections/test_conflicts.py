@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger.core.commands import CommitTxn, TableWrite
+from ledger.core.commands import CommitTxn
 from projections.queries import StoreReads
 from tests.core.parts import footprint
 from tests.driver import write
@@ -75,17 +75,6 @@ def test_lost(domain: Followed, play: Play, txn: int, rule: str, level: str) -> 
     assert row.evidence == getattr(event.body, "evidence", None)
     assert row.attempted == tuple(getattr(event.body, "attempted", ()))
     assert reads.conflict(txn) == (row if txn else None)
-
-
-def test_the_attempt_is_kept_as_its_commit_brought_it(domain: Followed) -> None:
-    reads, _ = played(domain, in_chunks)
-
-    ((attempt,),) = [row.attempted for row in reads.conflicts(0, 9)]
-    assert isinstance(attempt, TableWrite)
-    assert attempt.footprint is not None
-    assert (attempt.footprint.staged, attempt.footprint.files) == (1, b"")
-    assert list(attempt.footprint.adds) == ['["1"]']
-    assert attempt.footprint.removes == b""
 
 
 def test_file_of_a_conflict(domain: Followed) -> None:

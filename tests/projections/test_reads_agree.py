@@ -296,6 +296,18 @@ def test_an_unknown_table_is_an_error_wherever_it_is_read(asked: int) -> None:
                 never_was(reads)[asked]()
 
 
+@pytest.mark.parametrize("number", [-1, 0, 2, 2**63])
+def test_a_number_that_nothing_has_leads_nowhere(number: int) -> None:
+    driver = Driver()
+    session = driver.open_session()
+    driver.open_txn(session)
+
+    for reads in (StoreReads(rows_of(driver)), StateReads(driver.log)):
+        found: list[object] = [reads.txn(number), reads.conflict(number), reads.session(number)]
+        found += [reads.outcome(number, 1), reads.outcome(session, number)]
+        assert [*found, reads.version_row(number, version=0)] == [None] * 6
+
+
 @PATIENT
 @given(history=steps(min_size=30))
 def test_rows_say_what_the_events_and_the_state_say(history: list[Step]) -> None:

@@ -1,4 +1,4 @@
-"""Versions: the history of a table, found by number, position and time; what else commits leave."""
+"""Versions: what each says of its commit, and what there is no version of."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,15 +8,13 @@ import pytest
 from ledger.core.commands import (
     AppVersion,
     Protocol,
-    TableDefinition,
     TableWrite,
 )
 from ledger.errors import ReaderBehindError
 from ledger.log.wire.file_list import AddFile, FileList, listed
-from ledger.reads.port import TxnPart
 from projections.queries import StoreReads
 from tests.core.parts import footprint, table_of
-from tests.driver import definition, write
+from tests.driver import write
 from tests.projections.filing import commit, files_of, stage, unreadable, writing
 from tests.projections.followed import Followed
 
@@ -143,78 +141,6 @@ def test_a_file_that_a_table_was_created_with_is_of_version_0(domain: Followed) 
     assert (file.path, file.version, file.size) == ("a", 0, 0)
 
 
-def read_only_part(domain: Followed, session: int, table: int) -> None:
-    other = domain.create_table(session, "planes")
-    read = TableWrite(table, domain.head.position, (), footprint("", reads_whole=True))
-    domain.commit(session, 0, writing(domain, other, ["a"]), read)
-
-
-def lost(domain: Followed, session: int, table: int) -> None:
-    stale = writing(domain, table, ["a"], said=footprint("UPDATE", reads_whole=True))
-    commit(domain, session, table, [], ["b"])
-    domain.commit(session, 0, stale)
-
-
-def external(domain: Followed, session: int, _table: int) -> None:
-    table = domain.create_table(session, "planes", kind="external")
-    domain.alter_table(session, table, definition("listed", "external"), "SET TBLPROPERTIES")
-
-
-@pytest.mark.parametrize(
-    ("play", "newest"),
-    [
-        (read_only_part, {1: 0, 2: 1}),
-        (lost, {1: 1}),
-        (external, {1: 0, 2: 0}),
-        (lambda d, s, t: d.rename_table(s, t, "planes"), {1: 0}),
-        (lambda d, s, _t: d.create_table(s, "planes", txn=d.open_txn(s)), {1: 0, 2: None}),
-    ],
-)
-def test_no_version(domain: Followed, play: Play, newest: dict[int, int | None]) -> None:
-    """What only read, lost, waits or changed a name at once makes no version."""
-    reads = flights_after(domain, play)
-
-    rows = {table: reads.version_row(table) for table in newest}
-    assert {table: row and row.version for table, row in rows.items()} == newest
-
-
-def test_the_history_of_a_table_begins_with_its_newest_version(domain: Followed) -> None:
-    session = domain.open_session()
-    table, other = (domain.create_table(session, name) for name in ("flights", "planes"))
-    for number in range(4):
-        commit(domain, session, table, [str(number)])
-        commit(domain, session, other, [str(number)])
-    reads = domain.reads
-
-    assert [row.version for row in reads.versions(table, 9)] == [4, 3, 2, 1, 0]
-    assert [row.version for row in reads.versions(table, 2)] == [4, 3]
-    assert [row.version for row in reads.versions(table, 2, below=3)] == [2, 1]
-    assert [row.version for row in reads.versions(table, 9, below=99)] == [4, 3, 2, 1, 0]
-    assert reads.versions(table, 9, below=0) == reads.versions(table, 9, below=-3) == []
-    assert {row.table for row in reads.versions(table, 9)} == {table}
-    assert [row.version for row in reads.versions(other, 9)] == [4, 3, 2, 1, 0]
-
-
-def test_a_place_between_two_versions_belongs_to_the_earlier(domain: Followed) -> None:
-    session = domain.open_session()
-    table = domain.create_table(session, "flights")
-    for number in range(9):
-        commit(domain, session, table, [str(number)])
-        domain.open_txn(session)
-    reads = domain.reads
-    rows = reads.versions(table, 99)[::-1]
-
-    assert [row.position for row in rows] == [5, *range(6, 24, 2)]
-    for row in rows:
-        assert reads.version_row(table, position=row.position) == row
-        assert reads.version_row(table, at=row.at) == row
-        assert reads.version_row(table, at=row.at + 6) == row
-    assert reads.version_row(table, position=7) == rows[1]
-    assert reads.version_row(table, position=4) is None
-    assert reads.version_row(table, at=rows[0].at - 1) is None
-    assert reads.version_row(table) == reads.version_row(table, at=2**60) == rows[-1]
-
-
 @pytest.mark.parametrize(("table", "version"), [(1, 1), (1, -1), (2, 0), (0, 0), (-3, 0)])
 def test_a_version_that_is_not_there_is_none(domain: Followed, table: int, version: int) -> None:
     assert flights_after(domain, lambda *_: None).version_row(table, version=version) is None
@@ -256,77 +182,3 @@ def test_the_protocol_is_that_of_its_last_action(domain: Followed) -> None:
     assert before is None
     assert domain.reads.protocol(table) == THREE_SEVEN
     assert domain.reads.protocol(7) is None
-
-
-def alter_and_abort(domain: Followed, session: int, table: int) -> None:
-    txn = domain.open_txn(session)
-    domain.alter_table(session, table, WIDER, "ADD COLUMNS", txn=txn)
-    domain.abort(session, txn)
-
-
-def alter_and_drop(domain: Followed, session: int, table: int) -> None:
-    domain.alter_table(session, table, WIDER, "ADD COLUMNS")
-    domain.drop_table(session, table)
-
-
-BEFORE = definition()
-
-
-@pytest.mark.parametrize(
-    ("play", "by_position"),
-    [
-        (lambda *_: None, [None, BEFORE]),
-        (lambda d, s, t: d.alter_table(s, t, WIDER, "ADD COLUMNS"), [None, BEFORE, WIDER]),
-        (altered_twice, [None, BEFORE, BEFORE, BEFORE, BEFORE, WIDER]),
-        (alter_and_abort, [None, BEFORE, BEFORE, BEFORE, BEFORE]),
-        (alter_and_drop, [None, BEFORE, WIDER, WIDER]),
-        (renamed, [None, BEFORE, BEFORE, BEFORE, BEFORE]),
-    ],
-)
-def test_what_a_table_was_stays_known_by_position(
-    domain: Followed, play: Play, by_position: list[TableDefinition | None]
-) -> None:
-    reads = flights_after(domain, play)
-    found = [reads.definition(FLIGHTS, position) for position in range(4, domain.head.position + 1)]
-
-    assert found == [each and plain(each) for each in by_position]
-    assert reads.definition(FLIGHTS) == found[-1]
-    row = reads.table(FLIGHTS)
-    assert row is not None
-    assert row.definition == found[-1]
-
-
-def plain(made: TableDefinition) -> TableDefinition:
-    """Return a definition as it is read back, with lists in it."""
-    return made._replace(
-        columns=list(made.columns),
-        partition_columns=list(made.partition_columns),
-        properties=list(made.properties),
-    )
-
-
-def test_an_open_txn_shows_what_it_staged_among_what_it_touched(domain: Followed) -> None:
-    session = domain.open_session()
-    table, other = (domain.create_table(session, name) for name in ("flights", "planes"))
-    txn = domain.open_txn(session)
-    stage(domain, session, txn, table, files_of(["a"]))
-    domain.alter_table(session, other, WIDER, "ADD COLUMNS", txn=txn)
-    row = domain.reads.txn(txn)
-
-    assert row is not None
-    assert row.parts == (
-        TxnPart(table, 0, 0, None, 0, wrote=True),
-        TxnPart(other, 1, 1, None, 0, wrote=False),
-    )
-
-
-def test_the_alter_of_a_managed_table_is_a_committed_txn(domain: Followed) -> None:
-    reads = flights_after(domain, lambda d, s, t: d.alter_table(s, t, WIDER, "ADD COLUMNS"))
-    txn, table = reads.txn(1), reads.table(FLIGHTS)
-
-    assert txn is not None
-    assert table is not None
-    assert (txn.status, txn.opened, txn.ended, txn.user) == ("committed", 6, 6, "ada")
-    assert txn.parts == (TxnPart(FLIGHTS, 1, 1, 1, 0, wrote=False),)
-    assert (table.version, table.last_write_id, table.operation) == (1, 1, "alter")
-    assert reads.valid_write_ids(FLIGHTS, reads.valid_txns()).text().startswith("lake.flights:1:")
