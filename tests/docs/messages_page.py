@@ -1,10 +1,12 @@
 """The page of all messages of errors, made from the sources: the one place that pins their wording.
 
 A message stands under the class of its error, in the order of modules. A constant in it has its
-value. Any other value is shown by its expression in braces, or as `{...}` where that is long.
+value. Any other value is shown by its expression in braces; where that is long, by the one variable
+that it is made of, or as `{...}` if there are several.
 """
 
 import ast
+import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from textwrap import wrap
@@ -112,15 +114,28 @@ def piece_of(module: Module, node: ast.expr) -> str:
         code = compile(ast.fix_missing_locations(piece), module.name, "eval")
         return str(eval(code, vars(import_module(module.name))))  # noqa: S307 - our own source
     said = ast.unparse(node.value)
-    return f"{{{said}}}" if len(said) <= NAME_CHARS_MAX and "'" not in said else "{...}"
+    if len(said) <= NAME_CHARS_MAX and "'" not in said:
+        return f"{{{said}}}"
+    names = variables_in(node.value)
+    return f"{{{names.pop()}}}" if len(names) == 1 else "{...}"
+
+
+def variables_in(node: ast.expr) -> set[str]:
+    """Return the variables that an expression is made of, without what it calls or binds itself."""
+    found = {each for each in ast.walk(node) if isinstance(each, ast.Name)}
+    called = {each.func for each in ast.walk(node) if isinstance(each, ast.Call)}
+    bound = {each.id for each in found if isinstance(each.ctx, ast.Store)}
+    return {each.id for each in found - called} - bound - set(dir(builtins))
 
 
 def is_constant(node: ast.expr) -> bool:
-    """Return whether an expression is a constant of a module, or an item of one."""
-    match node:
-        case ast.Name(id=name):
-            return name.isupper()
-        case ast.Subscript(value=value, slice=ast.Constant()):
-            return is_constant(value)
-        case _:
-            return False
+    """Return whether an expression is made of constants of a module alone."""
+    calls = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
+    called = {each.id for each in calls if isinstance(each, ast.Name)}
+    names = variables_in(node)
+    # What a constant has as an attribute may differ in each process.
+    owners = (each.value for each in ast.walk(node) if isinstance(each, ast.Attribute))
+    is_plain = called <= set(dir(builtins)) and not any(
+        isinstance(each, ast.Name) for each in owners
+    )
+    return is_plain and bool(names) and all(map(str.isupper, names))
