@@ -23,7 +23,7 @@ from pyspark.java_gateway import launch_gateway
 
 from ledger.errors import LedgerError, SettingsError
 from ledger.machine.kafka.java import cache_folder, find_java
-from spark_sink.session import IN_ONE_PROCESS, prepare_environment
+from spark_sink.catalog.session.starting import IN_ONE_PROCESS, prepare_environment
 
 SOURCES: Final = "java"
 CATALOG_CLASS: Final = "lakeledger.Bridge"

@@ -81,11 +81,10 @@ from ledger.errors import (
     UnknownTableError,
 )
 from spark_sink.catalog import alter, names, options, procedures, tables
-from spark_sink.catalog.read import changes, files
+from spark_sink.catalog.read import changes, files, stream_source
 from spark_sink.catalog.session import txns
 from spark_sink.catalog.session.state import CatalogState, Question, Refusal
 from spark_sink.catalog.write import writing
-from spark_sink.streams import sources
 
 Answer = Callable[[CatalogState, Question], Any]
 
@@ -97,7 +96,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     **files.ANSWERS,
     **options.ANSWERS,
     **changes.ANSWERS,
-    **sources.ANSWERS,
+    **stream_source.ANSWERS,
     **writing.ANSWERS,
     **procedures.ANSWERS,
 }

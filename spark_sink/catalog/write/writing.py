@@ -31,7 +31,6 @@ from spark_sink.catalog.session.state import (
     unsupported,
 )
 from spark_sink.catalog.write.constraints import check_written
-from spark_sink.catalog.write.micro_batches import is_new_batch
 from spark_sink.catalog.write.overwriting import (
     APPEND,
     WROTE,
@@ -40,6 +39,7 @@ from spark_sink.catalog.write.overwriting import (
     rows_meant,
     zone_of,
 )
+from spark_sink.catalog.write.stream_offsets import is_new_batch
 
 STREAMED: Final = "STREAMING UPDATE"
 # Names of operations in the log, as the verbs give them.

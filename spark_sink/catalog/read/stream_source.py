@@ -17,9 +17,9 @@ from ledger.snapshot.reading import check_listed
 from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.read.changes import answer_of
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
+from spark_sink.catalog.read.stream_places import StreamPlace, token_at
 from spark_sink.catalog.read.versions import ENDING, ENDING_AT, VersionRange, first_of, whole
 from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
-from spark_sink.streams.places import StreamPlace, token_at
 
 SKIP: Final = "skipChangeCommits"
 IGNORE_DELETES: Final = "ignoreDeletes"
