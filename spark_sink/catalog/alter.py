@@ -194,6 +194,3 @@ def can_widen(_: CatalogState, asked: Question) -> bool:
     except ValueError:
         return False
     return is_widening(before, after)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"alter": alter, "can_widen": can_widen}

@@ -5,7 +5,7 @@ this process.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ledger.reads.amounts import amount
 from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
@@ -74,15 +74,6 @@ def tables(state: CatalogState, asked: Question) -> Sequence[str]:
     """Return the tables of a schema, without its name."""
     parts = [each.rpartition(".") for each in all_names(state, asked)]
     return [last for space, _, last in parts if space == asked["name"]]
-
-
-ANSWERS: Final[dict[str, Any]] = {
-    "namespaces": spaces,
-    "namespace_exists": exists,
-    "create_namespace": create,
-    "drop_namespace": drop,
-    "tables": tables,
-}
 
 
 def check_distinct(table: str, columns: Iterable[str]) -> None:

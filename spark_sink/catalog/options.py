@@ -159,6 +159,3 @@ def page() -> str:
     lines = ["| Option | Where | Does |", "| --- | --- | --- |"]
     lines += [f"| `{each.name}` | {', '.join(each.uses)} | {each.does} |" for each in OPTIONS]
     return "\n".join(lines)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"check_options": check_read}

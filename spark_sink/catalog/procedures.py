@@ -103,6 +103,3 @@ def call(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     rows: Rows
     columns, rows = made if found.columns is None else (found.columns, made)
     return answer(name, columns, rows)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"procedures": names, "procedure": describe, "call": call}

@@ -333,12 +333,3 @@ def rename(state: CatalogState, asked: Question) -> None:
         raise Refusal("TableExists", to) from None
     if txn is not None:
         txn.rename(name, to)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {
-    "table": table,
-    "exists": exists,
-    "create": create,
-    "drop": drop,
-    "rename": rename,
-}

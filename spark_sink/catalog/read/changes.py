@@ -164,6 +164,3 @@ def changes_named(table: Mapping[str, Any], asked: Question) -> Mapping[str, Any
             "options startingVersion and endingVersion"
         )
     return changes_of(table)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"changed": changed}

@@ -240,6 +240,3 @@ def partitions(state: CatalogState, asked: Question) -> Sequence[Sequence[str | 
 def distinct(rows: Iterable[FileRow]) -> Iterable[tuple[str | None, ...]]:
     """Return the partitions of files, each once."""
     return dict.fromkeys(tuple(each.partition) for each in rows)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"files": files, "partitions": partitions}

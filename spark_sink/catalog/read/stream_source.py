@@ -293,11 +293,3 @@ def check_columns(source: Source, end: StreamPlace) -> None:
             f"table {source.row.name} has other columns at version {end.version} than this stream: "
             "start the stream again",
         )
-
-
-ANSWERS: Final[Mapping[str, Any]] = {
-    "stream_begin": begin,
-    "stream_newest": newest,
-    "stream_latest": latest,
-    "stream_batch": batch,
-}

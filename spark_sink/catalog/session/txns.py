@@ -5,8 +5,7 @@ After a commit that failed it calls close, abort and close again, so abort must 
 statement within `transaction` joins that txn, and does not end it.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from spark_sink.catalog.session.state import ENDED, CatalogState, Question
 
@@ -48,11 +47,3 @@ def close(state: CatalogState, asked: Question) -> None:
         found.abort(FAILED)
     if found.txn.status in ENDED:
         state.leave(key)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {
-    "begin": begin,
-    "commit": commit,
-    "abort": abort,
-    "close": close,
-}

@@ -225,13 +225,3 @@ def delete_files(state: CatalogState, asked: Question) -> None:
     # TRUNCATE has no txn in Spark.
     with state.ledger.transaction() as txn:
         delete(txn.statement(int(asked["id"]), "delete"), where)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {
-    "stage": stage,
-    "wrote": wrote,
-    "unstage": unstage,
-    "can_delete": can_delete,
-    "can_overwrite": can_overwrite,
-    "delete": delete_files,
-}
