@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ledger.reads.amounts import amount
-from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
+from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal, unsupported
 
 # Of all letters in capitals only this one has two letters in small ones, and one in Java.
 DOTTED: Final = {"\u0130": "i"}

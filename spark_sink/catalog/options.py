@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of
 from ledger.definitions.locations import is_one_place
-from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
+from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal, unsupported
 
 QUERY: Final = "query"
 CHANGES: Final = "query of changes"

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from spark_sink.catalog import reports
 from spark_sink.catalog.read.metadata_tables import CONFLICTS, HISTORY, Columns, Rows, answer
-from spark_sink.catalog.session.state import CatalogState, Question, unsupported
+from spark_sink.catalog.session.open_statements import CatalogState, Question, unsupported
 from spark_sink.catalog.write import maintenance
 
 SYSTEM: Final = "system"

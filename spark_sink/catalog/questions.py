@@ -82,8 +82,8 @@ from ledger.errors import (
 )
 from spark_sink.catalog import alter, names, options, procedures, tables
 from spark_sink.catalog.read import changes, files, stream_source
-from spark_sink.catalog.session import txns
-from spark_sink.catalog.session.state import CatalogState, Question, Refusal
+from spark_sink.catalog.session import statement_txns
+from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal
 from spark_sink.catalog.write import writing
 
 Answer = Callable[[CatalogState, Question], Any]
@@ -101,10 +101,10 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "rename": tables.rename,
     "alter": alter.alter,
     "can_widen": alter.can_widen,
-    "begin": txns.begin,
-    "commit": txns.commit,
-    "abort": txns.abort,
-    "close": txns.close,
+    "begin": statement_txns.begin,
+    "commit": statement_txns.commit,
+    "abort": statement_txns.abort,
+    "close": statement_txns.close,
     "files": files.files,
     "partitions": files.partitions,
     "check_options": options.check_read,

@@ -19,7 +19,7 @@ from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.options import PATH, from_hadoop
 from spark_sink.catalog.read import metadata_tables
 from spark_sink.catalog.read.changes import changes_named
-from spark_sink.catalog.session.state import (
+from spark_sink.catalog.session.open_statements import (
     CatalogState,
     Question,
     Refusal,

@@ -21,7 +21,7 @@ from ledger.sdk.streams import StreamNote
 from ledger.session.receipt import Receipt
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.session.attaching import CATALOG, lake_of
-from spark_sink.catalog.session.transactions import DEADLINE_S, joining_txn
+from spark_sink.catalog.session.shared_txns import DEADLINE_S, joining_txn
 from spark_sink.streams.queries import running_query
 from spark_sink.streams.recorded import batches_of, home_of
 

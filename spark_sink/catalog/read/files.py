@@ -26,7 +26,7 @@ from ledger.reads.rows import FileRow
 from ledger.snapshot.as_of import known_row
 from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.table_snapshot import TableSnapshot, in_write_folders
-from spark_sink.catalog.session.state import CatalogState, Question, StatementsTxn
+from spark_sink.catalog.session.open_statements import CatalogState, Question, StatementsTxn
 
 # Hadoop's names of the schemes that have several.
 HADOOP_SCHEMES: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}

@@ -19,7 +19,7 @@ from spark_sink.catalog.read.changes import answer_of
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.read.stream_places import StreamPlace, token_at
 from spark_sink.catalog.read.versions import ENDING, ENDING_AT, VersionRange, first_of, whole
-from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
+from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal, unsupported
 
 SKIP: Final = "skipChangeCommits"
 IGNORE_DELETES: Final = "ignoreDeletes"

@@ -24,9 +24,9 @@ from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.compiled import CATALOG_CLASS
 from spark_sink.catalog.questions import CATALOGS
 from spark_sink.catalog.session.callbacks import guard_callbacks
+from spark_sink.catalog.session.open_statements import CatalogState, Refusal
+from spark_sink.catalog.session.shared_txns import DEADLINE_S, joining, run
 from spark_sink.catalog.session.starting import prepare_environment, started
-from spark_sink.catalog.session.state import CatalogState, Refusal
-from spark_sink.catalog.session.transactions import DEADLINE_S, joining, run
 
 CATALOG: Final = "ledger"
 PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -14,7 +14,12 @@ from ledger.tables.vacuum_report import VacuumReport
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.read.metadata_tables import Rows
 from spark_sink.catalog.reports import row_of
-from spark_sink.catalog.session.state import CatalogState, Refusal, StatementsTxn, unsupported
+from spark_sink.catalog.session.open_statements import (
+    CatalogState,
+    Refusal,
+    StatementsTxn,
+    unsupported,
+)
 from spark_sink.catalog.write.constraints import check_files
 
 Arguments = Mapping[str, str | None]

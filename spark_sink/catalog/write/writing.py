@@ -23,7 +23,7 @@ from ledger.work.writes import coarse_write
 from spark_sink.catalog.options import SINK, WRITE, check_options
 from spark_sink.catalog.read.conditions import condition_of, is_understood
 from spark_sink.catalog.read.files import check_names, hadoop
-from spark_sink.catalog.session.state import (
+from spark_sink.catalog.session.open_statements import (
     CatalogState,
     Question,
     StagedWrite,

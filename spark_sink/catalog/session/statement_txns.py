@@ -7,7 +7,7 @@ statement within `transaction` joins that txn, and does not end it.
 
 from typing import Final
 
-from spark_sink.catalog.session.state import ENDED, CatalogState, Question
+from spark_sink.catalog.session.open_statements import ENDED, CatalogState, Question
 
 FAILED: Final = "the statement of Spark failed"
 

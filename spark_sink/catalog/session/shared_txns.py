@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from ledger.errors import SettingsError
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.questions import CATALOGS, said
-from spark_sink.catalog.session.state import CatalogState, StatementsTxn
+from spark_sink.catalog.session.open_statements import CatalogState, StatementsTxn
 
 TXN: Final = "lakeledger.txn"
 SETTING: Final = f"spark.{TXN}"
