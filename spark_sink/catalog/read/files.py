@@ -4,7 +4,7 @@ Within a txn the read is noted by its condition, as `Transaction.scan` does. A f
 a matching row, by its partition or by its statistics, is left out.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -234,9 +234,4 @@ def hadoop(place: str) -> str:
 def partitions(state: CatalogState, asked: Question) -> Sequence[Sequence[str | None]]:
     """Answer which partitions a table has."""
     found = found_files(state, state.find(asked), int(asked["id"]), {**asked, "where": ""})
-    return [list(each) for each in distinct(found.files)]
-
-
-def distinct(rows: Iterable[FileRow]) -> Iterable[tuple[str | None, ...]]:
-    """Return the partitions of files, each once."""
-    return dict.fromkeys(tuple(each.partition) for each in rows)
+    return [list(each) for each in dict.fromkeys(tuple(file.partition) for file in found.files)]

@@ -17,7 +17,7 @@ def begin(state: CatalogState, asked: Question) -> str:
     if key := state.joined(asked):
         state.find(asked)
         return key
-    return state.begin(state.ledger.begin)
+    return state.begin(state.ledger.begin()).key
 
 
 def commit(state: CatalogState, asked: Question) -> None:

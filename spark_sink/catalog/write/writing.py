@@ -216,12 +216,7 @@ def known(state: CatalogState, asked: Question) -> StatementTable | None:
 
 def delete_files(state: CatalogState, asked: Question) -> None:
     """Delete the rows of a condition by whole files."""
-    joined = state.find(asked)
     where = condition_of(asked["where"])
-    if joined is not None:
-        delete(joined.txn.statement(int(asked["id"]), "delete"), where)
-        joined.changes += 1
-        return
     # TRUNCATE has no txn in Spark.
-    with state.ledger.transaction() as txn:
+    with state.lend(state.find(asked)) as txn:
         delete(txn.statement(int(asked["id"]), "delete"), where)
