@@ -29,7 +29,7 @@ once.
 | delete | `id`, `position`, `where` | nothing |
 | check_options | `use`, `options` | nothing |
 | stage | `id`, `position`, `mode`, `execution`, `options`, `zone`, `streamed` | see below |
-| wrote, unstage | the same, `write`, `files`, `removed`, `rows` | nothing |
+| wrote, unstage | the same, `write`, `files`, `removed` | nothing |
 | procedures, procedure, call | `name`, `values` | names, parameters, rows |
 
 A column is {name, type, nullable, metadata}; its type is SQL, its metadata the text of JSON.

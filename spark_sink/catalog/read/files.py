@@ -233,5 +233,5 @@ def hadoop(place: str) -> str:
 
 def partitions(state: CatalogState, asked: Question) -> Sequence[Sequence[str | None]]:
     """Answer which partitions a table has."""
-    found = found_files(state, state.find(asked), int(asked["id"]), {**asked, "where": ""})
+    found = found_files(state, state.find(asked), int(asked["id"]), asked)
     return [list(each) for each in dict.fromkeys(tuple(file.partition) for file in found.files)]

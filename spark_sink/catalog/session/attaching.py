@@ -57,7 +57,7 @@ def attach(
     # Py4J shows each refusal with its trace, though Spark raises it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     state = CATALOGS.attach(name, ledger or own_ledger(context, name))
-    gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
+    gateway.jvm.lakeledger.PythonCall.setBackend(CATALOGS)
     name_class(spark, gateway.jvm, f"spark.sql.catalog.{name}")
     return Lake(spark, state)
 

@@ -46,7 +46,7 @@ final class Conditions {
     /** The conjunction of some expressions, "" for none. */
     static String sql(Seq expressions) {
         StringBuilder said = new StringBuilder();
-        for (Iterator i = Questions.list(expressions).iterator(); i.hasNext();) {
+        for (Iterator i = Scala.list(expressions).iterator(); i.hasNext();) {
             org.apache.spark.sql.catalyst.expressions.Expression each =
                 (org.apache.spark.sql.catalyst.expressions.Expression) i.next();
             // A CHECK of the table that gets the rows: it refuses a row, and leaves none out.
@@ -124,7 +124,7 @@ final class Conditions {
     }
 
     static ArrayNode trees(Expression[] expressions) {
-        ArrayNode all = Questions.JSON.createArrayNode();
+        ArrayNode all = Json.array();
         for (int i = 0; i < expressions.length; i++) all.add(tree(expressions[i]));
         return all;
     }
@@ -199,6 +199,6 @@ final class Conditions {
     }
 
     private static ArrayNode word(String word) {
-        return Questions.JSON.createArrayNode().add(word);
+        return Json.array().add(word);
     }
 }
