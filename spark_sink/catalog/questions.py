@@ -52,11 +52,11 @@ names of `options` are in small letters, and their times in microseconds.
 A value that its column cannot hold fails the reads of its files. A table with an answer for its
 files as `files` needs no catalog: nothing is asked about it.
 
-`where` of files is SQL in the time zone `zone`. Elsewhere it is a list of trees in the
-wire form of conditions. `stage` says where files go: `folder` is the table's location, `below`
-a folder within each partition, `writer` begins their names, and `stored` has for each column its
-name and id in files, and whether it may be NULL. `wrote` ends the write: `files` are paths below
-the location, `removed` those that the rows were read from, `constraints` what Spark has checked.
+`where` is a list of conditions that all hold, each a tree in the wire form; of files it is meant in
+the time zone `zone`. `stage` says where files go: `folder` is the table's location, `below` a
+folder within each partition, `writer` begins their names, and `stored` has for each column its name
+and id in files, and whether it may be NULL. `wrote` ends the write: `files` are paths below the
+location, `removed` those that the rows were read from, `constraints` what Spark has checked.
 
 A write of a stream is `streamed`, and its `wrote` has `stream` too: {query, name, batch,
 checkpoint, application, from_batch, sources}. A source is {source, end, latest}, with offsets as

@@ -63,7 +63,7 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
      */
     public Seq pushFilters(Seq filters) {
         Seq rest = inner.pushFilters(filters);
-        files.where(Conditions.sql(filters));
+        files.where(Conditions.of(filters));
         if (table instanceof LedgerChanges) return filters;
         if (operation == null) return rest;
         Seq partitionFilters = inner.partitionFilters();

@@ -1,6 +1,7 @@
 package lakeledger;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -60,12 +61,12 @@ class PlannedFiles extends PartitioningAwareFileIndex {
             NoopCache$.MODULE$);
         this.table = table;
         this.asked = table.about();
-        where("");
+        where(Json.array());
     }
 
-    /** Says which rows are read: SQL in the session's time zone, "" for all rows. */
-    void where(String sql) {
-        asked.put("where", sql);
+    /** Says which rows are read: those of all conditions, meant in the session's time zone. */
+    void where(ArrayNode conditions) {
+        asked.set("where", conditions);
         asked.put("zone", Session.zone());
     }
 

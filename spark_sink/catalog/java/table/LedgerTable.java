@@ -96,7 +96,7 @@ class LedgerTable extends FileRelation
 
     JsonNode ask(String word, Predicate[] where) {
         ObjectNode asked = about();
-        asked.set("where", Conditions.trees(where));
+        asked.set("where", Conditions.of(where));
         return catalog.ask(word, asked);
     }
 

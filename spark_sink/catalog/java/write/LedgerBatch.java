@@ -61,7 +61,7 @@ class LedgerBatch implements BatchWrite {
             .put("execution", Session.execution());
         told.set("options", ReadOptions.asGiven(what.info.options()));
         told.set("constraints", Json.at(what.table.answer, "constraints"));
-        told.set("where", Conditions.trees(what.where));
+        told.set("where", Conditions.of(what.where));
         staged = what.table.catalog.ask("stage", told);
         told.put("write", Json.text(staged, "write"));
         try {
