@@ -113,7 +113,8 @@ def with_columns(
     spark: SparkSession, table: TableDefinition, found: HostTable, there: Sequence[FoundFile]
 ) -> TableDefinition:
     """Return a table that says no columns with all that its files have; partitions are texts."""
-    parts = dict.fromkeys(name for names in columns_then(table, found) for name in names)
+    then = (table.partition_columns, *found.partitioned.values())
+    parts = dict.fromkeys(name for names in then for name in names)
     texts = json.dumps([each.path for each in there]), json.dumps([each.row.size for each in there])
     inside = json.loads(given(spark).columns(session_of(spark), *texts))
     taken = {name.lower() for name in parts}
@@ -124,12 +125,6 @@ def with_columns(
     ]
     columns += [Column(name, TEXT, nullable=True, id=0) for name in parts]
     return table._replace(columns=columns)
-
-
-def columns_then(table: TableDefinition, found: HostTable) -> Iterator[Sequence[str]]:
-    """Yield the partition columns that a table has, and those that it had for its files."""
-    yield table.partition_columns
-    yield from found.partitioned.values()
 
 
 def answers_of(

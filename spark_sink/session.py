@@ -5,15 +5,10 @@ a failed resolution looks in Python like a JVM that did not start. They are apar
 jars, which have another version of the Kafka client.
 """
 
-import os
-import re
-import signal
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -21,10 +16,13 @@ from pyspark.sql import SparkSession
 from ledger.errors import LedgerError, LogUnavailableError
 from ledger.machine.kafka.jars import SPARK, jar_paths
 from ledger.machine.kafka.java import Java, find_java
+from spark_sink.catalog.session.starting import (
+    IN_ONE_PROCESS,
+    LOOPBACK,
+    prepare_environment,
+    started,
+)
 
-LOOPBACK: Final = "127.0.0.1"
-# local-cluster has executors in processes of their own.
-IN_ONE_PROCESS: Final = re.compile(r"local(\[.*\])?")
 # Local checkpoints only: this manager renames without a check, which breaks on an object store.
 LOCAL_CHECKPOINTS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -85,16 +83,6 @@ def ledger_session(
         return started(builder.config(map=dict(options)))
 
 
-def started(builder: SparkSession.Builder) -> SparkSession:
-    """Return the session of a builder, and restore the handler of Ctrl-C that PySpark takes."""
-    taken = signal.getsignal(signal.SIGINT)
-    spark = builder.getOrCreate()
-    is_ours = taken not in {None, signal.default_int_handler}
-    if is_ours and current_thread() is main_thread():
-        signal.signal(signal.SIGINT, taken)
-    return spark
-
-
 @contextmanager
 def needing_jvm(spark: SparkSession) -> Iterator[None]:
     """Raise LogUnavailableError for any error because the JVM of a session has ended.
@@ -120,14 +108,6 @@ def answers(spark: SparkSession) -> bool:
         return bool(spark.version)
     except Exception:  # noqa: BLE001 - any error means that there was no answer
         return False
-
-
-def prepare_environment(java: Java) -> None:
-    """Point Spark's launcher at this Java, this Python and loopback."""
-    os.environ["JAVA_HOME"] = str(java.home)
-    os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
-    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
-        os.environ.setdefault(name, sys.executable)
 
 
 def java_options(java: Java, logging: Path) -> str:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import pytest
+
 from tests.sources import PRODUCT, Module, lies_in, modules, of_tests, product
 
 # A client knows how a ledger is asked and read; nothing of who leads it, or of what runs it.
@@ -47,6 +49,9 @@ LAYERS: Final = {
     "projections": ("projections", "ledger"),
     "spark_sink": ("spark_sink", "projections", "ledger"),
 }
+
+# Packages without a circle between their folders; the modules beside the folders are one of them.
+LAYERED: Final = ("spark_sink",)
 
 # Where each library may be imported; one that is not here may not be imported at all.
 LIBRARIES: Final = {
@@ -174,6 +179,12 @@ def module_imports(module: Module) -> set[str]:
     } - {module.name}
 
 
+def folder_of(name: str, package: str) -> str:
+    """Return the folder of a package in which a module lies, the package if it is in none."""
+    folder = name.removeprefix(f"{package}.").rpartition(".")[0]
+    return f"{package}.{folder.partition('.')[0]}".rstrip(".")
+
+
 def circles(graph: Mapping[str, set[str]]) -> Iterator[tuple[str, ...]]:
     """Yield the modules that lead to each other, each circle in the order of names."""
     reach: dict[str, set[str]] = {}
@@ -215,6 +226,19 @@ def test_every_import_says_where_it_leads() -> None:
 
 def test_imports_have_no_circle() -> None:
     graph = {module.name: module_imports(module) for module in product()}
+    assert list(circles(graph)) == []
+
+
+@pytest.mark.parametrize("package", LAYERED)
+def test_folders_have_no_circle(package: str) -> None:
+    """No folder of a package leads back to itself by the imports of its modules."""
+    graph: dict[str, set[str]] = {}
+    for module in product():
+        if lies_in(module.name, package):
+            own = folder_of(module.name, package)
+            seen = {each for each in module_imports(module) if lies_in(each, package)}
+            graph.setdefault(own, set()).update({folder_of(each, package) for each in seen} - {own})
+    assert len(graph) > 1
     assert list(circles(graph)) == []
 
 

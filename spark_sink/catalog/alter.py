@@ -19,7 +19,7 @@ from ledger.properties.field_ids import numbered, renamed
 from ledger.statements.evolving import is_widening
 from spark_sink.catalog import tables
 from spark_sink.catalog.names import check_distinct
-from spark_sink.catalog.session.state import CatalogState, Question, unsupported
+from spark_sink.catalog.session.open_statements import CatalogState, Question, unsupported
 from spark_sink.catalog.write.constraints import changed_constraints
 
 FIXED: Final = frozenset({tables.LOCATION, tables.LAYOUT, tables.PROVIDER})
@@ -194,6 +194,3 @@ def can_widen(_: CatalogState, asked: Question) -> bool:
     except ValueError:
         return False
     return is_widening(before, after)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"alter": alter, "can_widen": can_widen}

@@ -23,10 +23,10 @@ from pyspark.java_gateway import launch_gateway
 
 from ledger.errors import LedgerError, SettingsError
 from ledger.machine.kafka.java import cache_folder, find_java
-from spark_sink.session import IN_ONE_PROCESS, prepare_environment
+from spark_sink.catalog.session.starting import IN_ONE_PROCESS, prepare_environment
 
 SOURCES: Final = "java"
-CATALOG_CLASS: Final = "lakeledger.Bridge"
+CATALOG_CLASS: Final = "lakeledger.LedgerCatalog"
 # Static methods of interfaces need 8 at least.
 JAVA_VERSION: Final = 8
 # The date in a jar is fixed: equal sources make equal jars.

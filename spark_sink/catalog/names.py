@@ -5,10 +5,10 @@ this process.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ledger.reads.amounts import amount
-from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
+from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal, unsupported
 
 # Of all letters in capitals only this one has two letters in small ones, and one in Java.
 DOTTED: Final = {"\u0130": "i"}
@@ -74,15 +74,6 @@ def tables(state: CatalogState, asked: Question) -> Sequence[str]:
     """Return the tables of a schema, without its name."""
     parts = [each.rpartition(".") for each in all_names(state, asked)]
     return [last for space, _, last in parts if space == asked["name"]]
-
-
-ANSWERS: Final[dict[str, Any]] = {
-    "namespaces": spaces,
-    "namespace_exists": exists,
-    "create_namespace": create,
-    "drop_namespace": drop,
-    "tables": tables,
-}
 
 
 def check_distinct(table: str, columns: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.partitions.file_paths import FILE, LOCAL, parts_of
 from ledger.definitions.locations import is_one_place
-from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
+from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal, unsupported
 
 QUERY: Final = "query"
 CHANGES: Final = "query of changes"
@@ -159,6 +159,3 @@ def page() -> str:
     lines = ["| Option | Where | Does |", "| --- | --- | --- |"]
     lines += [f"| `{each.name}` | {', '.join(each.uses)} | {each.does} |" for each in OPTIONS]
     return "\n".join(lines)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"check_options": check_read}

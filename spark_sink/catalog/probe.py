@@ -16,7 +16,7 @@ from ledger.machine.kafka.java import find_java
 from ledger.machine.process import set_up_logging
 from ledger.testing import InMemoryLedger
 from spark_sink.catalog.session.attaching import Lake, attach
-from spark_sink.session import LOOPBACK, prepare_environment
+from spark_sink.catalog.session.starting import LOOPBACK, prepare_environment
 
 SETTINGS: Final = {
     "spark.ui.enabled": "false",

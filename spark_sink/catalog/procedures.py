@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from spark_sink.catalog import reports
 from spark_sink.catalog.read.metadata_tables import CONFLICTS, HISTORY, Columns, Rows, answer
-from spark_sink.catalog.session.state import CatalogState, Question, unsupported
+from spark_sink.catalog.session.open_statements import CatalogState, Question, unsupported
 from spark_sink.catalog.write import maintenance
 
 SYSTEM: Final = "system"
@@ -103,6 +103,3 @@ def call(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     rows: Rows
     columns, rows = made if found.columns is None else (found.columns, made)
     return answer(name, columns, rows)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"procedures": names, "procedure": describe, "call": call}

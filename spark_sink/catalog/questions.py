@@ -29,7 +29,7 @@ once.
 | delete | `id`, `position`, `where` | nothing |
 | check_options | `use`, `options` | nothing |
 | stage | `id`, `position`, `mode`, `execution`, `options`, `zone`, `streamed` | see below |
-| wrote, unstage | the same, `write`, `files`, `removed`, `rows` | nothing |
+| wrote, unstage | the same, `write`, `files`, `removed` | nothing |
 | procedures, procedure, call | `name`, `values` | names, parameters, rows |
 
 A column is {name, type, nullable, metadata}; its type is SQL, its metadata the text of JSON.
@@ -52,11 +52,11 @@ names of `options` are in small letters, and their times in microseconds.
 A value that its column cannot hold fails the reads of its files. A table with an answer for its
 files as `files` needs no catalog: nothing is asked about it.
 
-`where` of files is SQL in the time zone `zone`. Elsewhere it is a list of trees in the
-wire form of conditions. `stage` says where files go: `folder` is the table's location, `below`
-a folder within each partition, `writer` begins their names, and `stored` has for each column its
-name and id in files, and whether it may be NULL. `wrote` ends the write: `files` are paths below
-the location, `removed` those that the rows were read from, `constraints` what Spark has checked.
+`where` is a list of conditions that all hold, each a tree in the wire form; of files it is meant in
+the time zone `zone`. `stage` says where files go: `folder` is the table's location, `below` a
+folder within each partition, `writer` begins their names, and `stored` has for each column its name
+and id in files, and whether it may be NULL. `wrote` ends the write: `files` are paths below the
+location, `removed` those that the rows were read from, `constraints` what Spark has checked.
 
 A write of a stream is `streamed`, and its `wrote` has `stream` too: {query, name, batch,
 checkpoint, application, from_batch, sources}. A source is {source, end, latest}, with offsets as
@@ -81,25 +81,47 @@ from ledger.errors import (
     UnknownTableError,
 )
 from spark_sink.catalog import alter, names, options, procedures, tables
-from spark_sink.catalog.read import changes, files
-from spark_sink.catalog.session import txns
-from spark_sink.catalog.session.state import CatalogState, Question, Refusal
+from spark_sink.catalog.read import changes, files, stream_source
+from spark_sink.catalog.session import statement_txns
+from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal
 from spark_sink.catalog.write import writing
-from spark_sink.streams import sources
 
 Answer = Callable[[CatalogState, Question], Any]
 
 ANSWERS: Final[Mapping[str, Answer]] = {
-    **names.ANSWERS,
-    **tables.ANSWERS,
-    **alter.ANSWERS,
-    **txns.ANSWERS,
-    **files.ANSWERS,
-    **options.ANSWERS,
-    **changes.ANSWERS,
-    **sources.ANSWERS,
-    **writing.ANSWERS,
-    **procedures.ANSWERS,
+    "namespaces": names.spaces,
+    "namespace_exists": names.exists,
+    "create_namespace": names.create,
+    "drop_namespace": names.drop,
+    "tables": names.tables,
+    "table": tables.table,
+    "exists": tables.exists,
+    "create": tables.create,
+    "drop": tables.drop,
+    "rename": tables.rename,
+    "alter": alter.alter,
+    "can_widen": alter.can_widen,
+    "begin": statement_txns.begin,
+    "commit": statement_txns.commit,
+    "abort": statement_txns.abort,
+    "close": statement_txns.close,
+    "files": files.files,
+    "partitions": files.partitions,
+    "check_options": options.check_read,
+    "changed": changes.changed,
+    "stream_begin": stream_source.begin,
+    "stream_newest": stream_source.newest,
+    "stream_latest": stream_source.latest,
+    "stream_batch": stream_source.batch,
+    "stage": writing.stage,
+    "wrote": writing.wrote,
+    "unstage": writing.unstage,
+    "can_delete": writing.can_delete,
+    "can_overwrite": writing.can_overwrite,
+    "delete": writing.delete_files,
+    "procedures": procedures.names,
+    "procedure": procedures.describe,
+    "call": procedures.call,
 }
 
 WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

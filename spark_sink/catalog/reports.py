@@ -10,7 +10,12 @@ from ledger.reads.port import TableRow
 from ledger.session.explain import explanation
 from spark_sink.catalog.read.metadata_tables import Columns, Rows, all_conflicts
 from spark_sink.catalog.read.metadata_tables import history as history_of
-from spark_sink.catalog.session.state import CatalogState, Refusal, StatementsTxn, unsupported
+from spark_sink.catalog.session.open_statements import (
+    CatalogState,
+    Refusal,
+    StatementsTxn,
+    unsupported,
+)
 
 Arguments = Mapping[str, str | None]
 

@@ -18,8 +18,8 @@ from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.options import PATH, from_hadoop
 from spark_sink.catalog.read import metadata_tables
-from spark_sink.catalog.read.changes import changes_named
-from spark_sink.catalog.session.state import (
+from spark_sink.catalog.read.changes import changes_of
+from spark_sink.catalog.session.open_statements import (
     CatalogState,
     Question,
     Refusal,
@@ -72,12 +72,11 @@ def changes_about(state: CatalogState, asked: Question) -> Mapping[str, Any] | N
     reads, txn = state.ledger.reads(), state.find(asked)
     try:
         if txn is None:
-            return changes_named(current(state, owner), asked)
+            return changes_of(current(state, owner), asked)
         row, opened = named(reads, state, owner), txn.txn.opened
     except UnknownTableError:
         return None
-    definition = TableSnapshot(reads, row, opened).definition
-    return changes_named(said(row, definition, opened, seen=f"@{opened}"), asked)
+    return changes_of(said(TableSnapshot(reads, row, opened), seen=f"@{opened}"), asked)
 
 
 def current(state: CatalogState, name: str) -> Mapping[str, Any]:
@@ -89,8 +88,7 @@ def current(state: CatalogState, name: str) -> Mapping[str, Any]:
         if row.changed <= position:
             newest = reads.version_row(row.table, position=position)
             version = -1 if newest is None else newest.version
-            definition = TableSnapshot(reads, row, position).definition
-            return said(row, definition, position, seen=f"v{version}")
+            return said(TableSnapshot(reads, row, position), seen=f"v{version}")
 
 
 def named(reads: Reads, state: CatalogState, name: str) -> TableRow:
@@ -104,8 +102,7 @@ def named(reads: Reads, state: CatalogState, name: str) -> TableRow:
 def in_txn(name: str, txn: StatementsTxn) -> Mapping[str, Any]:
     """Return a table as a txn sees it."""
     found = txn.txn.statement(name, "read", is_read=True)
-    seen = f"@{txn.txn.opened}/{txn.txn.id}.{txn.changes}"
-    return said(found.row, found.definition, txn.txn.opened, seen=seen)
+    return said(found.snapshot, seen=f"@{txn.txn.opened}/{txn.txn.id}.{txn.changes}")
 
 
 def pinned(state: CatalogState, name: str, asked: Question) -> Mapping[str, Any]:
@@ -122,31 +119,24 @@ def pinned(state: CatalogState, name: str, asked: Question) -> Mapping[str, Any]
         position = position_of_version(reads, row.table, version)
     else:
         position = position_at(reads, row, datetime.fromtimestamp(asked["micros"] / 1e6, UTC))
-    definition = TableSnapshot(reads, row, position).definition
-    return said(row, definition, position, seen=f"@{position}", is_pinned=True)
+    return said(TableSnapshot(reads, row, position), seen=f"@{position}", is_pinned=True)
 
 
-def said(
-    row: TableRow,
-    definition: TableDefinition,
-    position: int,
-    *,
-    seen: str,
-    is_pinned: bool = False,
-) -> Mapping[str, Any]:
+def said(snapshot: TableSnapshot, *, seen: str, is_pinned: bool = False) -> Mapping[str, Any]:
     """Return a table as an answer."""
+    name, definition = snapshot.seen.name, snapshot.definition
     if not definition.columns:
         raise unsupported(
-            f"table {row.name} does not say what its columns are: alter it with Ledger.alter_table"
+            f"table {name} does not say what its columns are: alter it with Ledger.alter_table"
         )
-    schema = TableSchema.of(definition, row.name, row.table)
-    check_distinct(row.name, (column.name for column in definition.columns))
+    schema = snapshot.schema
+    check_distinct(name, (column.name for column in definition.columns))
     declared = {each.name: each for each in definition.columns}
     properties = {each.key: each.value for each in definition.properties}
     return {
-        "name": row.name,
-        "id": str(row.table),
-        "position": position,
+        "name": name,
+        "id": str(snapshot.row.table),
+        "position": snapshot.position,
         "seen": seen,
         "pinned": is_pinned,
         "columns": [
@@ -203,13 +193,14 @@ def create(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         columns = keeping(name, before, columns, options, asked["replaces"])
     check_definition(name, columns, options["partition_columns"])
     try:
-        if txn is None:
-            with state.ledger.transaction() as own:
-                remade(own, name, columns, options, is_there=before is not None)
-            return current(state, name)
-        remade(txn.txn, name, columns, options, is_there=before is not None)
+        with state.lend(txn) as own:
+            if before is not None:
+                own.drop_table(name)
+            own.create_table(name, columns, **options)
     except TableExistsError:
         raise Refusal("TableExists", name) from None
+    if txn is None:
+        return current(state, name)
     if before is not None:
         txn.rename(name, "")
     txn.rename("", name)
@@ -227,20 +218,6 @@ def former(
         return TableSnapshot(reads, named(reads, state, name), reads.position()).definition
     except UnknownTableError:
         return None
-
-
-def remade(
-    txn: Transaction,
-    name: str,
-    columns: Sequence[Column],
-    options: Mapping[str, Any],
-    *,
-    is_there: bool,
-) -> None:
-    """Create a table in a txn, in the place of the one that is there."""
-    if is_there:
-        txn.drop_table(name)
-    txn.create_table(name, columns, **options)
 
 
 def options_of(name: str, asked: Question) -> dict[str, Any]:
@@ -333,12 +310,3 @@ def rename(state: CatalogState, asked: Question) -> None:
         raise Refusal("TableExists", to) from None
     if txn is not None:
         txn.rename(name, to)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {
-    "table": table,
-    "exists": exists,
-    "create": create,
-    "drop": drop,
-    "rename": rename,
-}

@@ -21,9 +21,9 @@ from ledger.sdk.streams import StreamNote
 from ledger.session.receipt import Receipt
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.session.attaching import CATALOG, lake_of
-from spark_sink.catalog.session.transactions import DEADLINE_S, joining_txn
+from spark_sink.catalog.session.shared_txns import DEADLINE_S, joining_txn
 from spark_sink.streams.queries import running_query
-from spark_sink.streams.recorded import RecordedBatches, home_of
+from spark_sink.streams.recorded import batches_of, home_of
 
 Write = Callable[[DataFrame, int], object]
 
@@ -108,7 +108,7 @@ class BatchWriter:
 
         def once(txn: Transaction) -> None:
             lake.ledger.wait(txn.token)
-            before = RecordedBatches(lake.ledger.reads(), txn.token, app, self._from_batch)
+            before = batches_of(lake.ledger, txn.token, app, self._from_batch)
             done = before.receipt_of(note)
             if done is not None:
                 found.append(done)
@@ -128,7 +128,7 @@ class BatchWriter:
         receipt = found[-1] if found else None
         if receipt is not None and receipt.skipped and not receipt.tables:
             # Another driver has applied the batch in the meantime.
-            before = RecordedBatches(lake.ledger.reads(), receipt.token, app, self._from_batch)
+            before = batches_of(lake.ledger, receipt.token, app, self._from_batch)
             receipt = before.receipt_of(note)
         self.receipt = receipt
 

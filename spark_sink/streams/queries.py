@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from ledger.errors import SettingsError
 from ledger.sdk.streams import SourceOffset
-from spark_sink.catalog.session.transactions import context_of_thread
-from spark_sink.streams.offsets import check_kept, value_of
+from spark_sink.catalog.session.shared_txns import context_of_thread
+from spark_sink.catalog.write.stream_offsets import check_kept, value_of
 
 QUERY: Final = "sql.streaming.queryId"
 

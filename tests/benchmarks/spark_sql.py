@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.kafka.java import find_java
 from spark_sink import attach
-from spark_sink.session import prepare_environment
+from spark_sink.catalog.session.starting import prepare_environment
 from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, SkippedError, against
 from tests.benchmarks.table_rows import Lake, ms, up

@@ -14,8 +14,9 @@ from ledger.errors import LogDamagedError, LogUnavailableError
 from ledger.machine.process import FINAL, exit_code
 from projections.fold.fold import Fold
 from projections.store.memory import MemoryStore
+from spark_sink.catalog.session.starting import started
 from spark_sink.feeder import Feeder
-from spark_sink.session import needing_jvm, started
+from spark_sink.session import needing_jvm
 from tests.lost_end import domain
 
 

@@ -25,7 +25,11 @@ from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.read.metadata_tables import moment
 from spark_sink.catalog.read.versions import VersionRange, range_of
-from spark_sink.catalog.session.state import CatalogState, Question, StatementsTxn, unsupported
+from spark_sink.catalog.session.open_statements import (
+    CatalogState,
+    Question,
+    unsupported,
+)
 
 COLUMNS: Final = (
     ("_change_type", "string"),
@@ -49,8 +53,16 @@ class ChangedFile(NamedTuple):
     unit: int
 
 
-def changes_of(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the answer for the changes of a table, from the answer for the table."""
+def changes_of(table: Mapping[str, Any], asked: Question) -> Mapping[str, Any]:
+    """Return the answer for the changes of a table, from the answer for the table.
+
+    Raises Refusal for a question about one version of them.
+    """
+    if "version" in asked or "micros" in asked:
+        raise unsupported(
+            f"the changes of table {table['name']} are not read as of one version: give the "
+            "options startingVersion and endingVersion"
+        )
     columns = [{**each, "nullable": True} for each in table["columns"]]
     taken = {str(each["name"]).lower() for each in columns} & set(NAMES)
     if taken:
@@ -74,14 +86,10 @@ def changed(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     row = known_row(reads, table)
     check_listed(row)
     wanted = range_of(reads, row, asked.get("options") or {}, position)
-    note(txn, table, wanted)
-    return answer_of(reads, row, position, wanted)
-
-
-def note(txn: StatementsTxn | None, table: int, wanted: VersionRange) -> None:
-    """Note a read of changes in its txn: later commits belong to a range without an end."""
+    # Later commits belong to a range without an end.
     if txn is not None and wanted.is_open:
         txn.txn.read_whole(table)
+    return answer_of(reads, row, position, wanted)
 
 
 def answer_of(
@@ -154,16 +162,3 @@ def rows_in(file: FileRow, storage: Storage) -> int:
         return found
     with storage.open(file.path) as stream:
         return int(pq.read_metadata(stream).num_rows)
-
-
-def changes_named(table: Mapping[str, Any], asked: Question) -> Mapping[str, Any]:
-    """Return the changes of a table for a name in SQL; raises Refusal for one version of them."""
-    if "version" in asked or "micros" in asked:
-        raise unsupported(
-            f"the changes of table {table['name']} are not read as of one version: give the "
-            "options startingVersion and endingVersion"
-        )
-    return changes_of(table)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"changed": changed}

@@ -1,4 +1,4 @@
-"""Conditions of DELETE and of overwrites, which Spark's side sends in the wire form."""
+"""Conditions of Spark, which its side sends in the wire form: one tree for each conjunct."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,10 +23,18 @@ class NotUnderstoodError(Exception):
 
 
 def condition_of(trees: Sequence[Any]) -> Node | None:
-    """Return the conjunction of conditions, None for none; raises NotUnderstoodError."""
+    """Return the condition of a DELETE or an overwrite, None for none; raises NotUnderstoodError.
+
+    Rows outside it must stay, so no part of it may be unknown.
+    """
     nodes = list(map(node_of, trees))
     if any(isinstance(each, Unknown | Odd) for node in nodes for each in walked(node)):
         raise NotUnderstoodError
+    return conjunction(nodes)
+
+
+def conjunction(nodes: Sequence[Node]) -> Node | None:
+    """Return the conjunction of conditions, None for none; one that is too large is unknown."""
     if not nodes:
         return None
     made = connected(And, nodes)

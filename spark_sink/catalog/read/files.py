@@ -4,7 +4,7 @@ Within a txn the read is noted by its condition, as `Transaction.scan` does. A f
 a matching row, by its partition or by its statistics, is left out.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -14,27 +14,24 @@ from ledger.arrow.fields_then import type_in_files
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.types import UTC, sql_type
 from ledger.core.partitions.file_paths import FILE, SCHEME, parts_of
-from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node, of_wire
+from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node, node_of, of_wire
 from ledger.definitions.time_zones import zone_named
-from ledger.errors import UnknownColumnError, UnreadableTableError
+from ledger.errors import UnreadableTableError
 from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.build import Expression, condition_in
-from ledger.expressions.parse import PredicateSyntaxError, parse
 from ledger.files.file_columns import name_then, type_then
 from ledger.files.storage import Storage, places_of, storage_at
 from ledger.reads.rows import FileRow
 from ledger.snapshot.as_of import known_row
 from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.table_snapshot import TableSnapshot, in_write_folders
-from spark_sink.catalog.session.state import CatalogState, Question, StatementsTxn
+from spark_sink.catalog.read.conditions import conjunction
+from spark_sink.catalog.session.open_statements import CatalogState, Question, StatementsTxn
 
 # Hadoop's names of the schemes that have several.
 HADOOP_SCHEMES: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 NameInFiles = tuple[str | None, str]
 """The name of a column, None if absent, and its type with the names of its fields, "" = its own."""
-
-# A conjunction that the ledger does not understand reads everything.
-UNREADABLE: Final = (PredicateSyntaxError, UnknownColumnError, ValueError, TypeError)
 
 
 class ReadFiles(NamedTuple):
@@ -106,15 +103,16 @@ def read_at(
 def condition(asked: Question) -> tuple[Expression | None, str]:
     """Return the condition of a question and its time zone.
 
-    The condition is None if there is none, or if it or its zone is not understood: then everything
-    is read, and Spark judges the rows.
+    It is None if there is none, or if the ledger does not know the zone: then everything is read,
+    and Spark judges the rows.
     """
-    where, zone = str(asked.get("where") or ""), str(asked.get("zone") or UTC)
+    zone = str(asked.get("zone") or UTC)
     try:
         zone_named(zone)
-        return Expression(parse(where)) if where else None, zone
-    except UNREADABLE:
+    except ValueError:
         return None, UTC
+    where = conjunction([node_of(each) for each in asked.get("where") or ()])
+    return None if where is None else Expression(where), zone
 
 
 def in_groups(
@@ -233,13 +231,5 @@ def hadoop(place: str) -> str:
 
 def partitions(state: CatalogState, asked: Question) -> Sequence[Sequence[str | None]]:
     """Answer which partitions a table has."""
-    found = found_files(state, state.find(asked), int(asked["id"]), {**asked, "where": ""})
-    return [list(each) for each in distinct(found.files)]
-
-
-def distinct(rows: Iterable[FileRow]) -> Iterable[tuple[str | None, ...]]:
-    """Return the partitions of files, each once."""
-    return dict.fromkeys(tuple(each.partition) for each in rows)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {"files": files, "partitions": partitions}
+    found = found_files(state, state.find(asked), int(asked["id"]), asked)
+    return [list(each) for each in dict.fromkeys(tuple(file.partition) for file in found.files)]

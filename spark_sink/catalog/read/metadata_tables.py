@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.partitions.names import partition_values
 from ledger.reads.port import FileRow, Reads, TableRow
-from spark_sink.catalog.session.state import CatalogState
+from spark_sink.catalog.session.open_statements import CatalogState
 
 PAGE: Final = 500
 Columns = Sequence[tuple[str, str]]

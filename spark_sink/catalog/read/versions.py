@@ -8,7 +8,7 @@ from ledger.clock import NOW_MS, has_come, is_now
 from ledger.reads.port import Reads, TableRow, VersionRow
 from ledger.snapshot.as_of import check_known
 from ledger.snapshot.changes import version_at
-from spark_sink.catalog.session.state import unsupported
+from spark_sink.catalog.session.open_statements import unsupported
 
 STARTING: Final = "startingVersion"
 ENDING: Final = "endingVersion"

@@ -24,9 +24,9 @@ from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.compiled import CATALOG_CLASS
 from spark_sink.catalog.questions import CATALOGS
 from spark_sink.catalog.session.callbacks import guard_callbacks
-from spark_sink.catalog.session.state import CatalogState, Refusal
-from spark_sink.catalog.session.transactions import DEADLINE_S, joining, run
-from spark_sink.session import prepare_environment, started
+from spark_sink.catalog.session.open_statements import CatalogState, Refusal
+from spark_sink.catalog.session.shared_txns import DEADLINE_S, joining, joining_txn
+from spark_sink.catalog.session.starting import prepare_environment, started
 
 CATALOG: Final = "ledger"
 PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -57,7 +57,7 @@ def attach(
     # Py4J shows each refusal with its trace, though Spark raises it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     state = CATALOGS.attach(name, ledger or own_ledger(context, name))
-    gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
+    gateway.jvm.lakeledger.PythonCall.setBackend(CATALOGS)
     name_class(spark, gateway.jvm, f"spark.sql.catalog.{name}")
     return Lake(spark, state)
 
@@ -67,7 +67,7 @@ def own_ledger(context: SparkContext, name: str) -> Ledger:
     with CONNECTING:
         found = CONNECTED.get(name)
         if found is None or found._channel.is_closed:  # noqa: SLF001 - a client has no public word
-            found = CONNECTED[name] = Ledger.connect(application=application_of(context))
+            found = CONNECTED[name] = Ledger.connect(application=str(context.appName))
         return found
 
 
@@ -97,11 +97,6 @@ def context_of(spark: SparkSession) -> SparkContext:
             "answer for it there: attach the ledger in the process of the driver"
         )
     return context
-
-
-def application_of(context: SparkContext) -> str:
-    """Return the name under which the ledger knows a Spark application."""
-    return str(context.appName)
 
 
 class Lake:
@@ -148,9 +143,12 @@ class Lake:
         The function gets the session, and its last result is returned. The rest is as for
         `Ledger.run`.
         """
-        return run(
-            self.spark, self.state, work, attempts=attempts, deadline_s=deadline_s, level=level
-        )
+
+        def once(txn: Transaction) -> Result:
+            with joining_txn(self.spark, self.state, txn):
+                return work(self.spark)
+
+        return self.ledger.run(once, attempts, deadline_s, level)
 
     def __repr__(self) -> str:
         return f"<Lake {self.state.name} of {self.ledger!r}>"

@@ -20,7 +20,7 @@ from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
 from ledger.statements.constraints import RowChecks
 from ledger.statements.target import StatementTable
-from spark_sink.catalog.session.state import Question, unsupported
+from spark_sink.catalog.session.open_statements import Question, unsupported
 
 CHECK: Final = "Check"
 # What the Java side puts around a condition, so that NULL does not pass.

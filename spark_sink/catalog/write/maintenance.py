@@ -1,7 +1,6 @@
 """Procedures that work on files: optimize, vacuum, and the way back to a version."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ledger.core.partitions.file_paths import path_key
@@ -11,10 +10,14 @@ from ledger.log.wire.file_list import AddFile
 from ledger.reads.amounts import amount
 from ledger.reads.rows import FileRow
 from ledger.tables.vacuum_report import VacuumReport
-from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.read.metadata_tables import Rows
 from spark_sink.catalog.reports import row_of
-from spark_sink.catalog.session.state import CatalogState, Refusal, StatementsTxn, unsupported
+from spark_sink.catalog.session.open_statements import (
+    CatalogState,
+    Refusal,
+    StatementsTxn,
+    unsupported,
+)
 from spark_sink.catalog.write.constraints import check_files
 
 Arguments = Mapping[str, str | None]
@@ -22,23 +25,12 @@ Arguments = Mapping[str, str | None]
 RESTORE: Final = "RESTORE"
 
 
-@contextmanager
-def txn_of(state: CatalogState, joined: StatementsTxn | None) -> Iterator[Transaction]:
-    """Lend the txn that a call joins, or a txn of its own."""
-    if joined is not None:
-        yield joined.txn
-        joined.changes += 1
-        return
-    with state.ledger.transaction() as txn:
-        yield txn
-
-
 def optimize(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
     """Put the rows of small files into larger ones."""
     table, where = row_of(state, given).table, given["where"]
     size = given["target_bytes"]
     options: dict[str, Any] = {} if size is None else {"target_bytes": int(size)}
-    with txn_of(state, joined) as txn:
+    with state.lend(joined) as txn:
         done = txn.optimize(table, where, **options)
     return [[done.removed, done.added]]
 
@@ -84,7 +76,7 @@ def rollback_to_version(
     check_same_columns(state, row.table, version)
     key = key_of(row.definition.location)
     then = {key(each): each for each in state.ledger.read(row.table, version=version)}
-    with txn_of(state, joined) as txn:
+    with state.lend(joined) as txn:
         statement = txn.statement(row.table, "rollback")
         now = {key(each): each for each in statement.read(None)}
         gone = [each for name, each in now.items() if name not in then]

@@ -36,7 +36,7 @@ from spark_sink.catalog.read.conditions import (
     NotUnderstoodError,
     condition_of,
 )
-from spark_sink.catalog.session.state import Question, unsupported
+from spark_sink.catalog.session.open_statements import Question, unsupported
 
 APPEND: Final = "append"
 DYNAMIC: Final = "dynamic"

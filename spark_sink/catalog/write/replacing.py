@@ -24,7 +24,7 @@ from spark_sink.catalog.options import (
     check_options,
     small,
 )
-from spark_sink.catalog.session.state import unsupported
+from spark_sink.catalog.session.open_statements import unsupported
 
 MAPPING: Final = "delta.columnMapping."
 """Names of columns in files: the new table has files of its own."""

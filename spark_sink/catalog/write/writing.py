@@ -23,7 +23,7 @@ from ledger.work.writes import coarse_write
 from spark_sink.catalog.options import SINK, WRITE, check_options
 from spark_sink.catalog.read.conditions import condition_of, is_understood
 from spark_sink.catalog.read.files import check_names, hadoop
-from spark_sink.catalog.session.state import (
+from spark_sink.catalog.session.open_statements import (
     CatalogState,
     Question,
     StagedWrite,
@@ -31,7 +31,6 @@ from spark_sink.catalog.session.state import (
     unsupported,
 )
 from spark_sink.catalog.write.constraints import check_written
-from spark_sink.catalog.write.micro_batches import is_new_batch
 from spark_sink.catalog.write.overwriting import (
     APPEND,
     WROTE,
@@ -40,6 +39,7 @@ from spark_sink.catalog.write.overwriting import (
     rows_meant,
     zone_of,
 )
+from spark_sink.catalog.write.stream_offsets import is_new_batch
 
 STREAMED: Final = "STREAMING UPDATE"
 # Names of operations in the log, as the verbs give them.
@@ -216,22 +216,7 @@ def known(state: CatalogState, asked: Question) -> StatementTable | None:
 
 def delete_files(state: CatalogState, asked: Question) -> None:
     """Delete the rows of a condition by whole files."""
-    joined = state.find(asked)
     where = condition_of(asked["where"])
-    if joined is not None:
-        delete(joined.txn.statement(int(asked["id"]), "delete"), where)
-        joined.changes += 1
-        return
     # TRUNCATE has no txn in Spark.
-    with state.ledger.transaction() as txn:
+    with state.lend(state.find(asked)) as txn:
         delete(txn.statement(int(asked["id"]), "delete"), where)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {
-    "stage": stage,
-    "wrote": wrote,
-    "unstage": unstage,
-    "can_delete": can_delete,
-    "can_overwrite": can_overwrite,
-    "delete": delete_files,
-}

@@ -21,7 +21,8 @@ from ledger.errors import ConflictError
 from ledger.machine.kafka.java import find_java
 from ledger.testing import InMemoryLedger
 from spark_sink import Lake, attach, foreach_batch
-from spark_sink.session import ledger_session, prepare_environment
+from spark_sink.catalog.session.starting import prepare_environment
+from spark_sink.session import ledger_session
 
 Found = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter
 
 from spark_sink import Lake
 from spark_sink.catalog.options import CHANGES, KNOWN, OPTIONS, QUERY, USES, WRITE, check_options
-from spark_sink.catalog.session.state import Refusal
+from spark_sink.catalog.session.open_statements import Refusal
 from tests.spark_sink.catalog.sql import done, refusal, rows
 
 FOREIGN = {"userMetadata": "x", "txnAppId": "a", "dataChange": "false", "foo": "1"}

@@ -15,6 +15,7 @@ from ledger.testing import InMemoryLedger, LossyLog, Topic
 from spark_sink.catalog import questions
 from spark_sink.catalog.questions import ANSWERS, Catalogs
 from spark_sink.catalog.write.constraints import condition_of
+from tests.conditions import wire_of
 
 SALES = "db.sales"
 
@@ -61,7 +62,8 @@ def asker(memory: InMemoryLedger, tmp_path: Path) -> Asker:
 
 def files(asker: Asker, txn: str = "", where: str = "") -> Any:
     table = asker.ask("table", table=SALES, txn=txn)
-    return asker.ask("files", id=table["id"], position=table["position"], where=where, txn=txn)
+    trees = [json.loads(wire_of(where))] if where else []
+    return asker.ask("files", id=table["id"], position=table["position"], where=trees, txn=txn)
 
 
 def test_every_word_is_described() -> None:

@@ -11,7 +11,7 @@ from ledger.clock import SystemClock
 from ledger.errors import UnknownVersionError
 from ledger.testing import FixedClock, InMemoryLedger
 from spark_sink.catalog.read.versions import VersionRange, first_of, range_of
-from spark_sink.catalog.session.state import Refusal
+from spark_sink.catalog.session.open_statements import Refusal
 
 DAY_S: Final = 86_400
 AHEAD_S: Final = 30

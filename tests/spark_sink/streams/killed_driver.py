@@ -149,7 +149,7 @@ def main(sink: str, point: str = "", writes: str = "0") -> None:
         attach(spark, ledger)
         watched = Watched(point, int(writes))
         gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - as the product does
-        gateway.jvm.lakeledger.Bridge.setBackend(watched)
+        gateway.jvm.lakeledger.PythonCall.setBackend(watched)
         SINKS[sink](spark, watched)
         open_txns = len(ledger.reads().open_txns(9))
     spark.stop()

@@ -6,10 +6,11 @@ import pytest
 
 from ledger.client import Ledger
 from ledger.log.wire.file_list import AddFile
+from ledger.sdk.recorded_batches import RecordedBatches
 from ledger.sdk.streams import SourceOffset, StreamNote
 from ledger.session.receipt import Receipt
 from ledger.testing import InMemoryLedger
-from spark_sink.streams.recorded import HOME, RecordedBatches, home_of
+from spark_sink.streams.recorded import HOME, home_of
 
 
 @pytest.fixture

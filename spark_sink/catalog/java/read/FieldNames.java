@@ -69,10 +69,10 @@ final class FieldNames {
                 continue;
             }
             MetadataBuilder metadata = new MetadataBuilder().withMetadata(all[i].metadata());
-            long id = Questions.at(known, "id").asLong();
+            long id = Json.at(known, "id").asLong();
             if (id > 0) metadata.putLong("parquet.field.id", id);
             made = made.add(
-                Questions.text(known, "name"),
+                Json.text(known, "name"),
                 stored(all[i].dataType(), known.get("in")),
                 all[i].nullable(),
                 metadata.build());
@@ -81,6 +81,6 @@ final class FieldNames {
     }
 
     private static JsonNode within(JsonNode fields, String part) {
-        return Questions.at(Questions.at(fields, part), "in");
+        return Json.at(Json.at(fields, part), "in");
     }
 }

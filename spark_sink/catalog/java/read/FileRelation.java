@@ -21,7 +21,7 @@ abstract class FileRelation implements SupportsRead {
     private static final String FILE = "_file";
     private static final Pattern CHAR = Pattern.compile("\\bCHAR\\(");
 
-    final Bridge catalog;
+    final LedgerCatalog catalog;
     final JsonNode answer;
     final String[] partitionColumns;
     /** The columns in data files, with the names and types that the table has. */
@@ -32,16 +32,16 @@ abstract class FileRelation implements SupportsRead {
     /** The metadata column with the path of a row's file; no column of the table has its name. */
     final String file;
 
-    FileRelation(Bridge catalog, JsonNode answer) {
+    FileRelation(LedgerCatalog catalog, JsonNode answer) {
         this.catalog = catalog;
         this.answer = answer;
-        this.schema = Columns.asked(Questions.at(answer, "columns"));
-        this.partitionColumns = Questions.texts(Questions.at(answer, "partition"));
+        this.schema = Columns.fromJson(Json.at(answer, "columns"));
+        this.partitionColumns = Json.texts(Json.at(answer, "partition"));
         this.file = free(schema);
         StructType plain =
             ((StructType) CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)).asNullable();
         List beside = new ArrayList(Arrays.asList(partitionColumns));
-        beside.addAll(Arrays.asList(Questions.texts(Questions.at(answer, "constants"))));
+        beside.addAll(Arrays.asList(Json.texts(Json.at(answer, "constants"))));
         StructType columns = new StructType();
         for (int i = 0; i < plain.length(); i++) {
             if (!beside.contains(plain.fields()[i].name())) columns = columns.add(plain.fields()[i]);
@@ -86,20 +86,17 @@ abstract class FileRelation implements SupportsRead {
 
     /** A question about this table, as it was when it was looked up. */
     ObjectNode about() {
-        ObjectNode asked = Questions.question();
-        asked.put("table", Questions.text(answer, "name"));
-        asked.put("id", id());
-        asked.put("position", position());
-        return asked;
+        ObjectNode asked = Json.object().put("table", Json.text(answer, "name"));
+        return asked.put("id", id()).put("position", position());
     }
 
     long position() {
-        return Questions.at(answer, "position").asLong();
+        return Json.at(answer, "position").asLong();
     }
 
     /** Equal keys mean equal rows. */
     String key() {
-        return id() + Questions.text(answer, "seen");
+        return id() + Json.text(answer, "seen");
     }
 
     public boolean equals(Object other) {
@@ -113,7 +110,7 @@ abstract class FileRelation implements SupportsRead {
     }
 
     public String name() {
-        return catalog.name() + "." + Questions.text(answer, "name");
+        return catalog.name() + "." + Json.text(answer, "name");
     }
 
     public String toString() {
@@ -121,12 +118,12 @@ abstract class FileRelation implements SupportsRead {
     }
 
     public String id() {
-        return Questions.text(answer, "id");
+        return Json.text(answer, "id");
     }
 
     /** With a version Spark looks the table up again before it runs a plan. */
     public String version() {
-        return Questions.at(answer, "pinned").asBoolean() ? null : key();
+        return Json.at(answer, "pinned").asBoolean() ? null : key();
     }
 
     public StructType schema() {
@@ -138,7 +135,7 @@ abstract class FileRelation implements SupportsRead {
     }
 
     public Map<String, String> properties() {
-        return Questions.map(Questions.at(answer, "properties"));
+        return Json.map(Json.at(answer, "properties"));
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {

@@ -40,16 +40,16 @@ public class GivenFiles extends FileRelation implements SupportsMetadataColumns 
     private final SparkSession session;
 
     public GivenFiles(SparkSession session, String answer) throws Exception {
-        super(null, (JsonNode) Questions.JSON.readTree(answer));
+        super(null, Json.read(answer));
         this.session = session;
     }
 
     JsonNode planned(String word, ObjectNode asked) {
-        return Questions.at(answer, "files");
+        return Json.at(answer, "files");
     }
 
     public String name() {
-        return Questions.text(answer, "name");
+        return Json.text(answer, "name");
     }
 
     public Set<TableCapability> capabilities() {
@@ -68,7 +68,7 @@ public class GivenFiles extends FileRelation implements SupportsMetadataColumns 
 
     /** How many files have values that their columns cannot hold, and the refusal of one. */
     public String unfit() throws Exception {
-        ArrayNode said = Questions.JSON.createArrayNode();
+        ArrayNode said = Json.array();
         Option before = SparkSession.getActiveSession();
         SparkSession.setActiveSession(session);
         try {
@@ -79,15 +79,15 @@ public class GivenFiles extends FileRelation implements SupportsMetadataColumns 
             if (before.isDefined()) SparkSession.setActiveSession((SparkSession) before.get());
             else SparkSession.clearActiveSession();
         }
-        return Questions.JSON.writeValueAsString(said);
+        return Json.text(said);
     }
 
     /** The whole path and the size of each file, null for a path at which there is no file. */
     public static String found(SparkSession session, String paths) throws Exception {
         Configuration hadoop = session.sessionState().newHadoopConf();
-        String[] all = Questions.texts((JsonNode) Questions.JSON.readTree(paths));
+        String[] all = Json.texts(Json.read(paths));
         ExecutorService pool = Executors.newFixedThreadPool(LOOKING);
-        ArrayNode found = Questions.JSON.createArrayNode();
+        ArrayNode found = Json.array();
         try {
             List looks = new ArrayList();
             for (int i = 0; i < all.length; i++) looks.add(pool.submit(new Look(all[i], hadoop)));
@@ -107,7 +107,7 @@ public class GivenFiles extends FileRelation implements SupportsMetadataColumns 
         } finally {
             pool.shutdownNow();
         }
-        return Questions.JSON.writeValueAsString(found);
+        return Json.text(found);
     }
 
     static class Look implements Callable {
@@ -133,18 +133,18 @@ public class GivenFiles extends FileRelation implements SupportsMetadataColumns 
 
     /** The columns that some files have, all together. */
     public static String columns(SparkSession session, String paths, String sizes) throws Exception {
-        String[] all = Questions.texts((JsonNode) Questions.JSON.readTree(paths));
-        JsonNode bytes = (JsonNode) Questions.JSON.readTree(sizes);
+        String[] all = Json.texts(Json.read(paths));
+        JsonNode bytes = Json.read(sizes);
         List files = new ArrayList();
         for (int i = 0; i < all.length; i++) {
-            long size = Questions.item(bytes, i).asLong();
+            long size = Json.item(bytes, i).asLong();
             files.add(new FileStatus(size, false, 1, size, 0L, new Path(all[i])));
         }
         HashMap merging = new HashMap();
         merging.put("mergeSchema", "true");
         Option found = new ParquetFileFormat().inferSchema(
-            session, Questions.scalaMap(merging), Questions.seq(files));
+            session, Scala.map(merging), Scala.seq(files));
         StructType schema = found.isDefined() ? (StructType) found.get() : new StructType();
-        return Questions.JSON.writeValueAsString(Columns.told(schema));
+        return Json.text(Columns.toJson(schema));
     }
 }

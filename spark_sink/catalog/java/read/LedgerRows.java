@@ -17,18 +17,18 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A table whose rows are in an answer: a history, or the result of a procedure. */
 class LedgerRows implements SupportsRead, ScanBuilder, LocalScan {
-    private final Bridge catalog;
+    private final LedgerCatalog catalog;
     private final JsonNode answer;
     private final StructType schema;
 
-    LedgerRows(Bridge catalog, JsonNode answer) {
+    LedgerRows(LedgerCatalog catalog, JsonNode answer) {
         this.catalog = catalog;
         this.answer = answer;
-        this.schema = Columns.asked(Questions.at(answer, "columns"));
+        this.schema = Columns.fromJson(Json.at(answer, "columns"));
     }
 
     public String name() {
-        return Questions.at(answer, "name").asText("rows");
+        return Json.at(answer, "name").asText("rows");
     }
 
     public StructType schema() {
@@ -57,13 +57,13 @@ class LedgerRows implements SupportsRead, ScanBuilder, LocalScan {
     }
 
     public InternalRow[] rows() {
-        JsonNode said = Questions.at(answer, "rows");
+        JsonNode said = Json.at(answer, "rows");
         InternalRow[] rows = new InternalRow[said.size()];
         for (int i = 0; i < rows.length; i++) {
             Object[] values = new Object[schema.length()];
             for (int k = 0; k < values.length; k++) {
-                values[k] = Questions.value(
-                    Questions.item(Questions.item(said, i), k), schema.fields()[k].dataType());
+                values[k] = Columns.value(
+                    Json.item(Json.item(said, i), k), schema.fields()[k].dataType());
             }
             rows[i] = new GenericInternalRow(values);
         }

@@ -143,7 +143,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
     /** The scan of whole rows of a group, without any filter. */
     private ParquetScan whole(PlannedFiles files, int group) {
         StructType data = renamed(table.data, files, group);
-        Seq none = Questions.seq(new ArrayList());
+        Seq none = Scala.seq(new ArrayList());
         return new ParquetScan(
             inner.sparkSession(), new Configuration(inner.hadoopConf()), files, data, data,
             table.constants, new Filter[0], options(), inner.pushedAggregate(), none, none,
@@ -214,7 +214,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         if (operation != null) {
             // Spark reads the source twice to find the files, and such a source may differ then.
             if (!Statement.sources().repeat || table.fillsUp()) return new NamedReference[0];
-            return new NamedReference[] {Questions.column(table.file)};
+            return new NamedReference[] {Identifiers.column(table.file)};
         }
         // A rewrite is read whole.
         if (table instanceof LedgerChanges) return new NamedReference[0];
@@ -222,7 +222,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         List found = new ArrayList();
         for (int i = 0; i < table.partitionColumns.length; i++) {
             String name = table.partitionColumns[i];
-            if (read.contains(name)) found.add(Questions.column(name));
+            if (read.contains(name)) found.add(Identifiers.column(name));
         }
         return (NamedReference[]) found.toArray(new NamedReference[0]);
     }

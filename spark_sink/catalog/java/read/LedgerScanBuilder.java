@@ -42,13 +42,13 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     private PlannedFiles planned() {
         if (!(table instanceof LedgerChanges)) return new PlannedFiles(table);
         ObjectNode asked = table.about();
-        asked.set("options", ReadOptions.told(options));
+        asked.set("options", ReadOptions.toJson(options));
         return new PlannedFiles(table).asking("changed", asked);
     }
 
     private ParquetScanBuilder made() {
         return new ParquetScanBuilder(
-            Questions.spark(), files, table.whole(), table.data, options);
+            Session.spark(), files, table.whole(), table.data, options);
     }
 
     public void pruneColumns(StructType required) {
@@ -63,7 +63,7 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
      */
     public Seq pushFilters(Seq filters) {
         Seq rest = inner.pushFilters(filters);
-        files.where(Conditions.sql(filters));
+        files.where(Conditions.of(filters));
         if (table instanceof LedgerChanges) return filters;
         if (operation == null) return rest;
         Seq partitionFilters = inner.partitionFilters();

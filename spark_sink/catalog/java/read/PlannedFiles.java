@@ -1,12 +1,12 @@
 package lakeledger;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -55,19 +55,19 @@ class PlannedFiles extends PartitioningAwareFileIndex {
 
     PlannedFiles(FileRelation table) {
         super(
-            Questions.spark(),
-            Questions.scalaMap(new HashMap()),
+            Session.spark(),
+            Scala.map(new HashMap()),
             Option.apply(table.constants),
             NoopCache$.MODULE$);
         this.table = table;
         this.asked = table.about();
-        where("");
+        where(Json.array());
     }
 
-    /** Says which rows are read: SQL in the session's time zone, "" for all rows. */
-    void where(String sql) {
-        asked.put("where", sql);
-        asked.put("zone", Questions.zone());
+    /** Says which rows are read: those of all conditions, meant in the session's time zone. */
+    void where(ArrayNode conditions) {
+        asked.set("where", conditions);
+        asked.put("zone", Session.zone());
     }
 
     /** Another question in the place of "files"; its answer has the same form. */
@@ -106,7 +106,7 @@ class PlannedFiles extends PartitioningAwareFileIndex {
 
     /** How many groups of files there are. */
     int groups() {
-        return Questions.at(answer(), "groups").size();
+        return Json.at(answer(), "groups").size();
     }
 
     /** The names of the table's data columns in files of a group, null for a column they lack. */
@@ -120,10 +120,10 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     }
 
     private String[] said(int group, int part) {
-        JsonNode columns = Questions.item(Questions.at(answer(), "groups"), group);
+        JsonNode columns = Json.item(Json.at(answer(), "groups"), group);
         String[] found = new String[columns.size()];
         for (int i = 0; i < found.length; i++) {
-            JsonNode each = Questions.item(Questions.item(columns, i), part);
+            JsonNode each = Json.item(Json.item(columns, i), part);
             found[i] = each.isNull() ? null : each.asText();
         }
         return found;
@@ -132,15 +132,15 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     private synchronized void load() {
         if (spec != null) return;
         JsonNode found = answer();
-        JsonNode paths = Questions.at(found, "paths");
-        JsonNode sizes = Questions.at(found, "sizes");
-        JsonNode values = Questions.at(found, "values");
-        JsonNode inValues = Questions.at(found, "value_of");
-        JsonNode inGroups = Questions.at(found, "group_of");
+        JsonNode paths = Json.at(found, "paths");
+        JsonNode sizes = Json.at(found, "sizes");
+        JsonNode values = Json.at(found, "values");
+        JsonNode inValues = Json.at(found, "value_of");
+        JsonNode inGroups = Json.at(found, "group_of");
         Object[][] constants = new Object[values.size()][];
         String[] refusals = new String[constants.length];
         for (int i = 0; i < constants.length; i++) {
-            JsonNode texts = Questions.item(values, i);
+            JsonNode texts = Json.item(values, i);
             constants[i] = typed(texts);
             refusals[i] = refusal(texts, constants[i]);
         }
@@ -151,12 +151,12 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         statuses = new FileStatus[paths.size()];
         unfit = new HashMap();
         for (int i = 0; i < paths.size(); i++) {
-            String path = Questions.item(paths, i).asText();
+            String path = Json.item(paths, i).asText();
             if (kept != null && !kept.contains(path)) continue;
-            if (group >= 0 && (unit(i) >= 0 || Questions.item(inGroups, i).asInt() != group)) continue;
+            if (group >= 0 && (unit(i) >= 0 || Json.item(inGroups, i).asInt() != group)) continue;
             Path place = new Path(path);
-            long size = Questions.item(sizes, i).asLong();
-            int said = Questions.item(inValues, i).asInt();
+            long size = Json.item(sizes, i).asLong();
+            int said = Json.item(inValues, i).asInt();
             statuses[i] = new FileStatus(size, false, 1, BLOCK, 0L, place);
             if (refusals[said] != null) unfit.put(place.toString(), refusals[said] + path);
             Object[] row = (Object[]) constants[said].clone();
@@ -170,22 +170,22 @@ class PlannedFiles extends PartitioningAwareFileIndex {
             leaves.put(place, statuses[i]);
             bytes += size;
         }
-        folders = Questions.scalaMap(byFolder);
-        spec = new PartitionSpec(table.constants, Questions.seq(partitions));
+        folders = Scala.map(byFolder);
+        spec = new PartitionSpec(table.constants, Scala.seq(partitions));
     }
 
     /** Which rewrite a file is a part of, -1 for a file whose rows stand for themselves. */
     int unit(int place) {
-        JsonNode units = Questions.at(answer(), "unit_of");
-        return units.size() == 0 ? -1 : Questions.item(units, place).asInt();
+        JsonNode units = Json.at(answer(), "unit_of");
+        return units.size() == 0 ? -1 : Json.item(units, place).asInt();
     }
 
     /** The constants of the files of rewrites, by their places in the answer. */
     java.util.Map rewritten() {
         load();
         HashMap found = new HashMap();
-        for (Iterator i = Questions.list(spec.partitions()).iterator(); i.hasNext();) {
-            InternalRow row = ((PartitionPath) i.next()).values();
+        for (Object item : Scala.list(spec.partitions())) {
+            InternalRow row = ((PartitionPath) item).values();
             Object place = places.get(row);
             if (unit(((Integer) place).intValue()) >= 0) found.put(place, row);
         }
@@ -193,7 +193,7 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     }
 
     JsonNode said(String key, int place) {
-        return Questions.item(Questions.at(answer(), key), place);
+        return Json.item(Json.at(answer(), key), place);
     }
 
     /**
@@ -204,7 +204,7 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         Object[] row = new Object[table.constants.length()];
         for (int i = 0; i < row.length - 1; i++) {
             DataType type = table.constants.fields()[i].dataType();
-            row[i] = Questions.tried(Questions.item(texts, i), type);
+            row[i] = Columns.partitionValue(Json.item(texts, i), type);
         }
         return row;
     }
@@ -212,10 +212,10 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     /** The start of the refusal of files whose values their columns cannot hold, else null. */
     String refusal(JsonNode texts, Object[] values) {
         for (int i = 0; i < values.length - 1; i++) {
-            if (values[i] != null || Questions.item(texts, i).isNull()) continue;
+            if (values[i] != null || Json.item(texts, i).isNull()) continue;
             StructField column = table.constants.fields()[i];
             return "a partition of column " + column.name() + " has the value "
-                + Questions.item(texts, i).asText() + ", which must be " + column.dataType().sql()
+                + Json.item(texts, i).asText() + ", which must be " + column.dataType().sql()
                 + "; correct the value, or alter the table to another type; it is the value of ";
         }
         return null;
@@ -231,14 +231,14 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         load();
         List found = new ArrayList();
         Seq directories = super.listFiles(partitionFilters, dataFilters);
-        for (Iterator i = Questions.list(directories).iterator(); i.hasNext();) {
-            PartitionDirectory each = (PartitionDirectory) i.next();
+        for (Object item : Scala.list(directories)) {
+            PartitionDirectory each = (PartitionDirectory) item;
             if (each.files().isEmpty()) continue;  // The file has no bytes.
             Integer place = (Integer) places.get(each.values());
             FileStatus[] file = new FileStatus[] {statuses[place.intValue()]};
             found.add(PartitionDirectory.apply(each.values(), file));
         }
-        return Questions.seq(found);
+        return Scala.seq(found);
     }
 
     /** The paths of files whose constant has one of some values. */
@@ -247,8 +247,8 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         int at = table.constants.fieldIndex(column);
         DataType type = table.constants.fields()[at].dataType();
         Set found = new HashSet();
-        for (Iterator i = Questions.list(spec.partitions()).iterator(); i.hasNext();) {
-            InternalRow row = ((PartitionPath) i.next()).values();
+        for (Object item : Scala.list(spec.partitions())) {
+            InternalRow row = ((PartitionPath) item).values();
             if (values.contains(row.get(at, type))) found.add(path(row));
         }
         return found;
@@ -259,8 +259,8 @@ class PlannedFiles extends PartitioningAwareFileIndex {
         load();
         Set found = new HashSet();
         Seq directories = listFiles(partitionFilters, dataFilters);
-        for (Iterator i = Questions.list(directories).iterator(); i.hasNext();) {
-            Object place = places.get(((PartitionDirectory) i.next()).values());
+        for (Object item : Scala.list(directories)) {
+            Object place = places.get(((PartitionDirectory) item).values());
             found.add(unit(((Integer) place).intValue()));
         }
         found.remove(-1);
@@ -271,8 +271,8 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     List paths(Seq partitionFilters, Seq dataFilters) {
         List found = new ArrayList();
         Seq directories = listFiles(partitionFilters, dataFilters);
-        for (Iterator i = Questions.list(directories).iterator(); i.hasNext();) {
-            found.add(path(((PartitionDirectory) i.next()).values()));
+        for (Object item : Scala.list(directories)) {
+            found.add(path(((PartitionDirectory) item).values()));
         }
         return found;
     }
@@ -301,7 +301,7 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     }
 
     public Seq rootPaths() {
-        return Questions.seq(new ArrayList());
+        return Scala.seq(new ArrayList());
     }
 
     public void refresh() {}

@@ -94,7 +94,7 @@ public class ScanReaders implements PartitionReaderFactory {
             int at = from.fieldIndex(to.fields()[i].name());
             all.add(new BoundReference(at, from.fields()[at].dataType(), true));
         }
-        return UnsafeProjection.create(Questions.seq(all));
+        return UnsafeProjection.create(Scala.seq(all));
     }
 
     /** Rows, or batches of columns, with their columns in another order. */

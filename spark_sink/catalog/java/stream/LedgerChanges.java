@@ -16,7 +16,7 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
  * constants of a file's rows. It takes part in writes only to refuse them by name.
  */
 class LedgerChanges extends FileRelation implements SupportsWrite, SupportsRowLevelOperations {
-    LedgerChanges(Bridge catalog, JsonNode answer) {
+    LedgerChanges(LedgerCatalog catalog, JsonNode answer) {
         super(catalog, answer);
     }
 

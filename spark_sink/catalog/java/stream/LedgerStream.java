@@ -37,9 +37,8 @@ class LedgerStream implements MicroBatchStream, SupportsTriggerAvailableNow {
     }
 
     private ObjectNode about() {
-        ObjectNode asked = scan.table.about();
-        asked.put("changes", scan.table instanceof LedgerChanges);
-        asked.set("options", ReadOptions.told(options));
+        ObjectNode asked = scan.table.about().put("changes", scan.table instanceof LedgerChanges);
+        asked.set("options", ReadOptions.toJson(options));
         return asked;
     }
 
@@ -69,23 +68,14 @@ class LedgerStream implements MicroBatchStream, SupportsTriggerAvailableNow {
         }
     }
 
-    public ReadLimit getDefaultReadLimit() {
-        return ReadLimit.allAvailable();
-    }
-
     public Offset latestOffset() {
         throw new UnsupportedOperationException("asked with a limit");
     }
 
     public Offset latestOffset(Offset start, ReadLimit limit) {
-        ObjectNode asked = about();
-        asked.put("start", start.json());
+        ObjectNode asked = about().put("start", start.json());
         if (until > -2) asked.put("until", until);
         return new Place(ask("stream_latest", asked).asText());
-    }
-
-    public Offset reportLatestOffset() {
-        return null;
     }
 
     public void prepareForTriggerAvailableNow() {
@@ -101,9 +91,7 @@ class LedgerStream implements MicroBatchStream, SupportsTriggerAvailableNow {
     public void stop() {}
 
     public InputPartition[] planInputPartitions(Offset start, Offset end) {
-        ObjectNode asked = about();
-        asked.put("start", start.json());
-        asked.put("end", end.json());
+        ObjectNode asked = about().put("start", start.json()).put("end", end.json());
         PlannedFiles files = new PlannedFiles(scan.table).asking("stream_batch", asked);
         PartitionReaderFactory readers = scan.readers(files, scan.inOrder);
         InputPartition[] parts = scan.partitions(files);

@@ -35,8 +35,4 @@ public class RewritePart implements InputPartition {
         this.slice = slice;
         this.slices = slices;
     }
-
-    public String[] preferredLocations() {
-        return new String[0];
-    }
 }

@@ -3,7 +3,6 @@ package lakeledger;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -30,15 +29,15 @@ final class Rewrites {
         if (rows.isEmpty()) return parts;
         Set wanted = files.units(partitionFilters, dataFilters);
         TreeMap byUnit = new TreeMap();
-        for (Iterator i = rows.keySet().iterator(); i.hasNext();) {
-            Integer place = (Integer) i.next();
+        for (Object item : rows.keySet()) {
+            Integer place = (Integer) item;
             Integer unit = files.unit(place.intValue());
             if (!wanted.contains(unit)) continue;
             if (!byUnit.containsKey(unit)) byUnit.put(unit, new ArrayList());
             ((List) byUnit.get(unit)).add(place);
         }
-        for (Iterator i = byUnit.values().iterator(); i.hasNext();) {
-            add(parts, files, rows, (List) i.next());
+        for (Object item : byUnit.values()) {
+            add(parts, files, rows, (List) item);
         }
         return parts;
     }
@@ -59,7 +58,7 @@ final class Rewrites {
                 new PartitionedFile(
                     row,
                     SparkPath.fromPath(new Path(files.said("paths", at).asText())),
-                    0L, Long.MAX_VALUE, new String[0], 0L, size, Questions.scalaMap(new HashMap()));
+                    0L, Long.MAX_VALUE, new String[0], 0L, size, Scala.map(new HashMap()));
             read[i] = new FilePartition(0, new PartitionedFile[] {file});
             groups[i] = files.said("group_of", at).asInt();
             removed[i] = files.said("removed_of", at).asBoolean();

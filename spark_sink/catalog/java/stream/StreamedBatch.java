@@ -32,10 +32,6 @@ class StreamedBatch implements StreamingWrite {
         return new Factory(inner.createBatchWriterFactory(info));
     }
 
-    public boolean useCommitCoordinator() {
-        return true;
-    }
-
     public void commit(long epoch, WriterCommitMessage[] messages) {
         inner.told.set("stream", stream(epoch));
         inner.commit(messages);
@@ -50,20 +46,19 @@ class StreamedBatch implements StreamingWrite {
         String id = what.info.queryId();
         StreamExecution query =
             (StreamExecution)
-                Questions.spark().sharedState().activeStreamingQueries().get(UUID.fromString(id));
-        ObjectNode told = Questions.question();
-        told.put("query", id);
-        told.put("name", query.name() == null ? "" : query.name());
-        told.put("batch", epoch);
-        told.put("checkpoint", query.resolvedCheckpointRoot());
-        String application = what.info.options().get("application");
-        told.put("application", application == null ? "" : application);
-        told.put("from_batch", what.info.options().getLong("from_batch", 0));
+                Session.spark().sharedState().activeStreamingQueries().get(UUID.fromString(id));
+        ObjectNode told = Json.object()
+            .put("query", id)
+            .put("name", query.name() == null ? "" : query.name())
+            .put("batch", epoch)
+            .put("checkpoint", query.resolvedCheckpointRoot())
+            .put("application", (String) what.info.options().getOrDefault("application", ""))
+            .put("from_batch", what.info.options().getLong("from_batch", 0));
         ArrayNode sources = told.putArray("sources");
         Option planned = query.offsetLog().get(epoch);
         if (!planned.isDefined()) return told;
-        List ends = Questions.list(((OffsetSeq) planned.get()).offsets());
-        List streams = Questions.list(query.sources());
+        List ends = Scala.list(((OffsetSeq) planned.get()).offsets());
+        List streams = Scala.list(query.sources());
         for (int i = 0; i < ends.size(); i++) {
             ObjectNode source = sources.addObject();
             SparkDataStream stream = i < streams.size() ? (SparkDataStream) streams.get(i) : null;

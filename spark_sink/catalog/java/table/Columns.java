@@ -3,35 +3,43 @@ package lakeledger;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.EvalMode;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StringType$;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Enumeration;
+import scala.Option;
 import scala.runtime.AbstractFunction0;
 
-/** Columns in questions and answers: name, type as Spark SQL writes it, nullable, metadata. */
+/** Columns in questions and answers, changes of them, and values in them. */
 final class Columns {
     private Columns() {}
 
-    static StructType asked(JsonNode columns) {
+    static StructType fromJson(JsonNode columns) {
         StructType found = new StructType();
         for (int i = 0; i < columns.size(); i++) {
-            JsonNode each = Questions.item(columns, i);
-            DataType type = type(Questions.text(each, "type"));
+            JsonNode each = Json.item(columns, i);
+            DataType type = type(Json.text(each, "type"));
             // The parser's own object would be shown with its collation.
             if (type.equals(StringType$.MODULE$)) type = StringType$.MODULE$;
-            String metadata = each.has("metadata") ? Questions.text(each, "metadata") : "{}";
+            String metadata = each.has("metadata") ? Json.text(each, "metadata") : "{}";
             found = found.add(
-                Questions.text(each, "name"),
+                Json.text(each, "name"),
                 type,
-                !each.has("nullable") || Questions.at(each, "nullable").asBoolean(),
+                !each.has("nullable") || Json.at(each, "nullable").asBoolean(),
                 Metadata.fromJson(metadata));
         }
         return found;
@@ -49,15 +57,15 @@ final class Columns {
                 });
     }
 
-    static ArrayNode told(StructType schema) {
-        ArrayNode columns = Questions.JSON.createArrayNode();
+    static ArrayNode toJson(StructType schema) {
+        ArrayNode columns = Json.array();
         StructField[] fields = schema.fields();
         for (int i = 0; i < fields.length; i++) {
-            ObjectNode column = columns.addObject();
-            column.put("name", fields[i].name());
-            column.put("type", text(fields[i].dataType()));
-            column.put("nullable", fields[i].nullable());
-            column.put("metadata", fields[i].metadata().json());
+            columns.addObject()
+                .put("name", fields[i].name())
+                .put("type", text(fields[i].dataType()))
+                .put("nullable", fields[i].nullable())
+                .put("metadata", fields[i].metadata().json());
         }
         return columns;
     }
@@ -74,38 +82,51 @@ final class Columns {
         StructField[] fields = ((StructType) type).fields();
         for (int i = 0; i < fields.length; i++) {
             if (i > 0) said.append(",");
-            said.append("`").append(fields[i].name().replace("`", "``")).append("`:");
+            said.append(Identifiers.quoted(fields[i].name())).append(":");
             said.append(text(fields[i].dataType()));
             if (!fields[i].nullable()) said.append(" NOT NULL");
         }
         return said.append(">").toString();
     }
 
-    static void tell(ObjectNode told, TableChange change) {
-        told.put("kind", change.getClass().getSimpleName());
-        if (change instanceof TableChange.SetProperty) {
-            told.put("key", ((TableChange.SetProperty) change).property());
-            told.put("value", ((TableChange.SetProperty) change).value());
+    static ObjectNode toJson(TableChange change) {
+        ObjectNode told = Json.object().put("kind", change.getClass().getSimpleName());
+        if (change instanceof TableChange.ColumnChange) {
+            String[] path = ((TableChange.ColumnChange) change).fieldNames();
+            told.put("column", String.join(".", path)).set("path", Json.tree(path));
+        }
+        if (change instanceof TableChange.RenameColumn) {
+            told.put("to", ((TableChange.RenameColumn) change).newName());
+        } else if (change instanceof TableChange.AddColumn) {
+            told.put("default", ((TableChange.AddColumn) change).defaultValue() != null);
+        } else if (change instanceof TableChange.SetProperty) {
+            TableChange.SetProperty found = (TableChange.SetProperty) change;
+            told.put("key", found.property()).put("value", found.value());
         } else if (change instanceof TableChange.RemoveProperty) {
             told.put("key", ((TableChange.RemoveProperty) change).property());
-        } else if (change instanceof TableChange.RenameColumn) {
-            TableChange.RenameColumn renamed = (TableChange.RenameColumn) change;
-            tell(told, renamed.fieldNames());
-            told.put("to", renamed.newName());
-        } else if (change instanceof TableChange.AddColumn) {
-            TableChange.AddColumn added = (TableChange.AddColumn) change;
-            tell(told, added.fieldNames());
-            told.put("default", added.defaultValue() != null);
-        } else if (change instanceof TableChange.ColumnChange) {
-            tell(told, ((TableChange.ColumnChange) change).fieldNames());
-        } else {
-            Constraints.tell(told, change);
+        } else if (change instanceof TableChange.AddConstraint) {
+            told.setAll(Constraints.toJson(((TableChange.AddConstraint) change).constraint()));
+        } else if (change instanceof TableChange.DropConstraint) {
+            TableChange.DropConstraint found = (TableChange.DropConstraint) change;
+            told.put("name", found.name()).put("if_exists", found.ifExists());
         }
+        return told;
     }
 
-    private static void tell(ObjectNode told, String[] path) {
-        told.put("column", String.join(".", path));
-        ArrayNode parts = told.putArray("path");
-        for (int i = 0; i < path.length; i++) parts.add(path[i]);
+    /** The value of a text in a column: a cast of ANSI SQL in UTC. */
+    static Object value(JsonNode said, DataType type) {
+        return said.isNull() ? null : cast(said.asText(), type, "UTC", EvalMode.ANSI());
+    }
+
+    /** The value of a partition: a text without a zone is in the session's; NULL if it is unfit. */
+    static Object partitionValue(JsonNode said, DataType type) {
+        return said.isNull() ? null : cast(said.asText(), type, Session.zone(), EvalMode.TRY());
+    }
+
+    static Object cast(String said, DataType type, String zone, Enumeration.Value mode) {
+        UTF8String text = UTF8String.fromString(said);
+        if (type instanceof StringType) return text;
+        Literal literal = Literal.create(text, DataTypes.StringType);
+        return new Cast(literal, type, Option.apply(zone), mode).eval(null);
     }
 }

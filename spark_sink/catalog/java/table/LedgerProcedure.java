@@ -14,22 +14,22 @@ import org.apache.spark.sql.types.StructType;
 
 /** A procedure for CALL. Its parameters come from Python; one without a value is NULL. */
 class LedgerProcedure implements UnboundProcedure, BoundProcedure {
-    private final Bridge catalog;
+    private final LedgerCatalog catalog;
     private final JsonNode answer;
     private final StructType parameters;
 
-    LedgerProcedure(Bridge catalog, JsonNode answer) {
+    LedgerProcedure(LedgerCatalog catalog, JsonNode answer) {
         this.catalog = catalog;
         this.answer = answer;
-        this.parameters = Columns.asked(Questions.at(answer, "parameters"));
+        this.parameters = Columns.fromJson(Json.at(answer, "parameters"));
     }
 
     public String name() {
-        return Questions.text(answer, "name");
+        return Json.text(answer, "name");
     }
 
     public String description() {
-        return Questions.text(answer, "description");
+        return Json.text(answer, "description");
     }
 
     public BoundProcedure bind(StructType given) {
@@ -52,8 +52,7 @@ class LedgerProcedure implements UnboundProcedure, BoundProcedure {
     }
 
     public Iterator<Scan> call(InternalRow given) {
-        ObjectNode asked = Questions.question();
-        asked.put("name", name());
+        ObjectNode asked = Json.object().put("name", name());
         ArrayNode values = asked.putArray("values");
         for (int i = 0; i < given.numFields(); i++) {
             if (given.isNullAt(i)) {

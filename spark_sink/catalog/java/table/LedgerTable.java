@@ -32,20 +32,20 @@ import org.apache.spark.sql.types.StructType;
 class LedgerTable extends FileRelation
     implements SupportsWrite, SupportsRowLevelOperations, SupportsDeleteV2,
         SupportsMetadataColumns, SupportsPartitionManagement, SupportsSchemaEvolution {
-    LedgerTable(Bridge catalog, JsonNode answer) {
+    LedgerTable(LedgerCatalog catalog, JsonNode answer) {
         super(catalog, answer);
     }
 
     public Transform[] partitioning() {
         Transform[] all = new Transform[partitionColumns.length];
         for (int i = 0; i < all.length; i++) {
-            all[i] = Expressions.identity("`" + partitionColumns[i].replace("`", "``") + "`");
+            all[i] = Expressions.identity(Identifiers.quoted(partitionColumns[i]));
         }
         return all;
     }
 
     public Constraint[] constraints() {
-        return Constraints.asked(Questions.at(answer, "constraints"));
+        return Constraints.fromJson(Json.at(answer, "constraints"));
     }
 
     public Set<TableCapability> capabilities() {
@@ -67,9 +67,9 @@ class LedgerTable extends FileRelation
         if (!(change instanceof TableChange.UpdateColumnType) || path.length > 1) return false;
         int at = data.getFieldIndex(path[0]).isEmpty() ? -1 : data.fieldIndex(path[0]);
         if (at < 0) return false;
-        ObjectNode asked = about();
-        asked.put("before", Columns.text(data.fields()[at].dataType()));
-        asked.put("after", Columns.text(((TableChange.UpdateColumnType) change).newDataType()));
+        DataType after = ((TableChange.UpdateColumnType) change).newDataType();
+        ObjectNode asked = about().put("before", Columns.text(data.fields()[at].dataType()));
+        asked.put("after", Columns.text(after));
         return catalog.ask("can_widen", asked).asBoolean();
     }
 
@@ -87,15 +87,17 @@ class LedgerTable extends FileRelation
 
     /** True only if whole files can go: every condition must be judged by partitions alone. */
     public boolean canDeleteWhere(Predicate[] where) {
-        ObjectNode asked = about();
-        asked.set("where", Conditions.trees(where));
-        return catalog.ask("can_delete", asked).asBoolean();
+        return ask("can_delete", where).asBoolean();
     }
 
     public void deleteWhere(Predicate[] where) {
+        ask("delete", where);
+    }
+
+    JsonNode ask(String word, Predicate[] where) {
         ObjectNode asked = about();
-        asked.set("where", Conditions.trees(where));
-        catalog.ask("delete", asked);
+        asked.set("where", Conditions.of(where));
+        return catalog.ask(word, asked);
     }
 
     public boolean truncateTable() {
@@ -138,8 +140,8 @@ class LedgerTable extends FileRelation
         for (int i = 0; i < found.size(); i++) {
             Object[] values = new Object[types.length()];
             for (int k = 0; k < values.length; k++) {
-                values[k] = Questions.tried(
-                    Questions.item(Questions.item(found, i), k), types.fields()[k].dataType());
+                values[k] = Columns.partitionValue(
+                    Json.item(Json.item(found, i), k), types.fields()[k].dataType());
             }
             boolean fits = true;
             for (int k = 0; k < names.length; k++) {

@@ -18,7 +18,7 @@ public class Refused extends SparkRuntimeException {
     public Refused(String kind, String said) {
         super(
             "USER_RAISED_EXCEPTION",
-            Questions.scalaMap(Collections.singletonMap("errorMessage", said)),
+            Scala.map(Collections.singletonMap("errorMessage", said)),
             null,
             new QueryContext[0],
             "");

@@ -4,14 +4,11 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.security.SecureRandom;
 import java.util.ArrayList;
-import java.util.Iterator;
-import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.JobContext;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.spark.internal.io.FileCommitProtocol;
 import org.apache.spark.internal.io.FileNameSpec;
-import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -52,16 +49,8 @@ public class DirectCommit extends FileCommitProtocol implements Serializable {
         return location + "/" + path;
     }
 
-    public String newTaskTempFile(TaskAttemptContext task, Option folder, String suffix) {
-        return newTaskTempFile(task, folder, new FileNameSpec("", suffix));
-    }
-
     public String newTaskTempFileAbsPath(
         TaskAttemptContext task, String folder, FileNameSpec spec) {
-        throw new UnsupportedOperationException("a table of the ledger has one location");
-    }
-
-    public String newTaskTempFileAbsPath(TaskAttemptContext task, String folder, String suffix) {
         throw new UnsupportedOperationException("a table of the ledger has one location");
     }
 
@@ -70,8 +59,8 @@ public class DirectCommit extends FileCommitProtocol implements Serializable {
     }
 
     public void abortTask(TaskAttemptContext task) {
-        for (Iterator i = made.iterator(); i.hasNext();) {
-            Path path = new Path(location + "/" + (String) i.next());
+        for (Object item : made) {
+            Path path = new Path(location + "/" + (String) item);
             try {
                 path.getFileSystem(task.getConfiguration()).delete(path, false);
             } catch (IOException left) {

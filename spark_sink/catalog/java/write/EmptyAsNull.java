@@ -39,7 +39,7 @@ public class EmptyAsNull implements DataWriterFactory {
             else values.add(columns[i]);
         }
         UnsafeProjection made =
-            UnsafeProjection.create(Questions.seq(values), Questions.seq(Arrays.asList(columns)));
+            UnsafeProjection.create(Scala.seq(values), Scala.seq(Arrays.asList(columns)));
         return (DataWriter) new Writer((DataWriter) inner.createWriter(partition, task), made);
     }
 

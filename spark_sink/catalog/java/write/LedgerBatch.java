@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
@@ -20,9 +19,7 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
-import org.apache.spark.sql.connector.write.MergeSummary;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
-import org.apache.spark.sql.connector.write.WriteSummary;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.execution.datasources.WriteJobDescription;
@@ -57,17 +54,16 @@ class LedgerBatch implements BatchWrite {
         this.what = what;
         checkLengths();
         if (what.operation != null) what.operation.begin();
-        told = what.table.about();
-        told.put("streamed", streamed);
-        told.put("zone", Questions.zone());
-        told.set("options", ReadOptions.plain(what.info.options()));
-        told.put("mode", what.mode);
-        told.put("query", what.info.queryId());
-        told.put("execution", Questions.execution());
-        told.set("constraints", Questions.at(what.table.answer, "constraints"));
-        told.set("where", Conditions.trees(what.where));
+        told = what.table.about()
+            .put("streamed", streamed)
+            .put("zone", Session.zone())
+            .put("mode", what.mode)
+            .put("execution", Session.execution());
+        told.set("options", ReadOptions.asGiven(what.info.options()));
+        told.set("constraints", Json.at(what.table.answer, "constraints"));
+        told.set("where", Conditions.of(what.where));
         staged = what.table.catalog.ask("stage", told);
-        told.put("write", Questions.text(staged, "write"));
+        told.put("write", Json.text(staged, "write"));
         try {
             inner = job();
         } catch (Throwable problem) {
@@ -77,7 +73,7 @@ class LedgerBatch implements BatchWrite {
 
     /** Spark checks no lengths under a setting that makes all texts STRING. */
     private void checkLengths() {
-        boolean unchecked = Questions.spark().sessionState().conf().charVarcharAsString();
+        boolean unchecked = Session.spark().sessionState().conf().charVarcharAsString();
         if (unchecked && CharVarcharUtils.hasCharVarchar(what.table.schema)) {
             throw new Refused(
                 "LEDGER_UNSUPPORTED",
@@ -87,10 +83,10 @@ class LedgerBatch implements BatchWrite {
     }
 
     private FileBatchWrite job() throws Throwable {
-        org.apache.spark.sql.classic.SparkSession spark = Questions.spark();
+        org.apache.spark.sql.classic.SparkSession spark = Session.spark();
         scala.collection.immutable.Map options =
-            Questions.scalaMap(new HashMap(what.info.options().asCaseSensitiveMap()));
-        String folder = Questions.text(staged, "folder");
+            Scala.map(new HashMap(what.info.options().asCaseSensitiveMap()));
+        String folder = Json.text(staged, "folder");
         Configuration configuration = spark.sessionState().newHadoopConfWithOptions(options);
         Job job = Job.getInstance(configuration);
         job.setOutputKeyClass(Void.class);
@@ -99,7 +95,7 @@ class LedgerBatch implements BatchWrite {
         StructType given =
             (StructType) CharVarcharUtils.replaceCharVarcharWithStringInSchema(what.info.schema());
         List inside = Arrays.asList(what.table.partitionColumns);
-        List attributes = Questions.list(DataTypeUtils.toAttributes(nullable(given, inside)));
+        List attributes = Scala.list(DataTypeUtils.toAttributes(nullable(given, inside)));
         all = (Attribute[]) attributes.toArray(new Attribute[0]);
         List dataColumns = new java.util.ArrayList();
         Attribute[] partitionColumns = new Attribute[inside.size()];
@@ -116,7 +112,7 @@ class LedgerBatch implements BatchWrite {
         }
         OutputWriterFactory writers =
             new ParquetWrite(
-                Questions.seq(Collections.singletonList(folder)), "parquet", null, what.info)
+                Scala.seq(Collections.singletonList(folder)), "parquet", null, what.info)
                 .prepareWrite(spark.sessionState().conf(), job, options, stored);
         Configuration parquet = job.getConfiguration();
         // Forms that every reader of the ledger's tables knows, whatever the session prefers.
@@ -134,18 +130,18 @@ class LedgerBatch implements BatchWrite {
                 id,
                 new SerializableConfiguration(parquet),
                 writers,
-                Questions.seq(attributes),
-                Questions.seq(dataColumns),
-                Questions.seq(Arrays.asList(partitionColumns)),
+                Scala.seq(attributes),
+                Scala.seq(dataColumns),
+                Scala.seq(Arrays.asList(partitionColumns)),
                 Option.apply(null),
                 folder,
-                Questions.scalaMap(new HashMap()),
+                Scala.map(new HashMap()),
                 rowsMax,
                 "UTC",
-                Questions.seq(new java.util.ArrayList()));
+                Scala.seq(new java.util.ArrayList()));
         DirectCommit commit =
             new DirectCommit(
-                folder, Questions.text(staged, "below"), Questions.text(staged, "writer"));
+                folder, Json.text(staged, "below"), Json.text(staged, "writer"));
         commit.setupJob(job);
         return new FileBatchWrite(job, description, commit);
     }
@@ -163,14 +159,14 @@ class LedgerBatch implements BatchWrite {
 
     /** A column with the name and the id that it has in data files. */
     private StructField stored(StructField field) {
-        JsonNode known = Questions.at(Questions.at(staged, "stored"), field.name());
+        JsonNode known = Json.at(Json.at(staged, "stored"), field.name());
         MetadataBuilder metadata = new MetadataBuilder();
-        long id = Questions.at(known, "id").asLong();
+        long id = Json.at(known, "id").asLong();
         if (id > 0) metadata.putLong("parquet.field.id", id);
         return new StructField(
-            Questions.text(known, "name"),
-            FieldNames.stored(field.dataType(), Questions.at(known, "in")),
-            Questions.at(known, "nullable").asBoolean(),
+            Json.text(known, "name"),
+            FieldNames.stored(field.dataType(), Json.at(known, "in")),
+            Json.at(known, "nullable").asBoolean(),
             metadata.build());
     }
 
@@ -187,7 +183,7 @@ class LedgerBatch implements BatchWrite {
      * the properties of this thread, which Spark sets back after the statement.
      */
     private static void keepCalendar() {
-        SparkContext context = Questions.spark().sparkContext();
+        SparkContext context = Session.spark().sparkContext();
         if (LEGACY.equalsIgnoreCase(context.getLocalProperty(CALENDAR))) {
             context.setLocalProperty(CALENDAR, "CORRECTED");
         }
@@ -199,23 +195,12 @@ class LedgerBatch implements BatchWrite {
     }
 
     public void commit(WriterCommitMessage[] messages) {
-        commit(messages, null);
-    }
-
-    public void commit(WriterCommitMessage[] messages, WriteSummary summary) {
         if (what.operation != null) what.operation.end();
         inner.commit(messages);
         tellFiles(messages);
         if (what.operation != null && what.operation.scan != null) {
             List planned = what.operation.scan.planned;
-            if (planned != null) told.set("removed", (JsonNode) Questions.JSON.valueToTree(planned));
-        }
-        if (summary instanceof MergeSummary) {
-            MergeSummary counts = (MergeSummary) summary;
-            ObjectNode rows = told.putObject("rows");
-            rows.put("inserted", counts.numTargetRowsInserted());
-            rows.put("updated", counts.numTargetRowsUpdated());
-            rows.put("deleted", counts.numTargetRowsDeleted());
+            if (planned != null) told.set("removed", Json.tree(planned));
         }
         what.table.catalog.ask("wrote", told);
     }
@@ -230,7 +215,7 @@ class LedgerBatch implements BatchWrite {
         for (int i = 0; i < messages.length; i++) {
             if (!(messages[i] instanceof WriteTaskResult)) continue;
             List made = (List) ((WriteTaskResult) messages[i]).commitMsg().obj();
-            for (Iterator k = made.iterator(); k.hasNext();) files.add((String) k.next());
+            for (Object item : made) files.add((String) item);
         }
     }
 }

@@ -1,6 +1,5 @@
 package lakeledger;
 
-import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.distributions.Distribution;
 import org.apache.spark.sql.connector.distributions.Distributions;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -35,9 +34,7 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
     }
 
     public boolean canOverwrite(Predicate[] where) {
-        com.fasterxml.jackson.databind.node.ObjectNode asked = table.about();
-        asked.set("where", Conditions.trees(where));
-        return table.catalog.ask("can_overwrite", asked).asBoolean();
+        return table.ask("can_overwrite", where).asBoolean();
     }
 
     public WriteBuilder overwrite(Predicate[] where) {
@@ -75,7 +72,7 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
         private NamedReference[] columns() {
             NamedReference[] all = new NamedReference[what.table.partitionColumns.length];
             for (int i = 0; i < all.length; i++) {
-                all[i] = Questions.column(what.table.partitionColumns[i]);
+                all[i] = Identifiers.column(what.table.partitionColumns[i]);
             }
             return all;
         }

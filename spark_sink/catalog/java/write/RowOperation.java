@@ -54,7 +54,7 @@ class RowOperation implements RowLevelOperation, RowLevelOperationBuilder {
     }
 
     public NamedReference[] requiredMetadataAttributes() {
-        return new NamedReference[] {Questions.column(table.file)};
+        return new NamedReference[] {Identifiers.column(table.file)};
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
@@ -85,6 +85,6 @@ class RowOperation implements RowLevelOperation, RowLevelOperationBuilder {
     /** Refuses to commit what read other files the second time. */
     void end() {
         if (!sources.repeat) return;
-        sources.checkFiles(Questions.spark().sessionState().newHadoopConf(), table.name());
+        sources.checkFiles(Session.spark().sessionState().newHadoopConf(), table.name());
     }
 }

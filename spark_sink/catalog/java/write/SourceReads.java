@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -22,7 +21,6 @@ import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.plans.logical.Deduplicate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -63,11 +61,10 @@ final class SourceReads {
     }
 
     private boolean repeats(LogicalPlan plan) {
-        List inside = Questions.list(plan.children());
-        inside.addAll(Questions.list(plan.innerChildren()));
-        inside.addAll(Questions.list(plan.subqueries()));
-        for (Iterator i = inside.iterator(); i.hasNext();) {
-            Object each = i.next();
+        List inside = Scala.list(plan.children());
+        inside.addAll(Scala.list(plan.innerChildren()));
+        inside.addAll(Scala.list(plan.subqueries()));
+        for (Object each : inside) {
             if (each instanceof LogicalPlan && !repeats((LogicalPlan) each)) return false;
         }
         return chosen(plan) && plan.expressions().find(new MayDiffer()).isEmpty();
@@ -96,9 +93,9 @@ final class SourceReads {
         if (kind.equals("ParallelCollectionRDD")) return true;
         // Functions of Python make an RDD of another kind.
         if (!kind.equals("MapPartitionsRDD")) return false;
-        List all = Questions.list(rows.dependencies());
-        for (Iterator i = all.iterator(); i.hasNext();) {
-            if (!isKept(((Dependency) i.next()).rdd())) return false;
+        List all = Scala.list(rows.dependencies());
+        for (Object item : all) {
+            if (!isKept(((Dependency) item).rdd())) return false;
         }
         return true;
     }
@@ -107,7 +104,7 @@ final class SourceReads {
         if (!(relation instanceof HadoopFsRelation)) return false;
         Object index = ((HadoopFsRelation) relation).location();
         if (!(index instanceof InMemoryFileIndex)) return false;
-        files.addAll(Questions.list(((InMemoryFileIndex) index).allFiles()));
+        files.addAll(Scala.list(((InMemoryFileIndex) index).allFiles()));
         return true;
     }
 
@@ -115,8 +112,8 @@ final class SourceReads {
     void checkFiles(Configuration configuration, String table) {
         Map there = new HashMap();
         try {
-            for (Iterator i = files.iterator(); i.hasNext();) {
-                FileStatus listed = (FileStatus) i.next();
+            for (Object item : files) {
+                FileStatus listed = (FileStatus) item;
                 Path folder = listed.getPath().getParent();
                 if (!there.containsKey(folder)) there.put(folder, now(folder, configuration));
                 Object now = ((Map) there.get(folder)).get(listed.getPath());

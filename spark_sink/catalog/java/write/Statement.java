@@ -18,8 +18,8 @@ final class Statement {
 
     /** The analysed plan of an execution, null outside of one. */
     private static LogicalPlan plan(String key) {
-        String id = Questions.local(key);
-        if (id.isEmpty()) return null;
+        String id = Session.local(key);
+        if (id == null) return null;
         QueryExecution found = SQLExecution$.MODULE$.getQueryExecution(Long.parseLong(id));
         return found == null ? null : found.analyzed();
     }

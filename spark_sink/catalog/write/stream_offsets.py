@@ -1,6 +1,8 @@
-"""The offsets of a batch as Spark gives them: texts that are mostly JSON.
+"""Batches that a stream writes into one table, as `df.writeStream.toTable` does.
 
-A query without a checkpoint of its own is refused: its next start is another query.
+The number of the batch and its offsets, texts that are mostly JSON, are recorded in the txn that
+adds the files. A batch that comes again adds nothing: its files are deleted, and its first commit
+is logged. A query without a checkpoint of its own is refused: its next start is another query.
 """
 
 import json
@@ -8,10 +10,29 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ledger.reads.port import Reads
+from ledger.sdk.recorded_batches import RecordedBatches
 from ledger.sdk.streams import SourceOffset, StreamNote
+from ledger.statements.target import StatementTable
+from ledger.transaction.transaction import Transaction
 
 # Where Spark puts the checkpoint of a query that names none, until the query ends.
 TEMPORARY: Final = re.compile(r"/temporary-[0-9a-f-]{36}/?$")
+
+
+def is_new_batch(txn: Transaction, table: StatementTable, stream: Mapping[str, Any]) -> bool:
+    """Return whether a batch was not applied before, and record it in the txn then.
+
+    Raises ValueError as `spark_sink.foreach_batch` for a batch of which that is not known.
+    """
+    note = note_from(stream)
+    app = str(stream["application"]) or note.query
+    reads: Reads = table.work.view.reads(txn.opened)
+    first = int(stream.get("from_batch") or 0)
+    if RecordedBatches(reads, txn.token, app, first).receipt_of(note) is not None:
+        return False
+    txn.app(app, note.batch, tables=[table.number], info=note.info)
+    return True
 
 
 def check_kept(query: str, checkpoint: str) -> None:

@@ -1,7 +1,7 @@
 """What a catalog keeps between questions: its ledger, and the txns of running statements."""
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -64,6 +64,7 @@ class StatementsTxn:
     Attributes:
         txn: the txn.
         is_shared: whether `transaction` ends it, and not a statement.
+        key: how Spark's questions name it, "" if they do not.
         changes: how often its statements changed something.
         error: the error of the ledger that a statement failed with last.
         created: the names that it gave to tables.
@@ -72,6 +73,7 @@ class StatementsTxn:
 
     txn: Transaction
     is_shared: bool = False
+    key: str = ""
     changes: int = 0
     error: LedgerError | None = None
     created: set[str] = field(default_factory=set)
@@ -119,13 +121,12 @@ class CatalogState:
         self._last_alone: dict[str, LastAlone] = {}
         self._turn = Lock()
 
-    def begin(self, make: Callable[[], Transaction], *, is_shared: bool = False) -> str:
-        """Open a txn and return its key."""
-        txn = make()
-        key = f"{self.name}/{txn.id}"
+    def begin(self, txn: Transaction, *, is_shared: bool = False) -> StatementsTxn:
+        """Note a txn that was opened, under a key."""
+        found = StatementsTxn(txn, is_shared, f"{self.name}/{txn.id}")
         with self._turn:
-            self._txns[key] = StatementsTxn(txn, is_shared)
-        return key
+            self._txns[found.key] = found
+        return found
 
     def joined(self, asked: Question) -> str:
         """Return the key of the shared txn of this catalog that a question comes from, or ""."""
@@ -157,6 +158,16 @@ class CatalogState:
     def of_key(self, key: str) -> StatementsTxn | None:
         """Return a txn by its key."""
         return self._txns.get(key)
+
+    @contextmanager
+    def lend(self, joined: StatementsTxn | None) -> Iterator[Transaction]:
+        """Lend the txn that a change joins, or one of its own, which ends with the block."""
+        if joined is None:
+            with self.ledger.transaction() as txn:
+                yield txn
+            return
+        yield joined.txn
+        joined.changes += 1
 
     def stage(self, txn: StatementsTxn, write: StagedWrite) -> str:
         """Note a write that begins, and return its key."""

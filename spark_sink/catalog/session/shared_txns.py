@@ -7,7 +7,7 @@ setting of the session.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -16,14 +16,12 @@ from pyspark.sql import SparkSession
 from ledger.errors import SettingsError
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.questions import CATALOGS, said
-from spark_sink.catalog.session.state import CatalogState, StatementsTxn
+from spark_sink.catalog.session.open_statements import CatalogState, StatementsTxn
 
 TXN: Final = "lakeledger.txn"
 SETTING: Final = f"spark.{TXN}"
 DEADLINE_S: Final = 300.0
 """How long further attempts may begin. Statements of Spark take seconds, and some take minutes."""
-
-Result = TypeVar("Result")
 
 
 @contextmanager
@@ -37,17 +35,26 @@ def joining(
     """
     check_attached(state)
     check_free(spark)
-    key = state.begin(make, is_shared=True)
-    found = state.of_key(key)
-    assert found is not None
+    with make() as txn:
+        with joining_txn(spark, state, txn):
+            yield txn
+        if txn.status == "open":
+            txn.commit()
+
+
+@contextmanager
+def joining_txn(spark: SparkSession, state: CatalogState, txn: Transaction) -> Iterator[None]:
+    """Let the statements of a block join a txn that the block does not end."""
+    check_attached(state)
+    check_free(spark)
+    found = state.begin(txn, is_shared=True)
     try:
-        with found.txn:
-            with own_errors(found), said_to(spark, key):
-                yield found.txn
-            if found.txn.status == "open":
-                found.txn.commit()
+        say(spark, found.key)
+        with own_errors(found):
+            yield
     finally:
-        state.leave(key)
+        say(spark, "")
+        state.leave(found.key)
 
 
 @contextmanager
@@ -60,16 +67,6 @@ def own_errors(txn: StatementsTxn) -> Iterator[None]:
         if own is not None and said(own) in str(error):
             raise own from error
         raise
-
-
-@contextmanager
-def said_to(spark: SparkSession, key: str) -> Iterator[None]:
-    """Let the statements of a block join a txn."""
-    say(spark, key)
-    try:
-        yield
-    finally:
-        say(spark, "")
 
 
 def check_attached(state: CatalogState) -> None:
@@ -118,36 +115,3 @@ def context_of_thread(spark: SparkSession) -> SparkContext | None:
         found: Any = spark.sparkContext
         return found if isinstance(found, SparkContext) else None
     return None
-
-
-@contextmanager
-def joining_txn(spark: SparkSession, state: CatalogState, txn: Transaction) -> Iterator[None]:
-    """Let the statements of a block join a txn that the block does not end."""
-    check_attached(state)
-    check_free(spark)
-    key = state.begin(lambda: txn, is_shared=True)
-    found = state.of_key(key)
-    assert found is not None
-    try:
-        with own_errors(found), said_to(spark, key):
-            yield
-    finally:
-        state.leave(key)
-
-
-def run(
-    spark: SparkSession,
-    state: CatalogState,
-    work: Callable[[SparkSession], Result],
-    *,
-    attempts: int,
-    deadline_s: float,
-    level: str | None,
-) -> Result:
-    """Do the statements of a function as one txn, again while an earlier commit wins."""
-
-    def once(txn: Transaction) -> Result:
-        with joining_txn(spark, state, txn):
-            return work(spark)
-
-    return state.ledger.run(once, attempts, deadline_s, level)

@@ -8,7 +8,6 @@ import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
@@ -24,7 +23,6 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
-import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.TransactionalCatalogPlugin;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.catalog.transactions.Transaction;
@@ -41,14 +39,10 @@ import scala.Option;
  *
  * A statement that writes has a txn of the ledger, and a copy of the catalog that knows it.
  */
-public class Bridge
+public class LedgerCatalog
     implements TableCatalog, SupportsNamespaces, TransactionalCatalogPlugin, ProcedureCatalog {
     private String name;
     private String txn = "";
-
-    public static void setBackend(BiFunction function) {
-        Questions.setBackend(function);
-    }
 
     public void initialize(String name, CaseInsensitiveStringMap options) {
         this.name = name;
@@ -59,7 +53,15 @@ public class Bridge
     }
 
     JsonNode ask(String word, ObjectNode asked) {
-        return Questions.ask(name, txn, word, asked);
+        return PythonCall.ask(name, txn, word, asked);
+    }
+
+    private static ObjectNode named(String[] space) {
+        return Json.object().put("name", String.join(".", space));
+    }
+
+    private static ObjectNode about(Identifier table) {
+        return Json.object().put("table", Identifiers.name(table));
     }
 
     public Set<TableCatalogCapability> capabilities() {
@@ -70,28 +72,19 @@ public class Bridge
 
     // Namespaces.
 
-    public String[] defaultNamespace() {
-        return new String[0];
-    }
-
     public String[][] listNamespaces() {
         return listNamespaces(new String[0]);
     }
 
     public String[][] listNamespaces(String[] within) {
-        ObjectNode asked = Questions.question();
-        asked.put("name", String.join(".", within));
-        String[] found = Questions.texts(ask("namespaces", asked));
+        String[] found = Json.texts(ask("namespaces", named(within)));
         String[][] names = new String[found.length][];
         for (int i = 0; i < found.length; i++) names[i] = found[i].split("\\.");
         return names;
     }
 
     public boolean namespaceExists(String[] space) {
-        if (space.length == 0) return true;
-        ObjectNode asked = Questions.question();
-        asked.put("name", String.join(".", space));
-        return ask("namespace_exists", asked).asBoolean();
+        return space.length == 0 || ask("namespace_exists", named(space)).asBoolean();
     }
 
     public Map<String, String> loadNamespaceMetadata(String[] space)
@@ -101,9 +94,8 @@ public class Bridge
     }
 
     public void createNamespace(String[] space, Map<String, String> properties) {
-        ObjectNode asked = Questions.question();
-        asked.put("name", String.join(".", space));
-        asked.set("properties", (JsonNode) Questions.JSON.valueToTree(properties));
+        ObjectNode asked = named(space);
+        asked.set("properties", Json.tree(properties));
         ask("create_namespace", asked);
     }
 
@@ -112,44 +104,30 @@ public class Bridge
     }
 
     public boolean dropNamespace(String[] space, boolean cascade) {
-        ObjectNode asked = Questions.question();
-        asked.put("name", String.join(".", space));
-        asked.put("cascade", cascade);
-        return ask("drop_namespace", asked).asBoolean();
+        return ask("drop_namespace", named(space).put("cascade", cascade)).asBoolean();
     }
 
     // Tables.
 
     public Identifier[] listTables(String[] space) {
-        ObjectNode asked = Questions.question();
-        asked.put("name", String.join(".", space));
-        String[] found = Questions.texts(ask("tables", asked));
+        String[] found = Json.texts(ask("tables", named(space)));
         Identifier[] tables = new Identifier[found.length];
         for (int i = 0; i < found.length; i++) tables[i] = Identifier.of(space, found[i]);
         return tables;
     }
 
     public Table loadTable(Identifier table) throws NoSuchTableException {
-        return loaded(Questions.about(table));
-    }
-
-    public Table loadTable(Identifier table, Set<TableWritePrivilege> privileges)
-        throws NoSuchTableException {
-        return loaded(Questions.about(table));
+        return loaded(about(table));
     }
 
     public Table loadTable(Identifier table, String version) throws NoSuchTableException {
         ReadOptions.checkTravel(this, "versionAsOf", version);
-        ObjectNode asked = Questions.about(table);
-        asked.put("version", version);
-        return loaded(asked);
+        return loaded(about(table).put("version", version));
     }
 
     public Table loadTable(Identifier table, long micros) throws NoSuchTableException {
         ReadOptions.checkTravel(this, "timestampAsOf", micros + " microseconds since 1970");
-        ObjectNode asked = Questions.about(table);
-        asked.put("micros", micros);
-        return loaded(asked);
+        return loaded(about(table).put("micros", micros));
     }
 
     private Table loaded(ObjectNode asked) {
@@ -164,12 +142,12 @@ public class Bridge
         throws NoSuchTableException {
         Table found = loadTable(table);
         if (!(found instanceof LedgerTable)) throw new NoSuchTableException(table);
-        Identifier changes = Questions.identifier(Questions.name(table) + ".changes");
+        Identifier changes = Identifiers.of(Identifiers.name(table) + ".changes");
         return new LedgerChangelog((LedgerChanges) loadTable(changes), context);
     }
 
     public boolean tableExists(Identifier table) {
-        return ask("exists", Questions.about(table)).asBoolean();
+        return ask("exists", about(table)).asBoolean();
     }
 
     public Table createTable(Identifier table, TableInfo info) {
@@ -182,12 +160,12 @@ public class Bridge
 
     private Table created(
         Identifier table, StructType schema, Transform[] partitions, TableInfo info) {
-        ObjectNode asked = Questions.about(table);
-        asked.set("columns", Columns.told(schema));
-        asked.set("properties", (JsonNode) Questions.JSON.valueToTree(info.properties()));
-        asked.set("constraints", Constraints.told(info.constraints()));
+        ObjectNode asked = about(table);
+        asked.set("columns", Columns.toJson(schema));
+        asked.set("properties", Json.tree(info.properties()));
+        asked.set("constraints", Constraints.toJson(info.constraints()));
         Map replaces = Statement.replaces();
-        if (replaces != null) asked.set("replaces", (JsonNode) Questions.JSON.valueToTree(replaces));
+        if (replaces != null) asked.set("replaces", Json.tree(replaces));
         ArrayNode told = asked.putArray("partition");
         for (int i = 0; i < partitions.length; i++) {
             if (!partitions[i].name().equals("identity")) {
@@ -202,27 +180,26 @@ public class Bridge
 
     /** Spark makes the new schema; Python keeps the ids of columns by the list of changes. */
     public Table alterTable(Identifier table, TableChange... changes) {
-        ObjectNode asked = Questions.about(table);
-        LedgerTable before = new LedgerTable(this, ask("table", Questions.about(table)));
+        LedgerTable before = new LedgerTable(this, ask("table", about(table)));
         StructType after = CatalogV2Util.applySchemaChanges(
-            before.schema(), Questions.seq(Arrays.asList(changes)), Option.apply("parquet"),
+            before.schema(), Scala.seq(Arrays.asList(changes)), Option.apply("parquet"),
             "ALTER TABLE");
-        asked.set("columns", Columns.told(after));
-        asked.put("position", before.position());
+        ObjectNode asked = about(table).put("position", before.position());
+        asked.set("columns", Columns.toJson(after));
         ArrayNode told = asked.putArray("changes");
-        for (int i = 0; i < changes.length; i++) Columns.tell(told.addObject(), changes[i]);
+        for (int i = 0; i < changes.length; i++) told.add(Columns.toJson(changes[i]));
         return new LedgerTable(this, ask("alter", asked));
     }
 
     /** A statement that replaces a table drops and creates it at once. */
     public boolean dropTable(Identifier table) {
         if (Statement.replaces() != null) return true;
-        return ask("drop", Questions.about(table)).asBoolean();
+        return ask("drop", about(table)).asBoolean();
     }
 
     /** A snapshot or a reader of an earlier version may need the files of the table. */
     public boolean purgeTable(Identifier table) {
-        String of = Questions.name(table);
+        String of = Identifiers.name(table);
         throw new Refused(
             "LEDGER_UNSUPPORTED",
             "DROP TABLE ... PURGE must not delete files that open snapshots need. Drop the table "
@@ -232,24 +209,23 @@ public class Bridge
 
     /** The new name may begin with that of the catalog. */
     public void renameTable(Identifier table, Identifier to) {
-        ObjectNode asked = Questions.about(table);
-        String given = Questions.name(to);
+        String given = Identifiers.name(to);
         String own = name + ".";
-        asked.put("to", given.startsWith(own) ? given.substring(own.length()) : given);
-        ask("rename", asked);
+        String after = given.startsWith(own) ? given.substring(own.length()) : given;
+        ask("rename", about(table).put("to", after));
     }
 
     // Txns.
 
     public Transaction beginTransaction(TransactionInfo info) {
-        return new StatementTxn(this, ask("begin", Questions.question()).asText());
+        return new StatementTxn(name, ask("begin", Json.object()).asText());
     }
 
     static class StatementTxn implements Transaction {
-        private final Bridge own = new Bridge();
+        private final LedgerCatalog own = new LedgerCatalog();
 
-        StatementTxn(Bridge catalog, String txn) {
-            own.name = catalog.name;
+        StatementTxn(String name, String txn) {
+            own.name = name;
             own.txn = txn;
         }
 
@@ -258,11 +234,11 @@ public class Bridge
         }
 
         public void commit() {
-            own.ask("commit", Questions.question());
+            own.ask("commit", Json.object());
         }
 
         public void abort() {
-            own.ask("abort", Questions.question());
+            own.ask("abort", Json.object());
         }
 
         public boolean registerScans(Scan[] scans) {
@@ -270,22 +246,21 @@ public class Bridge
         }
 
         public void close() {
-            own.ask("close", Questions.question());
+            own.ask("close", Json.object());
         }
     }
 
     // Procedures.
 
     public Identifier[] listProcedures(String[] space) {
-        String[] found = Questions.texts(ask("procedures", Questions.question()));
+        String[] found = Json.texts(ask("procedures", Json.object()));
         Identifier[] names = new Identifier[found.length];
         for (int i = 0; i < found.length; i++) names[i] = Identifier.of(space, found[i]);
         return names;
     }
 
     public UnboundProcedure loadProcedure(Identifier procedure) {
-        ObjectNode asked = Questions.question();
-        asked.put("name", Questions.name(procedure));
+        ObjectNode asked = Json.object().put("name", Identifiers.name(procedure));
         return new LedgerProcedure(this, ask("procedure", asked));
     }
 }

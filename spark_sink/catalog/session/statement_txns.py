@@ -5,10 +5,9 @@ After a commit that failed it calls close, abort and close again, so abort must 
 statement within `transaction` joins that txn, and does not end it.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from spark_sink.catalog.session.state import ENDED, CatalogState, Question
+from spark_sink.catalog.session.open_statements import ENDED, CatalogState, Question
 
 FAILED: Final = "the statement of Spark failed"
 
@@ -18,7 +17,7 @@ def begin(state: CatalogState, asked: Question) -> str:
     if key := state.joined(asked):
         state.find(asked)
         return key
-    return state.begin(state.ledger.begin)
+    return state.begin(state.ledger.begin()).key
 
 
 def commit(state: CatalogState, asked: Question) -> None:
@@ -48,11 +47,3 @@ def close(state: CatalogState, asked: Question) -> None:
         found.abort(FAILED)
     if found.txn.status in ENDED:
         state.leave(key)
-
-
-ANSWERS: Final[Mapping[str, Any]] = {
-    "begin": begin,
-    "commit": commit,
-    "abort": abort,
-    "close": close,
-}

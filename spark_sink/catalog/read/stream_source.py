@@ -17,9 +17,9 @@ from ledger.snapshot.reading import check_listed
 from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.read.changes import answer_of
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
+from spark_sink.catalog.read.stream_places import StreamPlace, token_at
 from spark_sink.catalog.read.versions import ENDING, ENDING_AT, VersionRange, first_of, whole
-from spark_sink.catalog.session.state import CatalogState, Question, Refusal, unsupported
-from spark_sink.streams.places import StreamPlace, token_at
+from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal, unsupported
 
 SKIP: Final = "skipChangeCommits"
 IGNORE_DELETES: Final = "ignoreDeletes"
@@ -293,11 +293,3 @@ def check_columns(source: Source, end: StreamPlace) -> None:
             f"table {source.row.name} has other columns at version {end.version} than this stream: "
             "start the stream again",
         )
-
-
-ANSWERS: Final[Mapping[str, Any]] = {
-    "stream_begin": begin,
-    "stream_newest": newest,
-    "stream_latest": latest,
-    "stream_batch": batch,
-}

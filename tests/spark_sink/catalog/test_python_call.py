@@ -40,11 +40,11 @@ def play(lake: Lake) -> Iterator[Callable[[dict[str, Answer]], Script]]:
 
     def play(answers: dict[str, Answer]) -> Script:
         script = Script(answers)
-        gateway.jvm.lakeledger.Bridge.setBackend(script)
+        gateway.jvm.lakeledger.PythonCall.setBackend(script)
         return script
 
     yield play
-    gateway.jvm.lakeledger.Bridge.setBackend(CATALOGS)
+    gateway.jvm.lakeledger.PythonCall.setBackend(CATALOGS)
 
 
 Play = Callable[[dict[str, Answer]], Script]
