@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.partitions.names import partition_values
 from ledger.reads.port import FileRow, Reads, TableRow
+from ledger.reads.row_counts import rows_in
 from spark_sink.catalog.session.open_statements import CatalogState
 
 PAGE: Final = 500
@@ -67,6 +68,7 @@ def history(reads: Reads, row: TableRow) -> Rows:
                     *(each.version, moment(each.at), each.operation, *author),
                     *(each.txn or None, each.level or None, each.adds, each.removes),
                     each.position,
+                    *(rows_in(each.info) or NOT_COUNTED),
                 ]
             )
         below = page[-1].version
@@ -134,7 +136,11 @@ HISTORY: Final[Columns] = (
     ("files_added", "bigint"),
     ("files_removed", "bigint"),
     ("position", "bigint"),
+    ("rows_inserted", "bigint"),
+    ("rows_updated", "bigint"),
+    ("rows_deleted", "bigint"),
 )
+NOT_COUNTED: Final = (None, None, None)
 CONFLICTS: Final[Columns] = (
     ("timestamp", "timestamp"),
     ("txn", "bigint"),

@@ -15,10 +15,9 @@ from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.expressions.parse import PredicateSyntaxError, parsed
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
-from ledger.reads.rows import FileRow
 from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
-from ledger.statements.constraints import RowChecks
+from ledger.statements.restoring import check_files
 from ledger.statements.target import StatementTable
 from spark_sink.catalog.session.open_statements import Question, unsupported
 
@@ -126,15 +125,3 @@ def text_places(schema: TableSchema) -> Mapping[int, TableColumn]:
     """Return the partition columns with texts, by their places among the partition columns."""
     found = {at: schema.find(name) for at, name in enumerate(schema.partition_columns)}
     return {at: each for at, each in found.items() if each is not None and is_text(each.type)}
-
-
-def check_files(table: StatementTable, files: Sequence[FileRow]) -> None:
-    """Raise ConstraintViolatedError if a row in files breaks a constraint of their table."""
-    checks = RowChecks(table.row.name, table.definition, table.zone)
-    if not checks.constraints:
-        return
-    names = {name for each in checks.constraints for name in each.condition.columns}
-    columns = [each.name for each in table.schema.columns if each.name in names]
-    with table.judge() as judge:
-        for each in table.shown(files):
-            checks.passed(judge, table.rows(each, columns or None))
