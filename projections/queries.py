@@ -47,7 +47,7 @@ from ledger.reads.port import (
     WatermarkRow,
 )
 from ledger.reads.turns import in_time, in_turn, wait_for
-from ledger.reads.whole_numbers import whole, whole_or_none
+from ledger.reads.whole_numbers import whole_number, whole_or_none
 from projections.reads import (
     conflict_lookups,
     file_changes,
@@ -89,11 +89,11 @@ class StoreReads(Reads):
         return lookups.position(self._fresh())
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        asked = whole("position", position), whole("timeout_ms", timeout_ms)
+        asked = whole_number("position", position), whole_number("timeout_ms", timeout_ms)
         return wait_for(self.position, *asked)
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
-        wanted, wait_ms = whole("position", position), whole("timeout_ms", timeout_ms)
+        wanted, wait_ms = whole_number("position", position), whole_number("timeout_ms", timeout_ms)
         wanted = max(wanted, seen.position)
         found = self._reached(seen)
         if found.position >= wanted:
@@ -135,7 +135,7 @@ class StoreReads(Reads):
 
     @in_turn
     def table(self, table: int) -> TableRow | None:
-        return lookups.table(self._fresh(), whole("table", table))
+        return lookups.table(self._fresh(), whole_number("table", table))
 
     @in_turn
     def table_named(self, catalog: str, name: str) -> TableRow | None:
@@ -149,27 +149,29 @@ class StoreReads(Reads):
     @in_turn
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         rows = self._fresh()
-        return lookups.definition(rows, whole("table", table), self._applied(position))
+        return lookups.definition(rows, whole_number("table", table), self._applied(position))
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         check_reads(reads, bounds)
         plain = [plain_read(each) for each in reads]
-        at_hand = bounds._replace(token=whole("token", bounds.token), max_wait_ms=0)
+        at_hand = bounds._replace(token=whole_number("token", bounds.token), max_wait_ms=0)
         return in_time(lambda _left_s: self._metadata_now(plain, at_hand), bounds.max_wait_ms)
 
     @in_turn
     def txn(self, txn: int) -> TxnRow | None:
-        return lookups.txn(self._fresh(), whole("txn", txn))
+        return lookups.txn(self._fresh(), whole_number("txn", txn))
 
     @in_turn
     def open_txns(self, limit: int) -> Sequence[TxnRow]:
         sets = self._txns_now()
-        return lookups.txns(self._rows, sorted(sets.open | sets.read_only)[: whole("limit", limit)])
+        return lookups.txns(
+            self._rows, sorted(sets.open | sets.read_only)[: whole_number("limit", limit)]
+        )
 
     @in_turn
     def aborted_txns(self, limit: int) -> Sequence[TxnRow]:
         aborted = sorted(self._txns_now().aborted)
-        return lookups.txns(self._rows, aborted[: whole("limit", limit)])
+        return lookups.txns(self._rows, aborted[: whole_number("limit", limit)])
 
     @in_turn
     def counts(self) -> Counts:
@@ -177,11 +179,13 @@ class StoreReads(Reads):
 
     @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
-        return lookups.outcome(self._fresh(), whole("session", session), whole("n", n))
+        return lookups.outcome(
+            self._fresh(), whole_number("session", session), whole_number("n", n)
+        )
 
     @in_turn
     def session(self, session: int) -> SessionRow | None:
-        return lookups.session(self._fresh(), whole("session", session))
+        return lookups.session(self._fresh(), whole_number("session", session))
 
     @in_turn
     def session_of(self, nonce: bytes) -> int | None:
@@ -199,17 +203,25 @@ class StoreReads(Reads):
     def released_files(
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
-        rows, most, behind = self._fresh(), whole("limit", limit), whole("since", since)
+        rows, most, behind = (
+            self._fresh(),
+            whole_number("limit", limit),
+            whole_number("since", since),
+        )
         return mark_lookups.released_files(rows, self._table(table), most, behind, path)
 
     @in_turn
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
-        rows, most = self._fresh(), whole("limit", limit)
+        rows, most = self._fresh(), whole_number("limit", limit)
         return mark_lookups.aborted_write_ids(rows, self._table(table), most)
 
     @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
-        return list(lookups.history(self._fresh(), whole("after", after), whole("limit", limit)))
+        return list(
+            lookups.history(
+                self._fresh(), whole_number("after", after), whole_number("limit", limit)
+            )
+        )
 
     @in_turn
     def files(
@@ -241,7 +253,7 @@ class StoreReads(Reads):
     ) -> Sequence[PartitionRow]:
         rows, most = self._fresh(), whole_or_none("limit", limit)
         row, place = self._as_of(table, position, version)
-        behind = whole("after", after)
+        behind = whole_number("after", after)
         check_condition(where)
         if version_lookups.is_newest_at(rows, row.table, place):
             return listings.partitions_now(rows, row, most, where=where, after=behind)
@@ -251,24 +263,28 @@ class StoreReads(Reads):
     def file_changes(
         self, table: int, first: int, last: int, limit: int, *, place: int = 0
     ) -> Sequence[FileChange]:
-        rows, most, behind = self._fresh(), whole("limit", limit), whole("place", place)
-        between = whole("first", first), whole("last", last)
+        rows, most, behind = (
+            self._fresh(),
+            whole_number("limit", limit),
+            whole_number("place", place),
+        )
+        between = whole_number("first", first), whole_number("last", last)
         row = self._table(table)
         return list(file_changes.file_changes(rows, row.table, between, most, behind))
 
     @in_turn
     def file_paths(self, table: int, path_hash: bytes) -> Sequence[str]:
-        rows, number = self._fresh(), whole("table", table)
+        rows, number = self._fresh(), whole_number("table", table)
         return listings.paths(rows, number, path_hash) if lookups.is_row_number(number) else []
 
     @in_turn
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
-        rows, number, time = self._fresh(), whole("table", table), whole("at", at)
+        rows, number, time = self._fresh(), whole_number("table", table), whole_number("at", at)
         place = whole_or_none("position", position)
         if version is not None:
-            return version_lookups.version(rows, number, whole("version", version))
+            return version_lookups.version(rows, number, whole_number("version", version))
         if time:
             newest = version_lookups.at_position(rows, number, self._applied(None))
             if newest is not None and is_now(time, newest.at):
@@ -278,12 +294,12 @@ class StoreReads(Reads):
 
     @in_turn
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
-        rows, most, end = self._fresh(), whole("limit", limit), whole_or_none("below", below)
+        rows, most, end = self._fresh(), whole_number("limit", limit), whole_or_none("below", below)
         return list(version_lookups.versions(rows, self._table(table).table, most, end))
 
     @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
-        return version_lookups.app(self._fresh(), whole("table", table), app)
+        return version_lookups.app(self._fresh(), whole_number("table", table), app)
 
     @in_turn
     def apps(self, table: int) -> Sequence[AppRow]:
@@ -296,7 +312,7 @@ class StoreReads(Reads):
 
     @in_turn
     def protocol(self, table: int) -> Protocol | None:
-        return version_lookups.protocol(self._fresh(), whole("table", table))
+        return version_lookups.protocol(self._fresh(), whole_number("table", table))
 
     @in_turn
     def domains(self, table: int) -> Sequence[Domain]:
@@ -305,17 +321,23 @@ class StoreReads(Reads):
 
     @in_turn
     def conflict(self, txn: int) -> ConflictRow | None:
-        return conflict_lookups.conflict(self._fresh(), whole("txn", txn))
+        return conflict_lookups.conflict(self._fresh(), whole_number("txn", txn))
 
     @in_turn
     def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
-        rows, start, most = self._fresh(), whole("after", after), whole("limit", limit)
+        rows, start, most = (
+            self._fresh(),
+            whole_number("after", after),
+            whole_number("limit", limit),
+        )
         return list(conflict_lookups.conflicts(rows, start, most))
 
     @in_turn
     def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
         rows, number = self._fresh(), whole_or_none("table", table)
-        return listings.anomalies(rows, number, whole("limit", limit), whole("after", after))
+        return listings.anomalies(
+            rows, number, whole_number("limit", limit), whole_number("after", after)
+        )
 
     @in_turn
     def close(self) -> None:
@@ -350,13 +372,13 @@ class StoreReads(Reads):
         if position is None:
             return applied
         check_number("position", position)
-        wanted = whole("position", position)
+        wanted = whole_number("position", position)
         if wanted > applied:
             raise ReaderBehindError(applied, wanted, 0)
         return wanted
 
     def _table(self, table: int) -> TableRow:
-        number = whole("table", table)
+        number = whole_number("table", table)
         found = lookups.table(self._rows, number)
         if found is None:
             raise unknown_table(number, lookups.position(self._rows))
@@ -366,7 +388,7 @@ class StoreReads(Reads):
         """Return a table, and the position of a version of it or else the applied position."""
         place, row = self._applied(position), self._table(table)
         if version is not None:
-            place = self._version(row.table, whole("version", version)).position
+            place = self._version(row.table, whole_number("version", version)).position
         if 0 < row.dropped <= place:
             raise dropped_table(row.table, row.dropped)
         return row, place

@@ -106,10 +106,10 @@ def location_of(table: TableDefinition) -> str:
 
 def in_any_spelling(name: str) -> str:
     """Return a pattern that fits the name of a column in any spelling of a folder."""
-    return "".join(map(spelled, name))
+    return "".join(map(character_pattern, name))
 
 
-def spelled(character: str) -> str:
+def character_pattern(character: str) -> str:
     """Return a character as a pattern: in any case, as it is, and as Spark and Hive write it."""
     if ESCAPED.match(character):
         code = f"%{ord(character):02X}"

@@ -9,7 +9,7 @@ import pytest
 
 from ledger.config.address import Address
 from ledger.errors import SettingsError
-from ledger.log.kafka.rights import ROLES, WRITE, acls, commands, shown, spelled
+from ledger.log.kafka.rights import ROLES, WRITE, acls, commands, shown, tool_spelling
 from ledger.log.port import Topic
 from ledger.machine.process import ExitCode
 from tests.command_line import done_in
@@ -53,7 +53,7 @@ def test_commands_and_rights_of_a_role_say_the_same(role: str, tmp_path: Path) -
         assert given[0] == ("--allow-principal", "User:etl")
         topic = dict(given)["--topic"]
         found |= {(topic, value) for name, value in given if name == "--operation"}
-    assert found == {(row["name"], spelled(row["operation"])) for row in rows}
+    assert found == {(row["name"], tool_spelling(row["operation"])) for row in rows}
     assert found
 
 

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from ledger.definitions.given import shown
-from ledger.definitions.partition_texts import plain
+from ledger.definitions.partition_texts import python_value
 
 NONE: Final = type(None)
 SIMPLE: Final = frozenset({bool, int, float, str, bytes, NONE})
@@ -87,7 +87,7 @@ def settled(value: Any, path: str) -> Any:
     if isinstance(value, AbstractSet):
         raise TypeError(f"column {path} must have lists, got a set, which has no order")
     try:
-        return plain(value)
+        return python_value(value)
     except TypeError as error:
         raise TypeError(f"column {path} {error}, got {shown(value)}") from None
 

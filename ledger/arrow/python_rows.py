@@ -17,7 +17,7 @@ from ledger.arrow.derived import derived
 from ledger.arrow.lossless import ARROW_ERRORS
 from ledger.arrow.types import Family, family_of, sql_type
 from ledger.definitions.given import shown
-from ledger.definitions.partition_texts import plain
+from ledger.definitions.partition_texts import python_value
 
 
 def columns_of_dicts(rows: Sequence[Any]) -> dict[str, list[Any]]:
@@ -62,7 +62,7 @@ def taken(value: Any, target: Any, path: str) -> Any:
     if family is Family.ARRAY and hasattr(value, "tolist"):
         value = value.tolist()
     try:
-        value = plain(value)
+        value = python_value(value)
     except TypeError as error:
         raise TypeError(f"column {path} {error}, got {value!r}") from None
     if value is None:
@@ -113,7 +113,7 @@ def zone_advice(value: Any, target: Any) -> str:
     return ": give it a zone (tzinfo)" if target.tz else ": the column has times without a zone"
 
 
-def whole(value: Any, _target: Any) -> Any:
+def whole_number(value: Any, _target: Any) -> Any:
     """Return a whole number."""
     if isinstance(value, bool):
         return None
@@ -168,7 +168,7 @@ class PythonValues(NamedTuple):
 
 TAKEN: Final[Mapping[Family, PythonValues]] = {
     Family.BOOLEAN: PythonValues(frozenset({bool, NONE}), of_class(bool)),
-    Family.WHOLE: PythonValues(frozenset({int, NONE}), whole),
+    Family.WHOLE: PythonValues(frozenset({int, NONE}), whole_number),
     Family.FLOATING: PythonValues(frozenset({float, NONE}), number),
     Family.DECIMAL: PythonValues(frozenset({Decimal, int, NONE}), decimal),
     Family.STRING: PythonValues(frozenset({str, NONE}), of_class(str)),

@@ -156,7 +156,7 @@ def home_folder(environ: Mapping[str, str] = os.environ) -> Path:
     return data.absolute() / "lakeledger"
 
 
-def spelled(given: Mapping[str, object]) -> str:
+def option_text(given: Mapping[str, object]) -> str:
     """Return options as they are typed behind a command, without those that are None."""
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     return "".join(f" {shlex.quote(str(word))}" for word in words)

@@ -157,10 +157,12 @@ def load(flags: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) 
 @cache
 def kinds() -> Mapping[str, Any]:
     """Return the kind of each setting by its dotted name."""
-    return {name: kind for each in fields(Settings) for name, kind in named(each.name, each.type)}
+    return {
+        name: kind for each in fields(Settings) for name, kind in dotted_names(each.name, each.type)
+    }
 
 
-def named(name: str, kind: Any) -> list[tuple[str, Any]]:
+def dotted_names(name: str, kind: Any) -> list[tuple[str, Any]]:
     """Return the dotted name of a setting with its kind; a section gives one for each part."""
     if is_dataclass(kind):
         return [(f"{name}.{part.name}", part.type) for part in fields(kind)]

@@ -44,7 +44,7 @@ def path(value: Any) -> Path:
     return Path(value)
 
 
-def whole(value: Any) -> int:
+def int_value(value: Any) -> int:
     """Return a value that must be a whole number."""
     number = None
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
@@ -80,7 +80,7 @@ def flag(value: Any) -> bool:
 READERS: Final[Mapping[Any, Callable[[Any], Any]]] = {
     str: text,
     Path: path,
-    int: whole,
+    int: int_value,
     float: number,
     bool: flag,
 }

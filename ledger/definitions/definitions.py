@@ -214,7 +214,7 @@ def check_texts(properties: Iterable[object]) -> None:
         )
 
 
-def changed(
+def changed_definition(
     before: TableDefinition, change: Change | None = None, **changes: Unpack[TableChanges]
 ) -> TableDefinition:
     """Return the changed definition: by `change` as a whole, or by the named changes.

@@ -135,7 +135,7 @@ class TableNames:
         if row is None:
             meant = alike(reads, self.catalog, name)
             raise unknown_table(f"catalog {self.catalog} has no table {name}{meant}")
-        return row, standing(row, position)
+        return row, table_standing(row, position)
 
     def _unchanged(self, row: TableRow) -> TableStanding:
         """Return the newest position at which the caller's row is known to hold; as `look_up`."""
@@ -152,7 +152,7 @@ class TableNames:
         if now is None or now.creator or now.dropped:
             return TableStanding(row.table, None, 0)  # The sequencer's refusal will say why.
         # It is not kept: the tail sees a change in a txn when it is declared, not at the commit.
-        return standing(now, position)
+        return table_standing(now, position)
 
     def _forget(self) -> None:
         """Forget tables that an event may have changed since: they are read again in any case."""
@@ -231,7 +231,7 @@ def created_row(control: Control, body: TableCreated) -> TableRow:
     )
 
 
-def standing(row: TableRow, position: int) -> TableStanding:
+def table_standing(row: TableRow, position: int) -> TableStanding:
     """Return a row with the position it holds at; it was read at `position` or later."""
     return TableStanding(row.table, row, max(position, row.changed))
 

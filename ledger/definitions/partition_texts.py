@@ -37,17 +37,17 @@ def text_of(value: Any, column: PartitionColumn) -> str | None:
     fit the column.
     """
     try:
-        given = plain(value)
+        given = python_value(value)
         if given is None or isinstance(given, str):
             return written(given, column.type)
-        return written(spelled(given, kind_of(column.type)), column.type)
+        return written(value_text(given, kind_of(column.type)), column.type)
     except ValueError as error:
-        raise ValueError(f"partition column {column.name} {said(error, value)}") from None
+        raise ValueError(f"partition column {column.name} {with_value(error, value)}") from None
     except TypeError as error:
         raise TypeError(f"partition column {column.name} {error}, got {value!r}") from None
 
 
-def said(error: ValueError, value: object) -> str:
+def with_value(error: ValueError, value: object) -> str:
     """Return the core's message with the value as the caller gave it."""
     wanted = str(error).partition(", got ")[0]
     return f"{wanted}, got {value!r}" if not isinstance(value, str) else str(error)
@@ -64,7 +64,7 @@ def kind_of(type_text: str) -> str:
     return "" if found is None else found.kind.value
 
 
-def plain(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """Return a value of NumPy, pandas or Arrow as a Python value, None for their NULLs.
 
     Raises TypeError for a time finer than microseconds.
@@ -74,7 +74,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return str.__str__(value)
     if hasattr(value, "as_py"):
-        return plain(value.as_py())
+        return python_value(value.as_py())
     if hasattr(value, "dtype") and hasattr(value, "item"):
         return of_numpy(value)
     if getattr(value, "nanosecond", 0):
@@ -99,7 +99,7 @@ def of_numpy(value: Any) -> Any:
     return moment.date() if is_day and moment is not None else moment
 
 
-def spelled(value: Any, kind: str) -> str:
+def value_text(value: Any, kind: str) -> str:
     """Return the text of a value that is not a text; raises as `text_of`."""
     match value:
         case bool():

@@ -30,7 +30,7 @@ from ledger.core.predicates.tree import (
     shown_unknown,
 )
 from ledger.core.predicates.types import number_type
-from ledger.definitions.partition_texts import plain
+from ledger.definitions.partition_texts import python_value
 from ledger.definitions.time_zones import ZoneLike, zone_named
 
 Constant = bool | int | float | Decimal | str | date | datetime
@@ -150,7 +150,7 @@ def constant_node(value: Any) -> Node:  # noqa: PLR0911 - one case for each type
 
     A datetime with a zone is a timestamp, one without is a timestamp_ntz.
     """
-    match plain(value):
+    match python_value(value):
         case bool() as truth:
             return Literal(str(truth).lower(), "boolean")
         case int() | Decimal() as number if (text := digits(number)) and (

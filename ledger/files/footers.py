@@ -56,12 +56,12 @@ def partition_in(path: str, columns: Sequence[PartitionColumn]) -> Values:
     folders = path.split("/")[: len(columns)]
     texts = [unescaped(folder.partition("=")[2]) for folder in folders]
     return tuple(
-        text_of(spelled(text, column.type), column)
+        text_of(folder_value(text, column.type), column)
         for text, column in zip(texts, columns, strict=True)
     )
 
 
-def spelled(text: str, type_: str) -> str | None:
+def folder_value(text: str, type_: str) -> str | None:
     """Return the value in the name of a folder, with a mark of UTC where a zone matters."""
     if text == HIVE_NULL:
         return None

@@ -101,8 +101,8 @@ class Leaf:
         nulls = None if self.nulls is None else str(self.nulls)
         if self._form is None or self.low is None:
             return None, None, nulls
-        high = None if self.has_nan else said(self._form.high, self.high)
-        return said(self._form.low, self.low), high, nulls
+        high = None if self.has_nan else bound_json(self._form.high, self.high)
+        return bound_json(self._form.low, self.low), high, nulls
 
 
 class FileStatistics:
@@ -194,7 +194,7 @@ def put(trees: Sequence[dict[str, Any]], path: Path, texts: Sequence[str | None]
             tree[path[-1]] = text
 
 
-def said(spell: Spell, value: Any) -> str | None:
+def bound_json(spell: Spell, value: Any) -> str | None:
     """Return a bound as JSON, None for one that cannot be spelled; a decimal keeps all digits."""
     try:
         bound = spell(value)

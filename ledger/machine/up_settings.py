@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ledger.config.address import LEDGER_DEFAULT, home_folder, spelled
+from ledger.config.address import LEDGER_DEFAULT, home_folder, option_text
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.secured import Secured
 
@@ -61,7 +61,7 @@ class UpSettings:
         named: dict[str, object] = {"--bootstrap": self.bootstrap, "--home": self.home}
         if self.ledger != LEDGER_DEFAULT:
             named["--ledger"] = self.ledger
-        return spelled(named)
+        return option_text(named)
 
 
 class Administered(NamedTuple):

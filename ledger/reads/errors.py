@@ -14,7 +14,7 @@ from ledger.errors import (
     UnknownVersionError,
 )
 from ledger.reads.metadata import AT_HAND, POLICIES, TABLE, Bounds, Read
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 
 # Numbers and names as they come with nearly every read: there is nothing to convert.
 PLAIN: Final = (int, str)
@@ -23,7 +23,7 @@ SHOWN_CHARS: Final = 80
 
 def check_number(name: str, number: int) -> None:
     """Raise ValueError for an impossible position, version or id, TypeError for no number."""
-    plain = number if type(number) is int else whole(name, number)
+    plain = number if type(number) is int else whole_number(name, number)
     if not 0 <= plain <= NUMBER_MAX:
         raise ValueError(f"{name} is {number}; it is a number from 0 to 2**63 - 1")
 
@@ -124,9 +124,9 @@ def plain_read(read: Read) -> Read:
     if type(read.own_txn) is int and read.table_id is None and type(read.table) in PLAIN:
         return read
     return read._replace(
-        table=read.table if isinstance(read.table, str) else whole("table", read.table),
-        table_id=None if read.table_id is None else whole("table_id", read.table_id),
-        own_txn=whole("own_txn", read.own_txn),
+        table=read.table if isinstance(read.table, str) else whole_number("table", read.table),
+        table_id=None if read.table_id is None else whole_number("table_id", read.table_id),
+        own_txn=whole_number("own_txn", read.own_txn),
     )
 
 

@@ -23,7 +23,7 @@ def number_of(text: str) -> int | None:
     return found if found is not None and found <= NUMBER_MAX else None
 
 
-def whole(name: str, number: SupportsIndex) -> int:
+def whole_number(name: str, number: SupportsIndex) -> int:
     """Return a number as an int; raises TypeError unless it is a whole number.
 
     Raises ValueError for a negative `limit`.
@@ -39,4 +39,4 @@ def whole(name: str, number: SupportsIndex) -> int:
 
 def whole_or_none(name: str, number: SupportsIndex | None) -> int | None:
     """Return a number as an int, None if it is left out; raises as `whole`."""
-    return None if number is None else whole(name, number)
+    return None if number is None else whole_number(name, number)

@@ -8,7 +8,7 @@ from ledger.definitions.client_reads import View
 from ledger.errors import UnknownVersionError
 from ledger.reads.errors import unknown_table, unknown_version
 from ledger.reads.port import Reads, TableRow, VersionRow
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 from ledger.session.receipt import Token
 
 MS: Final = 1000
@@ -43,7 +43,7 @@ class AsOf(NamedTuple):
         if sum(each is not None for each in self) > 1:
             raise ValueError("give version, position or at, not several of them")
         if self.version is not None:
-            return position_of_version(reads, table.table, whole("version", self.version))
+            return position_of_version(reads, table.table, whole_number("version", self.version))
         if self.time is not None:
             return position_at(reads, table, self.time)
         position = view.position_of(self.place)

@@ -17,7 +17,7 @@ from ledger.errors import FileListError, ReaderBehindError
 from ledger.reads.errors import unknown_version
 from ledger.reads.html import table_of
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 from ledger.session.receipt import Token
 from ledger.snapshot.as_of import known_row
 from ledger.snapshot.reading import check_listed
@@ -281,7 +281,7 @@ def version_after(
     """
     if position is not None:
         return version_at(reads, table.table, position)
-    number = -1 if after is None else whole("after", after)
+    number = -1 if after is None else whole_number("after", after)
     if number >= 0 and reads.version_row(table.table, version=number) is None:
         raise unknown_version(table.table, number, table.version, table.name)
     return max(-1, number)

@@ -21,7 +21,7 @@ from ledger.expressions.duckdb.terms import identifier
 from ledger.files.storage import Storage, storage_at
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, TableRow
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.scan_rows import RowSource, field_of
 from ledger.snapshot.table_snapshot import TableSnapshot, in_write_folders
@@ -50,7 +50,7 @@ class Scan:
         limit: int | None = None,
     ) -> None:
         if limit is not None:
-            whole("limit", limit)
+            whole_number("limit", limit)
         self.table: TableRow = snapshot.row
         self.position = snapshot.position
         self.files: Sequence[FileRow] = list(found.files)
@@ -109,7 +109,7 @@ class Scan:
 
         Raises as `to_batches`, and ValueError for a negative number.
         """
-        least = min(whole("limit", rows), rows if self._limit is None else self._limit)
+        least = min(whole_number("limit", rows), rows if self._limit is None else self._limit)
         return pa.Table.from_batches(self._batches(least), self.schema)
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -157,7 +157,9 @@ def query_of(query: str) -> Any:
     try:
         trees = [each for each in sqlglot.parse(query, dialect=DIALECT) if each is not None]
     except (SqlglotError, RecursionError) as problem:
-        raise QuerySyntaxError(f"{shown(query)} is not a query: {said(query, problem)}") from None
+        raise QuerySyntaxError(
+            f"{shown(query)} is not a query: {syntax_problem(query, problem)}"
+        ) from None
     if len(trees) != 1:
         raise QuerySyntaxError(f"there must be one query, got {len(trees)}: {shown(query)}")
     (tree,) = trees
@@ -168,7 +170,7 @@ def query_of(query: str) -> Any:
         if isinstance(node, exp.Anonymous) and str(node.this).lower() in TEXTS_OF_NAMES:
             raise QuerySyntaxError(f"tables must be named in FROM, got {node.this}(...)")
     if not isinstance(tree, exp.Query | exp.Values | exp.Pivot):
-        if "syntax error" in (wrong := said(query, ValueError())):
+        if "syntax error" in (wrong := syntax_problem(query, ValueError())):
             raise QuerySyntaxError(f"{shown(query)} is not a query: {wrong}")
         word = query.split(maxsplit=1)[0].upper()
         raise QuerySyntaxError(f"sql only reads: the text must be a SELECT, got {word}")
@@ -180,7 +182,7 @@ def shown(query: str) -> str:
     return repr(query if len(query) <= SHOWN_CHARS_MAX else f"{query[:SHOWN_CHARS_MAX]}...")
 
 
-def said(query: str, problem: Exception) -> str:
+def syntax_problem(query: str, problem: Exception) -> str:
     """Return what is wrong with a text, in the words of DuckDB if it does not read it either."""
     if isinstance(problem, RecursionError):
         return "its brackets and operators are nested too deep. Use WITH, or IN in place of OR"

@@ -2,7 +2,7 @@
 
 from ledger.core.commands import TableDefinition
 from ledger.definitions.client_reads import View
-from ledger.definitions.definitions import Change, TableChanges, changed
+from ledger.definitions.definitions import Change, TableChanges, changed_definition
 from ledger.definitions.names import TableLike
 from ledger.properties.delta_readers import warn_of_readers
 from ledger.properties.known_properties import adds_constraints, check_properties
@@ -29,7 +29,7 @@ def alter(
     """
     number = work.names.number(table)
     row = work.names.own(number) or known_row(work.view.reads(), number)
-    definition = changed(row.definition, change, **(changes or {}))
+    definition = changed_definition(row.definition, change, **(changes or {}))
     if row.creator != work.id:
         definition = mapped_as_written(work.view.reads(), row, definition)
     # A table that was changed since the txn opened is refused as a conflict.

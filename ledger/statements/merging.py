@@ -112,7 +112,7 @@ class Merge:
         ]
         target = numbered(self._table.rows(file, names))
         found = self._judge.pairs({TARGET: target, SOURCE: numbered(self._source.rows)}, self._on)
-        self._hit = pc.unique(pa.concat_arrays([self._hit, whole(found[SOURCE])]))
+        self._hit = pc.unique(pa.concat_arrays([self._hit, one_array(found[SOURCE])]))
         matched = self._clauses["matched"]
         if matched and pc.count_distinct(found[TARGET]).as_py() < len(found):
             if len(matched) > 1 or matched[0].action != "delete" or matched[0].condition.columns:
@@ -142,11 +142,11 @@ class Merge:
                 SOURCE: self._source.rows.take(pairs[SOURCE]),
             }
             for clause, chosen, rows in self._taken("matched", sides):
-                gone.append(whole(pairs[TARGET].take(chosen)))
+                gone.append(one_array(pairs[TARGET].take(chosen)))
                 new += self._changed(clause, rows)
         numbers = pa.array(range(len(target)), pa.int64())
         if self._clauses["not_matched_by_source"]:
-            others = numbers.filter(pc.invert(pc.is_in(numbers, whole(pairs[TARGET]))))
+            others = numbers.filter(pc.invert(pc.is_in(numbers, one_array(pairs[TARGET]))))
             for clause, chosen, rows in self._taken(
                 "not_matched_by_source", {TARGET: target.take(others)}
             ):
@@ -167,7 +167,9 @@ class Merge:
         left = pa.array(range(count), pa.int64())
         for clause in self._clauses[kind]:
             rows = {name: each.take(left) for name, each in sides.items()}
-            hit = whole(self._judge.fulfilled(next(iter(rows.values())), clause.condition, rows))
+            hit = one_array(
+                self._judge.fulfilled(next(iter(rows.values())), clause.condition, rows)
+            )
             chosen, left = left.filter(hit), left.filter(pc.invert(hit))
             if len(chosen):
                 yield clause, chosen, {name: each.take(chosen) for name, each in sides.items()}
@@ -199,7 +201,7 @@ class Merge:
             yield self._checks.passed(self._judge, made)
 
 
-def whole(values: Any) -> Any:
+def one_array(values: Any) -> Any:
     """Return values in one piece."""
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 

@@ -10,7 +10,7 @@ from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.predicates.tree import Node
-from ledger.definitions.definitions import changed
+from ledger.definitions.definitions import changed_definition
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
@@ -74,7 +74,7 @@ class StatementTable:
     ) -> None:
         """Take other columns for the rows; the txn alters the table when it takes the rows."""
         by = self.definition.partition_columns if partition_columns is None else partition_columns
-        self._pending = changed(self.definition, columns=columns, partition_columns=by)
+        self._pending = changed_definition(self.definition, columns=columns, partition_columns=by)
         self._see(self.snapshot.changed_to(self.row._replace(definition=self._pending)))
         self._check_writable()
 

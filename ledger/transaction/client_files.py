@@ -26,7 +26,7 @@ from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.client_txns import LedgerTxns
 from ledger.work.app_notes import AppProgress, progress_in
 from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
-from ledger.work.repeated_batches import told
+from ledger.work.repeated_batches import noted_receipt
 from ledger.work.staging import riding
 from ledger.work.writes import DeclaredWrites, level_named
 
@@ -205,7 +205,9 @@ class LedgerFiles(LedgerTxns):
             raise
         apps = {app for write in writes if write.footprint for app in write.footprint.apps}
         tables = [write.table for write in writes]
-        return told(receipt_of(answer, self._view.origin), self._view, sorted(apps), tables)
+        return noted_receipt(
+            receipt_of(answer, self._view.origin), self._view, sorted(apps), tables
+        )
 
 
 def is_refused(outcome: Outcome) -> bool:

@@ -12,7 +12,7 @@ from ledger.errors import ReaderBehindError
 from ledger.expressions.build import Expression, condition_in
 from ledger.reads.html import ShownList
 from ledger.reads.row_counts import rows_in
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 from ledger.session.receipt import Token
 from ledger.snapshot.as_of import AsOf, known_row
 from ledger.snapshot.table_snapshot import TableSnapshot
@@ -125,7 +125,7 @@ class LedgerRows(LedgerTxns):
         Each has its user, time and operation, and the number of files that it added and
         removed. Raises UnknownTableError, and ValueError for a limit below 1.
         """
-        if whole("limit", limit) < 1:
+        if whole_number("limit", limit) < 1:
             raise ValueError(f"limit must be 1 or more, got {limit}")
         versions = self._view.reads().versions(self._names.number(table), limit)
         heads = ("version", "time (UTC)", "operation", "user", "added", "removed", "rows")

@@ -18,7 +18,7 @@ from ledger.definitions.definitions import (
     TableChanges,
     TableOptions,
     altered,
-    changed,
+    changed_definition,
     operation_of,
     table_definition,
 )
@@ -193,7 +193,7 @@ class LedgerTables(LedgerTxns):
         reads = self._view.reads(read_at)
         position = reads.position()
         row = known_row(reads, table)
-        definition = changed(row.definition, change, **changes)
+        definition = changed_definition(row.definition, change, **changes)
         definition = mapped_as_written(reads, row, definition)
         if adds_constraints(row.definition, definition):
             return self._alter_checked(table, change, operation, read_at, changes)

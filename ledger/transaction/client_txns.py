@@ -11,7 +11,7 @@ from ledger.definitions.client_reads import View
 from ledger.definitions.given import check_list
 from ledger.definitions.names import TableLike, TableNames, listed
 from ledger.reads.errors import check_number
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 from ledger.session.channel import Channel
 from ledger.session.receipt import Outcome, Receipt, receipt_of
 from ledger.session.refusals import body_as
@@ -165,7 +165,9 @@ class LedgerTxns(OfOneProcess):
                 "name either txns, which are forgotten in all tables, or a table and the write ids "
                 "in it"
             )
-        numbers = [txn.id if isinstance(txn, Transaction) else whole("txn", txn) for txn in txns]
+        numbers = [
+            txn.id if isinstance(txn, Transaction) else whole_number("txn", txn) for txn in txns
+        ]
         number = 0 if table is None else self._names.number(table)
         return self._done(ForgetAborted(*UNNUMBERED, numbers, number, write_ids), AbortedForgotten)
 

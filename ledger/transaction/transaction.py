@@ -32,7 +32,7 @@ from ledger.transaction.outcome import found_out, not_found_out
 from ledger.transaction.txn_files import TxnFiles
 from ledger.transaction.txn_rows import TxnRows
 from ledger.work import unit_of_work
-from ledger.work.repeated_batches import told
+from ledger.work.repeated_batches import noted_receipt
 from ledger.work.unit_of_work import Status, Work
 from ledger.work.writes import coarse_write
 
@@ -195,7 +195,9 @@ class Transaction(TxnFiles, TxnRows):
             raise
         if self.receipt.skipped:
             self._work.note_end("aborted")
-            self.receipt = told(self.receipt, work.view, work.writes.progress(), work.written())
+            self.receipt = noted_receipt(
+                self.receipt, work.view, work.writes.progress(), work.written()
+            )
             return self.receipt
         self._work.note_end("committed")
         for row in work.names.given():

@@ -57,7 +57,7 @@ class TxnEnding:
         match answer.body:
             case CommandRefused(reason=Reason.TXN_NOT_OPEN) as body if event is not None:
                 self._kept = event
-                why = told(event, self._txn, self._session.number, self._view)
+                why = ending_clause(event, self._txn, self._session.number, self._view)
                 return answer._replace(body=body._replace(message=f"{body.message}; {why}"))
             case _:
                 return answer
@@ -86,7 +86,7 @@ class TxnEnding:
 
 def ended_error(event: Event, txn: int, session: ClientSession, view: View) -> RefusedError:
     """Return the error for a txn that an event ended."""
-    why = told(event, txn, session.number, view)
+    why = ending_clause(event, txn, session.number, view)
     is_expired = cause_of(event, txn) == "lease"
     kind = SessionExpiredError if is_expired else TxnNotOpenError
     reason = Reason.SESSION_EXPIRED if is_expired else Reason.TXN_NOT_OPEN
@@ -99,7 +99,7 @@ def ended_error(event: Event, txn: int, session: ClientSession, view: View) -> R
     )
 
 
-def told(event: Event, txn: int, session: int, view: View) -> str:
+def ending_clause(event: Event, txn: int, session: int, view: View) -> str:
     """Return a clause that says what ended a txn of a session, and why."""
     control, body = event
     if isinstance(body, TxnAborted):

@@ -110,7 +110,10 @@ def added_files(
         if not is_same:
             check_data_change(path, data_change)
         partition = said_of(path, spell, values)
-        size, modified = whole(path, "size", given.size), whole(path, "modified", given.modified)
+        size, modified = (
+            whole_number(path, "size", given.size),
+            whole_number(path, "modified", given.modified),
+        )
         file = added(path, partition, size, modified, *given[4:])
         yield file if is_same else file._replace(data_change=file.data_change and data_change)
 
@@ -166,7 +169,7 @@ def path_of(path: Any) -> Any:
     return str.__str__(path) if isinstance(path, str) else path
 
 
-def whole(path: str, what: str, number: Any) -> int:
+def whole_number(path: str, what: str, number: Any) -> int:
     """Return a number of any library as an int; raises TypeError unless it is a whole number."""
     if type(number) is int:
         return number

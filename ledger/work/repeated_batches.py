@@ -51,7 +51,7 @@ class Recorded(NamedTuple):
         )
 
 
-def told(
+def noted_receipt(
     receipt: Receipt, view: View, apps: Sequence[AppVersion], tables: Iterable[int]
 ) -> Receipt:
     """Return the receipt of a commit; a skipped one gets a note, which is also logged.

@@ -37,7 +37,7 @@ from ledger.reads.metadata import (
     Source,
 )
 from ledger.reads.turns import in_time
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 from projections.cache.entries.ids import ReaderIds
 from projections.cache.entries.rows import BYTES_MAX, RowEntries
 from projections.cache.following import FollowedEntries
@@ -150,7 +150,7 @@ class MetadataCache(MetadataReads):
         check_reads(reads, bounds)
         token, least = bounds.token, bounds.token
         if bounds is not AT_HAND:
-            token = whole("token", bounds.token)
+            token = whole_number("token", bounds.token)
             least = self._least_position(token, bounds.max_lag_ms, bounds.policy)
         wanted = [self._wanted(read, token, least) for read in reads]
         until_s = monotonic() + bounds.max_wait_ms / 1000

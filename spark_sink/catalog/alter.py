@@ -13,7 +13,7 @@ from ledger.arrow.schema import TableSchema
 from ledger.arrow.types import arrow_type
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import NESTED_TYPE
-from ledger.definitions.definitions import changed
+from ledger.definitions.definitions import changed_definition
 from ledger.properties.column_mapping import highest_id
 from ledger.properties.field_ids import numbered, renamed
 from ledger.statements.evolving import is_widening
@@ -57,7 +57,7 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
         given["properties"] = set_anew
     if unset:
         given["unset"] = unset
-    after = changed(before, **given) if given else before
+    after = changed_definition(before, **given) if given else before
     check_distinct(str(asked["table"]), (column.name for column in after.columns))
     if any(each["kind"] == "DeleteColumn" for each in changes):
         TableSchema.of(after, str(asked["table"])).check_holds_rows()

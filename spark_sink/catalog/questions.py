@@ -108,7 +108,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "files": files.files,
     "partitions": files.partitions,
     "check_options": options.check_read,
-    "changed": changes.changed,
+    "changed": changes.changed_files,
     "stream_begin": stream_source.begin,
     "stream_newest": stream_source.newest,
     "stream_latest": stream_source.latest,
@@ -192,13 +192,13 @@ def as_answer(error: Exception) -> Mapping[str, str]:  # noqa: PLR0911 - a case 
         case Refusal():
             return {"error": error.kind, "message": str(error)}
         case ConflictError():
-            return {"error": f"LEDGER_CONFLICT.{condition(error)}", "message": said(error)}
+            return {"error": f"LEDGER_CONFLICT.{condition(error)}", "message": error_text(error)}
         case TableExistsError():
-            return {"error": "LEDGER_TABLE_EXISTS", "message": said(error)}
+            return {"error": "LEDGER_TABLE_EXISTS", "message": error_text(error)}
         case UnknownTableError():
-            return {"error": "LEDGER_UNKNOWN_TABLE", "message": said(error)}
+            return {"error": "LEDGER_UNKNOWN_TABLE", "message": error_text(error)}
         case OutcomeUnknownError() | LedgerError():
-            return {"error": f"LEDGER_{condition(error)}", "message": said(error)}
+            return {"error": f"LEDGER_{condition(error)}", "message": error_text(error)}
         case ValueError():
             return {"error": "LEDGER_UNSUPPORTED", "message": str(error)}
     return {"error": "LEDGER_INTERNAL", "message": f"{type(error).__name__}: {error}"}
@@ -210,7 +210,7 @@ def condition(error: Exception) -> str:
     return WORDS.sub("_", name.removesuffix("Exception").removesuffix("Error")).upper()
 
 
-def said(error: LedgerError) -> str:
+def error_text(error: LedgerError) -> str:
     """Return the text of an error; a conflict is explained."""
     explanation = getattr(error, "explanation", None)
     return f"{error}\n{explanation}" if explanation is not None else str(error)

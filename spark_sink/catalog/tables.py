@@ -73,10 +73,10 @@ def changes_about(state: CatalogState, asked: Question) -> Mapping[str, Any] | N
     try:
         if txn is None:
             return changes_of(current(state, owner), asked)
-        row, opened = named(reads, state, owner), txn.txn.opened
+        row, opened = table_named(reads, state, owner), txn.txn.opened
     except UnknownTableError:
         return None
-    return changes_of(said(TableSnapshot(reads, row, opened), seen=f"@{opened}"), asked)
+    return changes_of(table_answer(TableSnapshot(reads, row, opened), seen=f"@{opened}"), asked)
 
 
 def current(state: CatalogState, name: str) -> Mapping[str, Any]:
@@ -84,14 +84,14 @@ def current(state: CatalogState, name: str) -> Mapping[str, Any]:
     reads = state.ledger.reads()
     while True:
         position = reads.position()
-        row = named(reads, state, name)
+        row = table_named(reads, state, name)
         if row.changed <= position:
             newest = reads.version_row(row.table, position=position)
             version = -1 if newest is None else newest.version
-            return said(TableSnapshot(reads, row, position), seen=f"v{version}")
+            return table_answer(TableSnapshot(reads, row, position), seen=f"v{version}")
 
 
-def named(reads: Reads, state: CatalogState, name: str) -> TableRow:
+def table_named(reads: Reads, state: CatalogState, name: str) -> TableRow:
     """Return the table that has a name now; raises UnknownTableError."""
     row = reads.table_named(state.ledger.catalog, name)
     if row is None or row.creator:
@@ -102,13 +102,13 @@ def named(reads: Reads, state: CatalogState, name: str) -> TableRow:
 def in_txn(name: str, txn: StatementsTxn) -> Mapping[str, Any]:
     """Return a table as a txn sees it."""
     found = txn.txn.statement(name, "read", is_read=True)
-    return said(found.snapshot, seen=f"@{txn.txn.opened}/{txn.txn.id}.{txn.changes}")
+    return table_answer(found.snapshot, seen=f"@{txn.txn.opened}/{txn.txn.id}.{txn.changes}")
 
 
 def pinned(state: CatalogState, name: str, asked: Question) -> Mapping[str, Any]:
     """Return a table as it was."""
     reads = state.ledger.reads()
-    row = named(reads, state, name)
+    row = table_named(reads, state, name)
     if "version" in asked:
         try:
             version = int(asked["version"])
@@ -119,10 +119,12 @@ def pinned(state: CatalogState, name: str, asked: Question) -> Mapping[str, Any]
         position = position_of_version(reads, row.table, version)
     else:
         position = position_at(reads, row, datetime.fromtimestamp(asked["micros"] / 1e6, UTC))
-    return said(TableSnapshot(reads, row, position), seen=f"@{position}", is_pinned=True)
+    return table_answer(TableSnapshot(reads, row, position), seen=f"@{position}", is_pinned=True)
 
 
-def said(snapshot: TableSnapshot, *, seen: str, is_pinned: bool = False) -> Mapping[str, Any]:
+def table_answer(
+    snapshot: TableSnapshot, *, seen: str, is_pinned: bool = False
+) -> Mapping[str, Any]:
     """Return a table as an answer."""
     name, definition = snapshot.seen.name, snapshot.definition
     if not definition.columns:
@@ -149,7 +151,7 @@ def said(snapshot: TableSnapshot, *, seen: str, is_pinned: bool = False) -> Mapp
             for each in schema.columns
         ],
         "partition": list(schema.partition_columns),
-        "constraints": constraints.said(definition),
+        "constraints": constraints.constraint_answers(definition),
         "properties": {**properties, LOCATION: definition.location, LAYOUT: definition.layout},
     }
 
@@ -215,7 +217,7 @@ def former(
     try:
         if txn is not None:
             return txn.txn.statement(name, "read", is_read=True).definition
-        return TableSnapshot(reads, named(reads, state, name), reads.position()).definition
+        return TableSnapshot(reads, table_named(reads, state, name), reads.position()).definition
     except UnknownTableError:
         return None
 

@@ -11,7 +11,7 @@ import pytest
 import urllib3
 
 from ledger.client import Ledger
-from ledger.definitions.definitions import changed
+from ledger.definitions.definitions import changed_definition
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import create_topics
 from ledger.log.port import Topic
@@ -69,7 +69,7 @@ def test_a_write_is_read_in_every_cache(ledger: Ledger, urls: list[str]) -> None
     table = ledger.table(TABLE).table
     held = ledger.begin("read_only")
     before = held.valid_write_ids(TABLE)
-    token = ledger.alter_table(TABLE, lambda found: changed(found, location="v1")).token
+    token = ledger.alter_table(TABLE, lambda found: changed_definition(found, location="v1")).token
     now = ledger.begin("read_only").valid_write_ids(TABLE)
     asked = [Read(TABLE, now, table), Read(TABLE, before, table)]
 
@@ -85,7 +85,9 @@ def test_a_write_is_read_in_every_cache(ledger: Ledger, urls: list[str]) -> None
 
 def test_a_txn_is_read_in_every_cache(ledger: Ledger, urls: list[str]) -> None:
     with ledger.transaction() as txn:
-        token = txn.alter_table(TABLE, lambda found: changed(found, location="mine")).token
+        token = txn.alter_table(
+            TABLE, lambda found: changed_definition(found, location="mine")
+        ).token
         ids = txn.valid_write_ids(TABLE)
         own = Read(ledger.table(TABLE).table, ids, own_txn=txn.id)
         for url in urls:

@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 from ledger.client import Ledger
-from ledger.definitions.definitions import changed
+from ledger.definitions.definitions import changed_definition
 from ledger.errors import LimitExceededError, UnknownTableError
 from ledger.log.kafka.log import KafkaLog
 from ledger.log.kafka.topics import add_topic, create_topics
@@ -170,7 +170,9 @@ def walk(home: Home, ledger: Ledger, url: str, old: Read) -> None:
         def told(name: str, position: int) -> MetadataAnswer:
             return cache.metadata_at(ReadAt(name, "main"), Bounds(position, WAIT_MS))
 
-        token = ledger.alter_table("db.t", lambda found: changed(found, location="v1")).token
+        token = ledger.alter_table(
+            "db.t", lambda found: changed_definition(found, location="v1")
+        ).token
         cache.wait(token.position, PATIENCE_MS)
         found = told("db.t", token.position)
         assert (place(found), found.source, found.reason) == ("v1", "cache", "hit")
@@ -230,7 +232,7 @@ def test_a_feeder_creates_the_topic_goes_on_after_a_kill_makes_its_rows_anew(hom
             cache.wait(ledger.token.position, PATIENCE_MS)
             assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v0"
             feeder.end(signal.SIGKILL)
-            ledger.alter_table("db.t", lambda found: changed(found, location="v1"))
+            ledger.alter_table("db.t", lambda found: changed_definition(found, location="v1"))
             with home.serve_feeder() as successor:
                 successor.wait_for("feeding")
                 cache.wait(ledger.token.position, PATIENCE_MS)
@@ -239,7 +241,7 @@ def test_a_feeder_creates_the_topic_goes_on_after_a_kill_makes_its_rows_anew(hom
                 assert successor.end(signal.SIGINT) == ExitCode.DONE
             with home.serve_feeder("--rebuild") as anew:
                 anew.wait_for("feeding")
-                ledger.alter_table("db.t", lambda found: changed(found, location="v2"))
+                ledger.alter_table("db.t", lambda found: changed_definition(found, location="v2"))
                 cache.wait(ledger.token.position, PATIENCE_MS)
                 assert place(cache.metadata_at(ReadAt("db.t", "main"))) == "v2"
                 assert anew.end(signal.SIGTERM) == ExitCode.DONE

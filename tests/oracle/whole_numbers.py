@@ -8,7 +8,7 @@ from functools import wraps
 from inspect import Parameter, isfunction, signature
 from typing import Any, Final, TypeVar
 
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 
 WHOLE: Final = (int, int | None)
 
@@ -51,7 +51,7 @@ def plain(parameter: Parameter, given: Any) -> Any:
     is_left_out = given is None and parameter.annotation is not int
     if is_left_out or not is_whole(parameter):
         return given
-    return whole(parameter.name, given)
+    return whole_number(parameter.name, given)
 
 
 def is_whole(parameter: Parameter) -> bool:

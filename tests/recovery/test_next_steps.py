@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ledger.cli.log.recover import next_steps
-from ledger.config.address import spelled
+from ledger.config.address import option_text
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
 from ledger.machine.up_settings import UpSettings
@@ -70,4 +70,4 @@ def test_what_up_names_leads_to_its_own_ledger() -> None:
     assert UpSettings().options == ""
     assert UpSettings("sales", home).options == " --home '/data/my lake' --ledger sales"
     assert UpSettings(bootstrap="kafka:9092").options == " --bootstrap kafka:9092"
-    assert spelled({"--store": None, "--margin": 0}) == " --margin 0"
+    assert option_text({"--store": None, "--margin": 0}) == " --margin 0"

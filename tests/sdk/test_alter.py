@@ -11,7 +11,7 @@ from ledger.client import Ledger
 from ledger.core.commands import Column, Property, TableDefinition
 from ledger.core.events.events import TableAltered
 from ledger.core.state.traits import traits_of
-from ledger.definitions.definitions import changed, operation_of, table_definition
+from ledger.definitions.definitions import changed_definition, operation_of, table_definition
 from ledger.log.lossy import LossyLog
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_mapping import HIGHEST_ID
@@ -37,7 +37,7 @@ DAY, TAIL = BEFORE.columns
 )
 def test_properties(changes: Any, wanted: dict[str, str], operation: str) -> None:
     """Properties are added to those there are, or taken away; their keys ascend."""
-    after = changed(BEFORE, **changes)
+    after = changed_definition(BEFORE, **changes)
 
     assert wanted == dict(after.properties)
     assert list(wanted) == [each.key for each in after.properties]
@@ -59,7 +59,7 @@ def test_properties(changes: Any, wanted: dict[str, str], operation: str) -> Non
 )
 def test_columns(columns: Any, ids: list[int], operation: str) -> None:
     """Columns that keep their names keep their ids; a new one gets an id that was not there."""
-    after = changed(BEFORE, columns=columns)
+    after = changed_definition(BEFORE, columns=columns)
 
     assert ids == [each.id for each in after.columns]
     assert operation_of(BEFORE, after) == (operation or "REPLACE COLUMNS")
@@ -84,11 +84,13 @@ def test_ids_never_return(steps: list[list[str]], ids: list[int], remembered: st
     """The id of a column that is gone is no other's: files of before may hold values under it."""
     after = BEFORE
     for names in steps:
-        after = changed(after, columns=[(name, "int") for name in names])
+        after = changed_definition(after, columns=[(name, "int") for name in names])
 
     assert ids == [each.id for each in after.columns]
     assert dict(after.properties).get(HIGHEST_ID) == remembered
-    assert changed(changed(after, columns=[]), columns=[]) == changed(after, columns=[])
+    assert changed_definition(
+        changed_definition(after, columns=[]), columns=[]
+    ) == changed_definition(after, columns=[])
 
 
 @pytest.mark.parametrize(
@@ -103,8 +105,8 @@ def test_ids_never_return(steps: list[list[str]], ids: list[int], remembered: st
 )
 def test_highest_id(properties: dict[str, str], following: int, remembered: str) -> None:
     """A table that was Delta's says which ids it had, under any case of that property's name."""
-    before = changed(BEFORE, properties=properties)
-    after = changed(before, columns=[*BEFORE.columns, ("delay", "double")])
+    before = changed_definition(BEFORE, properties=properties)
+    after = changed_definition(before, columns=[*BEFORE.columns, ("delay", "double")])
 
     assert after.columns[-1].id == following
     assert {key for key, _ in after.properties} == {"a", "b", HIGHEST_ID}
@@ -112,8 +114,8 @@ def test_highest_id(properties: dict[str, str], following: int, remembered: str)
 
 
 def test_an_alter_cannot_make_a_table_forget_which_ids_it_had() -> None:
-    dropped = changed(BEFORE, columns=[("day", "int")])
-    after = changed(dropped, columns=[("day", "int"), ("x", "int")], unset=[HIGHEST_ID])
+    dropped = changed_definition(BEFORE, columns=[("day", "int")])
+    after = changed_definition(dropped, columns=[("day", "int"), ("x", "int")], unset=[HIGHEST_ID])
 
     assert [each.id for each in after.columns] == [1, 3]
 
@@ -126,7 +128,7 @@ def test_an_alter_cannot_make_a_table_forget_which_ids_it_had() -> None:
     ],
 )
 def test_location_and_partition_columns_can_be_changed_too(changes: Any, operation: str) -> None:
-    after = changed(BEFORE, **changes)
+    after = changed_definition(BEFORE, **changes)
 
     assert BEFORE._replace(**changes) == after
     assert operation == operation_of(BEFORE, after)
@@ -136,13 +138,13 @@ def test_location_and_partition_columns_can_be_changed_too(changes: Any, operati
 def test_what_is_to_change(given: Any) -> None:
     """A change says one thing: a definition, a function, or what is to change."""
     with pytest.raises(ValueError, match="give either a new definition"):
-        changed(BEFORE, **given)
+        changed_definition(BEFORE, **given)
 
 
 def test_text_in_place_of_keys() -> None:
     """A text to unset is refused: its letters would be taken for keys, and may be some."""
     with pytest.raises(TypeError, match=r"properties to unset must be a list of names.* \['a'\]"):
-        changed(BEFORE, unset="a")
+        changed_definition(BEFORE, unset="a")
 
 
 @pytest.mark.parametrize(
@@ -153,13 +155,13 @@ def test_text_in_place_of_keys() -> None:
     ],
 )
 def test_a_key_of_delta_replaces_another_spelling_of_it(changes: Any, level: str) -> None:
-    before = changed(BEFORE, properties={"delta.isolationLevel": "SnapshotIsolation"})
+    before = changed_definition(BEFORE, properties={"delta.isolationLevel": "SnapshotIsolation"})
 
-    assert level == traits_of(changed(before, **changes)).level
+    assert level == traits_of(changed_definition(before, **changes)).level
 
 
 def test_keys_that_are_nobodys_but_the_tables_own_are_told_apart_by_the_case_of_letters() -> None:
-    after = changed(BEFORE, properties={"A": "3"})
+    after = changed_definition(BEFORE, properties={"A": "3"})
 
     assert list(after.properties) == [("A", "3"), ("a", "1"), ("b", "2")]
 
@@ -178,7 +180,7 @@ def test_read_once_only(ledger: Ledger, name: str) -> None:
 
 def test_a_name_that_there_is_not_is_an_error_not_a_table_that_lacks_what_was_meant() -> None:
     misspelled: Any = {"partition_column": ["month"], "propertys": {"a": "b"}}
-    for make in (table_definition, partial(changed, BEFORE)):
+    for make in (table_definition, partial(changed_definition, BEFORE)):
         with pytest.raises(TypeError, match="got partition_column, propertys"):
             make(**misspelled)
 
@@ -215,7 +217,7 @@ def test_properties_that_are_no_texts(ledger: Ledger, make: Callable[[Ledger], o
 )
 def test_a_change_that_makes_a_definition_of_odd_parts_is_refused(parts: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
-        changed(BEFORE, BEFORE._replace(**parts))
+        changed_definition(BEFORE, BEFORE._replace(**parts))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_a_change_that_makes_a_definition_of_odd_parts_is_refused(parts: Any, sa
 )
 def test_odd_columns(options: Any, said: str) -> None:
     """A text where a pair or a list belongs is refused: its letters would be taken for names."""
-    for make in (table_definition, partial(changed, BEFORE)):
+    for make in (table_definition, partial(changed_definition, BEFORE)):
         with pytest.raises(TypeError, match=said):
             make(**options)
 
@@ -261,7 +263,7 @@ def test_odd_definition(ledger: Ledger, definition: TableDefinition, said: str) 
 
 
 def comment(definition: TableDefinition) -> TableDefinition:
-    return changed(definition, properties={"comment": "seen"})
+    return changed_definition(definition, properties={"comment": "seen"})
 
 
 @pytest.mark.parametrize(
@@ -301,7 +303,7 @@ class Rival:
         self.calls += 1
         if self.calls <= self._times:
             self._ledger.alter_table(TABLE, properties={"rival": str(self.calls)})
-        return changed(definition, properties={"own": str(self.calls)})
+        return changed_definition(definition, properties={"own": str(self.calls)})
 
 
 def test_a_change_is_made_again_of_what_is_new(ledger: Ledger, memory: InMemoryLedger) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from ledger.core.commands import Column
-from ledger.definitions.definitions import changed, table_definition
+from ledger.definitions.definitions import changed_definition, table_definition
 
 BEFORE = table_definition([("id", "int")])
 
@@ -24,7 +24,7 @@ BEFORE = table_definition([("id", "int")])
 )
 def test_misspelled_types(kind: str, said: str) -> None:
     """A type that there is not is refused with what may be meant: Spark would tell much later."""
-    for make in (table_definition, partial(changed, BEFORE)):
+    for make in (table_definition, partial(changed_definition, BEFORE)):
         with pytest.raises(ValueError, match=re.escape(said)):
             make(columns=[("id", kind)])
 
@@ -69,4 +69,4 @@ def test_a_type_of_spark_or_of_hive_stands_in_the_definition_as_it_was_given(kin
 def test_who_says_a_column_in_full_may_name_any_type() -> None:
     column = Column("day", "of_tomorrow", nullable=True, id=1)
 
-    assert changed(BEFORE, columns=[column]).columns[0] == column
+    assert changed_definition(BEFORE, columns=[column]).columns[0] == column

@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.core.commands import Property
-from ledger.definitions.definitions import changed, table_definition
+from ledger.definitions.definitions import changed_definition, table_definition
 from ledger.properties.column_mapping import HIGHEST_ID
 
 BEFORE = table_definition([("day", "int"), ("tail", "string")])
@@ -13,7 +13,7 @@ DAY, _ = BEFORE.columns
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_the_highest_id_stays(*, is_whole: bool) -> None:
     without = BEFORE._replace(columns=[DAY])
-    dropped = changed(BEFORE, without if is_whole else lambda _: without)
+    dropped = changed_definition(BEFORE, without if is_whole else lambda _: without)
     assert Property(HIGHEST_ID, "2") in dropped.properties
-    after = changed(dropped, columns=[DAY, ("tail", "string")])
+    after = changed_definition(dropped, columns=[DAY, ("tail", "string")])
     assert [each.id for each in after.columns] == [1, 3]

@@ -8,7 +8,7 @@ import pytest
 from ledger.client import Ledger
 from ledger.core.commands import TableDefinition
 from ledger.core.lists.valid_lists import ValidWriteIdList
-from ledger.definitions.definitions import changed, table_definition
+from ledger.definitions.definitions import changed_definition, table_definition
 from ledger.definitions.names import TableLike
 from ledger.errors import UnknownTableError
 from ledger.reads.metadata import TableMetadata
@@ -26,7 +26,7 @@ def table(ledger: Ledger) -> int:
 
 
 def moved(definition: TableDefinition) -> TableDefinition:
-    return changed(definition, location="v1")
+    return changed_definition(definition, location="v1")
 
 
 def place(found: TableMetadata) -> str:
@@ -130,7 +130,7 @@ def test_an_external_table_has_no_snapshot(ledger: Ledger) -> None:
     before = ledger.begin()
     ledger.alter_table("db.raw", moved)
     own = ledger.begin()
-    own.alter_table("db.raw", lambda found: changed(found, location="v2"))
+    own.alter_table("db.raw", lambda found: changed_definition(found, location="v2"))
 
     assert place(before.metadata("db.raw")) == "v1"
     assert place(own.metadata("db.raw")) == "v2"

@@ -11,7 +11,7 @@ import typer
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.log.backup import cluster
 from ledger.cli.options import HomeOption, LedgerOption
-from ledger.config.address import spelled
+from ledger.config.address import option_text
 from ledger.core.limits import NUMBER_MAX
 from ledger.errors import SettingsError
 
@@ -119,9 +119,9 @@ def recover(  # noqa: PLR0917 - options of a command are named
     if not changed and found.is_ahead:
         there = {each: given[each] for each in ("--bootstrap", "--home")}
         broker = None if loaded.settings.bootstrap is not None else folder / "broker"
-        for line in compared_ways(found, backup, spelled(there), broker):
+        for line in compared_ways(found, backup, option_text(there), broker):
             say(line)
-    for line in next_steps(found, changed, spelled(given), spelled(more) + over):
+    for line in next_steps(found, changed, option_text(given), option_text(more) + over):
         say(line)
 
 

@@ -20,7 +20,7 @@ from ledger.core.partitions.names import (
     partition_values,
     typed,
 )
-from ledger.core.partitions.units import WHOLE_TABLE, Unit, standing, text_unit, unit_of
+from ledger.core.partitions.units import WHOLE_TABLE, Unit, text_unit, unit_keys, unit_of
 
 ANY_FILE: Final = ("removed", "any")
 # Every partition: the unit of a coarse write that names no single one.
@@ -63,7 +63,7 @@ def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) ->
     if part.footprint is not None:
         yield from footprint_keys(part.footprint)
         for unit in removed_units(part.footprint, schema):
-            yield from standing("changed", unit)
+            yield from unit_keys("changed", unit)
     for kind in ("added",) if part.blind else ("added", "seen"):
         # At WriteSerializable a check looks up "seen", so it misses blind appends.
         if texts:
@@ -73,7 +73,7 @@ def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) ->
     for unit in changed_units(part, schema):
         yield "coarse"
         yield "removed"
-        yield from standing("coarse", unit)
+        yield from unit_keys("coarse", unit)
 
 
 def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:

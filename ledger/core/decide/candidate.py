@@ -66,7 +66,7 @@ def candidate_of(state: DomainState, command: CommitTxn) -> Candidate:
         check_level(command.level)
     declared = declared_parts(state, command)
     txn = own_txn(state, command.session, command.txn) if command.txn else None
-    writes = {table: whole(txn, write) for table, write in declared.items()}
+    writes = {table: joined_part(txn, write) for table, write in declared.items()}
     if txn is not None and txn.staged:
         check_all_named(txn, writes)
     level = LEVEL_OF[command.level.lower()] if command.level else ""
@@ -132,7 +132,7 @@ def declared_parts(state: DomainState, command: CommitTxn) -> dict[int, TableWri
     return parts
 
 
-def whole(txn: TxnInFlight | None, write: TableWrite) -> TableWrite:
+def joined_part(txn: TxnInFlight | None, write: TableWrite) -> TableWrite:
     """Return a part with its staged chunks joined in; raises Refused if they are not all there."""
     chunks = txn.staged.get(write.table, ()) if txn is not None else ()
     footprint = write.footprint

@@ -64,7 +64,7 @@ def candidate_from(
 ) -> Candidate:
     """Return the candidate of a commit as it was when the commit was decided."""
     txn: TxnInFlight | None = None if one_shot else state.txns.open[control.txn]
-    every = [whole(txn, part) for part in parts]
+    every = [joined_part(txn, part) for part in parts]
     written = {each.table for each in every if not is_read(each)}
     touched = written if txn is None else written | touched_before(state, txn)
     # A write id alone is no write (rule c0), so nothing was declared there.
@@ -72,7 +72,7 @@ def candidate_from(
     return gathered(state, txn, writes, touched, last_chunks={})
 
 
-def whole(txn: TxnInFlight | None, write: TableWrite) -> TableWrite:
+def joined_part(txn: TxnInFlight | None, write: TableWrite) -> TableWrite:
     """Return a part with its staged chunks joined in."""
     chunks = txn.staged.get(write.table, ()) if txn is not None else ()
     if write.footprint is None or not chunks:

@@ -134,7 +134,7 @@ def day_key(year: str, month: str, day: str | None) -> Key:
     return ("number", found.year) if is_first else ("day", found)
 
 
-def standing(kind: str, unit: Unit) -> Iterator[tuple[object, ...]]:
+def unit_keys(kind: str, unit: Unit) -> Iterator[tuple[object, ...]]:
     """Return the keys under which a changed unit is entered into the conflict index.
 
     A partition is also entered under each unit that contains it.

@@ -26,10 +26,10 @@ from ledger.expressions.duckdb.terms import (
     failing,
     is_floating,
     made,
-    named,
     refused,
     spark_type,
     string,
+    type_name,
 )
 from ledger.expressions.duckdb.zones import instant_of, local_of
 from ledger.expressions.parse import PredicateSyntaxError
@@ -68,7 +68,7 @@ def cast(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
         return cast_literal(term.text, target, zone)
     found = CASTS.get((family_of(term.type), family_of(target)))
     if found is None:
-        raise refused(f"CAST({named(term.type)} AS {named(target)})")
+        raise refused(f"CAST({type_name(term.type)} AS {type_name(target)})")
     return found(term, target, zone)
 
 
@@ -81,7 +81,7 @@ def cast_literal(text: str, target: pa.DataType, zone: str) -> SqlTerm:
     try:
         value = cast_between(SPARK_STRING, wanted)(text)
     except (UndecidableError, ArithmeticError, LookupError, ValueError) as problem:
-        raise PredicateSyntaxError(f"'{text}' is no {named(target)}: {problem}") from problem
+        raise PredicateSyntaxError(f"'{text}' is no {type_name(target)}: {problem}") from problem
     return literal(value, target)
 
 
@@ -110,7 +110,7 @@ def plainly(term: SqlTerm, target: pa.DataType, _zone: str, *, may_fail: bool = 
     return made(f"CAST({term.sql} AS {duck_type(target)})", target, term, may_fail=may_fail)
 
 
-def whole(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
+def integer_cast(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
     """Return a whole number as another type; a wider one has room for it."""
     return plainly(term, target, zone, may_fail=target.bit_width < term.type.bit_width)
 
@@ -138,7 +138,7 @@ def text_of_time(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
     """Return a date or a timestamp as text, if its year has four digits."""
     local = local_of(term.sql, zone) if term.type == TIMESTAMP else term.sql
     guard = f"WHEN CAST({local} AS DATE) {PLAIN_DAYS} THEN CAST({local} AS VARCHAR)"
-    message = f"a {named(term.type)} with a year outside 1 to 9999 cannot be cast to STRING"
+    message = f"a {type_name(term.type)} with a year outside 1 to 9999 cannot be cast to STRING"
     sql = f"CASE WHEN {local} IS NULL THEN NULL {guard} ELSE {failing(message)} END"
     return made(sql, target, term, may_fail=True)
 
@@ -148,7 +148,7 @@ def from_text(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
     trimmed = f"trim({term.sql}, {spaces()})"
     form = FORMS.get(family_of(target))
     if form is None:
-        raise refused(f"CAST(STRING AS {named(target)})")
+        raise refused(f"CAST(STRING AS {type_name(target)})")
     inner = duck_type(TIMESTAMP_NTZ if target == TIMESTAMP else target)
     value = f"CAST({trimmed} AS {inner})"
     if target == TIMESTAMP:
@@ -173,7 +173,7 @@ def truth_of_text(term: SqlTerm, target: pa.DataType, _zone: str) -> SqlTerm:
 
 def not_cast(term: SqlTerm, target: pa.DataType) -> str:
     """Return the SQL of the message for a text that is no value of a type."""
-    return f"'the text ' || {term.sql} || {string(f' is no {named(target)}')}"
+    return f"'the text ' || {term.sql} || {string(f' is no {type_name(target)}')}"
 
 
 def spaces() -> str:
@@ -198,7 +198,7 @@ def instant(term: SqlTerm, target: pa.DataType, zone: str) -> SqlTerm:
 
 NEVER_FAILS: Final = partial(plainly, may_fail=False)
 CASTS: Final[dict[tuple[Family, Family], Callable[[SqlTerm, pa.DataType, str], SqlTerm]]] = {
-    (Family.WHOLE, Family.WHOLE): whole,
+    (Family.WHOLE, Family.WHOLE): integer_cast,
     (Family.WHOLE, Family.FLOATING): NEVER_FAILS,
     (Family.WHOLE, Family.DECIMAL): plainly,
     (Family.WHOLE, Family.STRING): NEVER_FAILS,

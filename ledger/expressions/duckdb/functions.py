@@ -34,8 +34,8 @@ from ledger.expressions.duckdb.terms import (
     is_number,
     is_time,
     made,
-    named,
     refused,
+    type_name,
 )
 from ledger.expressions.duckdb.zones import local_of
 from ledger.expressions.parse import PredicateSyntaxError
@@ -58,7 +58,7 @@ def extreme(name: str, given: Arguments, zone: str) -> SqlTerm:
     """Return the greatest or least value that is not NULL."""
     type_, terms = alike(given, zone)
     if pa.types.is_nested(type_):
-        raise refused(f"{name} of {named(type_)}")
+        raise refused(f"{name} of {type_name(type_)}")
     return made(f"{name}({', '.join(each.sql for each in terms)})", type_, *terms)
 
 
@@ -85,7 +85,7 @@ def absolute(given: Arguments, _zone: str) -> SqlTerm:
     """Return a number without its sign."""
     (term,) = given
     if not is_number(term.type):
-        raise refused(f"abs of {named(term.type)}")
+        raise refused(f"abs of {type_name(term.type)}")
     return made(f"abs({term.sql})", term.type, term, may_fail=is_integral(term.type))
 
 
@@ -95,7 +95,7 @@ def rounded(name: str, given: Arguments, zone: str) -> SqlTerm:
     if is_integral(term.type):
         return cast(term, BIGINT, zone)
     if not is_floating(term.type):
-        raise refused(f"{name} of {named(term.type)}")
+        raise refused(f"{name} of {type_name(term.type)}")
     return made(f"CAST({name}({term.sql}) AS BIGINT)", BIGINT, term, may_fail=True)
 
 
@@ -103,7 +103,7 @@ def is_nan(given: Arguments, _zone: str) -> SqlTerm:
     """Return whether a number is NaN; of NULL it is false."""
     (term,) = given
     if not is_floating(term.type):
-        raise refused(f"isnan of {named(term.type)}")
+        raise refused(f"isnan of {type_name(term.type)}")
     return made(f"coalesce(isnan({term.sql}), FALSE)", BOOLEAN, term)
 
 
@@ -126,7 +126,7 @@ def as_local(name: str, term: SqlTerm, zone: str) -> SqlTerm:
     if term.type == STRING:
         return cast(term, DATE, zone)
     if not is_time(term.type):
-        raise refused(f"{name} of {named(term.type)}")
+        raise refused(f"{name} of {type_name(term.type)}")
     if term.type == TIMESTAMP:
         return made(local_of(term.sql, zone), pa.timestamp("us"), term)
     return term
@@ -158,7 +158,7 @@ def moved_days(sign: str, given: Arguments, zone: str) -> SqlTerm:
 def text(term: SqlTerm, name: str) -> SqlTerm:
     """Return a text; raises PredicateSyntaxError for another value."""
     if term.type != STRING:
-        raise refused(f"{name} of {named(term.type)}")
+        raise refused(f"{name} of {type_name(term.type)}")
     return term
 
 

@@ -27,10 +27,10 @@ from ledger.expressions.duckdb.terms import (
     is_integral,
     is_number,
     made,
-    named,
     needed,
     refused,
     string,
+    type_name,
 )
 from ledger.expressions.parse import PredicateSyntaxError
 
@@ -44,7 +44,7 @@ def truth_of(term: SqlTerm, zone: str) -> SqlTerm:
     if term.type == NULL:
         return cast(term, BOOLEAN, zone)
     if term.type != BOOLEAN:
-        raise PredicateSyntaxError(f"a condition must be a BOOLEAN, got {named(term.type)}")
+        raise PredicateSyntaxError(f"a condition must be a BOOLEAN, got {type_name(term.type)}")
     return term
 
 
@@ -104,7 +104,7 @@ def compared(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
     """Return a comparison; raises PredicateSyntaxError for values that have no order."""
     type_, (one, two) = alike(of_one_length([left, right]), zone)
     if pa.types.is_nested(type_):
-        raise refused(f"a comparison of {named(type_)}")
+        raise refused(f"a comparison of {type_name(type_)}")
     word = "IS NOT DISTINCT FROM" if symbol == "<=>" else symbol
     return made(f"({one.sql} {word} {two.sql})", BOOLEAN, one, two)
 
@@ -116,7 +116,7 @@ def contained(value: SqlTerm, items: Sequence[SqlTerm], zone: str) -> SqlTerm:
         terms = of_one_length(terms)
     type_, (one, *others) = alike(terms, zone)
     if pa.types.is_nested(type_):
-        raise refused(f"IN over {named(type_)}")
+        raise refused(f"IN over {type_name(type_)}")
     sql = f"({one.sql} IN ({', '.join(map(SQL_OF, others))}))"
     return made(sql, BOOLEAN, one, *others)
 
@@ -161,7 +161,7 @@ def arithmetic(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm
     type_ = common_type(left.type, right.type)
     type_ = BIGINT if type_ == NULL else type_
     if not is_number(type_):
-        raise refused(f"{named(left.type)} {symbol} {named(right.type)}")
+        raise refused(f"{type_name(left.type)} {symbol} {type_name(right.type)}")
     if pa.types.is_decimal(type_):
         return decimal_arithmetic(symbol, left, right, zone)
     if symbol == "/":
@@ -185,7 +185,7 @@ def divided(symbol: str, one: SqlTerm, two: SqlTerm, type_: pa.DataType) -> SqlT
 def whole_quotient(left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
     """Return DIV: a quotient of whole numbers without its fraction, as a BIGINT."""
     if not (is_integral(left.type) and is_integral(right.type)):
-        raise refused(f"{named(left.type)} DIV {named(right.type)}")
+        raise refused(f"{type_name(left.type)} DIV {type_name(right.type)}")
     return divided("//", cast(left, BIGINT, zone), cast(right, BIGINT, zone), BIGINT)
 
 
@@ -199,7 +199,7 @@ def decimal_arithmetic(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) ->
         whole = max(one.precision - one.scale, two.precision - two.scale)
         precision = whole + scale + 1
     if symbol not in "+-*" or precision > DECIMAL_DIGITS_MAX:
-        raise refused(f"{named(left.type)} {symbol} {named(right.type)}, which may round,")
+        raise refused(f"{type_name(left.type)} {symbol} {type_name(right.type)}, which may round,")
     type_ = pa.decimal128(precision, scale)
     if symbol == "*":
         operands = [
@@ -215,7 +215,7 @@ def decimal_arithmetic(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) ->
 def negative(term: SqlTerm) -> SqlTerm:
     """Return a number with the other sign."""
     if not is_number(term.type):
-        raise refused(f"the negative of {named(term.type)}")
+        raise refused(f"the negative of {type_name(term.type)}")
     return made(f"(-{term.sql})", term.type, term, may_fail=is_integral(term.type))
 
 

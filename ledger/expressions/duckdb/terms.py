@@ -93,7 +93,7 @@ def duck_type(type_: pa.DataType) -> str:
     return row.duck
 
 
-def named(type_: pa.DataType) -> str:
+def type_name(type_: pa.DataType) -> str:
     """Return the name of a type in messages."""
     return sql_type(type_).upper()
 
@@ -135,7 +135,7 @@ def wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
         return wider_numbers(left, right)
     if is_time(left) and is_time(right):
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
-    raise PredicateSyntaxError(f"Spark does not compare {named(left)} with {named(right)}")
+    raise PredicateSyntaxError(f"Spark does not compare {type_name(left)} with {type_name(right)}")
 
 
 def wider_text(other: pa.DataType) -> pa.DataType:
@@ -144,7 +144,7 @@ def wider_text(other: pa.DataType) -> pa.DataType:
         return DOUBLE
     known = spark_type(other)
     if known is None:
-        raise PredicateSyntaxError(f"Spark does not compare STRING with {named(other)}")
+        raise PredicateSyntaxError(f"Spark does not compare STRING with {type_name(other)}")
     return arrow_type(str(beside_text(known)))
 
 
@@ -155,7 +155,7 @@ def wider_numbers(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     try:
         return arrow_type(str(wider_number(needed(left), needed(right))))
     except UndecidableError as problem:
-        raise refused(f"{named(left)} beside {named(right)}: {problem}; it") from problem
+        raise refused(f"{type_name(left)} beside {type_name(right)}: {problem}; it") from problem
 
 
 def spark_type(type_: pa.DataType) -> SparkType | None:
@@ -167,5 +167,5 @@ def needed(type_: pa.DataType) -> SparkType:
     """Return the type as the core knows it."""
     found: Any = spark_type(type_)
     if found is None:
-        raise refused(f"a value of type {named(type_)}")
+        raise refused(f"a value of type {type_name(type_)}")
     return SparkType(*found)

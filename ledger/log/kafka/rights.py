@@ -177,11 +177,13 @@ def acls(ledger: str, principal: str, role: str) -> list[Acl]:
 def commands(given: list[Acl], bootstrap: str) -> Iterator[str]:
     """Yield a command of Kafka's own tool for each topic, with all rights on it."""
     for (principal, topic), group in groupby(given, lambda each: (each.principal, each.name)):
-        operations = [word for each in group for word in ("--operation", spelled(each.operation))]
+        operations = [
+            word for each in group for word in ("--operation", tool_spelling(each.operation))
+        ]
         words = ["kafka-acls.sh", "--bootstrap-server", bootstrap, "--add"]
         yield shlex.join([*words, "--allow-principal", principal, *operations, "--topic", topic])
 
 
-def spelled(operation: str) -> str:
+def tool_spelling(operation: str) -> str:
     """Return an operation in the spelling of the tool, such as DescribeConfigs."""
     return "".join(word.capitalize() for word in operation.split("_"))

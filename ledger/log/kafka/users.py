@@ -59,7 +59,9 @@ def set_users(
                 admin.create_acls(list(missing), request_timeout=timeout_s).values(), timeout_s
             )
         ends_s = time.monotonic() + timeout_s
-        while wanted - granted(admin, timeout_s) or passwords.keys() - named(admin, timeout_s):
+        while wanted - granted(admin, timeout_s) or passwords.keys() - users_with_password(
+            admin, timeout_s
+        ):
             if time.monotonic() > ends_s:
                 raise LogUnavailableError(
                     f"the broker at {bootstrap} does not go by new users and rights after "
@@ -86,7 +88,7 @@ def granted(admin: AdminClient, timeout_s: float) -> set[AclBinding]:
     return set(admin.describe_acls(asked, request_timeout=timeout_s).result(timeout_s))
 
 
-def named(admin: AdminClient, timeout_s: float) -> set[str]:
+def users_with_password(admin: AdminClient, timeout_s: float) -> set[str]:
     """Return the users that have a password."""
     asked: Any = admin.describe_user_scram_credentials(request_timeout=timeout_s)
     return set(asked.result(timeout_s))

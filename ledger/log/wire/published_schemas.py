@@ -29,17 +29,19 @@ def schema_text(name: str) -> str:
 
 def coding_schema(name: str) -> Any:
     """Return a schema in the form that bytes are written and read by."""
-    return plain(json.loads(schema_text(name)))
+    return fast_form(json.loads(schema_text(name)))
 
 
-def plain(schema: Any) -> Any:
+def fast_form(schema: Any) -> Any:
     """Return the schema in a form that is faster to use and gives the same bytes.
 
     It has no logical types, so that times stay integers. Its names are interned, because fastavro
     compares names for every field of every record.
     """
     if isinstance(schema, dict):
-        return {intern(key): plain(each) for key, each in schema.items() if key != "logicalType"}
+        return {
+            intern(key): fast_form(each) for key, each in schema.items() if key != "logicalType"
+        }
     if isinstance(schema, list):
-        return [plain(each) for each in schema]
+        return [fast_form(each) for each in schema]
     return intern(schema) if isinstance(schema, str) else schema

@@ -15,7 +15,7 @@ from ledger.reads.remote.cache import CacheReads, CacheStatus, VerifiedCache
 from ledger.reads.remote.http_form import from_json, to_json
 from ledger.reads.remote.http_questions import HttpQuestions, NothingFound, in_parts
 from ledger.reads.remote.routes import BY_READ, WHERE, Route
-from ledger.reads.whole_numbers import LIMIT, ROWS_MAX, whole, whole_or_none
+from ledger.reads.whole_numbers import LIMIT, ROWS_MAX, whole_number, whole_or_none
 
 # A longer condition might not fit the head of a request.
 QUERY_CHARS_MAX: Final = 2_000
@@ -86,14 +86,14 @@ class HttpReads(HttpQuestions, Reads):
     anomalies = by_http(Reads.anomalies)
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
-        wanted = whole("position", position)
+        wanted = whole_number("position", position)
 
         def ask(part_ms: int) -> Reached:
             asked = {"at_least": wanted, "seen": seen.position, "chain": seen.chain or None}
             given = {**asked, "max_wait_ms": part_ms}
             return from_json(Reached, self._asked("GET", "/reached", given, wait_ms=part_ms))
 
-        return in_parts(ask, whole("timeout_ms", timeout_ms))
+        return in_parts(ask, whole_number("timeout_ms", timeout_ms))
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         check_reads(reads, bounds)
@@ -146,7 +146,7 @@ def check_parameter(parameter: Parameter, given: Any) -> Any:
     if parameter.annotation is bool:
         return bool(given)
     if parameter.annotation is int:
-        return whole(parameter.name, given)
+        return whole_number(parameter.name, given)
     return whole_or_none(parameter.name, given) if parameter.annotation == int | None else given
 
 

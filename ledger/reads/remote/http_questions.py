@@ -29,7 +29,7 @@ from ledger.reads.metadata import (
 from ledger.reads.remote.http_form import BAD_REQUEST, NOTHING, error_from, from_json, to_json
 from ledger.reads.remote.web_login import WebLogin
 from ledger.reads.turns import in_time
-from ledger.reads.whole_numbers import whole
+from ledger.reads.whole_numbers import whole_number
 
 VERSION_PATH: Final = "/v1"
 OK: Final = 200
@@ -83,18 +83,18 @@ class HttpQuestions(MetadataReads):
 
     def wait(self, position: int, timeout_ms: int) -> int:
         """Return the applied position as soon as it is at least `position`."""
-        wanted = whole("position", position)
+        wanted = whole_number("position", position)
 
         def ask(part_ms: int) -> int:
             given = {"at_least": wanted, "timeout_ms": part_ms}
             return from_json(int, self._asked("GET", "/position", given, wait_ms=part_ms))
 
-        return in_parts(ask, whole("timeout_ms", timeout_ms))
+        return in_parts(ask, whole_number("timeout_ms", timeout_ms))
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
-        plain = bounds._replace(token=whole("token", bounds.token))
+        plain = bounds._replace(token=whole_number("token", bounds.token))
         question = to_json(MetadataQuestion([plain_read(each) for each in reads], plain))
         answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)
         return list(map(settled, from_json(list[MetadataAnswer], answer)))

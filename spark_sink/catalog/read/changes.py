@@ -79,7 +79,7 @@ def changes_of(table: Mapping[str, Any], asked: Question) -> Mapping[str, Any]:
     }
 
 
-def changed(state: CatalogState, asked: Question) -> Mapping[str, Any]:
+def changed_files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     """Answer which files have the rows that commits changed."""
     reads, table, txn = state.ledger.reads(), int(asked["id"]), state.find(asked)
     position = int(asked["position"])

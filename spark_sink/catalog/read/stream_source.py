@@ -18,7 +18,7 @@ from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.read.changes import answer_of
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.read.stream_places import StreamPlace, token_at
-from spark_sink.catalog.read.versions import ENDING, ENDING_AT, VersionRange, first_of, whole
+from spark_sink.catalog.read.versions import ENDING, ENDING_AT, VersionRange, first_of, number_in
 from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal, unsupported
 
 SKIP: Final = "skipChangeCommits"
@@ -54,7 +54,7 @@ class Source(NamedTuple):
     def limit(self, option: str) -> int | None:
         """Return a limit of a batch, None for none; raises Refusal for a number below 1."""
         said = self.options.get(option.lower())
-        number = None if said is None else whole(option, str(said).strip().removesuffix("b"))
+        number = None if said is None else number_in(option, str(said).strip().removesuffix("b"))
         if number == 0:
             raise unsupported(f"{option} must be 1 or more, got {said}")
         return number

@@ -58,7 +58,7 @@ def first_of(reads: Reads, row: TableRow, options: Options, newest: int) -> int 
         return None
     if str(version).strip().lower() == LATEST:
         return newest + 1
-    number = whole(STARTING, version, f", or {LATEST}")
+    number = number_in(STARTING, version, f", or {LATEST}")
     if number > newest + 1:
         raise unsupported(
             f"{STARTING} must be a version of table {row.name}, at most {newest}, or the next one, "
@@ -82,7 +82,7 @@ def last_of(reads: Reads, row: TableRow, options: Options) -> int | None:
             return None
         following = version_from(reads, row, int(at) + 1)
         return row.version if following is None else following.version - 1
-    return None if version is None else whole(ENDING, version)
+    return None if version is None else number_in(ENDING, version)
 
 
 def version_since(reads: Reads, row: TableRow, micros: int) -> int:
@@ -124,7 +124,7 @@ def moment(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
-def whole(name: str, value: object, others: str = "") -> int:
+def number_in(name: str, value: object, others: str = "") -> int:
     """Return the number of a version or a limit; raises Refusal for another text."""
     text = str(value).strip()
     if not (text.isascii() and text.isdigit()):

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from ledger.errors import SettingsError
 from ledger.transaction.transaction import Transaction
-from spark_sink.catalog.questions import CATALOGS, said
+from spark_sink.catalog.questions import CATALOGS, error_text
 from spark_sink.catalog.session.open_statements import CatalogState, StatementsTxn
 
 TXN: Final = "lakeledger.txn"
@@ -64,7 +64,7 @@ def own_errors(txn: StatementsTxn) -> Iterator[None]:
         yield
     except PySparkException as error:
         own = txn.error
-        if own is not None and said(own) in str(error):
+        if own is not None and error_text(own) in str(error):
             raise own from error
         raise
 

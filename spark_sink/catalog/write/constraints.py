@@ -26,7 +26,7 @@ CHECK: Final = "Check"
 BEFORE, BEHIND = "(", ") IS TRUE"
 
 
-def said(definition: TableDefinition) -> Sequence[Mapping[str, str]]:
+def constraint_answers(definition: TableDefinition) -> Sequence[Mapping[str, str]]:
     """Return the constraints of a table as an answer."""
     found = sorted(constraints_of(definition).items())
     return [{"name": name, "condition": text} for name, text in found]
@@ -100,7 +100,7 @@ def check_written(table: StatementTable, adds: Sequence[AddFile], asked: Questio
     """
     if asked["mode"] != "delete":
         check_filled_partitions(table.schema, adds)
-    known = said(table.definition)
+    known = constraint_answers(table.definition)
     if known and "stream" not in asked and asked.get("constraints") == known:
         places = text_places(table.schema)
         adds = [each for each in adds if any(each.partition[at] is None for at in places)]

@@ -35,7 +35,7 @@ def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) 
     options: dict[str, Any] = {} if hours is None else {"older_than_h": float(hours)}
     is_dry = given["dry_run"] == "true"
     if given["table"] is None:
-        reports = whole(state.ledger.vacuum_all(dry_run=is_dry, **options))
+        reports = finished_reports(state.ledger.vacuum_all(dry_run=is_dry, **options))
         return [
             [f"{report.table.definition.location.rstrip('/')}/{each.path}", each.size]
             for report in reports
@@ -44,13 +44,13 @@ def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) 
     name = str(given["table"]).removeprefix(f"{state.name}.")
     try:
         table = int(name) if name.isdecimal() else name
-        (report,) = whole([state.ledger.vacuum(table, dry_run=is_dry, **options)])
+        (report,) = finished_reports([state.ledger.vacuum(table, dry_run=is_dry, **options)])
     except UnknownTableError:
         raise Refusal("NoSuchTable", name) from None
     return [[each.path, each.size] for each in report.files]
 
 
-def whole(reports: Sequence[VacuumReport]) -> Sequence[VacuumReport]:
+def finished_reports(reports: Sequence[VacuumReport]) -> Sequence[VacuumReport]:
     """Return the reports of a vacuum; raises the error that stopped it before its end."""
     if reports and reports[0].stopped_by:
         raise reports[0].stopped_by

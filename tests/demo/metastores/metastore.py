@@ -18,7 +18,7 @@ from ledger.core.commands import AbortTxn, AlterTable, CommitTxn, SessionCommand
 from ledger.core.events.events import Event, TableAltered, TxnAborted, TxnCommitted
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.core.state.domain import DomainState
-from ledger.definitions.definitions import changed, operation_of
+from ledger.definitions.definitions import changed_definition, operation_of
 from ledger.errors import LedgerError
 from ledger.log.kafka.log import KafkaLog
 from ledger.reads.metadata import TableMetadata
@@ -120,7 +120,7 @@ class Metastore:
         txn = self._ledger.begin()
         self._txns[txn.id] = txn
         before = known_row(self._ledger.reads(), table).definition
-        after = changed(before, properties={WORD: word})
+        after = changed_definition(before, properties={WORD: word})
         operation = operation_of(before, after)
         command = AlterTable(*UNNUMBERED, txn.id, 0, table, after, operation)
         position, altered = self._ask(txn, command, TableAltered)
