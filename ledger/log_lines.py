@@ -124,7 +124,7 @@ def say_nothing(*_: Any, **__: Any) -> None:
 def is_output(file: Any) -> bool:
     """Tell whether a file is standard output, as text or as bytes."""
     outputs = [each for each in (sys.stdout, sys.__stdout__) if each is not None]
-    return any(file in (each, getattr(each, "buffer", each)) for each in outputs)
+    return any(file in (output, getattr(output, "buffer", output)) for output in outputs)
 
 
 def _set_up() -> None:

@@ -153,7 +153,7 @@ class StoreReads(Reads):
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
         check_reads(reads, bounds)
-        plain = [plain_read(each) for each in reads]
+        plain = [plain_read(read) for read in reads]
         at_hand = bounds._replace(token=whole_number("token", bounds.token), max_wait_ms=0)
         return in_time(lambda _left_s: self._metadata_now(plain, at_hand), bounds.max_wait_ms)
 

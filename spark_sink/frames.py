@@ -93,7 +93,7 @@ def cached_table(
             frame = folders_frame(spark, table, found.write_ids, found.levels)
         else:
             frame = external_frame(spark, table)
-    frame = frame.select([quoted(each.name) for each in table.columns] or ["*"])
+    frame = frame.select([quoted(column.name) for column in table.columns] or ["*"])
     return frame if where is None else frame.where(sql_in(where, zone))
 
 
@@ -151,7 +151,9 @@ def folders_frame(
         # A present column with the former name of a level is another column, and those folders lack
         # it.
         held = [
-            each for each in table.columns if each.name in then or each.name.lower() not in taken
+            column
+            for column in table.columns
+            if column.name in then or column.name.lower() not in taken
         ]
         columns = [each._replace(name=then.get(each.name, each.name)) for each in held]
         laid_out = table._replace(columns=columns, partition_columns=[*names])
@@ -167,9 +169,9 @@ def folders_frame(
             pairs = zip(columns, held, strict=True)
             own = [sf.col(quoted(old.name)).alias(new.name) for old, new in pairs]
             missing = {
-                each.name: sf.lit(None).cast(each.type)
-                for each in table.columns
-                if each not in held
+                column.name: sf.lit(None).cast(column.type)
+                for column in table.columns
+                if column not in held
             }
             found = scan(spark, laid_out, folders, is_deep=not names)
             check_none_divides(found)
@@ -209,7 +211,7 @@ def external_frame(spark: SparkSession, table: TableDefinition) -> DataFrame:
             f"at {location} is a Delta table, so a plain scan would also show its removed rows; "
             " read it with a Delta reader, or bring it in with lakeledger import delta"
         )
-    if any(is_read_as_text(spark, table, each) for each in table.columns):
+    if any(is_read_as_text(spark, table, column) for column in table.columns):
         first = "/".join([literal(location), f"{in_any_spelling(columns[0])}=*"])
         table = table._replace(partition_columns=columns if folders(spark, first) else [])
     return scan(spark, table, [location], is_deep=not lies_at(spark, location, "*=*"))
@@ -228,11 +230,14 @@ def scan(
         found = parquet(reader, paths).schema
         reader = reader.schema(with_texts(found, table.partition_columns))
     texts = {
-        each.name: type_of(each) for each in table.columns if is_read_as_text(spark, table, each)
+        column.name: type_of(column)
+        for column in table.columns
+        if is_read_as_text(spark, table, column)
     }
     if table.columns:
         columns = [
-            each._replace(type=TEXT) if each.name in texts else each for each in table.columns
+            column._replace(type=TEXT) if column.name in texts else column
+            for column in table.columns
         ]
         reader = reader.schema(schema_of(table._replace(columns=columns)))
     values = {name: read_as(sf.col(quoted(name)), kind, name) for name, kind in texts.items()}

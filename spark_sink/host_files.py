@@ -52,7 +52,7 @@ def files_frame(
     schema = TableSchema.of(table, found.metadata.name, found.metadata.table)
     written = schemas_then(found, reads, position, schema)
     where = of_wire(found.where)
-    wanted = [each for each in found.files or () if file_may_hold(where, each, schema, written)]
+    wanted = [file for file in found.files or () if file_may_hold(where, file, schema, written)]
     if not wanted:
         return empty(spark, table)
     location = location_of(table)
@@ -61,7 +61,7 @@ def files_frame(
     if not table.columns:
         table = with_columns(spark, table, found, there)
     answers = answers_of(table, found, reads, position, there)
-    return in_pairs([frame_of(spark, each) for each in answers], union)
+    return in_pairs([frame_of(spark, answer) for answer in answers], union)
 
 
 def looked_for(spark: SparkSession, location: str, files: Sequence[FileRow]) -> Iterator[FoundFile]:
@@ -70,7 +70,7 @@ def looked_for(spark: SparkSession, location: str, files: Sequence[FileRow]) -> 
     Raises UnreadableTableError for a file that is missing, or exists at two of its paths, for two
     paths of one file, and for a path that Hadoop cannot search.
     """
-    places = [[*map(hadoop, places_of(location, each.path))] for each in files]
+    places = [[*map(hadoop, places_of(location, file.path))] for file in files]
     looks = found_at(spark, [place for each in places for place in each])
     there = [[*filter(None, islice(looks, len(each)))] for each in places]
     missing = [paths[0] for paths, found in zip(places, there, strict=True) if not found]
@@ -135,7 +135,7 @@ def answers_of(
     there: Sequence[FoundFile],
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the answers for a scan of a table, one for each set of partition columns of files."""
-    known = {each.name for each in table.columns}
+    known = {column.name for column in table.columns}
     by_columns: dict[tuple[str, ...], list[FoundFile]] = {}
     for each in there:
         names = found.partitioned.get(each.row.added, table.partition_columns)
@@ -179,7 +179,7 @@ def answer_of(
         "position": position,
         "seen": f"@{uuid.uuid4().hex}",  # Two scans of a table may have other files.
         "pinned": True,
-        "columns": [{"name": each.name, "type": type_of(each)} for each in table.columns],
+        "columns": [{"name": column.name, "type": type_of(column)} for column in table.columns],
         "partition": list(table.partition_columns),
         "files": files,
     }

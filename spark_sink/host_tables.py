@@ -246,7 +246,7 @@ class HostTables:
             return {}
         # A change by the reader's own txn holds for no existing file.
         is_own = is_partitioned_otherwise(seen, row.definition)
-        adds = {each.added for each in files if is_own or each.added <= row.partitioned}
+        adds = {file.added for file in files if is_own or file.added <= row.partitioned}
         then, now = self._columns_at(found, adds, names), partition_columns(seen)
         return {added: columns for added, columns in then if columns != now}
 
@@ -299,8 +299,10 @@ class HostTables:
         before = self.reads.version_row(table, position=since - 1)
         newest = self.reads.version_row(table)
         count = (newest.version if newest else -1) - (before.version if before else -1)
-        committed = {each.write_id for each in self.reads.versions(table, count)}
-        own = {each.write_id for each in self.reads.mappings(table) if each.txn == snapshot.id}
+        committed = {version.write_id for version in self.reads.versions(table, count)}
+        own = {
+            mapping.write_id for mapping in self.reads.mappings(table) if mapping.txn == snapshot.id
+        }
         return committed | own
 
 

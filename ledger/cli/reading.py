@@ -124,7 +124,7 @@ def anomalies(reads: Reads, table: int | None) -> dict[str, Any]:
 
 def check_one_place(*places: object) -> None:
     """End the command if several places in the history of a table are named."""
-    if sum(each is not None for each in places) > 1:
+    if sum(place is not None for place in places) > 1:
         raise Stopped("name at most one of --version, --position and --as-of", ExitCode.USAGE)
 
 

@@ -103,7 +103,7 @@ class ActionFields:
 
     def check_listed(self, key: str, texts: Iterable[str | None]) -> None:
         """Raise ShapeError for texts that no list of files takes: they have a zero byte."""
-        if any("\0" in each for each in texts if each is not None):
+        if any("\0" in text for text in texts if text is not None):
             raise self.odd(key, "text without zero bytes")
 
     def odd(self, key: str, wanted: str) -> ShapeError:

@@ -35,8 +35,8 @@ def part_of(
     keys, keys_before = partition_keys(after), partition_keys(before or after)
     files = FootprintWriter()
     files.name(operation_of(commit))
-    files.add(added(each, keys) for each in commit.adds.values())
-    files.remove(removed(each, keys_before) for each in commit.removes.values())
+    files.add(added(add, keys) for add in commit.adds.values())
+    files.remove(removed(remove, keys_before) for remove in commit.removes.values())
     reads = commit.removes if not commit.provenance.is_blind else ()
     read_files = packed(path for path, _ in reads)
     head, info = head_of(commit, apps), commit.provenance.info
@@ -50,7 +50,7 @@ def head_of(commit: DeltaCommit, apps: Mapping[str, int]) -> Footprint:
         not_blind=commit.has_change_files or not commit.provenance.is_blind,
         protocol=commit.protocol,
         domains=[commit.domains[name] for name in sorted(commit.domains)],
-        apps=[AppVersion(*each) for each in sorted(apps.items())],
+        apps=[AppVersion(*item) for item in sorted(apps.items())],
     )
 
 

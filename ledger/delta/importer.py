@@ -299,7 +299,7 @@ class DeltaImport:
         imported.table, imported.definition = row.table, row.definition
         # No other program wrote since, or the import stops: plan from the present position.
         imported.newest, imported.position = row.version, position
-        imported.apps = {each.app: each.version for each in apps}
+        imported.apps = {app.app: app.version for app in apps}
 
     def _read_standing(self) -> ImportStanding | None:
         """Return the table and the progress of its applications, None if absent.

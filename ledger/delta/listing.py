@@ -72,9 +72,15 @@ def starts_of(
 
     Raises DeltaLogError if there is none.
     """
-    newest = max((each.version for each in checkpoints if each.is_complete), default=0)
+    newest = max(
+        (checkpoint.version for checkpoint in checkpoints if checkpoint.is_complete), default=0
+    )
     first = min(commits, default=newest)
-    fitting = [each for each in checkpoints if each.version >= first - (1 if commits else 0)]
+    fitting = [
+        checkpoint
+        for checkpoint in checkpoints
+        if checkpoint.version >= first - (1 if commits else 0)
+    ]
     starts: list[Start] = [None] if 0 in commits else []
     starts.extend(each for each in fitting if each.is_complete)
     if starts:

@@ -25,7 +25,7 @@ class LiveFiles:
 
     def __init__(self, folder: str, files: Iterable[FileRow] = ()) -> None:
         self._folder = folder
-        self._paths = {self._key(each.path, each.vector): each.path for each in files}
+        self._paths = {self._key(file.path, file.vector): file.path for file in files}
 
     def resolved(self, commit: DeltaCommit) -> tuple[DeltaCommit, list[Unmatched]]:
         """Return a version with the paths of live files as they were added.
@@ -54,7 +54,7 @@ class LiveFiles:
         """Note what a version added and removed, as `resolved` returned it."""
         for path, vector in commit.removes:
             self._paths.pop(self._key(path, vector), None)
-        self._paths.update((self._key(*each), each[0]) for each in commit.adds)
+        self._paths.update((self._key(*add), add[0]) for add in commit.adds)
 
     def differs_from(self, state: DeltaCommit) -> str:
         """Return a file that is live here and not in a state, or only there; "" for none."""

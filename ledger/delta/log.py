@@ -75,7 +75,7 @@ class DeltaLog:
             hinted = hinted_version(folder / LAST_CHECKPOINT)
             files = sorted(folder.iterdir())
             checkpoints = checkpoints_of(files)
-            whole = [each for each in checkpoints if each.is_complete]
+            whole = [checkpoint for checkpoint in checkpoints if checkpoint.is_complete]
             listed = commits_of(files)
             commits = unbroken(folder, listed, [each.version for each in whole])
             starts = starts_of(folder, listed, commits, checkpoints)
@@ -138,7 +138,7 @@ class DeltaLog:
         while True:
             first = self._begin(starts)
             wrong = self._first_wrong(first) if len(starts) > 1 else None
-            later = [each for each in starts if wrong is not None and version_of(each) >= wrong]
+            later = [start for start in starts if wrong is not None and version_of(start) >= wrong]
             if wrong is None or not later:
                 return first
             starts = later

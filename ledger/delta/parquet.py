@@ -48,7 +48,7 @@ def parquet_rows(path: Path) -> Iterator[Row]:
 def instants_of(schema: Any) -> list[list[str]]:
     """Return the paths of the columns that hold instants and do not say so."""
     columns = map(schema.column, range(len(schema)))
-    return [each.path.split(".") for each in columns if each.physical_type == INSTANT]
+    return [column.path.split(".") for column in columns if column.physical_type == INSTANT]
 
 
 def plain_rows(batch: Any) -> list[dict[str, Any]]:

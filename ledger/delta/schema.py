@@ -66,7 +66,7 @@ def definition_of(
         location,
         columns_of(metadata.schema, known, is_mapped=is_mapped),
         list(metadata.partition_columns),
-        [Property(*each) for each in sorted(known_level(spelled).items())],
+        [Property(*item) for item in sorted(known_level(spelled).items())],
     )
 
 
@@ -157,7 +157,7 @@ def fields_of(struct: Any) -> list[dict[str, Any]]:
     fields = struct.get("fields") if isinstance(struct, dict) else None
     if not isinstance(fields, list) or struct.get("type") != "struct":
         raise ShapeError(f"{json.dumps(struct)[:80]} is no struct")
-    return [checked_field(each) for each in fields]
+    return [checked_field(field) for field in fields]
 
 
 def checked_field(field: Any) -> dict[str, Any]:
@@ -241,8 +241,8 @@ def partition_keys(definition: TableDefinition) -> list[str]:
     if not is_mapped(definition):
         return list(definition.partition_columns)
     physical = {
-        each.name.lower(): column_metadata(each).get(PHYSICAL_NAME, each.name)
-        for each in definition.columns
+        column.name.lower(): column_metadata(column).get(PHYSICAL_NAME, column.name)
+        for column in definition.columns
     }
     return [physical.get(name.lower(), name) for name in definition.partition_columns]
 

@@ -57,7 +57,7 @@ def judge(  # noqa: C901, PLR0911 - a case for each node
     match node:
         case And(parts) | Or(parts):
             needs_all = isinstance(node, And) is not inverted
-            held = (may_hold(each, bounds, zone, inverted=inverted) for each in parts)
+            held = (may_hold(part, bounds, zone, inverted=inverted) for part in parts)
             return all(held) if needs_all else any(held)
         case Compare(symbol, left, right):
             return comparison_may_hold(symbol, left, right, bounds, zone, inverted=inverted)
@@ -73,7 +73,7 @@ def judge(  # noqa: C901, PLR0911 - a case for each node
         case In(ColumnRef(name) as column, items):
             if inverted:
                 return may_have_value(bounds(name))
-            return any(may_hold(Compare("=", column, each), bounds, zone) for each in items)
+            return any(may_hold(Compare("=", column, item), bounds, zone) for item in items)
         case ColumnRef():
             return may_hold(Compare("=", node, FALSE if inverted else TRUE), bounds, zone)
         case Literal(None | "false", "void" | "boolean"):

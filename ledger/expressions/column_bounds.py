@@ -75,7 +75,7 @@ def column_then(name: str, schema: TableSchema, written: TableSchema) -> TableCo
     now = schema.find(name)
     if now is None or schema is written:
         return now
-    return next((each for each in written.columns if now.id and each.id == now.id), None)
+    return next((column for column in written.columns if now.id and column.id == now.id), None)
 
 
 def stats_bounds(file: FileRow, schema: TableSchema, written: TableSchema) -> BoundsOf:
@@ -96,7 +96,7 @@ def stats_bounds(file: FileRow, schema: TableSchema, written: TableSchema) -> Bo
 def is_ambiguous(name: str, written: TableSchema) -> bool:
     """Return whether a name may mean a field of a struct: some writers take one for the other."""
     lower = name.lower()
-    return any(lower.startswith(f"{each.physical.lower()}.") for each in written.columns)
+    return any(lower.startswith(f"{column.physical.lower()}.") for column in written.columns)
 
 
 def parsed_stats(stats: str) -> Mapping[str, Any]:

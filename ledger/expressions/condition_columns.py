@@ -36,7 +36,7 @@ def check_columns(
     if then is not None:
         missing = without(missing, then) if then.columns else []
     if missing:
-        raise_unknown(row, missing[0], [each.name for each in row.definition.columns])
+        raise_unknown(row, missing[0], [column.name for column in row.definition.columns])
 
 
 def raise_unknown(row: TableRow, column: str, names: Iterable[str], what: str = "") -> NoReturn:
@@ -63,9 +63,9 @@ def unknown_column(
 
 def without(names: Iterable[str], definition: TableDefinition) -> list[str]:
     """Return the names that are neither columns of a definition nor fields of them."""
-    known = {each.name.lower() for each in definition.columns}
+    known = {column.name.lower() for column in definition.columns}
     known.update(map(str.lower, definition.partition_columns))
-    return [each for each in names if is_unknown(each.lower(), known)]
+    return [name for name in names if is_unknown(name.lower(), known)]
 
 
 def is_unknown(name: str, known: set[str]) -> bool:

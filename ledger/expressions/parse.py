@@ -87,9 +87,9 @@ def depth_of(tree: exp.Expr) -> int:
     while left:
         node, depth = left.pop()
         deepest = max(deepest, depth)
-        for each in node.iter_expressions():
-            is_chain = isinstance(node, exp.Connector) and type(each) is type(node)
-            left.append((each, depth if is_chain else depth + 1))
+        for expression in node.iter_expressions():
+            is_chain = isinstance(node, exp.Connector) and type(expression) is type(node)
+            left.append((expression, depth if is_chain else depth + 1))
     return deepest
 
 

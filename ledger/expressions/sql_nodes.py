@@ -304,7 +304,7 @@ class SqlNodes:
         for key in wanted:
             value = found.args.get(key)
             arguments += value if isinstance(value, list) else [value]
-        return self._call(name, [each for each in arguments if each is not None])
+        return self._call(name, [argument for argument in arguments if argument is not None])
 
     def _call(self, name: str, arguments: Sequence[exp.Expr]) -> Node:
         """Return a function over parsed arguments."""
@@ -313,7 +313,7 @@ class SqlNodes:
     def _unknown(self, found: exp.Expr) -> Unknown:
         """Return the `unknown` node of a part, with the columns that it reads."""
         columns = found.find_all(exp.Column)
-        own = [self._own_name([part.name for part in each.parts]) for each in columns]
+        own = [self._own_name([part.name for part in column.parts]) for column in columns]
         if found.find(exp.Query, exp.Star) or None in own:
             return shown_unknown(self._sql(found))
         if self._own_name is not unqualified:

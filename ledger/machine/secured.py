@@ -116,10 +116,10 @@ class Secured:
         """Give the users their passwords and rights, at the address of administrators."""
         words = {user: client_settings(self.client_file(user))["sasl.password"] for user in USERS}
         rights: list[Acl] = [
-            each
+            acl
             for user, roles in USERS.items()
             for role in roles
-            for each in acls(ledger, user, role)
+            for acl in acls(ledger, user, role)
         ]
         set_users(bootstrap, self.admin(), words, rights, ANSWER_S)
 

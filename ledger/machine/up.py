@@ -159,8 +159,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
             if has_rows and any(set_aside(folder / STORE)):
                 with closing(open_store(folder / STORE)) as reads:
                     let_go(folder, reads, say)
-            urls = [f"{scheme}://{each}" for each in caches]
-            answering = [f"{scheme}://{each}" for each in probes if each != OFF]
+            urls = [f"{scheme}://{cache}" for cache in caches]
+            answering = [f"{scheme}://{probe}" for probe in probes if probe != OFF]
             with kept_right(settings, reached, say):
                 yield Running(address, supervisor, broker, urls, has_rows, answering)
         finally:

@@ -35,13 +35,13 @@ def check_reads(reads: Sequence[Read], bounds: Bounds) -> None:
     """
     if bounds is not AT_HAND:
         check_bounds(bounds)
-    for each in reads:
-        check_table(each)
-        if each.own_txn or type(each.own_txn) is not int:
-            check_number("own_txn", each.own_txn)
-        if not isinstance(each.write_ids, ValidWriteIdList | None):
+    for read in reads:
+        check_table(read)
+        if read.own_txn or type(read.own_txn) is not int:
+            check_number("own_txn", read.own_txn)
+        if not isinstance(read.write_ids, ValidWriteIdList | None):
             raise TypeError(
-                f"write_ids must be a ValidWriteIdList, got {each.write_ids!r}; "
+                f"write_ids must be a ValidWriteIdList, got {read.write_ids!r}; "
                 "ValidWriteIdList.parse makes one from a text"
             )
 

@@ -38,11 +38,11 @@ def table_of(
     """Return a title over a table of the first rows; `total` counts the others too."""
     left = max(total, len(rows)) - SHOWN_MAX
     more = f"<p>and {left} more</p>" if left > 0 else ""
-    body = "".join(cells("td", each) for each in rows[:SHOWN_MAX])
+    body = "".join(cells("td", row) for row in rows[:SHOWN_MAX])
     return f"<div><p>{escape(title)}</p><table>{cells('th', heads)}{body}</table>{more}</div>"
 
 
 def cells(tag: str, values: Iterable[object]) -> str:
     """Return one line of a table."""
-    inner = "".join(f"<{tag}>{escape(str(each))}</{tag}>" for each in values)
+    inner = "".join(f"<{tag}>{escape(str(value))}</{tag}>" for value in values)
     return f"<tr>{inner}</tr>"

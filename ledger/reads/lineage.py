@@ -22,12 +22,12 @@ class Gap(NamedTuple):
 
 def gaps_of(state: DomainState) -> list[Gap]:
     """Return the gaps in the log of a state, oldest first."""
-    return [Gap(each.base, each.position) for each in state.cuts]
+    return [Gap(cut.base, cut.position) for cut in state.cuts]
 
 
 def left_out_by(position: int, gaps: Iterable[Gap]) -> int:
     """Return the cut that left a position out, 0 if none did."""
-    return next((each.cut for each in gaps if each.base < position < each.cut), 0)
+    return next((gap.cut for gap in gaps if gap.base < position < gap.cut), 0)
 
 
 def check_same(seen: Reached, found: str, gaps: Callable[[], Iterable[Gap]]) -> None:

@@ -354,7 +354,8 @@ def of_table(row: TableRow) -> str:
     title += f", at {definition.location}" if definition.location else ""
     title += f", partitioned by {by}" if by else ""
     columns = [
-        (each.name, each.type, "" if each.nullable else "NOT NULL") for each in definition.columns
+        (column.name, column.type, "" if column.nullable else "NOT NULL")
+        for column in definition.columns
     ]
     return table_of(title, ("column", "type", ""), columns)
 
@@ -362,7 +363,7 @@ def of_table(row: TableRow) -> str:
 def of_files(title: str, files: Sequence[FileRow]) -> str:
     """Return the first files of a read."""
     rows = [
-        (each.path, ", ".join(map(str, each.partition)), each.size, each.version)
-        for each in files[:SHOWN_MAX]
+        (file.path, ", ".join(map(str, file.partition)), file.size, file.version)
+        for file in files[:SHOWN_MAX]
     ]
     return table_of(title, FILE_HEADS, rows, len(files))

@@ -119,4 +119,4 @@ class RecordedBatches:
 
 def ends_of(sources: Sequence[SourceOffset]) -> Sequence[Any]:
     """Return the ends alone: the batches with the same ends have the same rows."""
-    return [each.end for each in sources]
+    return [source.end for source in sources]

@@ -135,7 +135,7 @@ class LogOwner(NamedTuple):
         newest = self.ledger.reads().version_row(row.table)
         noted = json.loads(newest.info) if newest is not None and newest.info else {}
         times = [noted.get(each) for each in ("inCommitTimestamp", "timestamp")]
-        latest = max((each for each in times if isinstance(each, int)), default=0)
+        latest = max((time for time in times if isinstance(time, int)), default=0)
         if latest > SystemClock().now_ms():
             raise NotAdoptableError(
                 f"the newest version of the Delta table of {row.name} has a time that is yet to "
@@ -176,7 +176,7 @@ def with_properties(definition: TableDefinition, given: dict[str, str]) -> Table
     """Return a definition with more properties."""
     kept = [each for each in definition.properties if each.key not in given]
     return definition._replace(
-        properties=sorted([*kept, *(Property(*each) for each in given.items())])
+        properties=sorted([*kept, *(Property(*item) for item in given.items())])
     )
 
 

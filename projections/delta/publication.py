@@ -158,8 +158,8 @@ def outcomes_of(events: Iterable[Event], publication: Publication) -> Iterator[O
 def keys_of(files: FileList | None) -> Iterator[FileKey]:
     """Yield the files that a version adds or removes."""
     if files is not None:
-        yield from ((each.path, each.vector) for each in files.adds)
-        yield from ((each.path, each.vector) for each in files.removes)
+        yield from ((add.path, add.vector) for add in files.adds)
+        yield from ((remove.path, remove.vector) for remove in files.removes)
 
 
 def versions_of(applied: Applied, body: Body) -> Iterator[CommittedVersion]:
@@ -216,6 +216,6 @@ def of_part(applied: Applied, part: CommittedPart) -> CommittedVersion:
         files=files,
         is_again=files is not None and records_again(part, files),
         protocol=part.footprint.protocol,
-        domains=whole_domains([each for chunk in chunks for each in chunk.domains]),
-        apps=[each for chunk in chunks for each in chunk.apps],
+        domains=whole_domains([domain for chunk in chunks for domain in chunk.domains]),
+        apps=[app for chunk in chunks for app in chunk.apps],
     )

@@ -152,7 +152,7 @@ class PublishedLog(Fields, dict=True):
             lines.append({"metaData": metadata})
         self.protocol, self.metadata = protocol, metadata
         lines += actions
-        data = "".join(f"{compact(each)}\n" for each in lines).encode()
+        data = "".join(f"{compact(line)}\n" for line in lines).encode()
         # The versions below are in the folder of an adopted table, but in no other folder.
         has_past = is_new and version.version > 0 and (self.adopted is None or is_moved)
         number = self._number(version)

@@ -123,7 +123,9 @@ class TableCursor(Fields, dict=True):
 
     def forget_above(self, version: int) -> None:
         """Forget checkpoints above a version: they are not in the log any more."""
-        self.checkpoints[:] = [each for each in self.checkpoints if each[0] <= version]
+        self.checkpoints[:] = [
+            checkpoint for checkpoint in self.checkpoints if checkpoint[0] <= version
+        ]
         self._has_new_checkpoints = True
 
     def hold(self, version: DeltaVersion, error: Exception, now_s: float) -> list[RowChange]:

@@ -72,7 +72,7 @@ class TableLogs:
     @property
     def stopped(self) -> Mapping[int, StoppedTable]:
         """The tables whose log goes no further for now, with why, by id; any thread may read."""
-        found = [each.stopped for each in list(self.cursors.values())]
+        found = [cursor.stopped for cursor in list(self.cursors.values())]
         return {each.table: each for each in found if each is not None}
 
     def is_retried(self, table: int) -> bool:

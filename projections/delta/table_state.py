@@ -136,7 +136,7 @@ class PublishedState(Fields, dict=True):
 
     def _era_of(self, file: LiveFile) -> int:
         """Return the first version of the era in which a file was added, -1 for the present one."""
-        firsts = [each.first for each in self.eras if each.first <= file.version < each.until]
+        firsts = [era.first for era in self.eras if era.first <= file.version < era.until]
         return firsts[0] if firsts else -1
 
     def _define(self, version: CommittedVersion) -> None:
@@ -153,7 +153,7 @@ class PublishedState(Fields, dict=True):
         for number, change in type_changes(before, after).items():
             self.widened.setdefault(number, []).append(change)
             self.features.add(WIDENING)
-        if any(TYPE_CHANGES in column_metadata(each) for each in after.columns):
+        if any(TYPE_CHANGES in column_metadata(column) for column in after.columns):
             self.features.add(WIDENING)
         if layout_of(before) != layout_of(after):
             self.eras.append(SchemaEra(self.began, version.version, before))

@@ -94,7 +94,7 @@ def set_aside(findings: Sequence[LogFinding], folder: LogFiles) -> list[str]:
 
     Checkpoints from the first of them on may have what they say, so these go too.
     """
-    wrong = [each.version for each in findings if each.finding != "missing"]
+    wrong = [finding.version for finding in findings if finding.finding != "missing"]
     if not wrong:
         return []
     kept = [folder.set_aside(version_file(each)) for each in wrong]

@@ -59,7 +59,8 @@ PROJECTIONS: Final[Sequence[Projection]] = (
     history,
 )
 ROWS: Final[Mapping[type, Sequence[Rows]]] = {
-    kind: [each.ROWS[kind] for each in PROJECTIONS if kind in each.ROWS] for kind in EVERY
+    kind: [projection.ROWS[kind] for projection in PROJECTIONS if kind in projection.ROWS]
+    for kind in EVERY
 }
 
 

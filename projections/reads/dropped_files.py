@@ -48,7 +48,7 @@ def waiting_files(
     At most `tables_max` tables are looked at, the last dropped first, and no further one once
     `files_max` files were counted.
     """
-    gone = [each for each in reads.tables(include_dropped=True) if each.dropped]
+    gone = [table for table in reads.tables(include_dropped=True) if table.dropped]
     gone.sort(key=lambda each: -each.dropped)
     found = WaitingFiles(unseen=max(0, len(gone) - tables_max))
     for row in gone[:tables_max]:
@@ -59,7 +59,7 @@ def waiting_files(
             continue
         files = reads.files(row.table, position=row.dropped - 1, limit=files_max)
         if files and Path(as_stored(row.definition.location), files[0].path).exists():
-            size = sum(each.size for each in files)
+            size = sum(file.size for file in files)
             sums = found.tables + 1, found.files + len(files), found.bytes + size
             found = WaitingFiles(*sums, found.unseen)
     return found

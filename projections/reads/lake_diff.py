@@ -207,8 +207,8 @@ def sum_files(reads: Reads, found: TableDiff) -> None:
 
 def count(into: FileSum, files: Mapping[File, FileRow]) -> None:
     """Add files to a sum of rows and bytes."""
-    for each in files.values():
-        into.add(each)
+    for file in files.values():
+        into.add(file)
 
 
 def schema_diff(old: TableDefinition | None, new: TableDefinition | None) -> list[str]:
@@ -220,7 +220,9 @@ def schema_diff(old: TableDefinition | None, new: TableDefinition | None) -> lis
 
 def column_diff(old: Iterable[Column], new: Iterable[Column]) -> Iterator[str]:
     """Yield how columns differ; a column with an id stays the same under another name."""
-    before, after = ({each.id or each.name: each for each in columns} for columns in (old, new))
+    before, after = (
+        {column.id or column.name: column for column in columns} for columns in (old, new)
+    )
     for key, each in after.items():
         was = before.get(key)
         if was is None:

@@ -86,7 +86,7 @@ def has_changed(reads: Reads, row: ConflictRow, table: int) -> bool:
     """Return whether the loser changed the definition of a table."""
     txn = reads.txn(row.txn) if row.txn else None
     return txn is not None and any(
-        each.table == table and each.metadata_events for each in txn.parts
+        part.table == table and part.metadata_events for part in txn.parts
     )
 
 
@@ -120,7 +120,7 @@ def between(reads: Reads, table: int, since: int, until: int) -> Sequence[Versio
     last = reads.version_row(table, position=until - 1)
     below = 0 if last is None else last.version + 1
     rows = reads.versions(table, VERSIONS_MAX, below=below)
-    found = [each for each in rows if each.position > since]
+    found = [row for row in rows if row.position > since]
     return None if len(found) == VERSIONS_MAX else found
 
 
@@ -150,7 +150,7 @@ def meets(
     reads: Reads, footprint: Footprint, version: VersionRow, changes: Sequence[FileChange]
 ) -> bool:
     """Return whether a commit that read data meets what the loser read or removed."""
-    removed = {path_hash(each.file.path) for each in changes if not each.added}
+    removed = {path_hash(change.file.path) for change in changes if not change.added}
     own = {*hashes(footprint.read_files), *hashes(footprint.removes)}
     if removed and footprint.reads_whole:
         return True
@@ -158,7 +158,7 @@ def meets(
         return True
     if version.blind or is_blind(footprint):
         return False
-    added = {each.file.partition for each in changes if each.added}
+    added = {change.file.partition for change in changes if change.added}
     return bool(added) and has_read(reads, footprint, version, added)
 
 

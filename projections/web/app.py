@@ -117,8 +117,10 @@ class WebPages(Generic[Source]):
                 *(Route(path, answering(ask)) for path, ask in beside.items()),
                 self.route(f"{VERSION_PATH}/position", self._position),
                 *(
-                    self.route(f"{each.root}{each.path}", self._answer(each), each.methods)
-                    for each in questions
+                    self.route(
+                        f"{question.root}{question.path}", self._answer(question), question.methods
+                    )
+                    for question in questions
                 ),
             ],
             exception_handlers={HTTPException: on_http_error},

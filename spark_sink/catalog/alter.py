@@ -47,8 +47,10 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
     given: dict[str, Any] = {}
     if list(columns) != list(before.columns):
         given["columns"] = columns
-    set_anew = {each["key"]: each["value"] for each in changes if each["kind"] == "SetProperty"}
-    unset = [each["key"] for each in changes if each["kind"] == "RemoveProperty"]
+    set_anew = {
+        change["key"]: change["value"] for change in changes if change["kind"] == "SetProperty"
+    }
+    unset = [change["key"] for change in changes if change["kind"] == "RemoveProperty"]
     tables.check_mapping(str(asked["table"]), set_anew)
     added, dropped = changed_constraints(before, str(asked["table"]), changes)
     set_anew.update(added)
@@ -59,7 +61,7 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
         given["unset"] = unset
     after = changed_definition(before, **given) if given else before
     check_distinct(str(asked["table"]), (column.name for column in after.columns))
-    if any(each["kind"] == "DeleteColumn" for each in changes):
+    if any(change["kind"] == "DeleteColumn" for change in changes):
         TableSchema.of(after, str(asked["table"])).check_holds_rows()
     return after
 
@@ -67,9 +69,11 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
 def renames(changes: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
     """Return the former names of renamed columns, by their new names."""
     former: dict[str, str] = {}
-    for each in changes:
-        if each["kind"] == "RenameColumn" and not each["path"][1:]:
-            former[each["to"].lower()] = former.pop(each["column"].lower(), each["column"].lower())
+    for change in changes:
+        if change["kind"] == "RenameColumn" and not change["path"][1:]:
+            former[change["to"].lower()] = former.pop(
+                change["column"].lower(), change["column"].lower()
+            )
     return former
 
 
@@ -85,7 +89,7 @@ def renumbered(
     former, inner = renames(changes), fields_renamed(changes)
     highest = highest_id(before)
     with_ids = numbered(before.columns, before, highest) if inner else before
-    known = {each.name.lower(): each for each in with_ids.columns}
+    known = {column.name.lower(): column for column in with_ids.columns}
     following = highest_id(with_ids) + 1
     columns: list[Column] = []
     for each in asked:
@@ -109,9 +113,9 @@ def renumbered(
 def fields_renamed(changes: Sequence[Mapping[str, Any]]) -> list[tuple[Sequence[str], str]]:
     """Return the paths of fields within columns that are renamed, with their new names."""
     return [
-        (each["path"], each["to"])
-        for each in changes
-        if each["kind"] == "RenameColumn" and each["path"][1:]
+        (change["path"], change["to"])
+        for change in changes
+        if change["kind"] == "RenameColumn" and change["path"][1:]
     ]
 
 
@@ -153,16 +157,18 @@ def check_fields(column: Column, after: pa.DataType) -> None:
 
 def is_imported(name: str, definition: TableDefinition) -> bool:
     """Return whether the fields of a column have names and ids of Delta."""
-    return any(each.name == name and NESTED_TYPE in each.metadata for each in definition.columns)
+    return any(
+        column.name == name and NESTED_TYPE in column.metadata for column in definition.columns
+    )
 
 
 def check_changes(definition: TableDefinition, changes: Sequence[Mapping[str, Any]]) -> None:
     """Raise Refusal for changes under which files would be read as others."""
     schema = TableSchema.of(definition)
     inside = {each.lower() for each in schema.partition_columns}
-    for each in changes:
-        kind, column = each["kind"], str(each.get("column", ""))
-        path = each.get("path", ())
+    for change in changes:
+        kind, column = change["kind"], str(change.get("column", ""))
+        path = change.get("path", ())
         is_nested = len(path) > 1
         if kind in ("RenameColumn", "DeleteColumn"):
             verb = "renamed" if kind == "RenameColumn" else "dropped"
@@ -176,13 +182,13 @@ def check_changes(definition: TableDefinition, changes: Sequence[Mapping[str, An
                 )
         elif kind == "UpdateColumnType" and (is_nested or column.lower() in inside):
             raise unsupported(f"the type of {column} cannot change: it is a field, or partitions")
-        elif kind == "AddColumn" and each.get("default"):
+        elif kind == "AddColumn" and change.get("default"):
             raise unsupported(
                 f"column {column} cannot be added with a DEFAULT, as older rows would need it: add "
                 f"the column, then ALTER COLUMN {column} SET DEFAULT"
             )
-        elif kind == "SetProperty" and each["key"] in FIXED:
-            raise unsupported(f"{each['key']} cannot be changed in SQL: use Ledger.alter_table")
+        elif kind == "SetProperty" and change["key"] in FIXED:
+            raise unsupported(f"{change['key']} cannot be changed in SQL: use Ledger.alter_table")
         elif kind == "ClusterBy":
             raise unsupported(f"a table of the ledger has no clusters, got {kind}")
 

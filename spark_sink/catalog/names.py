@@ -19,14 +19,14 @@ OWNER: Final = "owner"
 def all_names(state: CatalogState, asked: Question) -> Sequence[str]:
     """Return the names of tables that a question may see."""
     ledger = state.ledger
-    found = [each.name for each in ledger.tables() if each.catalog == ledger.catalog]
+    found = [table.name for table in ledger.tables() if table.catalog == ledger.catalog]
     txn = state.find(asked)
     return sorted(found if txn is None else (set(found) - txn.dropped) | txn.created)
 
 
 def spaces(state: CatalogState, asked: Question) -> Sequence[str]:
     """Return the schemas directly within a schema, or the outermost ones."""
-    parts = [each.rpartition(".")[0] for each in all_names(state, asked)]
+    parts = [name.rpartition(".")[0] for name in all_names(state, asked)]
     found = {each for each in (*parts, *state.spaces) if each}
     outer = {
         ".".join(each.split(".")[: n + 1]) for each in found for n in range(each.count(".") + 1)
@@ -66,13 +66,13 @@ def drop(state: CatalogState, asked: Question) -> bool:
     for each in inside:
         state.ledger.drop_table(each)
     was_there = bool(inside) or name in state.spaces
-    state.spaces -= {each for each in state.spaces if f"{each}.".startswith(f"{name}.")}
+    state.spaces -= {space for space in state.spaces if f"{space}.".startswith(f"{name}.")}
     return was_there
 
 
 def tables(state: CatalogState, asked: Question) -> Sequence[str]:
     """Return the tables of a schema, without its name."""
-    parts = [each.rpartition(".") for each in all_names(state, asked)]
+    parts = [name.rpartition(".") for name in all_names(state, asked)]
     return [last for space, _, last in parts if space == asked["name"]]
 
 

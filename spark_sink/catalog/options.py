@@ -63,7 +63,7 @@ OPTIONS: Final = (
     Option("queryName", (SINK,), "the name of the query"),
 )
 
-KNOWN: Final = {each.name.lower(): each for each in OPTIONS}
+KNOWN: Final = {option.name.lower(): option for option in OPTIONS}
 
 # Spark makes it the place of a new table. Any other place has no effect.
 PATH: Final = "path"
@@ -143,7 +143,7 @@ def from_hadoop(location: str) -> str:
 
 def refused(name: str, value: str, use: str) -> Refusal:
     """Return the refusal of an option."""
-    allowed = ", ".join(each.name for each in OPTIONS if use in each.uses)
+    allowed = ", ".join(option.name for option in OPTIONS if use in option.uses)
     must = f"be one of {allowed}" if allowed else "be left out"
     helps = HELPS.get(name.lower(), "leave it out")
     return unsupported(f"an option of a {use} must {must}; got {name} = {value!r}: {helps}")
@@ -157,5 +157,7 @@ def check_read(_: CatalogState, asked: Question) -> None:
 def page() -> str:
     """Return the table of options for the documentation."""
     lines = ["| Option | Where | Does |", "| --- | --- | --- |"]
-    lines += [f"| `{each.name}` | {', '.join(each.uses)} | {each.does} |" for each in OPTIONS]
+    lines += [
+        f"| `{option.name}` | {', '.join(option.uses)} | {option.does} |" for option in OPTIONS
+    ]
     return "\n".join(lines)

@@ -71,7 +71,7 @@ def probe(folder: Path) -> str:
 def check_rows(lake: Lake) -> None:
     """Raise ValueError if the statements left other rows than they say."""
     rows = lake.spark.sql("SELECT id, p FROM ledger.db.t ORDER BY id").collect()
-    found = [tuple(each) for each in rows]
+    found = [tuple(row) for row in rows]
     if found != EXPECTED or lake.spark.table("ledger.db.u").count():
         raise ValueError(f"the rows must be {EXPECTED}, got {found}")
 

@@ -76,7 +76,7 @@ def find(asked: Question) -> tuple[str, Procedure]:
     if found is None:
         raise unsupported(
             f"there is no procedure {asked['name']}: the procedures are "
-            f"{', '.join(f'{SYSTEM}.{each}' for each in sorted(PROCEDURES))}"
+            f"{', '.join(f'{SYSTEM}.{procedure}' for procedure in sorted(PROCEDURES))}"
         )
     return name, found
 
@@ -97,7 +97,9 @@ def describe(_: CatalogState, asked: Question) -> Mapping[str, Any]:
 def call(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     """Run a procedure and answer its rows."""
     name, found = find(asked)
-    given = dict(zip((each[0] for each in found.parameters), asked["values"], strict=True))
+    given = dict(
+        zip((parameter[0] for parameter in found.parameters), asked["values"], strict=True)
+    )
     made = found.run(state, state.find(asked), given)
     columns: Columns
     rows: Rows

@@ -133,7 +133,7 @@ def fields_of(manifest: "Manifest") -> dict[str, Any]:
         "records": reached.records,
         "digest": reached.digest.hex(),
         "files": len(manifest.files),
-        "bytes": sum(each.size for each in manifest.files),
+        "bytes": sum(file.size for file in manifest.files),
     }
 
 

@@ -35,13 +35,13 @@ def diff(
                 ExitCode.USAGE,
             )
         found = lake_diff(reads, begin, end)
-        tables = [table_fields(each) for each in found.tables]
+        tables = [table_fields(table) for table in found.tables]
         summary = summary_of(reads, found)
         if output is Output.JSON:
             answer({**summary, "tables": tables}, output)
             return
         answer({**summary, "tables": len(tables)}, output)
-        answer_rows([line_of(each) for each in found.tables], output)
+        answer_rows([line_of(table) for table in found.tables], output)
 
 
 def position_of(reads: Reads, name: str, text: str, newest: int) -> int:

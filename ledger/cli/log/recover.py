@@ -195,7 +195,7 @@ def fields_of(found: "Survey") -> dict[str, Any]:
         "lost_txns": [each.txn for each in found.lost],
         "lost_commits": [each.txn for each in found.lost if each.status == "committed"],
         "lost_tables": [
-            each for each in sorted(seen.tables) if each not in found.state.tables.by_id
+            table for table in sorted(seen.tables) if table not in found.state.tables.by_id
         ],
         "gives_up": {way.name: way.events for way in ways(found)} if found.is_ahead else {},
     }
@@ -249,7 +249,7 @@ def published_in(found: "Survey") -> str:
     from ledger.properties.column_mapping import is_published  # noqa: PLC0415 - only what is used
 
     tables = found.state.tables.by_id.values()
-    names = sorted(each.name for each in tables if is_published(each.definition))
+    names = sorted(table.name for table in tables if is_published(table.definition))
     more = f" and {len(names) - LOST_SHOWN} more" if len(names) > LOST_SHOWN else ""
     return ", ".join(names[:LOST_SHOWN]) + more
 

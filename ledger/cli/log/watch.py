@@ -79,8 +79,8 @@ def operations(body: Any) -> list[str]:
     if isinstance(body, TableAltered):
         return [altered(body)]
     parts = [*getattr(body, "parts", ()), *getattr(body, "attempted", ())]
-    words = (committed(each, ()) for each in parts if isinstance(each, CommittedPart | TableWrite))
-    return [each for each in dict.fromkeys(words) if each]
+    words = (committed(part, ()) for part in parts if isinstance(part, CommittedPart | TableWrite))
+    return [word for word in dict.fromkeys(words) if word]
 
 
 def shown_line(line: Line) -> str:

@@ -74,11 +74,11 @@ def list_tokens(file: FileOption, output: OutputOption = Output.TABLE) -> None:
     """List the tokens that a file of a server knows."""
     rows = [
         {
-            "name": each.name,
-            "expires": None if each.expires_ms is None else time_text(each.expires_ms),
-            "expired": each.is_expired(now_ms()),
+            "name": token.name,
+            "expires": None if token.expires_ms is None else time_text(token.expires_ms),
+            "expired": token.is_expired(now_ms()),
         }
-        for each in read_tokens(file)
+        for token in read_tokens(file)
     ]
     answer_rows(rows, output)
 
@@ -92,7 +92,7 @@ def revoke(
     """Take a token out of a file of a server; requests with it are refused from then on."""
 
     def left(tokens: Sequence[KnownToken]) -> Sequence[KnownToken]:
-        found = [each for each in tokens if each.name != name]
+        found = [token for token in tokens if token.name != name]
         if len(found) == len(tokens):
             raise Stopped(f"{file} has no token {name}", ExitCode.NOT_FOUND)
         return found

@@ -114,7 +114,7 @@ def row_lines(commit: CommitChanges) -> Iterator[str]:
 
     for batch in commit.rows().to_batches():
         for row in batch.to_pylist():
-            change, version, *_ = (row.pop(each) for each in CHANGE_COLUMNS)
+            change, version, *_ = (row.pop(column) for column in CHANGE_COLUMNS)
             cells = ", ".join(f"{name} {cell(value)}" for name, value in row.items())
             yield f"{version:>8} {change:<16} {cells}".translate(CONTROLS)
 

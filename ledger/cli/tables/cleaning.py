@@ -133,11 +133,11 @@ def released_fields(
     """Return the files and ids of a table that may go, as fields; JSON has the next start too."""
     if output is Output.JSON:
         return {
-            "released_files": [{"path": each.path, "removed": each.removed} for each in files],
+            "released_files": [{"path": file.path, "removed": file.removed} for file in files],
             "aborted_write_ids": [each._asdict() for each in ids],
         }
     return {
-        "released_files": [each.path for each in files],
+        "released_files": [file.path for file in files],
         "aborted_write_ids": [f"{each.write_id} of txn {each.txn}" for each in ids],
     }
 

@@ -52,7 +52,7 @@ def columns_by_add(reads: Reads, row: TableRow, files: Sequence[FileRow]) -> Map
     now = columns_of(row.definition)
     return {
         added: now if added > row.partitioned else columns_at(reads, row, None, added)
-        for added in {each.added for each in files}
+        for added in {file.added for file in files}
     }
 
 

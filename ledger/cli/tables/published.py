@@ -84,11 +84,11 @@ def table_verify(
 def tell(name: str, report: LogReport, output: Output) -> None:
     """Print how the log of a table compares."""
     if output is Output.JSON:
-        findings = [each._asdict() for each in report.findings]
+        findings = [finding._asdict() for finding in report.findings]
         answer({**report._asdict(), "table": name, "findings": findings}, output)
         return
-    for each in report.findings:
-        typer.echo(f"version {each.version} {each.finding}: {each.path}")
+    for finding in report.findings:
+        typer.echo(f"version {finding.version} {finding.finding}: {finding.path}")
     if report.stopped:
         typer.echo(f"stopped at {report.stopped}")
     if report.findings:

@@ -100,7 +100,7 @@ def write_parquet(rows: Any) -> None:
 def rows_of(rows: Any) -> Iterator[tuple[Any, ...]]:
     """Yield rows as tuples: two columns of an answer may have one name."""
     for batch in rows:
-        columns = [each.to_pylist() for each in batch.columns]
+        columns = [column.to_pylist() for column in batch.columns]
         yield from zip(*columns, strict=True)
 
 

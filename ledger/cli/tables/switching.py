@@ -42,11 +42,11 @@ def table_publish(
         raise typer.BadParameter("name tables, or give --all for every table of the catalog")
     with Ledger.connect(ledger=ledger, catalog=catalog) as connection:
         reads = connection.reads()
-        rows = [known_table(reads, catalog, each) for each in names or ()]
+        rows = [known_table(reads, catalog, name) for name in names or ()]
         if every:
-            rows = [each for each in reads.tables() if each.catalog == catalog]
+            rows = [table for table in reads.tables() if table.catalog == catalog]
             confirm(f"publish {amount(len(rows), 'table')} of catalog {catalog}", yes=yes)
-        found = [{"table": each.name, "outcome": publish_table(connection, each)} for each in rows]
+        found = [{"table": row.name, "outcome": publish_table(connection, row)} for row in rows]
     answer_rows(found, output)
     if not every and any(each["outcome"].startswith("cannot") for each in found):
         raise typer.Exit(ExitCode.FAILED)

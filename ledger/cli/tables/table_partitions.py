@@ -94,7 +94,7 @@ def identity(partition: PartitionRow, columns: Columns) -> tuple[object, ...]:
 
 def place(partition: PartitionRow, columns: Columns) -> tuple[tuple[int, Any], ...]:
     """Return a key that sorts partitions as their types sort: NULL first, odd texts last."""
-    types = [each.type for each in columns] + [""] * len(partition.partition)
+    types = [column.type for column in columns] + [""] * len(partition.partition)
     return tuple(map(place_of, partition.partition, types))
 
 
@@ -108,7 +108,7 @@ def place_of(value: str | None, spark_type: str) -> tuple[int, Any]:
 
 def fields_of(alike: Sequence[PartitionRow], columns: Columns) -> dict[str, Any]:
     """Return the spellings of a partition as the fields of one, its values by column."""
-    names = [each.name for each in columns]
+    names = [column.name for column in columns]
     known = [each.rows for each in alike if each.rows is not None]
     return {
         **alike[0]._asdict(),

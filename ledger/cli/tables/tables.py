@@ -230,11 +230,11 @@ def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]
         "partitioned_by": list(definition.partition_columns),
         "properties": {each.key: each.value for each in definition.properties},
         "protocol": protocol._asdict() if protocol is not None else None,
-        "domains": {each.name: each.configuration for each in reads.domains(row.table)},
+        "domains": {domain.name: domain.configuration for domain in reads.domains(row.table)},
         "apps": {each.app: each.version for each in reads.apps(row.table)},
         **delta_fields(row),
         "valid_write_ids": valid.text(),
-        "mappings": [f"{each.write_id}->{each.txn}" for each in reads.mappings(row.table)],
+        "mappings": [f"{mapping.write_id}->{mapping.txn}" for mapping in reads.mappings(row.table)],
         **(
             anomalies(reads, row.table)
             if output is Output.JSON
@@ -275,7 +275,7 @@ def readable(fields: dict[str, Any]) -> dict[str, Any]:
     shown = {**fields, "name": f"{fields['catalog']}.{fields['name']}"}
     if fields["bytes"] is not None:
         shown["bytes"] = shown_size(fields["bytes"])
-    names = (*FIRST_FIELDS, *(each for each in fields if each not in FIRST_FIELDS))
+    names = (*FIRST_FIELDS, *(field for field in fields if field not in FIRST_FIELDS))
     kept = (name for name in names if name in KEPT or shown[name] not in (None, "", 0, [], {}))
     return {name: shown[name] for name in kept if name != "catalog"}
 
@@ -300,7 +300,7 @@ def table_fields(row: TableRow) -> dict[str, Any]:
 
 def file_fields(row: FileRow, columns: Columns) -> dict[str, Any]:
     """Return a file as fields, its partition by column."""
-    values = dict(zip((each.name for each in columns), row.partition, strict=False))
+    values = dict(zip((column.name for column in columns), row.partition, strict=False))
     vector = None if row.deletion_vector is None else row.deletion_vector._asdict()
     return {
         **row._asdict(),

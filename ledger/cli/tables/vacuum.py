@@ -97,14 +97,14 @@ def tell(reports: Sequence[VacuumReport], output: Output, what: str) -> None:
                 "dry_run": report.dry_run,
                 "bytes": report.size,
                 "note": report.note,
-                "files": [each._asdict() for each in report.files],
+                "files": [file._asdict() for file in report.files],
             }
             answer(fields, output)
             continue
         if report.note:
             say(f"{report.table.name}: {report.note}")
-        for each in report.files:
-            typer.echo(f"{each.why:<8} {shown_size(each.size):>12} {each.path}")
+        for file in report.files:
+            typer.echo(f"{file.why:<8} {shown_size(file.size):>12} {file.path}")
         say(counted(report, what))
     if not reports and output is not Output.JSON:
         say(f"0 files {what}")
@@ -112,8 +112,8 @@ def tell(reports: Sequence[VacuumReport], output: Output, what: str) -> None:
 
 def show(report: VacuumReport, what: str) -> None:
     """Print the first files of a dry run, and how many there are."""
-    for each in report.files[:SHOWN_MAX]:
-        say(f"{each.why:<8} {shown_size(each.size):>12} {each.path}")
+    for file in report.files[:SHOWN_MAX]:
+        say(f"{file.why:<8} {shown_size(file.size):>12} {file.path}")
     if len(report) > SHOWN_MAX:
         say(f"and {len(report) - SHOWN_MAX} more; --dry-run lists all of them")
     say(counted(report, what))

@@ -42,7 +42,7 @@ def as_json(stream: StreamRow, now_ms: int) -> dict[str, Any]:
         **stream._asdict(),
         "at": time_text(stream.at),
         "age_s": age_s(stream, now_ms),
-        "tables": [{"table": each.table, "name": each.name} for each in stream.tables],
+        "tables": [{"table": table.table, "name": table.name} for table in stream.tables],
     }
 
 
@@ -51,7 +51,7 @@ def as_line(stream: StreamRow, now_ms: int) -> dict[str, Any]:
     return {
         "query": stream.name or stream.query or stream.application,
         "application": stream.application,
-        "tables": ", ".join(each.name for each in stream.tables),
+        "tables": ", ".join(table.name for table in stream.tables),
         "batch": stream.batch,
         "at": time_text(stream.at),
         "age_s": age_s(stream, now_ms),
@@ -69,7 +69,7 @@ def offsets_text(offsets: Any) -> str:
     """Return offsets as JSON: those of a query without the names of its sources."""
     names = set(SourceOffset._fields)
     is_of_query = isinstance(offsets, list) and all(
-        isinstance(each, dict) and set(each) == names for each in offsets
+        isinstance(offset, dict) and set(offset) == names for offset in offsets
     )
-    shown = [each["end"] for each in offsets] if is_of_query else offsets
+    shown = [offset["end"] for offset in offsets] if is_of_query else offsets
     return json.dumps(shown[0] if is_of_query and len(shown) == 1 else shown)

@@ -178,7 +178,7 @@ def not_cast(term: SqlTerm, target: pa.DataType) -> str:
 
 def spaces() -> str:
     """Return the literal of the characters around a value that do not count."""
-    return "concat(" + ", ".join(f"chr({ord(each)})" for each in SPACES) + ")"
+    return "concat(" + ", ".join(f"chr({ord(space)})" for space in SPACES) + ")"
 
 
 def bytes_of(term: SqlTerm, target: pa.DataType, _zone: str) -> SqlTerm:

@@ -87,14 +87,14 @@ class NamesInScope:
         """Return a column of one table, or a field of it."""
         found = schema.find(parts[0])
         if found is None:
-            names = [each.name for each in schema.columns]
+            names = [column.name for column in schema.columns]
             raise unknown_column(schema.name or alias, schema.table, ".".join(parts), names)
         found.check_readable()
         qualifier = "" if self.is_one else f"{identifier(alias)}."
         self.named[found.name if self.is_one else f"{alias}.{found.name}"] = None
         term = column_term(found, f"{qualifier}{identifier(found.name)}")
-        for each in parts[1:]:
-            term = field_of(term, each)
+        for part in parts[1:]:
+            term = field_of(term, part)
         return term
 
 

@@ -47,8 +47,8 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 def database() -> duckdb.DuckDBPyConnection:
     """Return the database of this process: to make one takes longer than to read a small file."""
     made = duckdb.connect(config={"python_enable_replacements": "false"})
-    for each in SETTINGS:
-        made.execute(each)
+    for setting in SETTINGS:
+        made.execute(setting)
     return made
 
 

@@ -51,7 +51,7 @@ TEXT_PARTS: Final = {"startswith": "starts_with", "endswith": "ends_with", "cont
 def coalesce(given: Arguments, zone: str) -> SqlTerm:
     """Return the first value that is not NULL."""
     type_, terms = alike(given, zone)
-    return made(f"coalesce({', '.join(each.sql for each in terms)})", type_, *terms)
+    return made(f"coalesce({', '.join(term.sql for term in terms)})", type_, *terms)
 
 
 def extreme(name: str, given: Arguments, zone: str) -> SqlTerm:
@@ -59,7 +59,7 @@ def extreme(name: str, given: Arguments, zone: str) -> SqlTerm:
     type_, terms = alike(given, zone)
     if pa.types.is_nested(type_):
         raise refused(f"{name} of {type_name(type_)}")
-    return made(f"{name}({', '.join(each.sql for each in terms)})", type_, *terms)
+    return made(f"{name}({', '.join(term.sql for term in terms)})", type_, *terms)
 
 
 def null_if(given: Arguments, zone: str) -> SqlTerm:

@@ -50,11 +50,11 @@ def truth_of(term: SqlTerm, zone: str) -> SqlTerm:
 
 def both(word: str, parts: Sequence[SqlTerm], zone: str) -> SqlTerm:
     """Return AND or OR of conditions; a later part is not evaluated where it does not count."""
-    terms = [truth_of(each, zone) for each in parts]
+    terms = [truth_of(part, zone) for part in parts]
     sql = f"({f' {word} '.join(map(SQL_OF, terms))})"
     if any(map(MAY_FAIL, terms[1:])):
         decided, value = ("NOT ", "FALSE") if word == "AND" else ("", "TRUE")
-        whens = " ".join(f"WHEN {decided}{each.sql} THEN {value}" for each in terms[:-1])
+        whens = " ".join(f"WHEN {decided}{term.sql} THEN {value}" for term in terms[:-1])
         sql = f"CASE {whens} ELSE {sql} END"
     return made(sql, BOOLEAN, *terms)
 
@@ -68,7 +68,7 @@ def negated(term: SqlTerm, zone: str) -> SqlTerm:
 def alike(terms: Sequence[SqlTerm], zone: str) -> tuple[pa.DataType, list[SqlTerm]]:
     """Return terms cast to their common type."""
     type_ = common_type(*map(TYPE_OF, terms))
-    return type_, [cast(each, type_, zone) for each in terms]
+    return type_, [cast(term, type_, zone) for term in terms]
 
 
 def of_one_length(terms: Sequence[SqlTerm]) -> Sequence[SqlTerm]:
@@ -78,14 +78,14 @@ def of_one_length(terms: Sequence[SqlTerm]) -> Sequence[SqlTerm]:
     fills up nothing. Whether it does beside a computed text depends on what it computes early. A
     NULL in a list of texts keeps it from filling them up.
     """
-    if not any(map(WIDTH_OF, terms)) or any(each.type != STRING for each in terms[:2]):
+    if not any(map(WIDTH_OF, terms)) or any(term.type != STRING for term in terms[:2]):
         return terms
-    if any(each.width is None and each.text is None for each in terms):
+    if any(term.width is None and term.text is None for term in terms):
         raise refused("a comparison of a column of CHAR with a text that is computed, or NULL,")
-    if any(each.width == 0 for each in terms):
+    if any(term.width == 0 for term in terms):
         return terms
-    width = max(each.width or len(each.text or "") for each in terms)
-    return [filled_up(each, width) for each in terms]
+    width = max(term.width or len(term.text or "") for term in terms)
+    return [filled_up(term, width) for term in terms]
 
 
 def filled_up(term: SqlTerm, width: int) -> SqlTerm:
@@ -112,7 +112,7 @@ def compared(symbol: str, left: SqlTerm, right: SqlTerm, zone: str) -> SqlTerm:
 def contained(value: SqlTerm, items: Sequence[SqlTerm], zone: str) -> SqlTerm:
     """Return IN; Spark fills up texts for a list of constants, and for a list of one."""
     terms: Sequence[SqlTerm] = [value, *items]
-    if len(items) == 1 or all(each.width is None for each in items):
+    if len(items) == 1 or all(item.width is None for item in items):
         terms = of_one_length(terms)
     type_, (one, *others) = alike(terms, zone)
     if pa.types.is_nested(type_):
@@ -140,15 +140,15 @@ def like(value: SqlTerm, pattern: SqlTerm) -> SqlTerm:
     if tokens.count("%") < 2:  # noqa: PLR2004 - one is found from both ends
         sql = f"({value.sql} LIKE {pattern.sql} ESCAPE '\\')"
     elif tokens[0] == tokens[-1] == "%" and not {"%", "_"}.intersection(tokens[1:-1]):
-        inner = "".join(each[1:] for each in tokens[1:-1])
+        inner = "".join(token[1:] for token in tokens[1:-1])
         sql = f"contains({value.sql}, {string(inner)})"
     else:
-        wild = sum(each in WILD for each in tokens)
+        wild = sum(token in WILD for token in tokens)
         if wild > WILD_MAX:
             raise PredicateSyntaxError(
                 f"LIKE must have {WILD_MAX} wildcards at most, got {wild}: use a shorter pattern"
             )
-        form = "".join(WILD.get(each) or f"\\x{{{ord(each[1:]):x}}}" for each in tokens)
+        form = "".join(WILD.get(token) or f"\\x{{{ord(token[1:]):x}}}" for token in tokens)
         sql = f"regexp_full_match({value.sql}, '(?s){form}')"
     return made(sql, BOOLEAN, value)
 
@@ -221,9 +221,9 @@ def negative(term: SqlTerm) -> SqlTerm:
 
 def joined(parts: Sequence[SqlTerm], zone: str) -> SqlTerm:
     """Return the concatenation of texts; it is NULL if one of them is."""
-    if any(is_floating(each.type) or pa.types.is_nested(each.type) for each in parts):
+    if any(is_floating(part.type) or pa.types.is_nested(part.type) for part in parts):
         raise refused("a concatenation with other values than texts, whole numbers and dates")
-    texts = [cast(each, STRING, zone) for each in parts]
+    texts = [cast(part, STRING, zone) for part in parts]
     return made(f"({' || '.join(map(SQL_OF, texts))})", STRING, *texts)
 
 

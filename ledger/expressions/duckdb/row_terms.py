@@ -123,8 +123,8 @@ class RowTerms:
         """Return the error for a node that has no term; an error of a part of it comes first."""
         match node:
             case RefusedForm(what, parts):
-                for each in parts:
-                    self.of(each)
+                for part in parts:
+                    self.of(part)
                 return refused(what)
             case Ungrouped(sql):
                 return PredicateSyntaxError(

@@ -19,7 +19,7 @@ def ahead_seconds(zone: str) -> int | None:
     found = FIXED.fullmatch(zone)
     if found is None:
         return None
-    hours, minutes, seconds = (int(each or 0) for each in found.groups()[1:])
+    hours, minutes, seconds = (int(group or 0) for group in found.groups()[1:])
     ahead = hours * 3600 + minutes * 60 + seconds
     return -ahead if found[1] == "-" else ahead
 

@@ -89,7 +89,7 @@ def granted(admin: AdminClient, timeout_s: float) -> set[AclBinding]:
 
 
 def users_with_password(admin: AdminClient, timeout_s: float) -> set[str]:
-    """Return the users that have a password."""
+    """Return the names that the brokers keep a SCRAM login of."""
     asked: Any = admin.describe_user_scram_credentials(request_timeout=timeout_s)
     return set(asked.result(timeout_s))
 

@@ -95,7 +95,7 @@ class HttpQuestions(MetadataReads):
         """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
         plain = bounds._replace(token=whole_number("token", bounds.token))
-        question = to_json(MetadataQuestion([plain_read(each) for each in reads], plain))
+        question = to_json(MetadataQuestion([plain_read(read) for read in reads], plain))
         answer = self._asked("POST", "/metadata", {}, question, wait_ms=bounds.max_wait_ms)
         return list(map(settled, from_json(list[MetadataAnswer], answer)))
 

@@ -139,4 +139,4 @@ ROUTES: Final[Sequence[Route]] = (
 )
 """The routes in their order: the first path that fits a request is taken."""
 
-BY_READ: Final[Mapping[str, Route]] = {each.name: each for each in ROUTES}
+BY_READ: Final[Mapping[str, Route]] = {route.name: route for route in ROUTES}

@@ -102,7 +102,7 @@ def protocols_in(data: bytes) -> list[dict[str, Any]]:
 
 def split_actions(actions: Sequence[Action]) -> list[tuple[str, Any]]:
     """Return the name and the fields of each action."""
-    return [next(iter(each.items())) for each in actions]
+    return [next(iter(action.items())) for action in actions]
 
 
 def of_type(found: Any, kind: pa.DataType) -> Any:

@@ -46,8 +46,10 @@ TypeChanges = Mapping[int, Sequence[Mapping[str, str]]]
 def schema_of(definition: TableDefinition, widened: TypeChanges) -> dict[str, Any]:
     """Return the schema of a definition; raises UnpublishableError for an unknown type."""
     mapped = is_mapped(definition)
-    fields = [field(each, widened.get(each.id, ()), mapped=mapped) for each in definition.columns]
-    known = {each.name.lower() for each in definition.columns}
+    fields = [
+        field(column, widened.get(column.id, ()), mapped=mapped) for column in definition.columns
+    ]
+    known = {column.name.lower() for column in definition.columns}
     fields += [
         {"name": name, "type": "string", "nullable": True, "metadata": {}}
         for name in definition.partition_columns
@@ -185,10 +187,10 @@ def type_of(kind: pa.DataType) -> Any:
 def physical_names(definition: TableDefinition) -> dict[int, str]:
     """Return the names that columns have in files, by id."""
     if not is_mapped(definition):
-        return {each.id: each.name for each in definition.columns}
+        return {column.id: column.name for column in definition.columns}
     return {
-        each.id: str(column_metadata(each).get(PHYSICAL_NAME, each.name))
-        for each in definition.columns
+        column.id: str(column_metadata(column).get(PHYSICAL_NAME, column.name))
+        for column in definition.columns
     }
 
 
@@ -206,8 +208,8 @@ def type_changes(before: TableDefinition, after: TableDefinition) -> dict[int, d
 def kinds_in_files(definition: TableDefinition) -> dict[int, Any]:
     """Return the types of columns by id, those of fields with what files know of them."""
     return {
-        each.id: with_ids(delta_type(each), fields_of(each), is_former=True)
-        for each in definition.columns
+        column.id: with_ids(delta_type(column), fields_of(column), is_former=True)
+        for column in definition.columns
     }
 
 
@@ -246,7 +248,7 @@ def fits(old: Any, new: Any) -> bool:
         return False
     if old["type"] != "struct":
         parts = ("elementType", "keyType", "valueType")
-        return all(fits(old.get(each), new.get(each)) for each in parts)
+        return all(fits(old.get(part), new.get(part)) for part in parts)
     there = {in_files(each).lower(): each for each in old["fields"]}
     numbers = {number_of(each): each for each in old["fields"] if number_of(each)}
     return all(

@@ -105,7 +105,7 @@ class DeltaLogWriter:
         The newest known checkpoint must be there too, and be named to readers.
         """
         names = self._folder.names()
-        numbers = [int(each[:20]) for each in names if is_version(each)]
+        numbers = [int(name[:20]) for name in names if is_version(name)]
         numbers = [each for each in numbers if each <= version]
         if not numbers or numbers[-1] != version or self._has_hole(numbers):
             return False
@@ -139,7 +139,9 @@ class DeltaLogWriter:
     def _clean(self, horizon: int) -> None:
         """Delete what is below the newest checkpoint of a time or before."""
         oldest = max((number for number, at in self.checkpoints if at <= horizon), default=0)
-        self.checkpoints[:] = [each for each in self.checkpoints if each[0] >= oldest]
+        self.checkpoints[:] = [
+            checkpoint for checkpoint in self.checkpoints if checkpoint[0] >= oldest
+        ]
         if not oldest:
             return
         for name in self._folder.names():
@@ -206,7 +208,7 @@ class DeltaLogWriter:
 def oldest_kept(folder: LogFiles, version: DeltaVersion) -> int:
     """Return the oldest version in the log of a table if readers begin there, else 0."""
     names = folder.names()
-    oldest = min((int(each[:20]) for each in names if each.endswith(".json")), default=0)
+    oldest = min((int(name[:20]) for name in names if name.endswith(".json")), default=0)
     if not oldest or checkpoint_name(oldest) not in names:
         return 0
     found = folder.read(version_file(oldest)) or b""

@@ -207,13 +207,13 @@ def list_of(
         yield from list_rows(applied, part)
         return
     changes = batch.changes
-    adds = {file_name(each): each for each in files.adds if is_put(changes, part.table, each)}
+    adds = {file_name(add): add for add in files.adds if is_put(changes, part.table, add)}
     gone = pair_key(REMOVED_FILE, part.table, applied.control.position)
     removes: dict[bytes, RemoveFile] = {}
-    replaced = (RemoveFile(each.path, None, each.data_change, each.vector) for each in files.adds)
-    for each in chain(files.removes, replaced):
-        if gone + file_name(each) in changes:
-            removes.setdefault(file_name(each), each)
+    replaced = (RemoveFile(add.path, None, add.data_change, add.vector) for add in files.adds)
+    for remove in chain(files.removes, replaced):
+        if gone + file_name(remove) in changes:
+            removes.setdefault(file_name(remove), remove)
     yield from changed_rows(part, list(adds.values()), list(removes.values()))
 
 

@@ -75,7 +75,7 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
     """Return the rows of changes that hold from here on, and the ends of open write ids."""
     for part in body.parts:
         if part.metadata_events:
-            is_named = any(each.table == part.table and each.name for each in applied.changes)
+            is_named = any(change.table == part.table and change.name for change in applied.changes)
             touched = applied.tables[part.table]
             yield from of_change(applied, touched, part.write_id, is_named=is_named)
     for txn in applied.ended.values():

@@ -26,7 +26,7 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
         if footprint.protocol is not None:
             yield number_key(PROTOCOL, part.table), value(footprint.protocol)
         chunks = chunks_of(part, applied.ended.get(applied.control.txn))
-        for domain in whole_domains(chain.from_iterable(each.domains for each in chunks)):
+        for domain in whole_domains(chain.from_iterable(chunk.domains for chunk in chunks)):
             said = None if domain.removed else value(domain.configuration)
             yield text_key(DOMAIN, part.table, domain.name), said
 

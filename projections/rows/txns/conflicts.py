@@ -61,7 +61,7 @@ def attempt_form(write: TableWrite) -> list[Any]:
 def attempt_from(form: list[Any]) -> TableWrite:
     """Return one table of an attempted commit."""
     table, read_at, writes, footprint = form
-    coarse = [CoarseWrite(*each) for each in writes]
+    coarse = [CoarseWrite(*write) for write in writes]
     return TableWrite(
         table, read_at, coarse, None if footprint is None else footprint_from(footprint)
     )

@@ -85,7 +85,7 @@ def answered(
     """
     question = question_in(asked)
     if question is not None:
-        reads = [each._replace(catalog=each.catalog or catalog) for each in question.reads]
+        reads = [read._replace(catalog=read.catalog or catalog) for read in question.reads]
         try:
             return read_listed(reads, question.bounds)
         except ListForeignError as problem:

@@ -75,6 +75,6 @@ UNITY_ROUTES: Final[Sequence[UnityRoute]] = (
 )
 
 UNITY_QUESTIONS: Final[Sequence[Question[Reads]]] = tuple(
-    Question(each.path, answered_by(each.name), each.methods, size_whole, UNITY_PATH)
-    for each in UNITY_ROUTES
+    Question(route.path, answered_by(route.name), route.methods, size_whole, UNITY_PATH)
+    for route in UNITY_ROUTES
 )

@@ -84,13 +84,13 @@ def is_readable(definition: TableDefinition) -> bool:
 
 def is_listable(definition: TableDefinition) -> bool:
     """Return whether every client knows the types of a table."""
-    return all(LISTABLE.fullmatch(plain_type(each.type)) for each in definition.columns)
+    return all(LISTABLE.fullmatch(plain_type(column.type)) for column in definition.columns)
 
 
 def catalogs(reads: Reads, asked: Asked) -> Form:
     """Return the catalogs with tables."""
     names = sorted({row.catalog for row in reads.tables()})
-    return paged("catalogs", [catalog_form(each) for each in names], asked)
+    return paged("catalogs", [catalog_form(name) for name in names], asked)
 
 
 def catalog(reads: Reads, asked: Asked) -> UnityCatalog | None:
@@ -187,7 +187,7 @@ def schema_form(catalog: str, name: str) -> UnitySchema:
 def table_form(ledger: str, found: UnityTable) -> UnityTableForm:
     """Return the fields of a table."""
     definition, fields = found.row.definition, schema_of(found.row.definition, {})
-    known = {each.name.lower(): each for each in definition.columns}
+    known = {column.name.lower(): column for column in definition.columns}
     partitions = {name.lower(): at for at, name in enumerate(definition.partition_columns)}
     columns = list[UnityColumn]()
     for position, field in enumerate(fields["fields"]):

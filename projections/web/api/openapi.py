@@ -94,7 +94,7 @@ def read_operation(route: Route, schemas: FormSchemas, *, body: bool = False) ->
         if not (body and name == route.body) and name != LISTS
     ]
     if body:
-        parameters = [each for each in parameters if each["name"] != WHERE]
+        parameters = [parameter for parameter in parameters if parameter["name"] != WHERE]
     # A condition may be in the query or in the body of one read.
     name = f"{route.name}_by_body" if route.body == WHERE and body else route.name
     found = operation(name, text, responses(schemas.of(route.kind)), parameters, tag=READS)

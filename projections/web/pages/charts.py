@@ -64,5 +64,5 @@ def height(files: int, most: int) -> float:
 
 def share_bars(rows: Sequence[PartitionRow]) -> Sequence[PartitionBar]:
     """Return partitions with their shares of the largest one."""
-    most = max((each.size for each in rows), default=0) or 1
-    return [PartitionBar(each, 100 * each.size / most) for each in rows]
+    most = max((row.size for row in rows), default=0) or 1
+    return [PartitionBar(row, 100 * row.size / most) for row in rows]

@@ -112,12 +112,12 @@ def footprint_did(footprint: Footprint) -> list[DidItem]:
     if footprint.reads_whole:
         found.append(DidItem("read", ["the whole table"]))
     if footprint.reads:
-        found.append(DidItem("read where", few([scan_text(each) for each in footprint.reads])))
+        found.append(DidItem("read where", few([scan_text(read) for read in footprint.reads])))
     for verb, paths in (("read", footprint.read_files), ("removed", footprint.removes)):
         if paths:
             found.append(DidItem(verb, [amount(len(paths) // HASH_BYTES, "file")]))
     if footprint.adds:
-        found.append(DidItem("added files in", few([part_text(each) for each in footprint.adds])))
+        found.append(DidItem("added files in", few([part_text(add) for add in footprint.adds])))
     return found
 
 
@@ -126,7 +126,7 @@ def winner_did(view: PageView, won: VersionRow) -> list[DidItem]:
     changes = view.reads.file_changes(won.table, won.version, won.version, 2 * LISTED_MAX + 1)
     found = []
     for verb, added in (("added", True), ("removed", False)):
-        paths = [each.file.path for each in changes if each.added == added]
+        paths = [change.file.path for change in changes if change.added == added]
         if paths:
             found.append(DidItem(verb, few(paths)))
     return found

@@ -52,8 +52,8 @@ def timeline(view: PageView) -> Fields:
 def events_shown(view: PageView, events: Sequence[HistoryRow]) -> list[Fields]:
     """Return events, newest first, with the names of their tables."""
     return [
-        {"row": each, "tables": [(table, view.name_of(table)) for table in each.tables[:ROWS]]}
-        for each in reversed(events)
+        {"row": event, "tables": [(table, view.name_of(table)) for table in event.tables[:ROWS]]}
+        for event in reversed(events)
     ]
 
 

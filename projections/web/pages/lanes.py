@@ -45,7 +45,7 @@ def lanes_of(view: PageView, events: Sequence[HistoryRow]) -> LanePicture | None
     if not events:
         return None
     first, last = events[0].position, events[-1].position
-    numbers = sorted({number for each in events for number in (each.txn, *each.ended) if number})
+    numbers = sorted({number for event in events for number in (event.txn, *event.ended) if number})
     found = [view.reads.txn(number) for number in numbers[-LANES_MAX:]]
     step = WIDTH / max(1, last - first)
     lanes: list[TxnLane] = []

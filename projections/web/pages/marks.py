@@ -39,7 +39,7 @@ def mark_at(view: PageView) -> HeldMark:
         return HeldMark(watermark, next_txn, None, None, ())
     valid = valid_at(view)
     aborted = view.reads.txn(watermark) if valid.is_aborted(watermark) else None
-    tables = () if aborted is None else tuple(each.table for each in aborted.parts if each.wrote)
+    tables = () if aborted is None else tuple(part.table for part in aborted.parts if part.wrote)
     # The oldest open txn saw the least txn open.
     oldest = view.reads.txn(valid.open[0]) if valid.open else None
     holder = oldest if oldest is not None and oldest.min_open <= watermark else None
@@ -55,7 +55,7 @@ def watermark(view: PageView) -> Fields:
     return {
         "mark": mark,
         "now": view.reads.watermark(),
-        "tables": [(each, view.name_of(each)) for each in mark.tables[:ROWS]],
+        "tables": [(table, view.name_of(table)) for table in mark.tables[:ROWS]],
         "steps": list(reversed(steps))[:ROWS],
         "since": first + 1,
     }

@@ -87,7 +87,7 @@ def slider(view: PageView) -> Fields:
 def refused(status: int, text: str) -> Response:
     """Return the page of an error."""
     fields = {
-        "menu": [(each.nav, address(each.path), False) for each in PAGES if each.nav],
+        "menu": [(page.nav, address(page.path), False) for page in PAGES if page.nav],
         "status": status,
         "text": text,
     }

@@ -28,7 +28,7 @@ class ProcessLook(NamedTuple):
 
 async def look_at(urls: Sequence[str]) -> Sequence[ProcessLook]:
     """Return how the first processes are; all are asked at once, each for a short while."""
-    asked = (asyncio.to_thread(look, each) for each in urls[:PROCESSES_MAX])
+    asked = (asyncio.to_thread(look, url) for url in urls[:PROCESSES_MAX])
     return await asyncio.gather(*asked)
 
 

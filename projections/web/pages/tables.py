@@ -124,8 +124,11 @@ def schema(view: PageView) -> Fields:
         "old": old,
         "differences": schema_diff(old, head["definition"]),
         "changes": [
-            (each, view.link("schema", table=row.table, first=each.position - 1, at=each.position))
-            for each in changes[:ROWS]
+            (
+                change,
+                view.link("schema", table=row.table, first=change.position - 1, at=change.position),
+            )
+            for change in changes[:ROWS]
         ],
         "sought": METADATA_SOUGHT,
     }
@@ -137,7 +140,7 @@ def metadata_versions(
     """Return the versions among the last ones that changed the definition, newest first."""
     below = 0 if newest is None else newest.version + 1
     rows = view.reads.versions(table, METADATA_SOUGHT, below=below)
-    return [each for each in rows if each.metadata_events or not each.version]
+    return [row for row in rows if row.metadata_events or not row.version]
 
 
 def partitions(view: PageView) -> Fields:

@@ -30,7 +30,7 @@ def open_at(view: PageView, limit: int, above: int = 0) -> OpenTxns:
         total = view.reads.counts().open_txns
         return OpenTxns(view.reads.open_txns(limit), total, has_read_only=True)
     numbers = [each for each in valid_at(view).open if each > above]
-    rows = (view.reads.txn(each) for each in numbers[:limit])
+    rows = (view.reads.txn(number) for number in numbers[:limit])
     found = [row for row in rows if row is not None]
     return OpenTxns(found, len(numbers), has_read_only=False)
 
@@ -66,7 +66,7 @@ def one_txn(view: PageView) -> Fields:
         "is_opened": row.opened <= view.at,
         "state": row.status if is_ended else "open",
         "is_ended": is_ended,
-        "parts": [(each, view.name_of(each.table)) for each in row.parts[:ROWS]],
+        "parts": [(part, view.name_of(part.table)) for part in row.parts[:ROWS]],
         "more_parts": max(0, len(row.parts) - ROWS),
         "conflict": view.link("conflict", txn=number) if row.evidence else None,
     }

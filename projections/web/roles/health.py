@@ -131,6 +131,6 @@ def lag_check(lag: LagSeen, lag_max_s: float) -> Check:
 
 def readiness(role: str, checks: Mapping[str, Check]) -> HealthForm:
     """Return the checks of a process as fields, with UP if all are up."""
-    is_up = all(each.is_up for each in checks.values())
+    is_up = all(check.is_up for check in checks.values())
     named = {name: each.form() for name, each in checks.items()}
     return {"status": "UP" if is_up else "DOWN", "role": role, "checks": named}

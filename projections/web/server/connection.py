@@ -209,7 +209,7 @@ class HttpConnection(H11Protocol):
         answer = h11.Response(status_code=status, headers=list(given.items()), reason=phrase)
         is_head = is_asked and self.scope["method"] == "HEAD"
         parts = (answer, h11.Data(data=b"" if is_head else data), h11.EndOfMessage())
-        self.transport.write(b"".join(self.conn.send(each) or b"" for each in parts))
+        self.transport.write(b"".join(self.conn.send(part) or b"" for part in parts))
         self._is_refused, self._since_s = True, self.loop.time()
         self.flow.resume_reading()
         if self.transport.can_write_eof():

@@ -43,8 +43,8 @@ class NotLetIn(NamedTuple):
         """Return the answer."""
         found = answer_problem(self.status, self.error, self.message)
         if self.status == UNAUTHORIZED_STATUS:
-            for each in CHALLENGES:
-                found.headers.append("www-authenticate", each)
+            for challenge in CHALLENGES:
+                found.headers.append("www-authenticate", challenge)
         return found
 
 
@@ -230,4 +230,4 @@ def stamp_of(file: Path) -> tuple[int, ...]:
 
 def stamps_of(files: Iterable[Path]) -> list[tuple[int, ...]]:
     """Return what changes when one of the files is replaced."""
-    return [stamp_of(each) for each in files]
+    return [stamp_of(file) for file in files]

@@ -116,8 +116,8 @@ class WebServer:
         """Check every connection and the certificate, once a second."""
         self._doors.look()
         now_s = asyncio.get_running_loop().time()
-        for each in list(self._server.server_state.connections):
-            cast("HttpConnection", each).look(now_s)
+        for connection in list(self._server.server_state.connections):
+            cast("HttpConnection", connection).look(now_s)
 
 
 def listen(endpoint: Endpoint) -> socket.socket:

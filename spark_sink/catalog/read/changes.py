@@ -64,7 +64,7 @@ def changes_of(table: Mapping[str, Any], asked: Question) -> Mapping[str, Any]:
             "options startingVersion and endingVersion"
         )
     columns = [{**each, "nullable": True} for each in table["columns"]]
-    taken = {str(each["name"]).lower() for each in columns} & set(NAMES)
+    taken = {str(column["name"]).lower() for column in columns} & set(NAMES)
     if taken:
         raise UnreadableTableError(
             f"column {min(taken)} of table {table['name']} has the name of a column that changes "
@@ -140,19 +140,21 @@ def labels(
 
     An UPDATE that leaves as many rows as before has images of rows, as Delta says.
     """
-    sides = {each.added for each in changes}
+    sides = {change.added for change in changes}
     is_update = version.operation == UPDATE and len(sides) > 1 and is_even(changes, storage)
-    for each in changes:
+    for change in changes:
         if is_update:
-            kind = "update_postimage" if each.added else "update_preimage"
+            kind = "update_postimage" if change.added else "update_preimage"
         else:
-            kind = "insert" if each.added else "delete"
+            kind = "insert" if change.added else "delete"
         yield kind, str(version.version), moment(version.at)
 
 
 def is_even(changes: Sequence[FileChange], storage: Storage) -> bool:
     """Return whether a commit added as many rows as it removed."""
-    return not sum(rows_in(each.file, storage) * (1 if each.added else -1) for each in changes)
+    return not sum(
+        rows_in(change.file, storage) * (1 if change.added else -1) for change in changes
+    )
 
 
 def rows_in(file: FileRow, storage: Storage) -> int:

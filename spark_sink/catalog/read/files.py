@@ -148,7 +148,7 @@ def in_groups(
         "sizes": sizes,
         "values": [list(each) for each in constants_at],
         "value_of": value_of,
-        "groups": [list(each) for each in groups],
+        "groups": [list(group) for group in groups],
         "group_of": group_of,
     }
 
@@ -161,8 +161,8 @@ def size_of(storage: Storage, file: FileRow) -> int:
 def names_in(schema: TableSchema, written: TableSchema) -> tuple[NameInFiles, ...]:
     """Return the names of a table's data columns in files of another schema."""
     return tuple(
-        (name_then(each, schema, written), fields_in(each, schema, written))
-        for each in schema.data_columns
+        (name_then(column, schema, written), fields_in(column, schema, written))
+        for column in schema.data_columns
     )
 
 

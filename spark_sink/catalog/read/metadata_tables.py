@@ -122,7 +122,7 @@ def unit_text(unit: str) -> str:
     values = partition_values(rest) if kind == "partition" else None
     if values is None:
         return unit
-    return f"partition {', '.join('NULL' if each is None else each for each in values)}"
+    return f"partition {', '.join('NULL' if value is None else value for value in values)}"
 
 
 HISTORY: Final[Columns] = (

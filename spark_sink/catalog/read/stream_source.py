@@ -74,7 +74,7 @@ class BatchRoom:
 
     def takes(self, files: Sequence[FileRow]) -> bool:
         """Take some files if there is room for all; return whether there was."""
-        more = len(files), sum(each.size for each in files)
+        more = len(files), sum(file.size for file in files)
         sums = tuple(a + b for a, b in zip(self._used, more, strict=True))
         fits = all(m is None or n <= m for n, m in zip(sums, self._limits, strict=True))
         if self._used[0] and more[0] and not fits:
@@ -194,10 +194,10 @@ def latest(state: CatalogState, asked: Question) -> str:
 def in_snapshot(source: Source, start: StreamPlace) -> StreamPlace:
     """Return where the next batch ends in the rows of a version; the same place for no rows."""
     room, place = BatchRoom(source), start
-    for each in snapshot_files(source, start):
-        if not room.takes([each]):
+    for file in snapshot_files(source, start):
+        if not room.takes([file]):
             return place
-        place = place._replace(after=(each.path, each.vector))
+        place = place._replace(after=(file.path, file.vector))
     return start if place == start else place._replace(after=None)
 
 
@@ -269,9 +269,9 @@ def batch(state: CatalogState, asked: Question) -> Mapping[str, Any]:
 def batch_files(source: Source, start: StreamPlace, end: StreamPlace) -> Iterator[FileRow]:
     """Yield the files between two places."""
     if end.is_snapshot:
-        for each in snapshot_files(source, start):
-            yield each
-            if (each.path, each.vector) == end.after:
+        for file in snapshot_files(source, start):
+            yield file
+            if (file.path, file.vector) == end.after:
                 return
         return
     for commit in ChangeFeed(source.reads, source.row, start.version):

@@ -76,20 +76,20 @@ def changed_constraints(
     known = {each.key.lower(): each.key for each in before.properties}
     added: dict[str, str] = {}
     dropped: list[str] = []
-    for each in changes:
-        if each["kind"] == "AddConstraint":
-            for key, text in as_properties(table, [each]).items():
+    for change in changes:
+        if change["kind"] == "AddConstraint":
+            for key, text in as_properties(table, [change]).items():
                 if key in known:
                     raise unsupported(
-                        f"table {table} has a constraint {each['name']} already: drop it first"
+                        f"table {table} has a constraint {change['name']} already: drop it first"
                     )
                 added[key] = text
-        elif each["kind"] == "DropConstraint":
-            spelled = known.get(f"{CONSTRAINT}{each['name'].lower()}")
+        elif change["kind"] == "DropConstraint":
+            spelled = known.get(f"{CONSTRAINT}{change['name'].lower()}")
             if spelled is not None:
                 dropped.append(spelled)
-            elif not each["if_exists"]:
-                raise unsupported(f"table {table} has no constraint {each['name']}")
+            elif not change["if_exists"]:
+                raise unsupported(f"table {table} has no constraint {change['name']}")
     return added, dropped
 
 
@@ -103,11 +103,11 @@ def check_written(table: StatementTable, adds: Sequence[AddFile], asked: Questio
     known = constraint_answers(table.definition)
     if known and "stream" not in asked and asked.get("constraints") == known:
         places = text_places(table.schema)
-        adds = [each for each in adds if any(each.partition[at] is None for at in places)]
+        adds = [add for add in adds if any(add.partition[at] is None for at in places)]
     if not known or not adds:
         return
     read = TableFiles(table.row, table.work.opened, TRUE_PREDICATE, ())
-    check_files(table, [file_row(each, read) for each in adds])
+    check_files(table, [file_row(add, read) for add in adds])
 
 
 def check_filled_partitions(schema: TableSchema, adds: Sequence[AddFile]) -> None:

@@ -37,9 +37,9 @@ def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) 
     if given["table"] is None:
         reports = finished_reports(state.ledger.vacuum_all(dry_run=is_dry, **options))
         return [
-            [f"{report.table.definition.location.rstrip('/')}/{each.path}", each.size]
+            [f"{report.table.definition.location.rstrip('/')}/{file.path}", file.size]
             for report in reports
-            for each in report.files
+            for file in report.files
         ]
     name = str(given["table"]).removeprefix(f"{state.name}.")
     try:
@@ -47,7 +47,7 @@ def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) 
         (report,) = finished_reports([state.ledger.vacuum(table, dry_run=is_dry, **options)])
     except UnknownTableError:
         raise Refusal("NoSuchTable", name) from None
-    return [[each.path, each.size] for each in report.files]
+    return [[file.path, file.size] for file in report.files]
 
 
 def finished_reports(reports: Sequence[VacuumReport]) -> Sequence[VacuumReport]:

@@ -115,12 +115,12 @@ def check_fulfilled(
 ) -> None:
     """Raise ValueError for new rows outside the condition that they replace."""
     condition, read = table.condition(where), table.find(where, record=False)
-    rows = [file_row(each, read) for each in adds]
+    rows = [file_row(add, read) for add in adds]
     whole = wholly_fulfilled(table, judge, condition, rows)
     if whole is not None and all(whole.values()):
         return
-    for each in rows:
-        batches = table.rows(each).to_batches()
+    for row in rows:
+        batches = table.rows(row).to_batches()
         for _ in fulfilling(table, judge, condition, batches):
             pass
 
@@ -128,12 +128,12 @@ def check_fulfilled(
 def in_partitions(table: StatementTable, adds: Sequence[AddFile]) -> Sequence[Any]:
     """Return the files in the partitions of new files; only these count as read."""
     columns = [table.schema.find(name) for name in table.schema.partition_columns]
-    keys = [key_reader(each) for each in columns if each is not None]
+    keys = [key_reader(column) for column in columns if column is not None]
 
     def key(values: Sequence[str | None]) -> tuple[Any, ...]:
         return tuple(read(value) for read, value in zip(keys, values, strict=True))
 
-    wanted = {key(each.partition): each.partition for each in adds}
+    wanted = {key(add.partition): add.partition for add in adds}
     if not wanted:
         return []
     found = table.read(of_partitions(table, list(wanted.values())))

@@ -61,13 +61,13 @@ def keeping(
     lost, unless `options` of the write say that it may.
     """
     check_whole(options, name, made.get("location", ""))
-    former = {each.name.lower(): each for each in before.columns}
-    columns = [like(each, former.get(each.name.lower())) for each in columns]
+    former = {column.name.lower(): column for column in before.columns}
+    columns = [like(column, former.get(column.name.lower())) for column in columns]
     lost = [*partitioning_lost(before, columns, made), *places_lost(before, made)]
     lost += [
-        f"{key} of column {each.name}"
-        for each in before.columns
-        for key in column_metadata(each)
+        f"{key} of column {column.name}"
+        for column in before.columns
+        for key in column_metadata(column)
         if key.startswith("delta.") and not key.startswith(MAPPING)
     ]
     lost += properties_lost(name, before, columns, made)
@@ -89,8 +89,8 @@ def partitioning_lost(
     before: TableDefinition, columns: Sequence[Column], made: dict[str, Any]
 ) -> Sequence[str]:
     """Take the partitioning if none is given; return it if it is lost."""
-    there = {each.name.lower(): each.name for each in columns}
-    wanted = [each.lower() for each in before.partition_columns]
+    there = {column.name.lower(): column.name for column in columns}
+    wanted = [column.lower() for column in before.partition_columns]
     if not wanted:
         return []
     if not made["partition_columns"] and there.keys() >= set(wanted):

@@ -75,13 +75,13 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         "below": below,
         "writer": table.work.writer.name,
         "stored": {
-            each.name: {
-                "name": each.physical,
-                "id": each.id,
-                "nullable": each.nullable,
-                "in": stored_fields(each.type),
+            column.name: {
+                "name": column.physical,
+                "id": column.id,
+                "nullable": column.nullable,
+                "in": stored_fields(column.type),
             }
-            for each in table.schema.data_columns
+            for column in table.schema.data_columns
         },
     }
 
@@ -186,7 +186,7 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
 def add_to_folders(table: StatementTable, adds: Sequence[AddFile]) -> None:
     """Declare rows in the folders of the txn's write id, partition by partition."""
     folder = f"delta_{table.work.write_id(table.number)}/"
-    for partition in dict.fromkeys(each.path.rpartition(folder)[0].rstrip("/") for each in adds):
+    for partition in dict.fromkeys(add.path.rpartition(folder)[0].rstrip("/") for add in adds):
         write = coarse_write("insert", table.row, partition=partition or None)
         table.work.writes.add(table.number, write, 0)
 
