@@ -96,7 +96,11 @@ def outcome(
 
 def matrix(level: IsolationLevel) -> Iterator[str]:
     """Return the lines of the table of one level: rows lose, columns won before them."""
-    yield f"| {level}: loser \\ winner | " + " | ".join(each.name for each in STATEMENTS) + " |"
+    yield (
+        f"| {level}: loser \\ winner | "
+        + " | ".join(statement.name for statement in STATEMENTS)
+        + " |"
+    )
     yield "|---" * (len(STATEMENTS) + 1) + "|"
     for loser in STATEMENTS:
         cells = [outcome(loser, winner, level, same_partition=True) for winner in STATEMENTS]

@@ -82,7 +82,7 @@ def test_no_two_classes_of_the_product_have_one_name() -> None:
 
 
 def test_no_function_is_longer_than_a_page_in_product_and_tests() -> None:
-    found = [each for module in modules() for each in functions(module)]
+    found = [function for module in modules() for function in functions(module)]
     assert [each for each in found if each.lines > FUNCTION_LINES_MAX] == []
 
 

@@ -83,7 +83,9 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "name", "code"), FAILURES, ids=[each[0] for each in FAILURES])
+@pytest.mark.parametrize(
+    ("line", "name", "code"), FAILURES, ids=[failure[0] for failure in FAILURES]
+)
 def test_failure_as_json(tmp_path: Path, line: str, name: str, code: ExitCode) -> None:
     """A failure is one JSON object on stderr, with what happened, what to do and the exit code."""
     done = done_apart(tmp_path, *line.split(), LAKELEDGER_HOME=str(tmp_path))

@@ -68,11 +68,11 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def later_ones(group: Any) -> Iterator[Later]:
     """Yield the commands of a group, and of groups in it, that are loaded when they are run."""
-    for each in group.commands.values():
-        if isinstance(each, Later):
-            yield each
-        elif hasattr(each, "commands"):
-            yield from later_ones(each)
+    for command in group.commands.values():
+        if isinstance(command, Later):
+            yield command
+        elif hasattr(command, "commands"):
+            yield from later_ones(command)
 
 
 ALL = [*later_ones(typer.main.get_command(app)), *later_ones(typer.main.get_group(tables.app))]

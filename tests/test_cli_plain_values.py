@@ -77,6 +77,8 @@ def test_no_validator_is_built() -> None:
     with pytest.raises(SystemExit):
         command.main(["a", "--colour", "blue", "--number", "7"])
     built = {
-        each.name for each in command.params if not isinstance(getattr(each, ATTRIBUTE), PlainValue)
+        param.name
+        for param in command.params
+        if not isinstance(getattr(param, ATTRIBUTE), PlainValue)
     }
     assert built == {"number", "more", "given"}

@@ -28,7 +28,7 @@ def lines(env: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, env=env
     )
-    found = [json.loads(each) for each in done.stderr.splitlines()]
+    found = [json.loads(line) for line in done.stderr.splitlines()]
     return [each for each in found if "kind" in each]
 
 

@@ -100,6 +100,6 @@ def test_the_image_is_made_of_what_is_here() -> None:
     sent = (ROOT / ".dockerignore").read_text().split()
     assert {f"!{name}" for name in names} <= set(sent)
     assert all((ROOT / name).exists() for name in names)
-    assert {each["build"]["target"] for each in ROLES.values()} == set(
+    assert {role["build"]["target"] for role in ROLES.values()} == set(
         re.findall(r"^FROM \S+ AS (\w+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     )

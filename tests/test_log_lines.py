@@ -85,4 +85,4 @@ def test_no_line_comes_before_the_set_up_is_done() -> None:
 def test_a_program_that_configured_nothing_hears_warnings_alone() -> None:
     """The lines about the work of a leader are for programs that say where lines go."""
     done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True)
-    assert (done.stdout, ["warning" in each for each in done.stderr.splitlines()]) == ("", [True])
+    assert (done.stdout, ["warning" in line for line in done.stderr.splitlines()]) == ("", [True])

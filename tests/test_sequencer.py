@@ -66,7 +66,7 @@ def test_slow_decisions() -> None:
         client.wait_for(lambda event: event.control.session == session) for _ in range(COMMANDS)
     ]
 
-    assert [each.control.txn for each in answers] == list(range(1, COMMANDS + 1))
+    assert [answer.control.txn for answer in answers] == list(range(1, COMMANDS + 1))
     assert (busy.leader.role, busy.standby.role) == ("leading", "standby")
     busy.leader.close()
     busy.standby.close()
@@ -144,8 +144,8 @@ class Succession:
 
     def close(self) -> None:
         """Let go of the log."""
-        for each in self.sequencers:
-            each.close()
+        for sequencer in self.sequencers:
+            sequencer.close()
 
     def _sequencer(self) -> Sequencer:
         return Sequencer(self.log, Genesis("slow"), clock=self.clock, decisions=self._decide)
@@ -153,9 +153,9 @@ class Succession:
     def _decide(self, state: DomainState, command: Command, now: int) -> Body:
         for _ in range(round(self.decision_s / ROUND_S)):
             self.clock.advance(ROUND_S)
-            for each in self.sequencers:
-                if each.leader is None:
-                    each.step(0.0)
+            for sequencer in self.sequencers:
+                if sequencer.leader is None:
+                    sequencer.step(0.0)
         if isinstance(command, OpenTxn) and command.size == self.killed_by:
             raise KilledError
         return decide(state, command, now)
@@ -186,12 +186,12 @@ def test_a_command_that_ends_its_leader_is_refused_after_some_leaders(before: in
     answers = [client.wait_for(lambda event: event.control.session == session) for _ in sizes]
     succession.close()
 
-    assert [each.control.n for each in answers] == [n + 1 for n in range(len(sizes))]
+    assert [answer.control.n for answer in answers] == [n + 1 for n in range(len(sizes))]
     refused = answers[before].body
     assert isinstance(refused, CommandRefused)
     assert refused.reason == Reason.COMMAND_FAILED
     assert refused.message == "6 leaders in a row ended before they answered it"
-    opened = [each.control.txn for each in answers if isinstance(each.body, TxnOpened)]
+    opened = [answer.control.txn for answer in answers if isinstance(answer.body, TxnOpened)]
     assert opened == [n + 1 for n in range(len(sizes) - 1)]
 
 
@@ -242,7 +242,7 @@ def test_leaders_that_had_nothing_to_do() -> None:
 def age(log: MemoryLog) -> None:
     """Make all events a second older: a whole term may pass here within a millisecond."""
     records = log.topics[Topic.EVENTS].records
-    records[:] = [each._replace(timestamp=each.timestamp - 1000) for each in records]
+    records[:] = [record._replace(timestamp=record.timestamp - 1000) for record in records]
 
 
 def waited_s(log: MemoryLog, clock: FixedClock) -> float:

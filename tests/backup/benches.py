@@ -123,7 +123,7 @@ def manifest_of(path: Path) -> Manifest:
 
 def content(log: MemoryLog) -> list[tuple[bytes, bytes]]:
     """Return keys and values of all events."""
-    return [(each.key, each.value) for each in log.topics[Topic.EVENTS].records]
+    return [(record.key, record.value) for record in log.topics[Topic.EVENTS].records]
 
 
 class CrashingPlace(FolderPlace):

@@ -205,5 +205,5 @@ def test_restore_and_backup_killed_and_interrupted_at_random_points_end_with_the
     assert strike(backup, lambda: False, signal.SIGKILL) == 0
     manifest = manifest_in(FolderPlace(copy))
     assert manifest.reached.digest.hex() == done["digest"]
-    names = {".lock", "backup.json", *(each.name for each in manifest.files)}
+    names = {".lock", "backup.json", *(file.name for file in manifest.files)}
     assert {each.name for each in copy.iterdir()} == names

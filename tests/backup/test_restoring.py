@@ -148,7 +148,7 @@ def backup(tmp_path: Path) -> Path:
 
 def test_swapped_files(backup: Path) -> None:
     """Two files that were swapped: the first is named, and what it holds."""
-    first, second = (backup / each.name for each in manifest_of(backup).files[:2])
+    first, second = (backup / file.name for file in manifest_of(backup).files[:2])
     one, other = first.read_bytes(), second.read_bytes()
     first.write_bytes(other)
     second.write_bytes(one)
@@ -268,7 +268,7 @@ def test_the_ledger_goes_on(backup: Path) -> None:
     with RawClient(log, turn) as client:
         session = client.open_session()
         opened = client.ask(session, OPEN_TXN)
-        moved = [each for each in client.events if isinstance(each.body, CommandsMoved)]
+        moved = [event for event in client.events if isinstance(event.body, CommandsMoved)]
     sequencer.close()
     assert isinstance(opened.body, TxnOpened)
     assert opened.control.txn == 2

@@ -56,7 +56,7 @@ def test_runs_add_what_is_new_and_a_restore_gives_the_same_log(url: str) -> None
         grow(driver, [Driver.open_session] * 9)
         take(driver.log, place, TOPICS, stop=NEVER, file_bytes=600)
     manifest = manifest_in(open_place(url))
-    assert place.names() == {"backup.json", *(each.name for each in manifest.files)}
+    assert place.names() == {"backup.json", *(file.name for file in manifest.files)}
     assert len(manifest.files) > 2
     log = another_topic(MemoryLog())
     assert check_backup(place, manifest, NEVER)

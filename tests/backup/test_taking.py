@@ -36,7 +36,9 @@ STEPS_MAX = 60
 def copied(path: Path) -> list[tuple[bytes, bytes]]:
     place = FolderPlace(path)
     return [
-        (each.key, each.value) for part in parts(place, manifest_of(path)) for each in part.records
+        (record.key, record.value)
+        for part in parts(place, manifest_of(path))
+        for record in part.records
     ]
 
 
@@ -59,7 +61,7 @@ def test_whatever_happens_in_between(histories: list[list[Step]], file_bytes: in
             assert taken.manifest == manifest_of(path)
             assert taken.manifest.reached.head == driver.head
             assert taken.new_records == len(driver.records) - before
-            assert names(path) == {"backup.json", *(each.name for each in taken.manifest.files)}
+            assert names(path) == {"backup.json", *(file.name for file in taken.manifest.files)}
 
 
 @settings(deadline=None, max_examples=40)
@@ -84,7 +86,7 @@ def test_killed_at_any_point(
             assert held == content(driver.log)[: len(held)]
         taken = backed_up(driver.log, path, file_bytes)
         assert copied(path) == content(driver.log)
-        assert names(path) == {"backup.json", *(each.name for each in taken.manifest.files)}
+        assert names(path) == {"backup.json", *(file.name for file in taken.manifest.files)}
 
 
 def has_files(path: Path) -> bool:
@@ -115,12 +117,12 @@ def test_a_file_ends_with_the_record_that_brings_it_to_the_bound(tmp_path: Path)
     files = backed_up(driver.log, tmp_path, 500).manifest.files
     longest = max(len(each.key) + len(each.value) for each in driver.records)
     assert len(files) > 3
-    assert all(each.content < 500 + longest for each in files)
-    for each in files:
-        opened = open_container((tmp_path / each.name).read_bytes())
-        assert opened.first_position == each.first_position
-        assert each.name.startswith(f"events-{opened.first_position:020}-")
-        assert [record.position for record in opened.records][-1] == each.last_position
+    assert all(file.content < 500 + longest for file in files)
+    for file in files:
+        opened = open_container((tmp_path / file.name).read_bytes())
+        assert opened.first_position == file.first_position
+        assert file.name.startswith(f"events-{opened.first_position:020}-")
+        assert [record.position for record in opened.records][-1] == file.last_position
 
 
 def test_only_the_owner_reads(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def rate(name: str, took_s: float, what: str) -> Figure:
 
 def bytes_each(manifest: Manifest) -> float:
     """Return the bytes that the files have for each record."""
-    return round(sum(each.size for each in manifest.files) / manifest.reached.records, 1)
+    return round(sum(file.size for file in manifest.files) / manifest.reached.records, 1)
 
 
 def history() -> Driver:

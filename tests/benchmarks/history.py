@@ -140,7 +140,7 @@ class History:
     def expires(self, txns: Sequence[int]) -> Event:
         """Return the end of open txns that were overdue and left data in the first table."""
         parts = (AbortedPart(1, 0, 0, wrote=True),)
-        return self._internal(TxnsExpired((), [TxnEnd(each, "deadline", parts) for each in txns]))
+        return self._internal(TxnsExpired((), [TxnEnd(txn, "deadline", parts) for txn in txns]))
 
     def _ends_alter(self, txn: int, table: int, write_id: int) -> Event:
         session = self._sessions[txn % SESSIONS]

@@ -142,7 +142,7 @@ def altered(definition: TableDefinition, step: Step) -> TableDefinition:
         return definition._replace(location=step["metadata"])
     properties = {each.key: each.value for each in definition.properties}
     properties[OBJECT_PREFIX + what] = step["metadata"]
-    return definition._replace(properties=[Property(*each) for each in sorted(properties.items())])
+    return definition._replace(properties=[Property(*item) for item in sorted(properties.items())])
 
 
 def listed(text: str) -> ValidWriteIdList:

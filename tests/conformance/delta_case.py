@@ -166,7 +166,9 @@ class DeltaCase:
                 added = Column(f"added_{self._changes}", "int", nullable=True, id=0)
                 return now._replace(columns=[*now.columns, added])
             case "identity_high_water_mark":
-                return now._replace(columns=[marked(each, self._changes) for each in now.columns])
+                return now._replace(
+                    columns=[marked(column, self._changes) for column in now.columns]
+                )
             case "config":
                 values |= side.get("config", {})
                 for key in side.get("config_removed", ()):

@@ -159,7 +159,7 @@ class HiveCase:
             staged = self.ledger.ask(self._sessions[name], StageWrites, *chunk)
             body_of(staged, WritesStaged)
         written = {write.table for write in writes}
-        self._unwritten += [each for each in txn.write_ids.items() if each[0] not in written]
+        self._unwritten += [item for item in txn.write_ids.items() if item[0] not in written]
 
     def ask_operator(self, command: Any, *fields: Any) -> Event:
         """Send a command that belongs to no txn of the case."""

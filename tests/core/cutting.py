@@ -84,8 +84,8 @@ def ids_given(events: Iterable[Event]) -> set[tuple[Any, ...]]:
                 found |= {("write id", each.table, each.write_id) for each in body.ids}
             case TxnCommitted():
                 found |= {("txn", control.txn)} if body.one_shot else set()
-                found |= {("version", each.table, each.version) for each in body.parts}
-                found |= {("write id", each.table, each.write_id) for each in body.parts}
+                found |= {("version", part.table, part.version) for part in body.parts}
+                found |= {("write id", part.table, part.write_id) for part in body.parts}
             case TableAltered():
                 found |= {("txn", control.txn)} if body.one_shot else set()
                 found |= {("version", body.table, body.version)}

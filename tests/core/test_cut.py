@@ -59,7 +59,7 @@ def test_nothing_is_given_twice(history: list[Step], keep: float, margin: int) -
             assert table.last_write_id >= write_id
             assert table.version >= version
     positions = [each.control.position for each in short.events]
-    assert not any(base < each <= seen.position for each in positions)
+    assert not any(base < position <= seen.position for position in positions)
 
 
 Careless = Callable[[SeenBeforeCut, DomainState, LogHead], SeenBeforeCut]
@@ -81,7 +81,7 @@ def shared_ids(
     for step in more:
         player.play(step)
     assert_invariants(short.state)
-    return given_before & ids_given(each for each in short.events if follows(short, each))
+    return given_before & ids_given(event for event in short.events if follows(short, event))
 
 
 @settings(deadline=None)
@@ -176,7 +176,7 @@ def test_the_fold_over_a_cut(history: list[Step], keep: float) -> None:
         before = shortened(short, half)
         state, head, _ = load(dump(before.state, before.head, 0))
         acceptor = Acceptor(head)
-        rest = [acceptor.take(each.value) for each in short.records[half:]]
+        rest = [acceptor.take(record.value) for record in short.records[half:]]
         fold(state, [each for each in rest if each is not None])
         assert digest(state, head) == digest(short.state, short.head)
 

@@ -106,7 +106,7 @@ def test_progress_of_dropped_tables_is_gone() -> None:
 def test_one_version_of_an_application(versions: tuple[int, ...]) -> None:
     """A part that names two versions of one application is refused: neither can be its progress."""
     arena = Arena()
-    said = part(arena.table, apps=[AppVersion("loader", each) for each in versions])
+    said = part(arena.table, apps=[AppVersion("loader", version) for version in versions])
     answer = arena.follows(said)
 
     assert getattr(answer, "reason", "") == Reason.COMMAND_INVALID

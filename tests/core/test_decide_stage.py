@@ -352,4 +352,4 @@ def test_a_table_only_read_may_have_more_files_than_a_command_can_name() -> None
     body = scene.ask(commit(scene, of_flights(scene, after([chunk], last_chunk)))).body
 
     assert isinstance(body, TxnCommitted)
-    assert ([each.table for each in body.reads], body.parts) == ([scene.flights], [])
+    assert ([read.table for read in body.reads], body.parts) == ([scene.flights], [])

@@ -31,7 +31,7 @@ TABLE = "/lake/all flüge"
     ],
 )
 def test_every_spelling_of_a_file_has_one_key(spellings: list[str], key: str) -> None:
-    assert {file_key(each, TABLE) for each in spellings} == {key}
+    assert {file_key(spelling, TABLE) for spelling in spellings} == {key}
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_what_is_remembered_of_a_winner() -> None:
 def test_names_of_several_operations(names: tuple[str, ...], joined_name: str) -> None:
     """Several operations of one txn on a table are named in order, each once."""
     assert joined_names(names) == joined_name
-    assert [*dict.fromkeys(each for each in names if each)] or [
+    assert [*dict.fromkeys(name for name in names if name)] or [
         *operations_of(footprint()._replace(operation=joined_name))
     ] == [""]
 

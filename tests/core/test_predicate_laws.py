@@ -55,7 +55,7 @@ def test_law_an_uncastable_value_matches_if_any_value_would(random: Random) -> N
     others = {(*known[:number], value, *known[number + 1 :]) for value in VALUES[SCHEMA[number][0]]}
     broken = (*known[:number], "no value", *known[number + 1 :])
 
-    assert predicate.matches(broken) or not any(predicate.matches(each) for each in others)
+    assert predicate.matches(broken) or not any(predicate.matches(other) for other in others)
 
 
 @laws

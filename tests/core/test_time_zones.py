@@ -96,7 +96,7 @@ def test_what_is_no_zone_is_not_judged_and_no_file_of_that_name_is_looked_for(na
 
 def test_every_zone_has_rules() -> None:
     moment = datetime(2024, 7, 1)  # noqa: DTZ001 - as values are
-    assert {to_local(moment, each).year for each in zone_names()} == {2024}
+    assert {to_local(moment, name).year for name in zone_names()} == {2024}
 
 
 def test_rules_of_the_machine_are_not_asked(tmp_path: Path) -> None:

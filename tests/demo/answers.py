@@ -57,7 +57,9 @@ class Answers:
 
     def check_not_visible(self, gone: list[ManifestEntry]) -> None:
         """Check that no list shows the data of aborted txns, and that a killed one left files."""
-        files = {each.write_id: each.files for each in delta_folders(self._stage.home.location)}
+        files = {
+            folder.write_id: folder.files for folder in delta_folders(self._stage.home.location)
+        }
         reads = self._stage.ledger.reads()
         valid = reads.write_ids_at(self._table.table)
         for entry in gone:

@@ -129,7 +129,7 @@ def shares(days: Iterable[Day], producers: int) -> list[list[Day]]:
 
 def rows_of(totals: Mapping[int, Totals]) -> int:
     """Return how many rows sums by month are of."""
-    return sum(each.rows for each in totals.values())
+    return sum(total.rows for total in totals.values())
 
 
 def columns(schema: pa.Schema) -> list[tuple[str, str]]:

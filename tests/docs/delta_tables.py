@@ -31,10 +31,10 @@ def readers() -> str:
     """Return what changes need, and whether each reader then reads the table, a row each."""
     rows = [
         f"| {need.change} | {'none' if key == VOID else f'`{key}`'} | "
-        + " | ".join("**refuses**" if each in need.refused_by else "reads" for each in READERS)
+        + " | ".join("**refuses**" if reader in need.refused_by else "reads" for reader in READERS)
         + " |"
         for key, need in NEEDS.items()
     ]
-    names = " | ".join(each.replace("(", "(`").replace(")", "`)") for each in READERS)
+    names = " | ".join(reader.replace("(", "(`").replace(")", "`)") for reader in READERS)
     head = f"| Change | Delta feature | {names} |"
     return "\n".join([head, f"|---|---|{'---|' * len(READERS)}", *rows])

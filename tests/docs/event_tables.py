@@ -33,14 +33,14 @@ def tables() -> str:
         about = f"{schema['doc']} The schema id is {numbers[schema['name']]}."
         parts += section(schema["name"], about, own)
     parts.append(ABOUT_RECORDS)
-    inner = {each["name"]: each for schema in schemas for each in records(schema["fields"])}
+    inner = {record["name"]: record for schema in schemas for record in records(schema["fields"])}
     for name in sorted(inner):
         parts += section(name, inner[name]["doc"], inner[name]["fields"])
     file_list = schema_of("FileList")
     about = f"{file_list['doc']} The schema id is {numbers['FileList']}."
     parts += [ABOUT_LISTS, *section("FileList", about, file_list["fields"])]
-    for each in records(file_list["fields"]):
-        parts += section(each["name"], each["doc"], each["fields"])
+    for record in records(file_list["fields"]):
+        parts += section(record["name"], record["doc"], record["fields"])
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -72,8 +72,8 @@ def section(name: str, about: str, fields: Iterable[Schema]) -> Iterator[str]:
     yield "\n".join(textwrap.wrap(escaped(about), WIDTH)) + "\n"
     yield "| Field | Type | Is |"
     yield "|---|---|---|"
-    for each in fields:
-        yield f"| `{each['name']}` | {type_name(each['type'])} | {escaped(each['doc'])} |"
+    for field in fields:
+        yield f"| `{field['name']}` | {type_name(field['type'])} | {escaped(field['doc'])} |"
     yield ""
 
 
@@ -91,7 +91,7 @@ def type_name(kind: Any) -> str:
         case {"type": "array", "items": items}:
             found = f"{type_name(items)}[]"
         case {"type": "enum", "symbols": symbols}:
-            found = ", ".join(f"`{each}`" for each in symbols)
+            found = ", ".join(f"`{symbol}`" for symbol in symbols)
         case {"type": "fixed", "size": size}:
             found = f"fixed({size})"
         case {"type": "record", "name": str(name)} | {"logicalType": str(name)}:

@@ -97,7 +97,7 @@ def text_of(module: Module, node: ast.expr) -> str:
         case ast.Constant(value=str() as said):
             text = said
         case ast.JoinedStr(values=values):
-            text = "".join(piece_of(module, each) for each in values)
+            text = "".join(piece_of(module, value) for value in values)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             text = text_of(module, left) + text_of(module, right)
         case _:
@@ -131,11 +131,11 @@ def variables_in(node: ast.expr) -> set[str]:
 def is_constant(node: ast.expr) -> bool:
     """Return whether an expression is made of constants of a module alone."""
     calls = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
-    called = {each.id for each in calls if isinstance(each, ast.Name)}
+    called = {call.id for call in calls if isinstance(call, ast.Name)}
     names = variables_in(node)
     # What a constant has as an attribute may differ in each process.
     owners = (each.value for each in ast.walk(node) if isinstance(each, ast.Attribute))
     is_plain = called <= set(dir(builtins)) and not any(
-        isinstance(each, ast.Name) for each in owners
+        isinstance(owner, ast.Name) for owner in owners
     )
     return is_plain and bool(names) and all(map(str.isupper, names))

@@ -67,7 +67,7 @@ def blocks(page: Page) -> Iterator[Block]:
 
 
 def all_blocks(language: str) -> list[Block]:
-    return [each for page in pages() for each in blocks(page) if each.language == language]
+    return [block for page in pages() for block in blocks(page) if block.language == language]
 
 
 def prose(page: Page) -> Iterator[tuple[int, str]]:

@@ -82,7 +82,7 @@ def page() -> str:
 
 def index(headings: Iterable[str]) -> str:
     """Return links to the sections of a page, in as many lines as they take."""
-    words = [f"[{each}](#{anchor(each)})" for each in headings]
+    words = [f"[{heading}](#{anchor(heading)})" for heading in headings]
     return "\n".join(textwrap.wrap(", ".join(words), WIDTH, break_on_hyphens=False))
 
 
@@ -231,7 +231,7 @@ def text(doc: str) -> Iterator[str]:
         if head.endswith(":") and rest.startswith("    "):
             yield f"{escaped(head)}\n"
             items = re.split(r"\n(?=\S)", textwrap.dedent(rest))
-            yield "\n".join(f"- {escaped(' '.join(each.split()))}" for each in items) + "\n"
+            yield "\n".join(f"- {escaped(' '.join(item.split()))}" for item in items) + "\n"
         elif paragraph.strip():
             yield escaped(paragraph) + "\n"
 

@@ -38,7 +38,7 @@ def test_page_decodes_a_log(commits: Callable[[Iterator[bytes]], Iterator[Commit
     ):
         expected = written(ledger, memory)
         # A record again, as a leader that was replaced may append it.
-        values = [each.value for each in log.topics[Topic.EVENTS].records]
+        values = [record.value for record in log.topics[Topic.EVENTS].records]
 
         assert list(commits(iter([*values, values[5]]))) == expected
 

@@ -21,6 +21,6 @@ def test_every_page_is_built_without_a_warning(tmp_path: Path) -> None:
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    names = [Path(each.path).stem for each in pages() if each.path != "README.md"]
+    names = [Path(page.path).stem for page in pages() if page.path != "README.md"]
     assert [name for name in names if not (tmp_path / f"{name}.html").exists()] == []
     assert "Quick start: operator" in (tmp_path / "index.html").read_text(encoding="utf-8")

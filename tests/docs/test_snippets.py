@@ -74,7 +74,7 @@ def test_the_commands_for_operators_end_well(desk: Desk) -> None:
 
 @pytest.mark.kafka
 def test_layouts_say_what_is_printed(desk: Desk) -> None:
-    program = "\n".join(each.text for each in all_blocks("python") if each.page == LAYOUTS)
+    program = "\n".join(block.text for block in all_blocks("python") if block.page == LAYOUTS)
     quoted = "main.db.flights:1:9223372036854775807::"
 
     assert quoted in (ROOT / LAYOUTS).read_text(encoding="utf-8")

@@ -190,8 +190,8 @@ def run(cluster: Cluster, ledger: str, folder: Path, faults: Sequence[Fault], se
 
 
 def checks_of(strikes: Sequence[Strike]) -> Iterator[Check]:
-    wrong = [each for each in strikes if each.acknowledged]
-    if any(each.fault == "majority" for each in strikes):
+    wrong = [strike for strike in strikes if strike.acknowledged]
+    if any(strike.fault == "majority" for strike in strikes):
         yield Check("without a majority nothing is acknowledged", told(wrong))
 
 
@@ -237,8 +237,8 @@ def show(series: Series) -> None:
     times = Table(title="seconds until the ledger goes on", title_justify="left")
     for name in ("fault", "at the leader of", "seconds"):
         times.add_column(name, justify="right" if name == "seconds" else "left")
-    for each in series.strikes:
-        times.add_row(each.fault, str(each.topic), f"{each.answered_s:.1f}")
+    for strike in series.strikes:
+        times.add_row(strike.fault, str(strike.topic), f"{strike.answered_s:.1f}")
     out.print(times)
     show_checks(out, series.facts, series.checks)
 

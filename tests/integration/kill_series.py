@@ -154,10 +154,10 @@ def checks_of(strikes: Sequence[Strike], audit: Audit, crowd: Crowd) -> Iterator
             "" if took_s <= TAKE_OVER_MEDIAN_S else f"{took_s:.2f} s",
         )
     zombies = [each for each in strikes if each.fault == "stop"]
-    alive = [each.epoch for each in zombies if each.code is not ExitCode.FAILED]
+    alive = [zombie.epoch for zombie in zombies if zombie.code is not ExitCode.FAILED]
     yield Check("every zombie ends by itself", told(alive))
     if len(zombies) >= ZOMBIES_WRITE_FROM:
-        late = sum(audit.dropped_of_epoch[each.epoch] for each in zombies)
+        late = sum(audit.dropped_of_epoch[zombie.epoch] for zombie in zombies)
         yield Check("what zombies wrote was dropped", "" if late else "they wrote nothing")
 
 
@@ -171,7 +171,7 @@ def show(series: Series) -> None:
         found = series.of(fault)
         if found:
             spans = [each.fenced_s for each in found], [each.answered_s for each in found]
-            cells = (f"{pick(each):.2f}" for each in spans for pick in (median, max))
+            cells = (f"{pick(span):.2f}" for span in spans for pick in (median, max))
             times.add_row(fault, str(len(found)), *cells)
     out.print(times)
     show_checks(out, series.facts, series.checks)

@@ -66,7 +66,7 @@ class Found(NamedTuple):
     @property
     def is_clean(self) -> bool:
         """Whether every log is as the ledger says."""
-        return all(each.is_clean for each in self.reports)
+        return all(report.is_clean for report in self.reports)
 
 
 class PublishedSoak:
@@ -92,8 +92,8 @@ class PublishedSoak:
         }
         self._supervisor = Supervisor(list(self.roles.values()))
         self._supervisor.environment = environment(folder)
-        for each in self.roles.values():
-            each.start(self._supervisor.environment)
+        for role in self.roles.values():
+            role.start(self._supervisor.environment)
         held.callback(self._supervisor.stop)
 
     def connect(self, held: ExitStack) -> Ledger:
@@ -197,7 +197,7 @@ class PublishedSoak:
         """Return whether every version that was answered so far is published."""
         with self._turn:
             newest = {each.table: each.version for each in self.answered}
-        return all(self.file(*each).exists() for each in newest.items())
+        return all(self.file(*item).exists() for item in newest.items())
 
     def file(self, table: str, version: int) -> Path:
         return self.folder / table / LOG_FOLDER / version_file(version)
@@ -243,8 +243,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{len(found.lags_ms)} versions, {found.kills} kills, lag p50 {cuts[49]:.0f} ms, "
         f"p99 {cuts[98]:.0f} ms, most {found.lags_ms[-1]:.0f} ms"
     )
-    for each in found.reports:
-        said.print(f"{each.compared} versions compared, {len(each.findings)} are not right")
+    for report in found.reports:
+        said.print(f"{report.compared} versions compared, {len(report.findings)} are not right")
     return ExitCode.DONE if found.is_clean else ExitCode.FAILED
 
 

@@ -43,7 +43,7 @@ def result_of(event: Event) -> Result:
         case WriteIdsAllocated():
             ids = tuple((each.table, each.txn, each.write_id) for each in body.ids)
         case TxnCommitted():
-            parts = ((each.table, each.write_id, each.version) for each in body.parts)
+            parts = ((part.table, part.write_id, part.version) for part in body.parts)
             ids = ((control.txn,), *parts)
         case _:
             pass

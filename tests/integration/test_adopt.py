@@ -64,8 +64,8 @@ class Moved:
             delete_topic(self.broker.bootstrap, topic_name(self.ledger, topic))
         create_topics(self.broker.bootstrap, self.ledger)
         with closing(self.log()) as log, closing(log.writer(Topic.EVENTS)) as writer:
-            for each in records:
-                writer.append(each.key, each.value)
+            for record in records:
+                writer.append(record.key, record.value)
             writer.flush(PATIENCE_S)
 
     def recover(self, *options: str) -> tuple[int, str]:

@@ -137,7 +137,7 @@ def stranger(port: int) -> bytes:
 
 
 def feeder_of(processes: Sequence[Any]) -> Any:
-    (found,) = [each for each in processes if "feeder" in each.cmdline()]
+    (found,) = [process for process in processes if "feeder" in process.cmdline()]
     return found
 
 
@@ -153,15 +153,15 @@ def test_each_port_is_in_the_table_and_all_are_on_loopback(tmp_path: Path) -> No
         processes = [*below(psutil.Process(command.process.pid)), *below(program)]
         feeder = feeder_of(processes)
         names = of_session | names_of_feeder(feeder)
-        for each in processes:
-            names.update(names_in(each, home))
+        for process in processes:
+            names.update(names_in(process, home))
         found = dict[str, set[str]]()
-        for each in processes:
-            is_daemon = "pyspark.daemon" in each.cmdline()
-            for port, address in listening(each).items():
-                name = "Python workers" if is_daemon else names.get(port, f"{port} of {each}")
+        for process in processes:
+            is_daemon = "pyspark.daemon" in process.cmdline()
+            for port, address in listening(process).items():
+                name = "Python workers" if is_daemon else names.get(port, f"{port} of {process}")
                 found.setdefault(name, set()).add(address)
         answers = [stranger(port) for port in listening(feeder)]
     assert set(found) == set(listed())
-    assert [each for each in found.items() if not all(map(is_loopback, each[1]))] == []
+    assert [item for item in found.items() if not all(map(is_loopback, item[1]))] == []
     assert answers == [b"", b""]

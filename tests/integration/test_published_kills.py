@@ -64,7 +64,7 @@ class KilledPublishers:
         ]
         for number in range(COMMITS):
             commit(self.lake, self.lake.session, self.rng.choice(tables), [f"f{number}"])
-        self.records = [each.value for each in self.lake.records]
+        self.records = [record.value for record in self.lake.records]
         spawning = multiprocessing.get_context("forkserver")
         spawning.set_forkserver_preload([__name__, "projections.delta.publisher"])
         self.spawning = spawning
@@ -86,11 +86,11 @@ class KilledPublishers:
         """Delete a random suffix of a random log, checkpoints of it too, in no order."""
         log = self.folder / self.rng.choice(TABLES[:2]) / LOG_FOLDER
         files = [each for each in log.glob("*") if each.name[0] not in "._"]
-        versions = sorted({int(each.name[:20]) for each in files})
+        versions = sorted({int(file.name[:20]) for file in files})
         if not versions:
             return
         first = self.rng.choice(versions[-30:])
-        gone = [each for each in files if int(each.name[:20]) >= first]
+        gone = [file for file in files if int(file.name[:20]) >= first]
         gone += [each for each in log.glob(LAST_CHECKPOINT) if self.rng.random() < 0.5]
         for each in gone:
             each.unlink()
@@ -124,7 +124,7 @@ class KilledPublishers:
     def kill_some(self) -> int:
         """Start one or two publishers, in one folder of state or two, and kill each by itself."""
         states = self.rng.choice([["s"], ["t"], ["s", "t"], ["s", "s"]])
-        running = [self.start(each) for each in states]
+        running = [self.start(state) for state in states]
         for process in running:
             process.join(self.rng.uniform(0.02, LONGEST_S))
             assert process.exitcode is None, f"a publisher ended with {process.exitcode}"

@@ -28,7 +28,7 @@ def test_restart(tmp_path: Path) -> None:
     old = len(lake.records)
     for each in "yz":
         commit(lake, lake.session, lake.table, [each])
-    records = [each.value for each in lake.records]
+    records = [record.value for record in lake.records]
     with (
         Broker.start(tmp_path / "kafka") as broker,
         closing(KafkaLog(broker.bootstrap, LEDGER)) as log,

@@ -59,7 +59,7 @@ def ledger(secured: SecureBroker, tmp_path_factory: pytest.TempPathFactory) -> I
     """Return the name of a ledger that `init` made and a sequencer leads, each by its rights."""
     home = tmp_path_factory.mktemp("rights")
     for role in ROLES:
-        secured.grant([secured.binding(role, *each) for each in bindings(LEDGER, role)])
+        secured.grant([secured.binding(role, *binding) for binding in bindings(LEDGER, role)])
     done = done_of(secured, home, "init", "init", "--replication", "1")
     assert done.returncode == ExitCode.DONE, done.stderr
     with sequencer(secured, home, "first") as first:
@@ -214,7 +214,9 @@ def test_a_restore_writes_to_events_and_catalogs(secured: SecureBroker, tmp_path
     driver = Driver(name=RESTORED)
     driver.open_session()
     backed_up(driver.log, tmp_path / "copy")
-    secured.grant([secured.binding("restore", *each) for each in bindings(RESTORED, "restore")])
+    secured.grant(
+        [secured.binding("restore", *binding) for binding in bindings(RESTORED, "restore")]
+    )
     done = done_of(secured, tmp_path, "restore", "restore", str(tmp_path / "copy"))
     assert done.returncode == ExitCode.DONE, done.stderr
 
@@ -224,9 +226,9 @@ def test_a_user_that_may_recover_cuts_a_log(secured: SecureBroker, tmp_path: Pat
     create_topics(secured.bootstrap, cut, client=secured.login(ADMIN))
     secured.grant(
         [
-            secured.binding(role, *each)
+            secured.binding(role, *binding)
             for role in ("sequencer", "recover")
-            for each in bindings(cut, role)
+            for binding in bindings(cut, role)
         ]
     )
     with Command(tmp_path, "serve", "sequencer", **secured.environ("sequencer", cut)) as leader:
@@ -252,7 +254,9 @@ def test_a_user_that_may_recover_adopts_a_copy(secured: SecureBroker, tmp_path: 
         for record in Driver(name=adopted).records:
             writer.append(record.key, record.value)
         writer.flush(PATIENT_S)
-    secured.grant([secured.binding("recover", *each) for each in bindings(adopted, "recover")])
+    secured.grant(
+        [secured.binding("recover", *binding) for binding in bindings(adopted, "recover")]
+    )
     rows = ("--store", str(tmp_path / "none"))
     done = done_in(tmp_path, "recover", "--adopt", *rows, **secured.environ("recover", adopted))
     assert done.returncode == ExitCode.DONE, done.stderr
@@ -320,7 +324,7 @@ def test_a_client_that_may_only_read_is_told_so_soon(secured: SecureBroker, ledg
 
 
 def test_a_client_whose_rights_go_is_refused(secured: SecureBroker, ledger: str) -> None:
-    given = [secured.binding("client", *each) for each in bindings(ledger, "client")]
+    given = [secured.binding("client", *binding) for binding in bindings(ledger, "client")]
     with connected(secured) as client:
         client.begin().commit()
         txn = client.begin()

@@ -173,7 +173,7 @@ def test_every_query_finds_data(secured: SecuredUp) -> None:
         every = text_string_to_metric_families(text)
         found |= {sample.name for each in every for sample in each.samples}
     assert len(urls) == 5
-    wanted = {name for each in queries() for name in NAMES.findall(each)}
+    wanted = {name for query in queries() for name in NAMES.findall(query)}
     assert wanted - found == NONE_STOPPED
 
 

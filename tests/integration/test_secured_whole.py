@@ -130,8 +130,8 @@ def crawled(whole: Whole) -> dict[str, str]:
             answer = http.request("GET", url + path, headers=headers)
             assert answer.status == 200, (path, answer.data[:1_000])
             found[path] = answer.data.decode()
-            targets = {urljoin(path, each) for each in Seen(found[path]).links}
-            left += sorted(each.partition("#")[0] for each in targets if "at=" not in each)
+            targets = {urljoin(path, link) for link in Seen(found[path]).links}
+            left += sorted(target.partition("#")[0] for target in targets if "at=" not in target)
     return found
 
 
@@ -139,7 +139,7 @@ def test_each_page_answers_to_the_token_and_to_no_one_without_it(whole: Whole) -
     found = crawled(whole)
     names = {urlsplit(each).path.removeprefix("/ui").strip("/") for each in found}
     # No conflict was lost in the quick starts.
-    assert names >= {each.path for each in PAGES} - {"conflict"}
+    assert names >= {page.path for page in PAGES} - {"conflict"}
     seen = Seen(found["/ui/processes"]).text
     assert seen.count("https://") >= 4
     assert "DOWN" not in seen

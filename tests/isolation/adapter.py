@@ -145,7 +145,7 @@ def verdict_of(body: TxnCommitted | TxnAborted | CommandRefused) -> plain.Verdic
 def definition_of(definition: TableDefinition) -> plain.Definition:
     return plain.Definition(
         tuple(definition[:3]),
-        tuple(plain.Column(*each) for each in definition.columns),
+        tuple(plain.Column(*column) for column in definition.columns),
         tuple(definition.partition_columns),
         {each.key: each.value for each in definition.properties},
     )
@@ -187,7 +187,7 @@ def partitions(texts: Iterable[str]) -> frozenset[plain.Cells]:
 
 def features_of(footprints: Sequence[Footprint]) -> frozenset[str] | None:
     """Return the features of the last protocol action, None without one."""
-    protocols = [each.protocol for each in footprints if each.protocol is not None]
+    protocols = [footprint.protocol for footprint in footprints if footprint.protocol is not None]
     if not protocols:
         return None
     named = protocols[-1].min_writer >= FEATURES_NAMED_FROM

@@ -33,7 +33,7 @@ def run_seed(name: str, seed: int) -> Result:
             return Result(seed, {}, (f"the ledger stops: {error!r}",))
         judge = player.judge
         judge.findings += index_findings(player.driver.state)
-    told = (f"{each.law} at {each.position}: {each.what}" for each in judge.findings)
+    told = (f"{finding.law} at {finding.position}: {finding.what}" for finding in judge.findings)
     return Result(seed, dict(judge.counts), tuple(told))
 
 

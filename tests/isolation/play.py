@@ -234,7 +234,7 @@ def commit(player: Player, draw: Draw) -> Command | None:
     staged = list(found.staged) if found is not None else []
     count = draw.of((1, 1, 1, 2, 2, 3))
     tables = dict.fromkeys([*staged, *(player.table(draw, txn) for _ in range(count))])
-    parts = [part(player, draw, txn, each, reads_only=reads_only) for each in tables if each]
+    parts = [part(player, draw, txn, table, reads_only=reads_only) for table in tables if table]
     return CommitTxn(*player.asks(txn), txn, parts, draw.of(ASKED_LEVELS))
 
 

@@ -47,8 +47,10 @@ def broken_promises(lake: Lake, attempt: Attempt) -> Iterator[str]:
             continue
         table = lake.tables[number]
         if number in written(attempt):
-            yield from (f"table {number}: {each}" for each in lost_updates(table, part.footprint))
-        yield from (f"table {number}: {each}" for each in other_reads(lake, attempt, part))
+            yield from (
+                f"table {number}: {update}" for update in lost_updates(table, part.footprint)
+            )
+        yield from (f"table {number}: {read}" for read in other_reads(lake, attempt, part))
 
 
 def lost_updates(table: Table, footprint: Footprint) -> Iterator[str]:

@@ -124,7 +124,9 @@ def kind_of_change(old: Definition, new: Definition, features: frozenset[str]) -
 
 def marks_only(old: Definition, new: Definition) -> bool:
     """Tell whether columns differ in their identity marks alone."""
-    return [unmarked(each) for each in old.columns] == [unmarked(each) for each in new.columns]
+    return [unmarked(column) for column in old.columns] == [
+        unmarked(column) for column in new.columns
+    ]
 
 
 def unmarked(column: Column) -> tuple[object, ...]:

@@ -41,7 +41,7 @@ def drawn(draw: Draw) -> TableDefinition:
         *("managed", "directories" if draw.mostly(8) else "listed", "file:///t"),
         columns,
         [name for name, _ in schema],
-        [Property(*each) for each in sorted(properties.items())],
+        [Property(*item) for item in sorted(properties.items())],
     )
 
 
@@ -60,7 +60,7 @@ def set_property(draw: Draw, fresh: Fresh, old: TableDefinition) -> Alter:
             changed[LEVEL] = draw.of(TABLE_LEVELS[1:])
         case _:
             changed["delta.enableDeletionVectors"] = "true"
-    properties = [Property(*each) for each in sorted(changed.items())]
+    properties = [Property(*item) for item in sorted(changed.items())]
     return "SET TBLPROPERTIES", old._replace(properties=properties)
 
 
@@ -68,8 +68,8 @@ def mark_identity(_: Draw, fresh: Fresh, old: TableDefinition) -> Alter:
     """Raise the mark of an identity column."""
     metadata = json.dumps({IDENTITY: fresh()})
     columns = [
-        each._replace(metadata=metadata) if each.name == DATA_COLUMN else each
-        for each in old.columns
+        column._replace(metadata=metadata) if column.name == DATA_COLUMN else column
+        for column in old.columns
     ]
     return "SYNC IDENTITY", old._replace(columns=columns)
 

@@ -61,17 +61,17 @@ Extra = Callable[[Draw, Seen, Footprint], Footprint]
 def footprint(work: Work, *, says_where: bool = True) -> Footprint:
     """Return the footprint of a statement; `says_where` = the partitions of removed files too."""
     files = {
-        "adds": [[each.path, each.cells, sorted(each.rows)] for each in work.adds],
-        "removes": [each.path for each in work.removes],
+        "adds": [[add.path, add.cells, sorted(add.rows)] for add in work.adds],
+        "removes": [remove.path for remove in work.removes],
     }
-    where = dict.fromkeys(partition_text(each.cells) for each in work.removes)
+    where = dict.fromkeys(partition_text(remove.cells) for remove in work.removes)
     return EMPTY_FOOTPRINT._replace(
         operation=work.operation,
         reads=list(work.scans),
         reads_whole=work.whole,
         read_files=packed(each.path for each in work.found),
-        adds=list(dict.fromkeys(partition_text(each.cells) for each in work.adds)),
-        removes=packed(each.path for each in work.removes),
+        adds=list(dict.fromkeys(partition_text(add.cells) for add in work.adds)),
+        removes=packed(remove.path for remove in work.removes),
         removes_in=list(where) if says_where else [],
         data_change=work.data_change and bool(work.adds or work.removes),
         files=json.dumps(files).encode() if work.adds or work.removes else b"",
@@ -110,7 +110,7 @@ def rewritten(seen: Seen, cells: Cells, rows: Iterable[int]) -> Live:
 def looked(draw: Draw, seen: Seen) -> tuple[list[str], list[Live]]:
     """Return one scan or two, and the files in which they found rows."""
     wanted = [scans.scan(draw, seen.schema) for _ in range(draw.of((1, 1, 1, 2)))]
-    return wanted, [each for each in seen.files if matched(wanted, seen, each)]
+    return wanted, [file for file in seen.files if matched(wanted, seen, file)]
 
 
 def matched(wanted: Iterable[str], seen: Seen, file: Live) -> frozenset[int]:
@@ -162,7 +162,7 @@ def compact(draw: Draw, seen: Seen) -> Work:
     if not seen.files:
         return Work("OPTIMIZE", data_change=False)
     first = draw.of(seen.files)
-    group = [each for each in seen.files if each.cells == first.cells][: 1 + draw.below(3)]
+    group = [file for file in seen.files if file.cells == first.cells][: 1 + draw.below(3)]
     operation = draw.of(("OPTIMIZE", "OPTIMIZE", "OPTIMIZE", "WRITE"))
     adds = [rewritten(seen, first.cells, (row for each in group for row in each.rows))]
     found = group if draw.mostly(85) else []
@@ -183,8 +183,8 @@ def overwrite(draw: Draw, seen: Seen) -> Work:
         return append(draw, seen)
     wanted = [json.dumps(scans.is_partition(place, seen.schema))]
     key = typed(place, seen.schema)
-    gone = [each for each in seen.files if typed(each.cells, seen.schema) == key]
-    gone += [each for each in seen.files if each not in gone and matched(wanted, seen, each)]
+    gone = [file for file in seen.files if typed(file.cells, seen.schema) == key]
+    gone += [file for file in seen.files if file not in gone and matched(wanted, seen, file)]
     return Work("WRITE", wanted, (), [new_file(draw, seen, place)], gone)
 
 

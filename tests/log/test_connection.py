@@ -236,13 +236,13 @@ def test_group_is_nobodys_matter() -> None:
 def test_standing(events: list[KafkaError | str], standing: KafkaError | str | None) -> None:
     """A refusal that stands for a while ends a wait; a connection that just failed does not."""
     trouble = Trouble(protocol="PLAINTEXT")
-    for each in events:
-        if isinstance(each, KafkaError):
-            trouble(each)
-        elif each == "answer":
+    for event in events:
+        if isinstance(event, KafkaError):
+            trouble(event)
+        elif event == "answer":
             trouble.clear()
         else:
-            trouble.note_line(each)
+            trouble.note_line(event)
     assert trouble.standing() is None
     if trouble.refused_s is not None:
         trouble.refused_s -= STANDING_S

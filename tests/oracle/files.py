@@ -104,7 +104,7 @@ class StateFiles:
         return sorted(self._paths.get((table, path_hash), ()))
 
     def _note_changes(self, position: int, part: CommittedPart, files: FileList) -> None:
-        said = {(each.path, each.vector): each.data_change for each in files.adds}
+        said = {(add.path, add.vector): add.data_change for add in files.adds}
         first: list[AddFile | RemoveFile] = list(files.removes)
         first = [*first, *files.adds][::-1]
         gone = {(each.path, each.vector): each.data_change for each in first}
@@ -177,15 +177,15 @@ class StateFiles:
 
 def summed(table: int, number: int, partition: Partition, files: Sequence[FileRow]) -> PartitionRow:
     """Return a partition with the sums of some files."""
-    rows = [rows_in(each) for each in files]
-    known = [each for each in rows if each is not None]
+    rows = [rows_in(file) for file in files]
+    known = [row for row in rows if row is not None]
     return PartitionRow(
         table,
         number,
         partition[1],
         partition[0],
         files=len(files),
-        size=sum(each.size for each in files),
+        size=sum(file.size for file in files),
         rows=sum(known) if len(known) == len(rows) else None,
     )
 

@@ -94,7 +94,10 @@ class StateReads(Reads):
     def valid_write_ids(self, table: int, txns: ValidTxnList) -> ValidWriteIdList:
         row, low = self._table(table), self._fold.state.txns.watermark
         versions = self._fold.versions.versions.get(table, ())
-        if any(each.write_id and each.txn < low and hides(txns, each.txn) for each in versions):
+        if any(
+            version.write_id and version.txn < low and hides(txns, version.txn)
+            for version in versions
+        ):
             raise list_too_old(table, low)
         return self._write_ids(row, txns)
 
@@ -135,7 +138,7 @@ class StateReads(Reads):
         check_reads(reads, bounds)
         self.wait(bounds.token, bounds.max_wait_ms)
         self._fold.check_token(bounds.token)
-        return self._metadata_now([plain_read(each) for each in reads], bounds)
+        return self._metadata_now([plain_read(read) for read in reads], bounds)
 
     @in_turn
     def txn(self, txn: int) -> TxnRow | None:
@@ -208,7 +211,7 @@ class StateReads(Reads):
         mark = mark_of(self._fold, self._table(table))
         left = self._fold.state.txns.writers.get(table, {})
         # Who has data there without a write id stands under a number below 0.
-        rows = (MappingRow(*each) for each in sorted(left.items()))
+        rows = (MappingRow(*item) for item in sorted(left.items()))
         return [row for row in rows if 0 < row.write_id < mark.write_id][:limit]
 
     @in_turn
@@ -331,11 +334,11 @@ class StateReads(Reads):
     def _metadata_now(self, reads: Sequence[Read], bounds: Bounds) -> Sequence[MetadataAnswer]:
         fold = self._now()
         place = fold.state.position
-        for each in reads:
-            number = each.table if isinstance(each.table, int) else each.table_id or 0
-            if not each.own_txn and not is_settled(fold.state, number, each.write_ids):
+        for read in reads:
+            number = read.table if isinstance(read.table, int) else read.table_id or 0
+            if not read.own_txn and not is_settled(fold.state, number, read.write_ids):
                 raise ReaderBehindError(place, place + 1, bounds.max_wait_ms)
-        found = [metadata(fold.events, fold.tables, each) for each in reads]
+        found = [metadata(fold.events, fold.tables, read) for read in reads]
         check_lists(reads, found)
         return [MetadataAnswer(each, "store", place, "absent") for each in found]
 

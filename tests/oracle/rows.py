@@ -79,21 +79,21 @@ def committed_parts(parts: Iterable[CommittedPart], txn: TxnInFlight | None) -> 
     """Return the tables of a commit; `txn` is what was open before it, None for a one-shot."""
     return [
         TxnPart(
-            each.table,
-            each.write_id,
-            each.metadata_events,
-            each.version,
-            each.read_at,
-            wrote=bool(each.writes) or any(every.data_change for every in chunks_of(each, txn)),
+            part.table,
+            part.write_id,
+            part.metadata_events,
+            part.version,
+            part.read_at,
+            wrote=bool(part.writes) or any(every.data_change for every in chunks_of(part, txn)),
         )
-        for each in parts
+        for part in parts
     ]
 
 
 def aborted_parts(parts: Iterable[AbortedPart]) -> list[TxnPart]:
     return [
-        TxnPart(each.table, each.write_id, each.metadata_events, None, 0, each.wrote)
-        for each in parts
+        TxnPart(part.table, part.write_id, part.metadata_events, None, 0, part.wrote)
+        for part in parts
     ]
 
 

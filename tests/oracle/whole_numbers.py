@@ -36,7 +36,9 @@ def with_whole_numbers(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = {
-            each.name: plain(each, kwargs[each.name]) for each in parameters if each.name in kwargs
+            parameter.name: plain(parameter, kwargs[parameter.name])
+            for parameter in parameters
+            if parameter.name in kwargs
         }
         return method(*map(plain, parameters, args), *args[len(parameters) :], **kwargs | given)
 

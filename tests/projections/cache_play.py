@@ -260,7 +260,7 @@ class Trip:
             (applied, applied),
             *((own, at_once) for at_once in filled for own in (applied, at_once)),
         ]
-        return [told(self.history, reader, what, *each) for each in ways]
+        return [told(self.history, reader, what, *way) for way in ways]
 
     def _apply(self, event: Event) -> None:
         self.way.subject.apply(event)

@@ -32,7 +32,7 @@ from tests.projections.filing import Filers
 
 def published(made: TableDefinition, **more: str) -> TableDefinition:
     kept = [each for each in made.properties if each.key != PUBLISH and each.key not in more]
-    added = [Property(PUBLISH, "delta"), *(Property(*each) for each in more.items())]
+    added = [Property(PUBLISH, "delta"), *(Property(*item) for item in more.items())]
     return made._replace(properties=sorted([*kept, *added]))
 
 
@@ -73,8 +73,8 @@ class Publishing(Filers):
         if found is None or footprint.staged:
             return footprint
         count = len(found.definition.partition_columns)
-        adds = [fit(each)._replace(partition=("1",) * count) for each in files.adds]
-        removes = [fit(each) for each in files.removes]
+        adds = [fit(add)._replace(partition=("1",) * count) for add in files.adds]
+        removes = [fit(remove) for remove in files.removes]
         return footprint._replace(files=pack(files._replace(adds=adds, removes=removes)))
 
 
@@ -100,11 +100,11 @@ def outcomes(events: Iterable[Event]) -> list[Outcome]:
 
 
 def versions(events: Iterable[Event]) -> list[DeltaVersion]:
-    return [each for each in outcomes(events) if isinstance(each, DeltaVersion)]
+    return [outcome for outcome in outcomes(events) if isinstance(outcome, DeltaVersion)]
 
 
 def stops(events: Iterable[Event]) -> list[StoppedTable]:
-    return [each for each in outcomes(events) if isinstance(each, StoppedTable)]
+    return [outcome for outcome in outcomes(events) if isinstance(outcome, StoppedTable)]
 
 
 def actions(version: DeltaVersion) -> list[dict[str, Any]]:

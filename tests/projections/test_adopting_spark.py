@@ -46,7 +46,7 @@ for query in json.loads(sys.argv[2]):
 
 def answers(folder: Path, *queries: str) -> list[Any]:
     """Return the first columns that queries over a table find, or the text of an error."""
-    asked = json.dumps([each.replace("TABLE", f"delta.`{folder}`") for each in queries])
+    asked = json.dumps([query.replace("TABLE", f"delta.`{folder}`") for query in queries])
     done = subprocess.run(
         [sys.executable, "-c", QUERIES, DELTA, asked],
         capture_output=True,

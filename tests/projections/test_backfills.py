@@ -47,7 +47,7 @@ def test_backfill(domain: Followed, play: Play, live: list[str]) -> None:
     reads = flights_after(domain, play)
 
     assert texts(reads.files(FLIGHTS)) == live
-    assert {each.version for each in reads.files(FLIGHTS)} == {2}
+    assert {file.version for file in reads.files(FLIGHTS)} == {2}
     assert reads.anomalies(None, 9) == StateReads(domain.log).anomalies(None, 9) == []
 
 

@@ -20,7 +20,7 @@ def chain_of(*versions: tuple[int, int]) -> Chain[str]:
 def test_versions_stand_by_position(order: tuple[int, ...]) -> None:
     chain = chain_of(*((position, position) for position in order))
 
-    assert [each.position for each in chain.versions] == [3, 5, 9]
+    assert [version.position for version in chain.versions] == [3, 5, 9]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_versions_stand_by_position(order: tuple[int, ...]) -> None:
 def test_a_version_without_a_write_id_leaves_those_behind_it(
     versions: list[tuple[int, int]], positions: list[int]
 ) -> None:
-    assert [each.position for each in chain_of(*versions).versions] == positions
+    assert [version.position for version in chain_of(*versions).versions] == positions
 
 
 def test_a_reader_finds_the_newest_version_it_sees_whatever_the_order_of_the_write_ids() -> None:
@@ -55,7 +55,7 @@ def test_history_is_cut(least: int, positions: list[int], *, tells: bool) -> Non
     chain = chain_of((3, 1), (5, 2), (9, 3))
 
     assert chain.cut(ReaderIds(least, tuple(range(1, least)))) is tells
-    assert [each.position for each in chain.versions] == positions
+    assert [version.position for version in chain.versions] == positions
 
 
 def test_a_name_taken_again_is_taken_once() -> None:

@@ -102,7 +102,7 @@ def test_nobody_is_answered_on_the_way(begun: Begun) -> None:
 
     answers = entries.read_many([EntryRead(None, ReaderIds(1, ()), begun.table)] * 2)
 
-    assert [(each.value, each.reason) for each in answers] == [(None, "ahead_of_cache")] * 2
+    assert [(answer.value, answer.reason) for answer in answers] == [(None, "ahead_of_cache")] * 2
 
 
 @pytest.mark.parametrize(("ahead", "behind"), [(0, 0), (1, 1)], ids=["at the end", "on the way"])

@@ -59,7 +59,7 @@ def floors(history: Played) -> dict[int, ReaderIds]:
 
 
 def answers(cache: CacheState, readers: list[Reader]) -> list[MetadataAnswer]:
-    return [cache.read(wanted(each)) for each in readers]
+    return [cache.read(wanted(reader)) for reader in readers]
 
 
 def protected_readers(history: Played) -> list[Reader]:
@@ -67,11 +67,11 @@ def protected_readers(history: Played) -> list[Reader]:
     low = floors(history)
     aborted = {table: entry.ids.aborted for table, entry in kept(history).entries.items()}
     return [
-        each
-        for each in history.readers
-        if each.ids is None
-        or ReaderIds.of(each.ids).covers(
-            reduce(ReaderIds.without, aborted.get(each.table, ()), low.get(each.table, NO_IDS))
+        reader
+        for reader in history.readers
+        if reader.ids is None
+        or ReaderIds.of(reader.ids).covers(
+            reduce(ReaderIds.without, aborted.get(reader.table, ()), low.get(reader.table, NO_IDS))
         )
     ]
 
@@ -83,8 +83,8 @@ def test_a_cut_keeps_all_answers_above_the_watermark(steps: list[Step]) -> None:
     readers, cache = protected_readers(history), kept(history)
     before = answers(cache, readers)
 
-    for each in floors(history).items():
-        cache.cut(*each)
+    for item in floors(history).items():
+        cache.cut(*item)
 
     after = answers(cache, readers)
     assert after == before
@@ -110,7 +110,7 @@ def test_a_cut_tells_nobody_what_is_wrong(seed: int) -> None:
 
 def test_cuts_let_go_of_something() -> None:
     gone = [
-        kept(drawn(seed)).cut(*each) for seed in range(20) for each in floors(drawn(seed)).items()
+        kept(drawn(seed)).cut(*item) for seed in range(20) for item in floors(drawn(seed)).items()
     ]
 
     assert sum(gone) > 10
@@ -163,11 +163,11 @@ def test_readers_do_not_tell_them_apart(seed: int) -> None:
     large = FollowedEntries(history.driver.log).start_loading()
     rows = RowEntries(rows_of(history.driver), bytes_max=SMALL)
     with over(history, small) as old, over(history, large) as new, over(history, rows) as third:
-        for each in history.readers:
-            asked(old, each)
+        for reader in history.readers:
+            asked(old, reader)
             old.sampler.tidy()
 
-        found = [[asked(cache, each) for each in readers] for cache in (old, new, third)]
+        found = [[asked(cache, reader) for reader in readers] for cache in (old, new, third)]
 
     assert found[0] == found[1] == found[2]
 

@@ -221,10 +221,10 @@ def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
     hits = cached.cache.metadata(there)
     misses = cached.cache.metadata([*there, Read("nowhere", None)])
 
-    assert [location(each) for each in hits] == ["v1", "u0"]
-    assert {(each.source, each.position) for each in hits} == {("cache", position)}
-    assert [location(each) for each in misses] == ["v1", "u0", None]
-    assert {(each.source, each.position) for each in misses} == {("store", position)}
+    assert [location(hit) for hit in hits] == ["v1", "u0"]
+    assert {(hit.source, hit.position) for hit in hits} == {("cache", position)}
+    assert [location(miss) for miss in misses] == ["v1", "u0", None]
+    assert {(miss.source, miss.position) for miss in misses} == {("store", position)}
 
 
 @pytest.mark.parametrize("kind", ["rows", "log", "topic"])
@@ -343,8 +343,8 @@ def test_entries_of_rows_follow_the_rows(seed: int) -> None:
     for position, record in enumerate(history.driver.records, 1):
         fold.feed([record])
         entries.advance(0.0)
-        readers = [each for each in history.readers if each.position <= position]
-        wrong += [each for each in readers if not is_right(history, entries, each, position)]
+        readers = [reader for reader in history.readers if reader.position <= position]
+        wrong += [reader for reader in readers if not is_right(history, entries, reader, position)]
 
     assert wrong == []
 

@@ -187,8 +187,8 @@ def test_one_position(far: Far) -> None:
     far.cache.read(1, None, max_wait_ms=0)
     reads = [Read(far.table, ValidWriteIdList("t", hwm, (), (), None)) for hwm in (0, 1)]
     answers = far.cache.metadata(reads, Bounds(max_wait_ms=0))
-    assert [location(each) for each in answers] == ["v0", "v1"]
-    assert {(each.source, each.position) for each in answers} == {("cache", 6)}
+    assert [location(answer) for answer in answers] == ["v0", "v1"]
+    assert {(answer.source, answer.position) for answer in answers} == {("cache", 6)}
     assert far.entries.at_ms() == far.domain.events[5].control.at
 
 

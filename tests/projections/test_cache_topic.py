@@ -362,7 +362,7 @@ def test_answers_equal_those_of_the_store(history: Played, host: Host) -> None:
     assert holes(host.log)
     stored = MetadataCache(RowEntries(host.store), RowMetadataStore(host.store), CATALOG)
     caches = [open_published(host.log, CATALOG), stored]
-    reads = [(each.table, each.ids) for each in history.readers if not each.own_txn]
+    reads = [(reader.table, reader.ids) for reader in history.readers if not reader.own_txn]
     remote, local = ([cache.read(*read, max_wait_ms=0) for read in reads] for cache in caches)
     assert [each.value for each in remote] == [each.value for each in local]
     assert any(each.source == "cache" and each.value is not None for each in remote)

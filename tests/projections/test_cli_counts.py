@@ -82,9 +82,9 @@ def test_one_column_and_one_file_are_shown_in_the_singular(tmp_path: Path) -> No
             ledger.vacuum("db.t", older_than_h=0.0),
         ]
         texts = [repr(each) for each in shown]
-    found = [each for each in texts if ONE_OF_MANY.search(each)]
+    found = [text for text in texts if ONE_OF_MANY.search(text)]
     assert found == []
-    assert sum("1 file" in each for each in texts) == 3
+    assert sum("1 file" in text for text in texts) == 3
     assert "1 column" in texts[0]
     assert "1 row " in texts[2]
 

@@ -70,8 +70,8 @@ class Cut:
         )
 
     def fill(self, ledger: Ledger, name: str, numbers: range) -> None:
-        for each in numbers:
-            ledger.append(name, [{"id": each}])
+        for number in numbers:
+            ledger.append(name, [{"id": number}])
 
     def publish(self, state: Path | None = None) -> DeltaPublisher:
         publisher = DeltaPublisher(self.log, state=PublisherState(state), clock=self.clock)
@@ -114,7 +114,7 @@ def test_readers_see_what_is_left(cut: Cut) -> None:
         assert not cut.publish().stopped
         for name, rows in ((BUSY, [*range(KEPT), 100]), (IDLE, [*range(KEPT)]), (GONE, [100])):
             assert cut.read(name) == rows == sorted(ledger.scan(name).to_arrow()["id"].to_pylist())
-            (row,) = [each for each in ledger.tables() if each.name == name]
+            (row,) = [table for table in ledger.tables() if table.name == name]
             assert verify_log(Replay(cut.log), row.table).is_clean
     before = cut.aside(BUSY), cut.aside(GONE)
     assert len(before[1]) == 3

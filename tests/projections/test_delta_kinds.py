@@ -160,7 +160,7 @@ def test_two_tables_in_one_commit() -> None:
     first, second = lake.found[-2:]
     assert (first.name, second.name, first.position) == ("t", "u", second.position)
     infos = [action(each, "commitInfo") for each in (first, second)]
-    assert [each and each["lakeledger"]["position"] for each in infos] == [first.position] * 2
+    assert [info and info["lakeledger"]["position"] for info in infos] == [first.position] * 2
 
 
 def test_other_tables_make_no_version() -> None:

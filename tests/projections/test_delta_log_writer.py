@@ -90,8 +90,8 @@ def content(table: Path) -> dict[str, bytes]:
 def write_until_cut(folder: LogFolder, versions: list[DeltaVersion]) -> None:
     writer = DeltaLogWriter(folder)
     try:
-        for each in versions:
-            writer.write(each)
+        for version in versions:
+            writer.write(version)
     except PowerCut:
         return
 
@@ -215,7 +215,7 @@ def test_a_checkpoint_is_written_as_often_as_the_table_says(tmp_path: Path) -> N
     versions = late_log()
     write_until_cut(LogFolder(str(tmp_path)), versions)
     written = [name for name in content(tmp_path) if ".checkpoint." in name]
-    assert written == [checkpoint_name(each) for each in CHECKPOINTS]
+    assert written == [checkpoint_name(checkpoint) for checkpoint in CHECKPOINTS]
     assert hinted(LogFolder(str(tmp_path))) == CHECKPOINTS[-1]
 
 
@@ -231,11 +231,13 @@ def test_old_versions_are_deleted(tmp_path: Path, deltalake: Any) -> None:
     versions = late_log()
     for _ in range(2):
         writer = DeltaLogWriter(LogFolder(str(tmp_path)), kept_ms=1)
-        for each in versions:
-            writer.write(each)
+        for version in versions:
+            writer.write(version)
         oldest = CHECKPOINTS[-2]
-        kept = [each for each in versions if each.version >= oldest]
-        checkpoints = [checkpoint_name(each) for each in CHECKPOINTS if each >= oldest]
+        kept = [version for version in versions if version.version >= oldest]
+        checkpoints = [
+            checkpoint_name(checkpoint) for checkpoint in CHECKPOINTS if checkpoint >= oldest
+        ]
         names = [version_file(each.version) for each in kept]
         assert sorted(content(tmp_path)) == sorted([*names, *checkpoints, LAST_CHECKPOINT])
     assert writer.written == 0
@@ -268,7 +270,7 @@ def test_deltalake_finds_files_times_and_progress(tmp_path: Path, deltalake: Any
     table = deltalake.DeltaTable(tmp_path)
     times = [each["inCommitTimestamp"] for each in reversed(table.history())]
     assert times == [each.at for each in lake.found]
-    assert [each.name for each in table.schema().fields] == ["id", "day"]
+    assert [field.name for field in table.schema().fields] == ["id", "day"]
     assert table.metadata().partition_columns == ["day"]
 
 

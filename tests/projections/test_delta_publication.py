@@ -204,7 +204,7 @@ def test_table_that_no_log_can_have(made: TableDefinition, reason: str) -> None:
 
 def lake_files(lake: Lake, adds: list[str], partition: tuple[str, ...]) -> None:
     files = files_of(adds)
-    files = files._replace(adds=[each._replace(partition=partition) for each in files.adds])
+    files = files._replace(adds=[add._replace(partition=partition) for add in files.adds])
     part = TableWrite(lake.table, lake.head.position, (), listed(footprint("WRITE"), files))
     lake.commit(lake.session, 0, part)
 
@@ -310,8 +310,8 @@ def test_an_import_of_a_published_log_finds_the_same_files(history: list[Step]) 
     followed.fold.feed(writers.records)
     reads = StoreReads(followed.store)
     logs = defaultdict(list)
-    for each in versions(writers.events):
-        logs[each.table].append(each)
+    for version in versions(writers.events):
+        logs[version.table].append(version)
     for table, found in logs.items():
         runs = runs_of(found)
         for run in runs:

@@ -137,7 +137,7 @@ def test_a_version_that_is_missing_or_differs_is_found_and_no_other(tmp_path: Pa
     (folder / f"{0:020}.json").unlink()
     (folder / f"{1:020}.json").write_text("{}\n")
     found = verify_log(lake.events, lake.table)
-    kinds = [(each.version, each.finding) for each in found.findings]
+    kinds = [(finding.version, finding.finding) for finding in found.findings]
     assert kinds == [(0, "missing"), (1, "differs")]
     assert not found.is_clean
     assert verify_log(lake.events, lake.table + 1).is_clean
@@ -153,7 +153,7 @@ def test_what_is_missing_or_foreign_is_published_anew(tmp_path: Path) -> None:
         (folder / name).write_text("{}\n")
     (folder / "_last_checkpoint").write_text('{"version":2,"size":1}')
     found = verify_log(lake.events, lake.table)
-    kinds = [(each.version, each.finding) for each in found.findings]
+    kinds = [(finding.version, finding.finding) for finding in found.findings]
     assert kinds == [(0, "missing"), (1, "differs"), (2, "foreign")]
 
     kept = set_aside(found.findings, LogFolder(str(tmp_path / "a")))

@@ -40,7 +40,9 @@ class Refused:
             commit(self.lake, self.lake.session, self.lake.table, ["y"])
 
     def check(self) -> None:
-        wanted = [each for each in versions(self.lake.events) if each.table == self.lake.table]
+        wanted = [
+            version for version in versions(self.lake.events) if version.table == self.lake.table
+        ]
         for each in wanted:
             found = self.folder / Path(each.folder).name / "_delta_log" / version_file(each.version)
             assert found.read_bytes() == each.data

@@ -53,7 +53,7 @@ def test_files_are_what_the_ends_differ_by(seed: int, cut: tuple[float, float]) 
     domain = grown(seed, 12)
     reads, newest = domain.reads, domain.head.position
     first, last = sorted(round(each * newest) for each in cut)
-    found = {each.row.table: each for each in lake_diff(reads, first, last).tables}
+    found = {table.row.table: table for table in lake_diff(reads, first, last).tables}
     for row in reads.tables(include_dropped=True):
         if 0 < row.dropped <= last:
             continue
@@ -84,11 +84,11 @@ def test_commits_and_aborts_are_counted_once_by_user() -> None:
 
     found = lake_diff(domain.reads, first, domain.head.position)
 
-    changes = {each.row.name: (each.change, each.first, each.last) for each in found.tables}
+    changes = {table.row.name: (table.change, table.first, table.last) for table in found.tables}
     assert (found.aborted, found.users["bob"] >= 2, found.users["ada"] >= 1) == (1, True, True)
     assert changes["trips"][0] == "changed"
     assert changes["airports"][:2] == ("created", -1)
-    trips = next(each for each in found.tables if each.row.name == "trips")
+    trips = next(table for table in found.tables if table.row.name == "trips")
     assert "renamed" in trips.schema
     assert (trips.added.files, trips.removed.files) == (2, 1)
     assert lake_diff(domain.reads, first, first).tables == []

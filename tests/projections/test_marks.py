@@ -108,7 +108,7 @@ def test_a_path_may_go_once_its_last_removal_is_behind(play: Play, released: lis
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))
 
-    assert [each.path for each in domain.reads.released_files(FLIGHTS, 99)] == released
+    assert [file.path for file in domain.reads.released_files(FLIGHTS, 99)] == released
 
 
 def test_whoever_took_some_goes_on_behind_the_last_one(domain: Followed) -> None:
@@ -259,9 +259,9 @@ class Read:
     def released(self) -> set[tuple[int, str]]:
         """Return every path that may go."""
         return {
-            (each.table, each.path)
+            (file.table, file.path)
             for row in self.tables
-            for each in self.reads.released_files(row.table, 999)
+            for file in self.reads.released_files(row.table, 999)
         }
 
     def shown(self, positions: Iterable[int]) -> Iterator[FileRow]:

@@ -59,7 +59,7 @@ def test_a_row_costs_the_same_among_many() -> None:
 def test_a_scan_finds_each_row_that_was_there_all_the_time_once_and_in_order() -> None:
     store, stop = MemoryStore(), Event()
     stays = [b"s%06d" % number for number in range(0, 20_000, 2)]
-    store.write([(each, b"") for each in stays])
+    store.write([(stay, b"") for stay in stays])
 
     def write() -> None:
         while not stop.is_set():

@@ -58,7 +58,8 @@ def test_changes_are_kept_with_who_sees_them(domain: Followed) -> None:
     domain.drop_table(session, table)
 
     found = [
-        [tuple(each)[1:] for each in changes(domain.rows, kind, table)] for kind in (NAMED, DEFINED)
+        [tuple(change)[1:] for change in changes(domain.rows, kind, table)]
+        for kind in (NAMED, DEFINED)
     ]
 
     assert found == [

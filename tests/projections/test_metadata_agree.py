@@ -22,14 +22,14 @@ AT_ONCE = Bounds(max_wait_ms=0)
 def every_read(history: Played) -> list[Read]:
     """Return what every reader there ever was asks for, by id and by name."""
     by_id = [
-        Read(each.table, each.ids, what=what, own_txn=each.own_txn)
-        for each in history.readers
+        Read(reader.table, reader.ids, what=what, own_txn=reader.own_txn)
+        for reader in history.readers
         for what in ("table", "stats:delay")
     ]
     by_name = [
-        Read(each.name, each.ids, each.table, catalog=CATALOG)
-        for each in history.readers
-        if not each.own_txn
+        Read(reader.name, reader.ids, reader.table, catalog=CATALOG)
+        for reader in history.readers
+        if not reader.own_txn
     ]
     newest = [Read(table, None) for table in history.changes]
     return by_id + by_name + newest

@@ -330,7 +330,7 @@ def test_objects_that_a_change_leaves_take_up_no_memory(scene: Scene) -> None:
     scene.catch_up()
     states = scene.cache.entries[scene.table].states
     assert states is not None
-    first, second = (each.content for each in states.versions[-2:])
+    first, second = (version.content for version in states.versions[-2:])
 
     assert first is not None
     assert second is not None

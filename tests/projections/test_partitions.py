@@ -111,8 +111,8 @@ def test_partitions_hold_the_files(history: list[Step]) -> None:
         found = reads.partitions(table, position=position)
         files = reads.files(table, position=position)
         assert sum(each.files for each in found) == len(files)
-        assert sum(each.size for each in found) == sum(each.size for each in files)
-        values = {(each.partition) for each in files}
+        assert sum(each.size for each in found) == sum(file.size for file in files)
+        values = {(file.partition) for file in files}
         assert {each.partition for each in found} == values
         assert all(each.files for each in found)
         assert [each.number for each in found] == sorted({each.number for each in found})
@@ -158,7 +158,11 @@ def test_a_condition_too_long_for_the_head_of_a_request_is_answered() -> None:
     store = rows_of(domain)
     with serving(lambda: StoreReads(store.reader())) as served:
         assert texts(served.reads.files(1, where=where)) == ["b", "c", "d", "f"]
-        assert [each.number for each in served.reads.partitions(1, where=where)] == [1, 2, 3]
+        assert [partition.number for partition in served.reads.partitions(1, where=where)] == [
+            1,
+            2,
+            3,
+        ]
 
 
 @pytest.mark.parametrize("where", ["day = 1", "[", '"text"', "5", '["=",' + " " * 70_000 + "1]"])
@@ -183,8 +187,8 @@ def test_a_removal_finds_its_file_whatever_partition_it_names(domain: Followed) 
     reads = domain.reads
 
     assert texts(reads.files(table)) == ["a"]
-    assert [each.partition for each in reads.files(table)] == [("1",)]
-    assert [each.partition for each in reads.files(table, position=place - 1)] == [("1",), ("2",)]
+    assert [file.partition for file in reads.files(table)] == [("1",)]
+    assert [file.partition for file in reads.files(table, position=place - 1)] == [("1",), ("2",)]
     assert reads.released_files(table, 9) == []
     written(domain, session, table, [], [RemoveFile("a", ("2",))])
     assert texts(domain.reads.released_files(table, 9)) == ["a"]
@@ -209,7 +213,7 @@ def test_a_read_costs_its_partitions_and_the_files_that_match(count: int) -> Non
     table = domain.create_table(session, "t", made=BY_DAY)
     files = [add(f"{day}/{number}", str(day)) for day in range(4) for number in range(count)]
     before = written(domain, session, table, [add("x", "1"), add("y", "2"), *files])
-    removes = [RemoveFile(each.path) for each in files if each.partition != ("1",)]
+    removes = [RemoveFile(file.path) for file in files if file.partition != ("1",)]
     written(domain, session, table, [], [*removes, RemoveFile("x")])
     reads = domain.reads
     one = 4 + count + 12
@@ -228,12 +232,12 @@ def test_pages_are_in_the_order_of_paths(domain: Followed) -> None:
     reads = domain.reads
 
     for table in (many, each_one):
-        assert [each.path for each in reads.files(table)] == paths
-        assert [each.path for each in reads.files(table, limit=9, path="1000")] == [
+        assert [file.path for file in reads.files(table)] == paths
+        assert [file.path for file in reads.files(table, limit=9, path="1000")] == [
             path for path in paths if path > "1000"
         ][:9]
         assert [
-            each.path for each in in_pages(reads, table, above("day", "1"), domain.head.position)
+            page.path for page in in_pages(reads, table, above("day", "1"), domain.head.position)
         ] == [path for path in paths if int(path) % 3 > 1 or (table == each_one and int(path) > 1)]
 
 
@@ -300,7 +304,7 @@ def test_keys_of_values() -> None:
     schema = (("i", "int"), ("s", "string"), ("d", "decimal(6,2)"), ("at", "timestamp"))
     values = ("7", "a", "2.50", "2024-01-01 00:00:00")
     other = (None, "", "x", "x")
-    found = [[each.hex() for each in value_keys(each, schema)] for each in (values, other)]
+    found = [[key.hex() for key in value_keys(each, schema)] for each in (values, other)]
     assert found == KEYS
     assert list(value_keys(("1",), schema)) == [bytes(8)]
 

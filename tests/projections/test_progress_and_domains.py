@@ -56,7 +56,7 @@ def test_progress_and_domains_of_chunks_are_there_with_their_commit(domain: Foll
     domain.commit(session, txn, TableWrite(table, 0, [], after(chunks, of_loader(2, app="y"))))
     reads = domain.reads
 
-    assert [(each.app, each.version) for each in reads.apps(table)] == [("x", 1), ("y", 2)]
+    assert [(app.app, app.version) for app in reads.apps(table)] == [("x", 1), ("y", 2)]
     assert reads.domains(table) == [
         Domain("a", "12", removed=False),
         Domain("b", "", removed=False),

@@ -269,7 +269,9 @@ def test_each_table_tells_what_aborts_may_have_left_there(play: Play, ids: list[
     play(driver, session, txn, tables)
 
     rows, state = StoreReads(rows_of(driver)), StateReads(driver.log)
-    found = [[len(reads.aborted_write_ids(each, 9)) for each in tables] for reads in (rows, state)]
+    found = [
+        [len(reads.aborted_write_ids(table, 9)) for table in tables] for reads in (rows, state)
+    ]
     assert found == [ids, ids]
     assert check_aborted_ids(driver) == 2 * sum(ids)
 

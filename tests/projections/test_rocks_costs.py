@@ -37,8 +37,8 @@ def bytes_read() -> int:
 
 def test_a_lookup_does_not_read_the_filter_of_a_whole_table(tmp_path: Path) -> None:
     with RocksStore.open(tmp_path, limits=LIMITS) as store:
-        for each in batches():
-            store.write(each)
+        for batch in batches():
+            store.write(batch)
     with RocksStore.open(tmp_path, limits=LIMITS) as store:
         before = bytes_read()
         for number in range(0, 2 * ROWS, 2 * ROWS // LOOKUPS):

@@ -34,13 +34,15 @@ def made_anew(default: Any) -> Any:
 
 def test_kinds() -> None:
     """Each form of rows belongs to one projection."""
-    forms = [each for each in Fields.__subclasses__() if each.__module__.startswith(ROWS)]
+    forms = [
+        subclass for subclass in Fields.__subclasses__() if subclass.__module__.startswith(ROWS)
+    ]
     assert sorted(map(repr, KINDS)) == sorted(map(repr, forms))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_says_nothing_is_left_out(kind: type[Fields]) -> None:
-    defaults = {each.name: each.default for each in fields(kind)}
+    defaults = {field.name: field.default for field in fields(kind)}
     said = {name: "said" for name, default in defaults.items() if default is NODEFAULT}
     nothing = {name: made_anew(default) for name, default in defaults.items() if name not in said}
 

@@ -56,7 +56,7 @@ def test_lists_behind_a_full_list_are_as_exact_as_before_the_first(seed: int) ->
     reads = StoreReads(rows_of(driver))
     positions = range(1, driver.head.position + 1)
 
-    assert [reads.valid_txns(each) for each in positions] == lists_at_every_position(driver)
+    assert [reads.valid_txns(position) for position in positions] == lists_at_every_position(driver)
     assert [row.txn for row in reads.open_txns(99)] == list(driver.state.txns.open)
 
 

@@ -73,5 +73,5 @@ def test_what_cannot_be_published_says_why_and_is_not_changed(tmp_path: Path) ->
         assert "no location" in said(nowhere)
         assert "directories" in said(folders)
         assert "lakeledger table adopt db.imported" in said(ledger.table("db.imported"))
-        off = [each for each in ledger.reads().tables() if not is_published(each.definition)]
+        off = [table for table in ledger.reads().tables() if not is_published(table.definition)]
         assert len(off) == 3

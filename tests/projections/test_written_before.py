@@ -33,7 +33,7 @@ NAMES: Final = ("faults", "files")
 
 @cache
 def kept() -> Mapping[str, Mapping[str, Any]]:
-    return {each["name"]: each for each in json.loads(gzip.decompress(FILE.read_bytes()))}
+    return {load["name"]: load for load in json.loads(gzip.decompress(FILE.read_bytes()))}
 
 
 def log_of(name: str) -> MemoryLog:
@@ -115,7 +115,7 @@ def plain(given: Any) -> Any:
         return {name: plain(value) for name, value in given._asdict().items()}
     if dataclasses.is_dataclass(given):
         fields = dataclasses.fields(given)
-        return {each.name: plain(getattr(given, each.name)) for each in fields}
+        return {field.name: plain(getattr(given, field.name)) for field in fields}
     if isinstance(given, bytes):
         return given.hex()
     if isinstance(given, Mapping):

@@ -92,7 +92,7 @@ def test_checkpoints_that_name_offsets_of_a_former_topic_are_replaced(whole: Mem
     found = surveyed(whole, None)
     copy = copied(whole)
     records = copy.topics[Topic.EVENTS].records
-    records[:] = [each._replace(offset=each.offset + HOLE) for each in records]
+    records[:] = [record._replace(offset=record.offset + HOLE) for record in records]
     write_checkpoint(copy, Checkpoint(found.state, found.head, found.end))
     found = surveyed(copy, None)
     assert found.verdicts[0] == "the same"

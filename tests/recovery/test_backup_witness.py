@@ -110,7 +110,7 @@ def test_every_txn_that_a_lost_part_gave_is_listed(steps: list[Step], keep: floa
         # The cut that passes over it may be in what was lost.
         passed = [each.offset for each in driver.records if each.value == STRAY]
         found = surveyed(short, backup=FolderPlace(path), margin=0, passed=passed)
-    rest = [each for each in driver.events if each.control.position > found.head.position]
+    rest = [event for event in driver.events if event.control.position > found.head.position]
     lost = ids_given(rest)
     given = {each[1] for each in lost if each[0] == "txn"}
     assert given <= {each.txn for each in found.lost}

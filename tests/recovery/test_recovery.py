@@ -70,7 +70,9 @@ def test_rows_that_were_set_aside(tmp_path: Path) -> None:
     log.cut(Topic.EVENTS, 10)
     followed(log, rows)
     found = surveyed(log, rows, margin=0)
-    (aside,) = [each.name for each in found.witnesses if each.seen.position > found.head.position]
+    (aside,) = [
+        witness.name for witness in found.witnesses if witness.seen.position > found.head.position
+    ]
     assert aside.startswith(f"rows in {rows}.aside-")
     assert {each.known_from for each in found.lost} == {aside}
     append_cut(log, found, "power cut")
@@ -148,7 +150,7 @@ def test_a_claim_holds_no_position_and_the_one_that_it_had_is_not_given_again() 
     with led(log) as ledger:
         ledger.create_table("flights")
     events = log.topics[Topic.EVENTS].records
-    log.cut(Topic.EVENTS, max(each.offset for each in events if is_claim(each)) + 1)
+    log.cut(Topic.EVENTS, max(event.offset for event in events if is_claim(event)) + 1)
     last = len(events)
     damage(log, last - 3)
     found = survey(log, None, passed=[last - 3], margin=0)
@@ -251,7 +253,7 @@ def test_a_record_that_comes_before_the_cut_makes_it_void_and_that_is_told() -> 
     with pytest.raises(LogUnavailableError, match="came before the cut"):
         append_cut(log, found, "power cut")
     with led(log) as ledger:
-        assert {each.name for each in ledger.tables()} == {"planes", "flights"}
+        assert {table.name for table in ledger.tables()} == {"planes", "flights"}
 
 
 def test_conflicts_behind_a_cut() -> None:

@@ -56,8 +56,8 @@ def survey_of(case: Lost, folder: Path) -> Survey:
     records = history().topics[Topic.EVENTS].records
     for name, log in parts.items():
         with closing(log.writer(Topic.EVENTS)) as writer:
-            for each in records[: getattr(case, name)]:
-                writer.append(each.key, each.value)
+            for record in records[: getattr(case, name)]:
+                writer.append(record.key, record.value)
     if case.rows:
         followed(parts["rows"], folder / "rows")
     if case.backup:

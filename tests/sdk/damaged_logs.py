@@ -84,7 +84,7 @@ def with_sidecars(table: Path) -> None:
     features = {"readerFeatures": ["v2Checkpoint"], "writerFeatures": ["v2Checkpoint"]}
     protocol = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
     actions = [json.loads(line) for line in first.read_text().splitlines()]
-    actions = [protocol if "protocol" in each else each for each in actions]
+    actions = [protocol if "protocol" in action else action for action in actions]
     first.write_text("\n".join(map(json.dumps, actions)))
     adds = parquet.read_table(path, columns=["add"])
     adds = adds.filter(adds.column("add").is_valid())
@@ -94,7 +94,7 @@ def with_sidecars(table: Path) -> None:
     size = sidecar.stat().st_size
     named = {"path": sidecar.name, "sizeInBytes": size, "modificationTime": 1}
     top = [{"checkpointMetadata": {"version": version}}, {"sidecar": named}]
-    top += [each for each in actions if "protocol" in each or "metaData" in each]
+    top += [action for action in actions if "protocol" in action or "metaData" in action]
     name = f"{version:020}.checkpoint.{V2_NAME}.json"
     path.with_name(name).write_text("\n".join(map(json.dumps, top)))
     for old in CHECKPOINTS:
@@ -117,8 +117,8 @@ def checkpoint(version: int) -> str:
 def damages(log: Path) -> st.SearchStrategy[Damage]:
     """Return what can befall a log with the files that it has."""
     files = sorted(each.relative_to(log).as_posix() for each in log.rglob("*") if each.is_file())
-    versions = [each for each in files if each.endswith(".json") and "checkpoint" not in each]
-    newest = [each for each in versions if int(each[:20]) > CHECKPOINTS[-1]]
+    versions = [file for file in files if file.endswith(".json") and "checkpoint" not in file]
+    newest = [version for version in versions if int(version[:20]) > CHECKPOINTS[-1]]
     number, beyond = st.integers(0, VERSIONS + 1), st.integers(VERSIONS, VERSIONS + 1)
     blank = st.sampled_from(["", "?"])
     return st.one_of(

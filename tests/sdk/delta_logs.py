@@ -68,7 +68,7 @@ def begin(**rest: Any) -> list[Action]:
 
 def write_version(table: Path, version: int, actions: Sequence[Action | str]) -> Path:
     """Write the file of one version, texts as they are, and return it."""
-    lines = [each if isinstance(each, str) else json.dumps(each) for each in actions]
+    lines = [action if isinstance(action, str) else json.dumps(action) for action in actions]
     return write_file(table, f"{version:020}.json", "\n".join(lines) + "\n")
 
 

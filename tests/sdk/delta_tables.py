@@ -79,20 +79,18 @@ def imported_state(reads: Reads, table: int, version: int, delta_version: int) -
     assert protocol is not None
     return {
         "version": delta_version,
-        "paths": digest(each.path for each in files),
+        "paths": digest(file.path for file in files),
         "keys": digest(
-            f"{each.path}|{each.vector}" if each.vector else each.path for each in files
+            f"{file.path}|{file.vector}" if file.vector else file.path for file in files
         ),
         "operation": row.operation,
         "partitioned": list(now.definition.partition_columns),
         "configuration": {each.key: each.value for each in now.definition.properties},
         "protocol": (protocol.min_reader, protocol.min_writer, list(protocol.features)),
         "apps": {
-            each.app: each.version
-            for each in reads.apps(table)
-            if not each.app.startswith(IMPORT_APPS)
+            app.app: app.version for app in reads.apps(table) if not app.app.startswith(IMPORT_APPS)
         },
-        "domains": {each.name: each.configuration for each in reads.domains(table)},
+        "domains": {domain.name: domain.configuration for domain in reads.domains(table)},
     }
 
 

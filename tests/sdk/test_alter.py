@@ -61,7 +61,7 @@ def test_columns(columns: Any, ids: list[int], operation: str) -> None:
     """Columns that keep their names keep their ids; a new one gets an id that was not there."""
     after = changed_definition(BEFORE, columns=columns)
 
-    assert ids == [each.id for each in after.columns]
+    assert ids == [column.id for column in after.columns]
     assert operation_of(BEFORE, after) == (operation or "REPLACE COLUMNS")
 
 
@@ -86,7 +86,7 @@ def test_ids_never_return(steps: list[list[str]], ids: list[int], remembered: st
     for names in steps:
         after = changed_definition(after, columns=[(name, "int") for name in names])
 
-    assert ids == [each.id for each in after.columns]
+    assert ids == [column.id for column in after.columns]
     assert dict(after.properties).get(HIGHEST_ID) == remembered
     assert changed_definition(
         changed_definition(after, columns=[]), columns=[]
@@ -117,7 +117,7 @@ def test_an_alter_cannot_make_a_table_forget_which_ids_it_had() -> None:
     dropped = changed_definition(BEFORE, columns=[("day", "int")])
     after = changed_definition(dropped, columns=[("day", "int"), ("x", "int")], unset=[HIGHEST_ID])
 
-    assert [each.id for each in after.columns] == [1, 3]
+    assert [column.id for column in after.columns] == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_the_caller_may_say_what_the_change_is_called(ledger: Ledger, log: Lossy
 
     ledger.alter_table(TABLE, comment, operation="COMMENT ON TABLE")
 
-    assert [each.operation for each in bodies(log, TableAltered)] == ["COMMENT ON TABLE"]
+    assert [body.operation for body in bodies(log, TableAltered)] == ["COMMENT ON TABLE"]
 
 
 class Rival:
@@ -340,7 +340,7 @@ def test_a_txn_sees_what_it_altered_first(ledger: Ledger, memory: InMemoryLedger
 
     after = other.table(TABLE).definition
     assert (before.partition_columns, after.partition_columns) == (["day"], ["day", "hour"])
-    assert [each.name for each in after.columns] == ["day", "tail", "hour"]
+    assert [column.name for column in after.columns] == ["day", "tail", "hour"]
     assert txn.receipt is not None
     assert {table: 2} == txn.receipt.versions
     ledger.append(TABLE, [AddFile("newer", ("3", "2"))])

@@ -236,7 +236,7 @@ def test_an_append_names_the_newest_position_at_which_it_knows_the_table_and_is_
 
     first, second = reversed(memory.reads.versions(row.table, 2))
     opened = 0 if is_own else 1  # The session of the other client.
-    assert [each.position for each in receipts] == [before + opened + 1, before + opened + 2]
+    assert [receipt.position for receipt in receipts] == [before + opened + 1, before + opened + 2]
     assert (first.blind, second.blind) == (True, True)
     assert before <= first.read_at < first.position
     assert first.position <= second.read_at < second.position
@@ -270,7 +270,7 @@ def test_base_that_is_forgotten(forgetful: InMemoryLedger, log: LossyLog, how: s
     late.append(TABLE if how == "name" else row, [of_day(3)])
 
     assert len(forgetful.reads.files(row.table)) == 5
-    assert [each.reason for each in bodies(log, CommandRefused)] == ["SnapshotTooOld"]
+    assert [body.reason for body in bodies(log, CommandRefused)] == ["SnapshotTooOld"]
 
 
 def test_row_that_lasts(forgetful: InMemoryLedger, log: LossyLog) -> None:

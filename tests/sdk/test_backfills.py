@@ -54,7 +54,7 @@ def test_each_chunk_of_a_backfill_counts_the_rows_of_its_files() -> None:
 
     chunks = [writer.with_files(EMPTY_FOOTPRINT, each) for each in (files[:30], files[30:])]
 
-    assert [each.rows_added for each in chunks] == [60, 20]
+    assert [chunk.rows_added for chunk in chunks] == [60, 20]
 
 
 def test_a_backfill_numbers_the_rows_of_files_that_were_there_before_tracking_was_enabled(

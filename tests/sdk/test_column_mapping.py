@@ -14,12 +14,14 @@ PLAIN = table_definition([("id", "bigint"), ("day", "int")], properties=PUBLISHE
 
 
 def names(definition: TableDefinition) -> list[tuple[str, str]]:
-    return [(each.name, physical_name(each)) for each in definition.columns]
+    return [(column.name, physical_name(column)) for column in definition.columns]
 
 
 def renamed(old: str, new: str) -> Callable[[TableDefinition], TableDefinition]:
     def change(before: TableDefinition) -> TableDefinition:
-        columns = [each._replace(name=new) if each.name == old else each for each in before.columns]
+        columns = [
+            column._replace(name=new) if column.name == old else column for column in before.columns
+        ]
         return before._replace(columns=columns)
 
     return change

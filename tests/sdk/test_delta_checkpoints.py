@@ -140,7 +140,7 @@ def test_no_version_depends_on_the_hint_whatever_stands_in_it(tmp_path: Path, hi
 
     log = DeltaLog.open(tmp_path)
 
-    assert [each.version for each in log.versions()] == [0, 1]
+    assert [version.version for version in log.versions()] == [0, 1]
     told = {str(path): "it names a checkpoint of version 9, the newest version is 1"}
     assert log.passed_over == (told if ":9" in hint else {})
 
@@ -152,7 +152,7 @@ def test_a_log_with_a_hole_begins_with_the_first_checkpoint_above_it(tmp_path: P
 
     log = DeltaLog.open(tmp_path)
 
-    assert [each.version for each in log.versions()] == [2, 3, 4]
+    assert [version.version for version in log.versions()] == [2, 3, 4]
     assert list(log.passed_over.values()) == ["version 1 after it is missing"]
 
 
@@ -165,7 +165,7 @@ def test_a_damaged_version_below_a_checkpoint_is_not_needed(tmp_path: Path, dama
 
     log = DeltaLog.open(tmp_path)
 
-    assert [(each.version, each.is_checkpoint) for each in log.versions()] == [
+    assert [(version.version, version.is_checkpoint) for version in log.versions()] == [
         (2, True),
         (3, False),
     ]
@@ -181,7 +181,7 @@ def test_a_broken_checkpoint_is_passed_over_for_a_newer_one(tmp_path: Path) -> N
 
     log = DeltaLog.open(tmp_path)
 
-    assert [each.version for each in log.versions()] == [4, 5]
+    assert [version.version for version in log.versions()] == [4, 5]
     assert ["it is no Parquet file" in each for each in log.passed_over.values()] == [True]
 
 
@@ -207,7 +207,7 @@ def test_an_empty_version_did_nothing(tmp_path: Path, text: str) -> None:
 
     log = DeltaLog.open(tmp_path)
 
-    assert [list(each.adds) for each in log.versions()] == [[], [], [("b", "")]]
+    assert [list(version.adds) for version in log.versions()] == [[], [], [("b", "")]]
     assert log.passed_over == {str(newest.parent / V1): "it is empty", str(newest): "it is empty"}
 
 

@@ -36,7 +36,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def names(paths: Sequence[str]) -> Files:
     """Return the names of files, which writers make up once for each."""
-    return sorted(unquote(each).rpartition("/")[2] for each in paths)
+    return sorted(unquote(path).rpartition("/")[2] for path in paths)
 
 
 def listed(table: Path, version: int | None = None) -> tuple[int, Files] | None:

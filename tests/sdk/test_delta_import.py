@@ -108,7 +108,7 @@ def test_the_table_is_that_of_delta_in_all_parts(ledger: Ledger, tmp_path: Path)
     assert found[:6] == (row.table, NAME, APP, 0, 0, ledger.token.position)
     assert (row.definition.kind, row.definition.layout) == ("managed", "listed")
     assert row.definition.location == str(tmp_path.resolve())
-    assert [each.type for each in row.definition.columns] == ["date", "bigint"]
+    assert [column.type for column in row.definition.columns] == ["date", "bigint"]
     assert list(row.definition.partition_columns) == ["day"]
     assert [tuple(each) for each in row.definition.properties] == [("delta.appendOnly", "false")]
 
@@ -156,7 +156,7 @@ def test_staged(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:
     found = import_delta(ledger, tmp_path, NAME)
 
     files = ledger.reads().files(found.table)
-    assert [each.path for each in files] == paths[1:]
+    assert [file.path for file in files] == paths[1:]
     assert [len(unpack(chunk.files).adds) for chunk in staged(memory)] == [10_000, 2_000]
     assert commits(memory)[1][1].staged == 2
 
@@ -236,7 +236,7 @@ def test_repeated_and_backward_progress_is_left_out(ledger: Ledger, tmp_path: Pa
 
     found = import_delta(ledger, write_log(tmp_path, begin(), *versions), NAME)
 
-    apps = [(each.app, each.version) for each in ledger.reads().apps(found.table)]
+    apps = [(app.app, app.version) for app in ledger.reads().apps(found.table)]
     assert apps == [("etl", 6), (APP, 4)]
     assert (found.versions, found.apps_left_out) == (5, 2)
 

@@ -40,12 +40,12 @@ def test_domains_are_imported_at_any_length(ledger: Ledger, tmp_path: Path) -> N
         tmp_path,
         begin(),
         [info(), domain("large", large), add("a")],
-        [info(), *(domain(*each) for each in many.items())],
+        [info(), *(domain(*item) for item in many.items())],
     )
 
     table = import_delta(ledger, tmp_path, NAME).table
 
-    expected = [Domain(*each, removed=False) for each in sorted({**many, "large": large}.items())]
+    expected = [Domain(*item, removed=False) for item in sorted({**many, "large": large}.items())]
     assert ledger.reads().domains(table) == expected
     assert ledger.read(NAME).paths == ["a"]
 
@@ -108,8 +108,8 @@ def test_a_schema_of_many_columns_is_imported(ledger: Ledger, tmp_path: Path) ->
     import_delta(ledger, tmp_path, NAME)
 
     found = ledger.table(NAME).definition
-    assert [each.name for each in found.columns] == [name for name, _ in WIDE]
-    assert all("lorem" in each.metadata for each in found.columns)
+    assert [column.name for column in found.columns] == [name for name, _ in WIDE]
+    assert all("lorem" in column.metadata for column in found.columns)
     assert properties(found) == large
     assert ledger.read(NAME).paths == ["a"]
 

@@ -60,7 +60,7 @@ class HalfCleaned(PosixPath):
 def test_a_version_that_the_listing_lacks_and_that_is_there_is_no_gap(tmp_path: Path) -> None:
     write_log(tmp_path, begin(), [add("a")], [add("b")])
 
-    assert [each.version for each in DeltaLog.open(Passed(tmp_path)).versions()] == [0, 1, 2]
+    assert [version.version for version in DeltaLog.open(Passed(tmp_path)).versions()] == [0, 1, 2]
 
 
 def test_newest_passed_over(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_was_cleaned_up_meanwhile_is_none_of_the_versions(tmp_path: Path) -
     state = [PROTOCOL, metadata(), add("a"), add("b")]
     write_checkpoint(tmp_path, f"{2:020}.checkpoint.parquet", state)
 
-    assert [each.version for each in DeltaLog.open(Cleaned(tmp_path)).versions()] == [2, 3]
+    assert [version.version for version in DeltaLog.open(Cleaned(tmp_path)).versions()] == [2, 3]
 
 
 def test_half_cleaned_up(ledger: Ledger, tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def test_versions(tmp_path: Path) -> None:
     log = DeltaLog.open(write_log(tmp_path, begin(), [add("a")], [remove("a"), add("b")]))
 
     assert (log.first, log.last) == (0, 2)
-    assert [list(each.adds) for each in log.versions()] == [[], [("a", "")], [("b", "")]]
-    assert [each.version for each in log.versions(after=1)] == [2]
+    assert [list(version.adds) for version in log.versions()] == [[], [("a", "")], [("b", "")]]
+    assert [version.version for version in log.versions(after=1)] == [2]
     assert list(log.versions(after=2)) == []
 
 

@@ -154,14 +154,14 @@ def test_a_column_keeps_its_id_under_its_name() -> None:
     third = defined(schema(("d", "long"), ("b", "long"), d=MAPPED), before=second, **by_name)
     last = defined(schema(("e", "long"), ("f", "long"), e=MAPPED), before=third, **by_name)
 
-    ids = [[each.id for each in found.columns] for found in (first, second, third, last)]
+    ids = [[column.id for column in found.columns] for found in (first, second, third, last)]
     assert ids == [[1, 2], [3, 2], [7, 2], [7, 8]]
 
 
 def test_ids_without_a_mapping_are_left_from_one_and_may_be_those_of_other_columns_by_now() -> None:
     found = defined(schema(("a", "long"), ("b", "long"), a=MAPPED, b=MAPPED))
 
-    assert [each.id for each in found.columns] == [1, 2]
+    assert [column.id for column in found.columns] == [1, 2]
 
 
 @pytest.mark.parametrize(

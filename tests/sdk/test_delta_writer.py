@@ -44,7 +44,7 @@ def live(path: Path, version: int) -> list[str]:
 
 def listed(ledger: Ledger, found: ImportReport, version: int) -> list[str]:
     version -= found.delta_version - found.version
-    return sorted(each.path for each in ledger.reads().files(found.table, version=version))
+    return sorted(file.path for file in ledger.reads().files(found.table, version=version))
 
 
 def without_start(path: Path) -> int:
@@ -65,9 +65,9 @@ def test_same_files(ledger: Ledger, tmp_path: Path, first_of: Callable[[Path], i
     found = import_delta(ledger, tmp_path, NAME)
 
     assert (found.delta_version, found.disagreed) == (newest.version(), ())
-    assert [listed(ledger, found, each) for each in versions] == [
-        live(tmp_path, each) for each in versions
+    assert [listed(ledger, found, version) for version in versions] == [
+        live(tmp_path, version) for version in versions
     ]
     assert newest.transaction_version("etl") == 7
-    assert {each.app: each.version for each in ledger.reads().apps(found.table)}["etl"] == 7
+    assert {app.app: app.version for app in ledger.reads().apps(found.table)}["etl"] == 7
     assert list(ledger.reads().anomalies(None, 10)) == []

@@ -16,4 +16,4 @@ def test_the_highest_id_stays(*, is_whole: bool) -> None:
     dropped = changed_definition(BEFORE, without if is_whole else lambda _: without)
     assert Property(HIGHEST_ID, "2") in dropped.properties
     after = changed_definition(dropped, columns=[DAY, ("tail", "string")])
-    assert [each.id for each in after.columns] == [1, 3]
+    assert [column.id for column in after.columns] == [1, 3]

@@ -87,10 +87,10 @@ def test_any_avro_library_reads_the_form_with_the_published_schema(files: FileLi
     assert codec == (len(body) >= DEFLATE_FROM_BYTES)
     assert written.getvalue() == body
     assert [(each["path"], each["partition"], each["stats"]) for each in found["adds"]] == [
-        (each.path, list(each.partition), each.stats) for each in files.adds
+        (add.path, list(add.partition), add.stats) for add in files.adds
     ]
     assert [(each.get("extras") or {}).get("row_version") for each in found["removes"]] == [
-        each.row_version for each in files.removes
+        remove.row_version for remove in files.removes
     ]
 
 
@@ -98,7 +98,7 @@ def test_first_form_is_read() -> None:
     """Lists that the first release wrote are read as it read them: the bytes are kept."""
     vector = "uab^-aqEH.-t@S}K{vb[*k^@4"
     adds = [AddFile("d=1/a.parquet", ("1", None), 10, 7, stats='{"numRecords":1}', vector=vector)]
-    adds = [each._replace(data_change=False) for each in adds]
+    adds = [add._replace(data_change=False) for add in adds]
     removes = [RemoveFile("b"), RemoveFile("é", ("x",), data_change=False, vector="i1")]
     expected = {
         "plain": FileList(adds, removes),
@@ -144,7 +144,7 @@ def bomb() -> bytes:
 def avro(files: FileList) -> bytes:
     """Return a list in the plain Avro form, although no check would let it pass."""
     return file_list_avro.PLAIN + row_writer(file_list_avro.coders().schema)(
-        ([nested(each) for each in files.adds], [nested(each) for each in files.removes], "")
+        ([nested(add) for add in files.adds], [nested(remove) for remove in files.removes], "")
     )
 
 
@@ -222,7 +222,7 @@ def test_bytes_that_are_no_file_list_are_refused_as_a_whole(data: bytes) -> None
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_list_or_are_refused(data: bytes) -> None:
     headers = (PLAIN, PACKED, file_list_avro.PLAIN, file_list_avro.DEFLATED)
-    for form in (data, *(each + data for each in headers)):
+    for form in (data, *(header + data for header in headers)):
         with suppress(FileListError):
             assert isinstance(unpack(form), FileList)
 
@@ -263,7 +263,7 @@ def test_what_a_writer_recorded_comes_back_whole_or_in_pieces(adds: list[AddFile
     files = FileList(adds, [RemoveFile("b")])
     said = files._replace(info='{"userName":"é"}')
     pieces = [FileList(info=said.info[:5]), said._replace(info=said.info[5:])]
-    chunks = [footprint()._replace(files=pack(each)) for each in pieces]
+    chunks = [footprint()._replace(files=pack(piece)) for piece in pieces]
 
     assert unpack(pack(said)) == said
     assert unpack_chunks(chunks) == said

@@ -308,4 +308,4 @@ def test_names_with_control_characters(ledger: Ledger, odd: str) -> None:
             with pytest.raises(ValueError, match="must not hold"):
                 call()
 
-    assert [each.name for each in ledger.tables()] == ["t"]
+    assert [table.name for table in ledger.tables()] == ["t"]

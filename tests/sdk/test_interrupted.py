@@ -108,7 +108,7 @@ def test_run_goes_on_with_its_receipt(ledger: Ledger) -> None:
 
     ledger.run(commit_interrupted, on_commit=receipts.append)
 
-    assert [each.repeated for each in receipts] == [False]
+    assert [receipt.repeated for receipt in receipts] == [False]
 
 
 def test_a_close_interrupted_early_lets_its_session_expire(memory: InMemoryLedger) -> None:

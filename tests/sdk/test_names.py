@@ -158,7 +158,7 @@ def test_who_renames_a_table_by_an_old_row_changes_its_name_alone(
     rename(ledger, row)
 
     found = ledger.table("voyages").definition
-    assert [each.name for each in found.columns] == ["a", "b"]
+    assert [column.name for column in found.columns] == ["a", "b"]
     assert (list(found.partition_columns), dict(found.properties)) == (["b"], {"k": "v"})
     with pytest.raises(ValueError, match=r"one partition value per column \(b\)"):
         ledger.append("voyages", ["unpartitioned"])
@@ -213,7 +213,7 @@ def test_a_txn_knows_what_it_renamed_and_dropped_by_id_also_if_it_never_looked_t
         txn.rename_table("voyages", "routes")
 
     assert ids == [1, 1]
-    assert [(each.table, each.name) for each in memory.reads.tables()] == [
+    assert [(table.table, table.name) for table in memory.reads.tables()] == [
         (tables[0], "routes"),
         (tables[2], "spare"),
     ]
@@ -354,7 +354,7 @@ def test_dropped_tables_are_forgotten(ledger: Ledger) -> None:
 
 def kept(row: TableRow) -> int:
     """Return how often a row is kept beside the position it was given at."""
-    return sum(type(each) is tuple for each in gc.get_referrers(row))
+    return sum(type(referrer) is tuple for referrer in gc.get_referrers(row))
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def conflicts(ledger: Ledger, remove: Removal, path: str, unit: str) -> bool:
     """Tell whether the removal of a file conflicts with an update of a partition before it."""
     files = ledger.read(TABLE)
     chosen = TableFiles(
-        files.table, files.position, files.where, [each for each in files if each.path == path]
+        files.table, files.position, files.where, [file for file in files if file.path == path]
     )
     first, second = ledger.begin(), ledger.begin()
     first.wrote(TABLE, "update", partition=unit)

@@ -323,7 +323,7 @@ def test_law_any_text_is_a_condition_or_refused(sql: str) -> None:
 
 
 def test_words_of_sql_name_columns() -> None:
-    words = {each.lower() for each in Spark.Tokenizer.KEYWORDS if each.isidentifier()}
+    words = {keyword.lower() for keyword in Spark.Tokenizer.KEYWORDS if keyword.isidentifier()}
     wrong = []
     for word in sorted(words | WORDS | {"user", "localtimestamp", "cast", "interval"}):
         for made in (col(word) == 1, col(word).isin(1, 2), col(word.upper()).is_null()):

@@ -72,7 +72,7 @@ def test_tables_that_are_read_once(ledger: Ledger, memory: InMemoryLedger, log: 
 
     ledger.run(Contended(memory.connect(), times=1), level="serializable", tables=tables)
 
-    assert [len(each.ids) for each in bodies(log, TxnOpened)] == [1, 1]
+    assert [len(body.ids) for body in bodies(log, TxnOpened)] == [1, 1]
 
 
 def test_given_up(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
@@ -277,7 +277,7 @@ def test_an_unanswered_commit_is_asked_for_again(memory: InMemoryLedger, log: Lo
 
     cut_off.run(work, on_commit=receipts.append)
 
-    assert (work.done, [each.repeated for each in receipts]) == (1, [True])
+    assert (work.done, [receipt.repeated for receipt in receipts]) == (1, [True])
     assert cut_off.read(TABLE).paths == ["day1", "day2", "once"]
 
 

@@ -178,7 +178,7 @@ def test_a_session_whose_beats_could_not_be_sent_goes_on_to_beat(
     strained.begin()
     log.wait_for(Topic.HEARTBEATS, 1)
 
-    said = [each["why"] for each in log_lines if each["event"] == "no beat"]
+    said = [line["why"] for line in log_lines if line["event"] == "no beat"]
     assert said == ["failed to create thread"]
 
 

@@ -76,7 +76,7 @@ def test_two_threads_that_name_a_table_for_the_first_time_both_declare_something
         writer.add([AddFile("a")])
     other.join()
 
-    assert {each.path for each in writes.writer(1).files} == {"a", "b"}
+    assert {file.path for file in writes.writer(1).files} == {"a", "b"}
 
 
 def test_two_threads_that_commit_one_large_txn_are_told_of_one_commit(ledger: Ledger) -> None:

@@ -45,7 +45,7 @@ def by_hand(ledger: Ledger, version: int) -> Receipt:
 
 
 def skips(lines: Lines) -> Lines:
-    return [each for each in lines if each["event"] == "batch skipped"]
+    return [line for line in lines if line["event"] == "batch skipped"]
 
 
 @pytest.mark.parametrize("batch", [in_txn, by_write_id, at_once, by_hand])

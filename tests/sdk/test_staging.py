@@ -55,7 +55,7 @@ def test_many_files_come_in_chunks_before_their_commit_which_names_their_count_a
 ) -> None:
     write(ledger)
 
-    chunks = [each for each in bodies(log, WritesStaged) if each.table == table]
+    chunks = [body for body in bodies(log, WritesStaged) if body.table == table]
     (part,) = [each for each in bodies(log, TxnCommitted)[-1].parts if each.table == table]
     digest = b""
     for chunk in chunks:
@@ -87,7 +87,7 @@ def test_large_statistics(ledger: Ledger, log: LossyLog, table: int) -> None:
     ledger.append(table, files)
 
     assert len(ledger.read(TABLE)) == 22
-    assert all(size_of(each.footprint) <= FOOTPRINT_BYTES_MAX for each in bodies(log, WritesStaged))
+    assert all(size_of(body.footprint) <= FOOTPRINT_BYTES_MAX for body in bodies(log, WritesStaged))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_a_reader_unpacks(files: list[AddFile]) -> None:
     chunks = list(fitting(writer, files))
 
     assert len(chunks) > 2
-    assert all(len(each.files) < FOOTPRINT_BYTES_MAX for each in chunks)
+    assert all(len(chunk.files) < FOOTPRINT_BYTES_MAX for chunk in chunks)
 
 
 def test_what_no_reader_unpacks(ledger: Ledger, memory: InMemoryLedger, table: int) -> None:
@@ -211,7 +211,7 @@ def test_commit_again_after_silence(memory: InMemoryLedger, log: LossyLog) -> No
     txn.commit()
 
     assert len(cut_off.read(TABLE)) == MANY + 2
-    assert [each.number for each in bodies(log, WritesStaged)] == [1, 2, 3]
+    assert [body.number for body in bodies(log, WritesStaged)] == [1, 2, 3]
 
 
 def test_commit_again_after_ctrl_c(ledger: Ledger, log: LossyLog, table: int) -> None:
@@ -225,7 +225,7 @@ def test_commit_again_after_ctrl_c(ledger: Ledger, log: LossyLog, table: int) ->
     txn.commit()
 
     assert len(ledger.read(TABLE)) == MANY + 2
-    assert [each.number for each in bodies(log, WritesStaged)] == [1, 2, 3]
+    assert [body.number for body in bodies(log, WritesStaged)] == [1, 2, 3]
 
 
 def test_ctrl_c_before_the_commit_is_sent(

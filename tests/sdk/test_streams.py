@@ -57,7 +57,7 @@ def test_a_stream_is_one_row_whichever_tables_it_wrote(ledger: Ledger) -> None:
     assert (loader.application, loader.query, loader.batch, loader.lag) == ("loader", "", 18, None)
     assert loader.offsets == {"visits": 52}
     assert (query.application, query.query, query.name, query.batch) == ("q1", "q1", "clicks", 1)
-    assert [each.name for each in query.tables] == ["db.a", "db.b"]
+    assert [table.name for table in query.tables] == ["db.a", "db.b"]
     assert query.offsets == [{"source": KAFKA, "end": {"t": {"0": 6}}, "latest": {"t": {"0": 10}}}]
     assert query.lag == 4
     assert query.at > 0

@@ -147,4 +147,4 @@ def read_until(memory: InMemoryLedger, table: int, write_id: int) -> None:
     while not reads.write_ids_at(table).is_valid(write_id):
         assert reads.mappings(table) is not None
         listed = reads.write_ids_at(table)
-        assert all(each <= listed.hwm for each in listed.exceptions())
+        assert all(exception <= listed.hwm for exception in listed.exceptions())

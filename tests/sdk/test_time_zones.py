@@ -26,7 +26,7 @@ def table(ledger: Ledger) -> str:
 
 
 def paths(*instants: str) -> list[str]:
-    return [f"{each}.parquet" for each in instants]
+    return [f"{instant}.parquet" for instant in instants]
 
 
 @pytest.mark.parametrize("zone", [BERLIN, "+01:00", ZoneInfo(BERLIN), timezone(timedelta(hours=1))])

@@ -111,7 +111,7 @@ def test_a_token_of_the_lost_part_is_refused_by_the_cut_and_the_client_reads_on_
     with pytest.raises(LogRewrittenError, match=f"lost by the cut at position {lost.cut}") as told:
         read(lost.ledger, token)
     assert (told.value.position, told.value.seen) == (token.position, token.chain)
-    assert [each.name for each in lost.ledger.tables()] == ["planes"]
+    assert [table.name for table in lost.ledger.tables()] == ["planes"]
 
 
 def test_a_position_that_the_log_has_again_tells_nothing(lost: Lost) -> None:

@@ -94,7 +94,7 @@ def test_committed_before_its_session_ended(still: InMemoryLedger, log: LossyLog
 
     (committed,) = bodies(log, TxnCommitted)[1:]
     assert (txn.status, txn.id, True) == ("committed", receipt.txn, receipt.repeated)
-    assert {each.table: each.version for each in committed.parts} == receipt.versions == {table: 2}
+    assert {part.table: part.version for part in committed.parts} == receipt.versions == {table: 2}
 
 
 def test_interrupted(ledger: Ledger, log: LossyLog) -> None:

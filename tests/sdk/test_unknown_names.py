@@ -90,10 +90,10 @@ def public() -> Iterator[tuple[str, Any]]:
 def named_by_callers() -> Iterator[str]:
     """Yield the parameters that take names from their callers: mappings, and keywords."""
     for name, function in public():
-        for each in inspect.signature(function).parameters.values():
-            takes_any = each.kind is inspect.Parameter.VAR_KEYWORD
-            if takes_any or "Mapping[" in str(each.annotation):
-                yield f"{name}.{each.name}"
+        for parameter in inspect.signature(function).parameters.values():
+            takes_any = parameter.kind is inspect.Parameter.VAR_KEYWORD
+            if takes_any or "Mapping[" in str(parameter.annotation):
+                yield f"{name}.{parameter.name}"
 
 
 def test_a_new_parameter_that_takes_names_needs_a_case_here() -> None:
@@ -104,8 +104,9 @@ def test_other_functions_take_known_keywords_only() -> None:
     loose = [
         name
         for name, function in public()
-        for each in inspect.signature(function).parameters.values()
-        if each.kind is inspect.Parameter.VAR_KEYWORD and f"{name}.{each.name}" not in CASES
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD
+        and f"{name}.{parameter.name}" not in CASES
     ]
     assert loose == []
 
@@ -134,6 +135,6 @@ def test_properties_that_mean_nothing(of: Ledger, key: str, value: str, said: st
     for work in sets:
         with pytest.raises((LedgerError, ValueError), match=said):
             work(of)
-    assert [each.name for each in of.tables()] == [NAME]
-    assert [list(each.definition.properties) for each in of.tables()] == [[]]
+    assert [table.name for table in of.tables()] == [NAME]
+    assert [list(table.definition.properties) for table in of.tables()] == [[]]
     of.alter_table(NAME, properties={"own": "x", "lakeledger.publish": "none"})

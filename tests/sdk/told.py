@@ -14,4 +14,4 @@ def bodies(log: MemoryLog, kind: type[Kind]) -> list[Kind]:
     """Return the events of a type that count, in order."""
     acceptor = Acceptor(LogHead())
     events = (acceptor.take(record.value) for record in log.topics[Topic.EVENTS].records)
-    return [each.body for each in events if each is not None and isinstance(each.body, kind)]
+    return [event.body for event in events if event is not None and isinstance(event.body, kind)]

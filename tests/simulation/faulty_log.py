@@ -125,7 +125,7 @@ class ProcessReader:
             return ()
         begin = self._next - true.start
         most = min(limit, visible - self._next, view.chance.choice(BATCHES))
-        found = [each for each in true.records[begin : begin + most] if each is not None]
+        found = [record for record in true.records[begin : begin + most] if record is not None]
         if found:
             self._next = found[-1].offset + 1
         elif begin + most < len(true.records):

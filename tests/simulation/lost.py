@@ -54,9 +54,9 @@ class Lost:
         kept = list(kept)
         self._ids = ids_given(self.events) - ids_given(kept)
         self._askers = {
-            (each.control.session, each.control.n): each.control.position
-            for each in self.events
-            if each.control.n
+            (event.control.session, event.control.n): event.control.position
+            for event in self.events
+            if event.control.n
         }
         for each in kept:
             self._askers.pop((each.control.session, each.control.n), None)

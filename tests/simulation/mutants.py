@@ -172,8 +172,8 @@ class RepairingLeader(SimulatedLeader):
                     evolve(state, event)
         if acceptor.head.epoch != self.epoch:
             raise FencedError("another leads")
-        for each in fields(DomainState):
-            setattr(self.state, each.name, getattr(state, each.name))
+        for field in fields(DomainState):
+            setattr(self.state, field.name, getattr(state, field.name))
         self.flight.acceptor.head = acceptor.head
         self._head = acceptor.head.copy()
         self._unsent.clear()

@@ -143,7 +143,7 @@ class Operator:
     def _rows(self) -> list[Witness]:
         return [
             Witness(f"rows of {name}", seen_in(rows.state, 0), rows.head.chain.hex())
-            for name, rows in ((each.name, each.rows) for each in self._world.followers)
+            for name, rows in ((follower.name, follower.rows) for follower in self._world.followers)
             if rows is not None
         ]
 

@@ -52,12 +52,14 @@ def unrest(world: "World") -> Iterator[str]:
     if on_the_way[Topic.EVENTS] or on_the_way[Topic.COMMANDS]:
         yield f"records are on the way: {dict(on_the_way)}"
     yield from (
-        f"{each.name} waits for {list(each.waiting)}" for each in world.clients if each.waiting
+        f"{client.name} waits for {list(client.waiting)}"
+        for client in world.clients
+        if client.waiting
     )
     if left := undecided(world):
         yield f"{left} commands are not decided"
     yield from orphans(world)
-    if not any(is_settled_leader(world, each) for each in world.leaders()):
+    if not any(is_settled_leader(world, leader) for leader in world.leaders()):
         yield "nobody leads"
     for process in world.processes:
         if process.head is None or process.head.position != world.oracle.position:

@@ -33,7 +33,9 @@ def check_rows(world: "World") -> None:
     if not world.damage.operator.has_cut or chance.random() >= SHARE:
         return
     log = ProcessLog(world.network, chance)
-    records = [each for each in world.network.topics[Topic.EVENTS].records if each is not None]
+    records = [
+        record for record in world.network.topics[Topic.EVENTS].records if record is not None
+    ]
     store = MemoryStore()
     Fold.load(store, log).feed(records)
     kept = list(world.oracle.history.events.values())

@@ -108,7 +108,7 @@ class World:
 
     def leaders(self) -> list[SequencerProcess]:
         """Return the sequencers that believe they lead."""
-        return [each for each in self.sequencers if each.leads]
+        return [sequencer for sequencer in self.sequencers if sequencer.leads]
 
     def seen(self, client: ClientProcess, event: Event) -> None:
         """Note an outcome that a client was told."""
@@ -142,7 +142,9 @@ class World:
             self.oracle.take(record.value, queued_s, is_passed=at in self._passed)
         # What the history counts it has counted before.
         self.faults.strikes = strikes
-        self.lost.add(each for each in former.history.events.values() if not self.oracle.has(each))
+        self.lost.add(
+            event for event in former.history.events.values() if not self.oracle.has(event)
+        )
         self._seen = [each for each in self._seen if self.oracle.has(each)]
         self.damage.mark_ahead()
 

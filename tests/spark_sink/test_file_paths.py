@@ -90,7 +90,7 @@ def test_files_that_statistics_leave_out_may_be_absent(spark: SparkSession, host
     host.create("listed")
     stats = '{"numRecords":1,"minValues":{"tail":"%s"},"maxValues":{"tail":"%s"}}'
     files = [host.file(f"{name}.parquet", name) for name in ("a", "b")]
-    files = [each._replace(stats=stats % (each.path[0], each.path[0])) for each in files]
+    files = [file._replace(stats=stats % (file.path[0], file.path[0])) for file in files]
     host.ledger.append(NAME, files)
     (host.warehouse / "flights" / "b.parquet").unlink()
     frame = cached_table(spark, NAME, host.snapshot(), host.tables, where="tail < 'b'")

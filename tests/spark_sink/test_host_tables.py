@@ -279,7 +279,7 @@ def test_a_column_that_got_the_id_of_a_dropped_one_has_none_of_its_values(host: 
         for name in (NAME, listed)
     )
 
-    assert [each.levels[1].names for each in levels] == [{"tail": "of"}, {"tail": "tail"}]
+    assert [level.levels[1].names for level in levels] == [{"tail": "of"}, {"tail": "tail"}]
     assert [each.partitioned for each in partitioned] == [{added: ["of"]}, {added: ["tail"]}]
 
 

@@ -199,7 +199,7 @@ def test_times_in_a_zone(spark: SparkSession, zone: str) -> None:
     ]
     literals = [f"TIMESTAMP '{text}'" for text in TIMES]
     literals += [f"TIMESTAMP_NTZ '{text}'" for text in TIMES if not text.endswith("Z")]
-    sqls = [form.replace("{}", each) for form in (*ABOUT_TIMES, *MOVED) for each in literals]
+    sqls = [form.replace("{}", literal) for form in (*ABOUT_TIMES, *MOVED) for literal in literals]
 
     found = {
         sql: (own_answers(rows, sql, zone), theirs)

@@ -43,7 +43,7 @@ class Files:
 
     def add(self, *paths: str) -> None:
         """Commit files under these paths."""
-        self.ledger.append(TABLE, [AddFile(each, size=4) for each in paths])
+        self.ledger.append(TABLE, [AddFile(path, size=4) for path in paths])
 
     def remove(self, *paths: str) -> None:
         """Commit the removal of files."""
@@ -61,7 +61,7 @@ class Files:
 
 def in_words(report: VacuumReport) -> list[tuple[str, str]]:
     """Return what was deleted and why."""
-    return sorted((each.path, each.why) for each in report.files)
+    return sorted((file.path, file.why) for file in report.files)
 
 
 class Watched:

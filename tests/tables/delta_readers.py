@@ -62,5 +62,5 @@ def partitions(folder: str, version: int) -> list[tuple[str, tuple[Any, ...]]]:
     names = table.metadata().partition_columns
     actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     return sorted(
-        (each["path"], tuple(each[f"partition.{name}"] for name in names)) for each in actions
+        (action["path"], tuple(action[f"partition.{name}"] for name in names)) for action in actions
     )

@@ -45,8 +45,8 @@ class Lake:
 
     def remove_data(self, name: str, *paths: str) -> None:
         """Delete data files without the ledger."""
-        for each in paths:
-            (self.folder / name / each).unlink()
+        for path in paths:
+            (self.folder / name / path).unlink()
 
 
 def flights() -> list[dict[str, Any]]:

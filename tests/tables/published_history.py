@@ -109,16 +109,16 @@ class PublishedHistory(PublishedLake):
 
     def rows(self, row: TableRow, count: int = 4) -> list[dict[str, Any]]:
         columns = [
-            (each.name, each.type) for each in self.ledger.table(row.name).definition.columns
+            (column.name, column.type) for column in self.ledger.table(row.name).definition.columns
         ]
         return [self.value(columns) for _ in range(count)]
 
     def data_columns(self, row: TableRow) -> list[Column]:
         """Return the columns that no partition depends on, without the key."""
         return [
-            each
-            for each in row.definition.columns
-            if each.name not in row.definition.partition_columns
+            column
+            for column in row.definition.columns
+            if column.name not in row.definition.partition_columns
         ]
 
 
@@ -127,7 +127,7 @@ def quoted(name: str) -> str:
 
 
 def condition(lake: PublishedHistory, row: TableRow) -> str:
-    kinds = {each.name: each.type for each in row.definition.columns}
+    kinds = {column.name: column.type for column in row.definition.columns}
     name = lake.rng.choice([name for name, kind in kinds.items() if not kind.startswith("struct")])
     draw = lake.rng.choice(["IS NULL", "IS NOT NULL", "low"])
     if draw == "low" and kinds[name] in {"int", "bigint"}:
@@ -141,10 +141,10 @@ def insert(lake: PublishedHistory, row: TableRow) -> None:
 
 def insert_and_evolve(lake: PublishedHistory, row: TableRow) -> None:
     """INSERT with a new column, and a wider one."""
-    known = {each.name.lower() for each in row.definition.columns}
+    known = {column.name.lower() for column in row.definition.columns}
     name = lake.rng.choice([each for each in NAMES if each.lower() not in known] or ["fresh"])
     kind = lake.rng.choice(KINDS)
-    columns = [(each.name, each.type) for each in row.definition.columns]
+    columns = [(column.name, column.type) for column in row.definition.columns]
     if name.lower() not in known:
         columns.append((name, kind))
     schema = pa.schema([pa.field(each, arrow_type(kind)) for each, kind in columns])
@@ -169,7 +169,7 @@ def overwrite(lake: PublishedHistory, row: TableRow) -> None:
 
 
 def merge(lake: PublishedHistory, row: TableRow) -> None:
-    key = next((each for each in row.definition.columns if each.type == "bigint"), None)
+    key = next((column for column in row.definition.columns if column.type == "bigint"), None)
     if key is None:
         return
     source = {repr(each[key.name]): each for each in lake.rows(row)}
@@ -198,8 +198,8 @@ def abort(lake: PublishedHistory, row: TableRow) -> None:
 def several(lake: PublishedHistory, row: TableRow) -> None:
     """A txn over all tables, with progress and a domain."""
     with lake.ledger.transaction() as txn:
-        for each in lake.ledger.tables():
-            txn.insert(each, lake.rows(each))
+        for table in lake.ledger.tables():
+            txn.insert(table, lake.rows(table))
         txn.delete(row, condition(lake, row))
         txn.set_domain(row, "acme.notes", '{"n": 1}')
 
@@ -223,21 +223,23 @@ def drop_column(lake: PublishedHistory, row: TableRow) -> None:
     if len(inside) > 1:
         gone = lake.rng.choice(inside)
         lake.ledger.alter_table(
-            row, columns=[each for each in row.definition.columns if each != gone]
+            row, columns=[column for column in row.definition.columns if column != gone]
         )
 
 
 def rename_column(lake: PublishedHistory, row: TableRow) -> None:
     """ALTER TABLE ... RENAME COLUMN."""
-    known = {each.name.lower() for each in row.definition.columns}
+    known = {column.name.lower() for column in row.definition.columns}
     names = [each for each in (*NAMES, "day", "id", "text") if each.lower() not in known]
     if not names:
         return
     old, new = lake.rng.choice(row.definition.columns).name, lake.rng.choice(names)
 
     def change(before: TableDefinition) -> TableDefinition:
-        columns = [each._replace(name=new) if each.name == old else each for each in before.columns]
-        by = [new if each == old else each for each in before.partition_columns]
+        columns = [
+            column._replace(name=new) if column.name == old else column for column in before.columns
+        ]
+        by = [new if column == old else column for column in before.partition_columns]
         return before._replace(columns=columns, partition_columns=by)
 
     lake.ledger.alter_table(row, change)
@@ -245,7 +247,7 @@ def rename_column(lake: PublishedHistory, row: TableRow) -> None:
 
 def repartition(lake: PublishedHistory, row: TableRow) -> None:
     """A table is partitioned otherwise, and its rows written anew."""
-    plain = [each.name for each in row.definition.columns if each.type in {"int", "string"}]
+    plain = [column.name for column in row.definition.columns if column.type in {"int", "string"}]
     by = lake.rng.sample(plain, min(len(plain), lake.rng.randint(0, 2)))
     with lake.ledger.transaction() as txn:
         txn.alter_table(row, partition_columns=by)

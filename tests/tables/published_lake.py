@@ -90,7 +90,7 @@ class PublishedLake:
                 continue
             folder = folder_of(row.definition)
             scan = self.ledger.scan(row)
-            files = sorted((each.path, *map(repr, each.partition)) for each in scan.files)
+            files = sorted((file.path, *map(repr, file.partition)) for file in scan.files)
             definition = row.definition
             self.shown[folder, row.version] = Shown(
                 *(folder, row.version, scan.to_arrow(), files),

@@ -123,8 +123,8 @@ class Disk:
 
     def table(self, name: str) -> str:
         """Return a new table that has the disk for itself: two files in each of two partitions."""
-        for each in self.files():
-            Path(each).unlink()
+        for file in self.files():
+            Path(file).unlink()
         table, location = f"db.{name}", f"{self.folder}/{name}"
         self.ledger.create_table(table, COLUMNS, partition_columns=["part"], location=location)
         for part in (0, 1):
@@ -205,7 +205,7 @@ def main() -> None:
         mount("-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", folder)
     with InMemoryLedger() as memory:
         disk = Disk(memory, folder, fault)
-        told = {"append": disk.append(), **{each: disk.verb(each) for each in VERBS}}
+        told = {"append": disk.append(), **{verb: disk.verb(verb) for verb in VERBS}}
         sys.stdout.write(json.dumps({**told, "publish": disk.publish()}))
 
 

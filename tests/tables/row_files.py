@@ -62,7 +62,7 @@ class RowFiles:
         made = self.write(*rows) if rows else []
         with self.ledger.transaction() as txn:
             txn.read(TABLE)
-            txn.remove_files(TABLE, [each.path for each in files], operation=operation)
+            txn.remove_files(TABLE, [file.path for file in files], operation=operation)
             txn.add_files(TABLE, made, operation=operation)
         return made
 

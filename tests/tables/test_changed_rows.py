@@ -43,7 +43,7 @@ def test_each_kind_of_commit(files: RowFiles) -> None:
     fourth = files.replace(third, (1, "a"), (2, "y"), (4, "d"), operation="MERGE")
     files.replace(fourth)
 
-    found = [changed(each.rows()) for each in files.ledger.changes(TABLE)]
+    found = [changed(change.rows()) for change in files.ledger.changes(TABLE)]
     assert found == [
         [],
         [("insert", each) for each in [(1, "a"), (2, "b"), (2, "b"), (3, None)]],
@@ -109,14 +109,14 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "values"), VALUES, ids=[each[0] for each in VALUES])
+@pytest.mark.parametrize(("kind", "values"), VALUES, ids=[value[0] for value in VALUES])
 def test_values_of_every_type(ledger: Ledger, tmp_path: Path, kind: str, values: list[Any]) -> None:
     """Equal values of every type cancel out, and others come as they were written."""
     files = RowFiles(ledger, tmp_path / "flights", [("id", "int"), ("value", kind)])
     first = files.insert(*enumerate(values))
     files.replace(first, *list(enumerate(values))[1:], (99, values[0]), operation="MERGE")
 
-    *_, inserted, merged = (each.rows() for each in ledger.changes(TABLE))
+    *_, inserted, merged = (change.rows() for change in ledger.changes(TABLE))
     shown = tuple(map(plain, (0, values[0])))
     assert len(changed(inserted)) == len(values)
     assert changed(merged) == [("delete", shown), ("insert", (99, shown[1]))]
@@ -151,7 +151,7 @@ def test_deletion_vectors(files: RowFiles) -> None:
             txn.remove_files(TABLE, [gone], operation="DELETE")
             txn.add_files(TABLE, [marked], operation="DELETE")
 
-    assert [changed(each.rows()) for each in files.ledger.changes(TABLE, after=1)] == [
+    assert [changed(change.rows()) for change in files.ledger.changes(TABLE, after=1)] == [
         [("delete", (2, "b"))],
         [("delete", (3, "c"))],
         [("delete", (1, "a")), ("insert", (2, "b")), ("insert", (3, "c"))],

@@ -93,7 +93,7 @@ def test_over_http(memory: InMemoryLedger, ledger: Ledger, history: list[str]) -
     with serving(lambda: memory.reads) as served:
         feed = ChangeFeed(served.reads, row, -1)
         assert list(map(in_words, feed)) == history
-        assert [each.token for each in feed] == [each.token for each in ledger.changes(TABLE)]
+        assert [each.token for each in feed] == [change.token for change in ledger.changes(TABLE)]
 
 
 def test_commits_of_more_files_than_a_page_come_whole(ledger: Ledger) -> None:
@@ -106,7 +106,7 @@ def test_commits_of_more_files_than_a_page_come_whole(ledger: Ledger) -> None:
         txn.remove_files(TABLE, [f"1-{each}" for each in range(MANY)])
 
     for after in (-1, 1, 4):
-        found = {each.version: commit_paths(each) for each in ledger.changes(TABLE, after)}
+        found = {change.version: commit_paths(change) for change in ledger.changes(TABLE, after)}
         assert found == {
             version: paths
             for version, paths in enumerate(

@@ -252,7 +252,7 @@ def test_a_pattern_matches_what_it_matches_for_the_core(form: str) -> None:
     escaped = form.replace("\\", "\\\\").replace("\\\\%", "\\%")
     tokens = like_tokens(form)
     found = evaluated(row_condition(f"s LIKE '{escaped}'", SCHEMA).sql, rows)
-    assert found == [like_matches(each, tokens) for each in LIKE_TEXTS]
+    assert found == [like_matches(text, tokens) for text in LIKE_TEXTS]
 
 
 @pytest.mark.parametrize("where", ["aa = 1", col("aa") == 1])

@@ -28,7 +28,7 @@ def test_a_table_from_rows_is_made_in_one_commit(lake: Ledger, make: Callable[[A
     row = lake.create_table("shop.sales", make(ROWS), partition_columns=["day"])
     assert rows_of(lake, "shop.sales") == ROWS
     assert rows_of(lake, row) == ROWS
-    assert [(each.name, each.type) for each in row.definition.columns] == [
+    assert [(column.name, column.type) for column in row.definition.columns] == [
         ("id", "bigint"),
         ("day", "string"),
     ]

@@ -45,20 +45,20 @@ def test_rows_lie_in_their_partitions(tmp_path: Path) -> None:
         {"id": 3, "day": date(2024, 1, 1), "text": "a:b/c"},
     ]
     files = written(tmp_path, rows, partitioned=("day", "text"))
-    found = {each.path.rpartition("/")[0]: each for each in files}
+    found = {file.path.rpartition("/")[0]: file for file in files}
     assert {name: each.partition for name, each in found.items()} == {
         "day=2024-01-01/text=a%3Ab%2Fc": ("2024-01-01", "a:b/c"),
         "day=__HIVE_DEFAULT_PARTITION__/text=__HIVE_DEFAULT_PARTITION__": (None, None),
     }
     path = tmp_path / found["day=2024-01-01/text=a%3Ab%2Fc"].path
     assert pq.read_table(path, partitioning=None).to_pydict() == {"id": [1, 3]}
-    assert all(each.size == (tmp_path / each.path).stat().st_size for each in files)
+    assert all(file.size == (tmp_path / file.path).stat().st_size for file in files)
 
 
 def test_columns_carry_their_ids(tmp_path: Path) -> None:
     (file,) = written(tmp_path, [{"id": 1}], partitioned=("id",))
     fields = pq.ParquetFile(tmp_path / file.path).schema_arrow
-    assert [(each.name, each.metadata[b"PARQUET:field_id"]) for each in fields] == [
+    assert [(field.name, field.metadata[b"PARQUET:field_id"]) for field in fields] == [
         ("day", b"2"),
         ("text", b"3"),
     ]
@@ -80,7 +80,7 @@ def test_files_have_about_the_wanted_size(tmp_path: Path) -> None:
     rows = pa.table({"id": range(20_000)}).to_batches(max_chunksize=1000)
     files = written(tmp_path, rows, target_bytes=50_000)
     assert 2 <= len(files) <= 10
-    read = [pq.read_table(tmp_path / each.path)["id"].to_pylist() for each in files]
+    read = [pq.read_table(tmp_path / file.path)["id"].to_pylist() for file in files]
     assert sorted(chain.from_iterable(read)) == list(range(20_000))
     assert len(written(tmp_path, rows)) == 1
     assert written(tmp_path, []) == []
@@ -89,8 +89,8 @@ def test_files_have_about_the_wanted_size(tmp_path: Path) -> None:
 def test_many_partitions_do_not_stay_open(tmp_path: Path) -> None:
     rows = pa.table({"id": [at % 450 for at in range(900)]})
     files = written(tmp_path, rows.to_batches(max_chunksize=450), partitioned=("id",))
-    assert {each.partition for each in files} == {(str(at),) for at in range(450)}
-    assert sum(pq.read_metadata(tmp_path / each.path).num_rows for each in files) == 900
+    assert {file.partition for file in files} == {(str(at),) for at in range(450)}
+    assert sum(pq.read_metadata(tmp_path / file.path).num_rows for file in files) == 900
 
 
 def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_name_tells_its_writer() -> None:
     assert writer_of("part-00000-2f.parquet") is None
     others = [("sea", 12, 40, 1_767_225_600_000), ("lake", 12, 41, 1_767_225_600_000)]
     others += [("lake", 12, 40, 1_767_225_600_001), ("lake", 12, 0, 0)]
-    assert len({writer.mark, *(FileWriter.of(*each).mark for each in others)}) == 5
+    assert len({writer.mark, *(FileWriter.of(*other).mark for other in others)}) == 5
 
 
 @pytest.mark.parametrize(

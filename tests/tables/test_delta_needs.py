@@ -183,7 +183,7 @@ def test_each_change(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path, nam
     assert refusing(tmp_path, row.version) == [each for each in HERE if each in wanted]
     shown = published_fields(row)
     assert need in ("", VOID, *shown["delta_features"])
-    assert shown["refused_by"] == {each: [need] for each in READERS if each in wanted}
+    assert shown["refused_by"] == {reader: [need] for reader in READERS if reader in wanted}
 
 
 def test_warned_once(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> None:

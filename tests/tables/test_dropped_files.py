@@ -21,7 +21,7 @@ def test_files_of_dropped_tables_are_counted(memory: InMemoryLedger, tmp_path: P
         ledger.create_table(name, [("a", "INT")])
     for name in ("db.t", "db.t", "db.u"):
         ledger.append(name, ROW)
-    sizes = [each.size for each in memory.reads.files(ledger.table("db.t").table)]
+    sizes = [file.size for file in memory.reads.files(ledger.table("db.t").table)]
     for name in ("db.t", "db.empty"):
         ledger.drop_table(name)
     assert waiting_files(memory.reads) == WaitingFiles(1, 2, sum(sizes))

@@ -163,7 +163,7 @@ def skips(where: str, file: FileRow) -> bool:
 
 def stats(name: str, values: Sequence[Any], loss: Callable[[Any, bool], Any], key: Any) -> str:
     """Return statistics as a writer records them that sorts by a key and loses something."""
-    known = [each for each in values if each is not None]
+    known = [value for value in values if value is not None]
     found: dict[str, Any] = {"numRecords": len(values), "minValues": {}, "maxValues": {}}
     if known:
         found["minValues"] = {name: loss(min(known, key=key), not known)}
@@ -247,14 +247,16 @@ def test_footers_of_other_writers(tmp_path: Path, write: Callable[[Path, pa.Tabl
         (file,) = added_by_footers(storage_at(str(tmp_path)), SCHEMA, [f"{seed}.parquet"]).files
         row = file_row(file.path, stats=file.stats)
         opened = pq.ParquetFile(tmp_path / file.path)
-        lost += [each for each in hits(opened.read(), all_conditions) if skips(each, row)]
+        lost += [hit for hit in hits(opened.read(), all_conditions) if skips(hit, row)]
         leaves = {each.name: at for at, each in enumerate(opened.schema_arrow)}
         for at in range(opened.metadata.num_row_groups):
             bounds = group_bounds(opened.metadata.row_group(at), leaves, SCHEMA, is_other=True)
-            out = {each for each in all_conditions if not may_hold(tree_of(each), bounds)}
-            lost += [
-                each for each in hits(opened.read_row_group(at), all_conditions) if each in out
-            ]
+            out = {
+                condition
+                for condition in all_conditions
+                if not may_hold(tree_of(condition), bounds)
+            }
+            lost += [hit for hit in hits(opened.read_row_group(at), all_conditions) if hit in out]
             skipped += len(out)
     assert skipped
     assert not lost, (len(lost), lost[0])

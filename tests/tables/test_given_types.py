@@ -302,7 +302,7 @@ FRAMES: list[tuple[str, Callable[[], pd.DataFrame], list[str] | str]] = [
 
 
 @pytest.mark.parametrize(
-    ("make", "wanted"), [each[1:] for each in FRAMES], ids=[each[0] for each in FRAMES]
+    ("make", "wanted"), [frame[1:] for frame in FRAMES], ids=[frame[0] for frame in FRAMES]
 )
 def test_the_index_and_the_names_of_a_frame(
     make: Callable[[], pd.DataFrame], wanted: list[str] | str

@@ -83,4 +83,4 @@ def test_every_condition_becomes_the_same_sql() -> None:
 
 
 if __name__ == "__main__":
-    GOLDEN.write_text("".join(f"{each}\n" for each in lines()), encoding="utf-8")
+    GOLDEN.write_text("".join(f"{line}\n" for line in lines()), encoding="utf-8")

@@ -89,7 +89,7 @@ CLAUSES: list[tuple[str, dict[str, Any], list[Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("clauses", "found"), [each[1:] for each in CLAUSES], ids=[each[0] for each in CLAUSES]
+    ("clauses", "found"), [clause[1:] for clause in CLAUSES], ids=[clause[0] for clause in CLAUSES]
 )
 def test_each_clause_takes_the_rows_that_no_clause_before_it_took(
     ledger: Ledger, stock: TableRow, clauses: dict[str, Any], found: list[Any]

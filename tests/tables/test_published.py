@@ -84,7 +84,7 @@ def write_log(folder: Path, live: set[tuple[str, str]], sizes: dict[str, int]) -
             kept.update({key: action[key] for key in ("protocol", "metaData") if key in action})
             if "add" in action:
                 adds.append(action["add"])
-    newest = {(each["path"], vector_id(each)): each for each in adds}
+    newest = {(add["path"], vector_id(add)): add for add in adds}
     if not live <= newest.keys() or "metaData" not in kept:
         pytest.skip("a checkpoint alone knows the oldest files")
     shutil.rmtree(log)
@@ -106,9 +106,9 @@ def vector_id(add: dict[str, Any]) -> str:
 
 def vectors_by_path(files: Sequence[FileRow]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
-    for each in files:
-        if each.deletion_vector is not None:
-            found.setdefault(path_of(each.deletion_vector), []).append(each.deletion_vector)
+    for file in files:
+        if file.deletion_vector is not None:
+            found.setdefault(path_of(file.deletion_vector), []).append(file.deletion_vector)
     return found
 
 
@@ -131,7 +131,7 @@ def candidates(count: int) -> Iterator[bytes]:
 
 def plain(rows: Iterator[dict[str, Any]]) -> list[str]:
     """Return rows as texts, in order."""
-    return sorted(repr(sorted(each.items())) for each in rows)
+    return sorted(repr(sorted(row.items())) for row in rows)
 
 
 @pytest.mark.skipif(not SOURCES.exists(), reason="the published logs are not on this machine")

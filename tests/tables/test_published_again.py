@@ -55,12 +55,12 @@ def seen(folder: Path, version: int, prefix: str = "") -> Seen | None:
         table = DeltaTable(str(folder), version=version)
         actions = pa.table(table.get_add_actions()).to_pylist()
         protocol, metadata = table.protocol(), table.metadata()
-        columns = [(each.name, str(each.type)) for each in table.schema().fields]
+        columns = [(field.name, str(field.type)) for field in table.schema().fields]
     except (DeltaError, ValueError, OSError):
         return None
     files = sorted(
-        (each["path"].removeprefix(prefix), sorted((each.get("partition") or {}).items()))
-        for each in actions
+        (action["path"].removeprefix(prefix), sorted((action.get("partition") or {}).items()))
+        for action in actions
     )
     features = set(protocol.reader_features or ())
     return Seen(files, list(metadata.partition_columns), columns, features)
@@ -72,10 +72,10 @@ def progress(folder: Path) -> tuple[dict[str, int], dict[str, str]]:
     domains: dict[str, str] = {}
     for commit in DeltaLog.open(folder).versions():
         apps.update(commit.apps)
-        for each in commit.domains.values():
-            domains.pop(each.name, None)
-            if not each.removed:
-                domains[each.name] = each.configuration
+        for domain in commit.domains.values():
+            domains.pop(domain.name, None)
+            if not domain.removed:
+                domains[domain.name] = domain.configuration
     return apps, domains
 
 

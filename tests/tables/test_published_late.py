@@ -26,7 +26,7 @@ def switch_on(lake: PublishedLake) -> None:
     """Publish the table from now on, and append a row."""
     lake.ledger.alter_table("t", properties=PUBLISHED)
     lake.note()
-    columns = [each.name for each in lake.ledger.table("t").definition.columns]
+    columns = [column.name for column in lake.ledger.table("t").definition.columns]
     lake.ledger.append("t", [dict.fromkeys(columns)])
     lake.note()
 
@@ -42,7 +42,9 @@ def test_renamed_before(lake: PublishedLake) -> None:
     """The first published version maps columns to the names in files, the partition's too."""
     rename(lake, id="number", day="dag")
     switch_on(lake)
-    names = {each.name: physical_name(each) for each in lake.ledger.table("t").definition.columns}
+    names = {
+        column.name: physical_name(column) for column in lake.ledger.table("t").definition.columns
+    }
     assert names == {"number": "id", "dag": "day", "text": "text"}
     check(lake)
 

@@ -36,8 +36,10 @@ def lake(memory: InMemoryLedger, ledger: Ledger, tmp_path: Path) -> PublishedLak
 
 
 def renaming(definition: TableDefinition, names: Mapping[str, str]) -> TableDefinition:
-    columns = [each._replace(name=names.get(each.name, each.name)) for each in definition.columns]
-    by = [names.get(each, each) for each in definition.partition_columns]
+    columns = [
+        column._replace(name=names.get(column.name, column.name)) for column in definition.columns
+    ]
+    by = [names.get(column, column) for column in definition.partition_columns]
     return definition._replace(columns=columns, partition_columns=by)
 
 

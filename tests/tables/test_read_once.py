@@ -152,7 +152,7 @@ def test_files_and_names_that_are_read_once(lake: Ledger) -> None:
     assert tries(lake, work) == 2
     assert "a.parquet" in lake.read("db.t").paths
     made = lake.table("db.new").definition
-    assert ([each.name for each in made.columns], made.partition_columns) == (["p", "x"], ["p"])
+    assert ([column.name for column in made.columns], made.partition_columns) == (["p", "x"], ["p"])
     assert [each.table.name for each in lake.progress("a")] == ["db.t"]
 
 

@@ -83,8 +83,8 @@ def test_a_version_comes_back(lake: Ledger, change: Callable[[Ledger], Any]) -> 
 
     assert rows_of(lake, TABLE) == ROWS
     now = lake.table(TABLE)
-    assert [(each.name, each.type, each.id) for each in now.definition.columns] == [
-        (each.name, each.type, each.id) for each in before.definition.columns
+    assert [(column.name, column.type, column.id) for column in now.definition.columns] == [
+        (column.name, column.type, column.id) for column in before.definition.columns
     ]
     assert list(now.definition.partition_columns) == ["day"]
     assert now.version == between.version + 1

@@ -40,8 +40,8 @@ def sent(log: LossyLog, act: Callable[[], object]) -> list[str]:
     _, before = log.ends(Topic.COMMANDS)
     act()
     records = records_between(log, Topic.COMMANDS, before, log.ends(Topic.COMMANDS)[1])
-    kinds = [type(decode_command(each.value)).__name__ for each in records]
-    return [each for each in kinds if each != "Heartbeat"]
+    kinds = [type(decode_command(record.value)).__name__ for record in records]
+    return [kind for kind in kinds if kind != "Heartbeat"]
 
 
 def in_txn(ledger: Ledger, act: Callable[[Transaction], object]) -> Callable[[], object]:

@@ -43,7 +43,7 @@ def test_rows_in_s3_are_read_at_each_version(ledger: Ledger, bucket: str, scheme
             when_not_matched_insert=True,
         )
         assert txn.scan("lake.t").count() == 4
-    assert [(each["id"], each["price"]) for each in rows(ledger)] == [
+    assert [(row["id"], row["price"]) for row in rows(ledger)] == [
         (1, 2.5),
         (3, 6.5),
         (4, 9.0),
@@ -53,7 +53,7 @@ def test_rows_in_s3_are_read_at_each_version(ledger: Ledger, bucket: str, scheme
     with ledger.transaction() as txn:
         txn.optimize("lake.t")
     assert len(ledger.read("lake.t").paths) == 2
-    versions = [each.version for each in ledger.changes("lake.t", after=0)]
+    versions = [change.version for change in ledger.changes("lake.t", after=0)]
     assert versions == [1, 2, 3]
 
 

@@ -49,8 +49,8 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows in order, with a text for NaN, which is not equal to itself."""
     nan = "NaN"
     given = [
-        {k: nan if isinstance(v, float) and math.isnan(v) else v for k, v in each.items()}
-        for each in rows
+        {k: nan if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
+        for row in rows
     ]
     return sorted(given, key=lambda each: each["id"])
 
@@ -221,7 +221,7 @@ def test_files_that_cannot_matter_are_not_read(lake: Lake) -> None:
     paths = [each.path for each in lake.ledger.read(name)]
     gone = [each.path for each in lake.ledger.read(name) if '"maxValues":{"id":2}' in each.stats]
     assert len(gone) == 1
-    lake.remove_data(name, *gone, *(each for each in paths if each.startswith("p=y")))
+    lake.remove_data(name, *gone, *(path for path in paths if path.startswith("p=y")))
     assert ids(lake, "id > 9 and p = 'x'", name) == [10, 11, 12, 20, 21, 22]
     assert ids(lake, "p = 'x' and id in (11, 99)", name) == [11]
     with pytest.raises(UnreadableTableError, match="not there"):

@@ -33,7 +33,7 @@ def lake(ledger: Ledger, tmp_path: Path) -> Ledger:
 
 def rows(ledger: Ledger, query: str, parameters: Any = None, **place: Any) -> list[tuple[Any, ...]]:
     found = ledger.sql(query, parameters, **place).to_arrow()
-    return list(zip(*(each.to_pylist() for each in found.columns), strict=True))
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
 JOIN = "FROM db.flights f JOIN planes p USING (tail)"
@@ -190,11 +190,11 @@ def needs(query: str) -> list[tuple[str, list[str] | None, Node | None]]:
     types = {"id": "bigint", "tail": "string", "day": "int", "at": "timestamp", "x": "double"}
     return [
         (
-            ".".join(each.name),
-            None if each.columns is None else sorted(each.columns & types.keys()),
-            condition(each.comparisons, types),
+            ".".join(table.name),
+            None if table.columns is None else sorted(table.columns & types.keys()),
+            condition(table.comparisons, types),
         )
-        for each in read_query(query).tables
+        for table in read_query(query).tables
     ]
 
 

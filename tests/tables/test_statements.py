@@ -247,7 +247,7 @@ def test_names_that_two_columns_exchange(ledger: Ledger, tmp_path: Path) -> None
     row = ledger.create_table("db.t", columns, partition_columns=["a"], location=tmp_path)
     ledger.append("db.t", [{"id": 1, "a": 1, "b": 2}, {"id": 2, "a": 2, "b": 1}])
     other = {"id": "id", "a": "b", "b": "a"}
-    renamed = [each._replace(name=other[each.name]) for each in row.definition.columns]
+    renamed = [column._replace(name=other[column.name]) for column in row.definition.columns]
     with ledger.transaction() as txn:
         changed = row.definition._replace(columns=renamed, partition_columns=["b"])
         txn.alter_table("db.t", changed)
@@ -305,7 +305,7 @@ def test_fields_of_structs_evolve(
     ledger.create_table("db.nested", columns, location=tmp_path / "nested")
     ledger.append("db.nested", [{"n": 0, "s": {"a": 0, "tags": [{"x": "old"}]}}])
     ledger.append("db.nested", rows, evolve=True)
-    assert tuple(each.type for each in ledger.table("db.nested").definition.columns) == types
+    assert tuple(column.type for column in ledger.table("db.nested").definition.columns) == types
     found = ledger.scan("db.nested").to_arrow().to_pylist()
     old, new = sorted(found, key=lambda row: bool(row["n"] != 0))
     assert list(new.values()) == shown
@@ -319,7 +319,7 @@ def test_fields_of_structs_evolve(
 @pytest.mark.parametrize("kind", ["rename", "drop", "partition", "move"])
 def test_a_table_is_not_renamed_under_own_rows(ledger: Ledger, sales: TableRow, kind: str) -> None:
     """After its rows a txn adds columns, but renames none: a reader would look for other names."""
-    renamed = [each._replace(name=f"{each.name}2") for each in sales.definition.columns]
+    renamed = [column._replace(name=f"{column.name}2") for column in sales.definition.columns]
     changes: dict[str, dict[str, Any]] = {
         "rename": {"columns": renamed},
         "drop": {"columns": list(sales.definition.columns)[:-1]},
@@ -336,8 +336,8 @@ def test_a_table_is_not_renamed_under_own_rows(ledger: Ledger, sales: TableRow, 
 
 
 def test_an_alteration_that_comes_too_late_is_a_conflict(ledger: Ledger, sales: TableRow) -> None:
-    renamed = [each._replace(name=f"{each.name}2") for each in sales.definition.columns]
-    by = [f"{each}2" for each in sales.definition.partition_columns]
+    renamed = [column._replace(name=f"{column.name}2") for column in sales.definition.columns]
+    by = [f"{column}2" for column in sales.definition.partition_columns]
     txn = ledger.begin()
     txn.insert(sales, [{"id": 5}])
     ledger.alter_table(sales, sales.definition._replace(columns=renamed, partition_columns=by))

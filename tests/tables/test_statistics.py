@@ -18,8 +18,8 @@ NAN, INF = float("nan"), float("inf")
 
 def statistics(*tables: Any) -> dict[str, Any]:
     found = FileStatistics(tables[0].schema)
-    for each in tables:
-        found.add(each)
+    for table in tables:
+        found.add(table)
     read: dict[str, Any] = json.loads(found.text, parse_float=Decimal)
     return read
 

@@ -111,7 +111,7 @@ def test_changes_at_once(lake: Ledger) -> None:
         for _ in range(ROUNDS):
             assert changed(lake, "db.serial") == serial
             newest = lake.table("db.at_once").version
-            versions = [each.version for each in lake.changes("db.at_once")]
+            versions = [change.version for change in lake.changes("db.at_once")]
             assert versions == list(range(len(versions)))
             assert len(versions) > newest
             read = len(versions)

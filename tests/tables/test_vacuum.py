@@ -196,7 +196,7 @@ def test_orphans_by_writer(files: Files) -> None:
     assert in_words(files.vacuum()) == [(mine, "orphan")]
     for name in others:
         files.put(name, 25 * HOUR_S)
-    assert in_words(files.vacuum()) == [(each, "orphan") for each in sorted(others)]
+    assert in_words(files.vacuum()) == [(other, "orphan") for other in sorted(others)]
 
 
 def test_writers_of_another_name(files: Files) -> None:

@@ -33,7 +33,7 @@ def test_live_objects_stay_however_spelled(ledger: Ledger, bucket: str, scheme: 
         txn.remove_files(TABLE, ["gone.parquet"])
 
     found = Vacuum(ledger.reads(), row, 0, LATER_MS).run()
-    assert [(each.path, each.why) for each in found.files] == [
+    assert [(file.path, file.why) for file in found.files] == [
         (orphan, "orphan"),
         ("gone.parquet", "released"),
     ]

@@ -68,7 +68,7 @@ def test_a_commit_after_the_list(files: Files) -> None:
         return 0
 
     found = Vacuum(files.ledger.reads(), files.row, 0, look=look).run(dry_run=True)
-    assert [each.path for each in found.files] == [names[0], names[2]]
+    assert [file.path for file in found.files] == [names[0], names[2]]
 
 
 @pytest.mark.parametrize("batch", range(3))
@@ -85,7 +85,7 @@ def test_a_commit_between_choice_and_delete(files: Files, batch: int) -> None:
 
     gone = Vacuum(files.ledger.reads(), files.row, 0, look=look).run()
     assert wanted in files.names()
-    assert [each.path for each in gone.files] == [each for each in names if each != wanted]
+    assert [file.path for file in gone.files] == [name for name in names if name != wanted]
 
 
 def test_a_dry_run_does_not_show_a_file_that_is_committed_meanwhile(files: Files) -> None:

@@ -107,7 +107,7 @@ def board() -> str:
         place = {"x": 0, "y": y, "w": WIDTH * ACROSS, "h": 1}
         panels.append({"type": "row", "title": role, "gridPos": place, "id": len(panels) + 1})
         y += 1
-        new = [each for each in families(text()) if each.name not in seen]
+        new = [family for family in families(text()) if family.name not in seen]
         seen |= {each.name for each in new}
         for number, metric in enumerate(new):
             at = {"x": number % ACROSS * WIDTH, "y": y + number // ACROSS * HEIGHT}

@@ -39,7 +39,7 @@ def write(
         reads=list(reads),
         adds=sorted({partition(*each.partition) for each in added}),
     )
-    files = FileList(added, [RemoveFile(each) for each in removes])
+    files = FileList(added, [RemoveFile(remove) for remove in removes])
     return TableWrite(table, read_at, [], listed(said, files))
 
 
@@ -71,10 +71,10 @@ class Lake(Followed):
         of_table = ("table", "history", "schema", "partitions", "files")
         subjects |= dict.fromkeys(of_table, flights)
         return [
-            f"/ui/{each.path}?{subjects[each.path]}"
-            if each.path in subjects
-            else f"/ui/{each.path}".rstrip("/")
-            for each in PAGES
+            f"/ui/{page.path}?{subjects[page.path]}"
+            if page.path in subjects
+            else f"/ui/{page.path}".rstrip("/")
+            for page in PAGES
         ]
 
     def lose(self, txn: int, *writes: TableWrite, level: str = "") -> None:

@@ -91,7 +91,7 @@ def serving(
         open_reads, lambda: follower, lag_max_s=lag_max_s, limits=limits, processes=processes
     )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
-    routes = [each for each in pages.app.routes if isinstance(each, Route)]
+    routes = [route for route in pages.app.routes if isinstance(route, Route)]
     with closing(Served(server, login, routes)) as served:
         yield served
 

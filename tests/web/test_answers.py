@@ -69,7 +69,7 @@ def served(domain: Followed) -> Iterator[Served]:
 
 def test_every_question_has_its_client(served: Served) -> None:
     """No path is asked by nobody: each answers the request that needs nothing but numbers."""
-    paths = [each.path.format(table=1, txn=1, session=3, n=1) for each in QUESTIONS]
+    paths = [question.path.format(table=1, txn=1, session=3, n=1) for question in QUESTIONS]
     named = {"/v1/tables/named", "/v1/tables/1/apps/named", "/v1/sessions/opened-with"}
     lacking = {f"/v1{path}" for path in paths if served.ask(f"/v1{path}").status == 400}
     needy = {"/v1/tables/1/paths", "/v1/tables/1/changes", "/v1/metadata"}
@@ -78,7 +78,7 @@ def test_every_question_has_its_client(served: Served) -> None:
 
 def test_a_row_is_an_object_by_field_a_list_a_list_bytes_are_hex_digits(served: Served) -> None:
     files = served.ask("/v1/tables/1/files").form
-    assert [(each["path"], each["partition"]) for each in files] == [("b", ["1"])]
+    assert [(file["path"], file["partition"]) for file in files] == [("b", ["1"])]
     assert served.ask("/v1/snapshot").form == {"hwm": 3, "open": [3], "aborted": [], "min_open": 3}
     assert served.ask("/v1/identity").form["domain"] == 0
 

@@ -95,8 +95,8 @@ def test_every_refusal_is_there(locked: Served, document: Any) -> None:
 
 def test_schemas_are_valid(document: Any) -> None:
     schemas = document["components"]["schemas"]
-    for each in schemas.values():
-        Draft202012Validator.check_schema(each)
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
     text = json.dumps(document)
     named = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert named <= schemas.keys()

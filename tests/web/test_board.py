@@ -25,10 +25,10 @@ def defined() -> set[str]:
         "histogram": ["_sum", "_count", "_bucket"],
     }
     return {
-        each.name + suffix
+        family.name + suffix
         for text in ROLES.values()
-        for each in text_string_to_metric_families(text())
-        for suffix in suffixes.get(each.type, [""])
+        for family in text_string_to_metric_families(text())
+        for suffix in suffixes.get(family.type, [""])
     }
 
 
@@ -39,7 +39,7 @@ def test_made() -> None:
 
 
 def test_every_query_names_metrics_that_a_role_has(defined: set[str]) -> None:
-    wanted = {name for each in queries() for name in NAMES.findall(each)}
+    wanted = {name for query in queries() for name in NAMES.findall(query)}
     assert wanted <= defined
     shown = {SUFFIX.sub("", name) for name in wanted}
     ours = {SUFFIX.sub("", name) for name in defined if NAMES.match(name)}
@@ -48,7 +48,7 @@ def test_every_query_names_metrics_that_a_role_has(defined: set[str]) -> None:
 
 def test_the_rules_are_yaml_in_the_form_of_prometheus() -> None:
     (group,) = LOAD(ALERTS)["groups"]
-    assert [each["expr"] for each in group["rules"]] == [each.query for each in RULES]
+    assert [each["expr"] for each in group["rules"]] == [rule.query for rule in RULES]
     assert all(
         set(each) == {"alert", "expr", "for", "labels", "annotations"} for each in group["rules"]
     )

@@ -139,14 +139,14 @@ def test_file_that_changes(served: Served, locked: Locked, log_lines: Sequence[E
     """A changed file counts at once; one that cannot be read lets no request in."""
     second = locked.add("report")
     assert served.ask_with(QUESTION, {"authorization": f"Bearer {second}"})[0].status == 200
-    change_tokens(locked.tokens, lambda tokens: [each for each in tokens if each.name != "etl"])
+    change_tokens(locked.tokens, lambda tokens: [token for token in tokens if token.name != "etl"])
     with pytest.raises(ReadsRefusedError, match="does not know the token"):
         served.reads.position()
     known = locked.tokens.read_text()
     locked.tokens.write_text(f"{known}report {'0' * 64}\n")
     answer, _ = served.ask_with(QUESTION, {"authorization": f"Bearer {second}"})
     assert answer.error == UNREADABLE
-    assert any("no request is let in" in each["event"] for each in log_lines)
+    assert any("no request is let in" in line["event"] for line in log_lines)
     locked.tokens.write_text(known)
     assert served.ask_with(QUESTION, {"authorization": f"Bearer {second}"})[0].status == 200
 
@@ -236,7 +236,7 @@ def test_beyond_this_host(domain: Followed, locked: Locked, log_lines: Sequence[
         assert "web.open=true" in str(raised.value)
     assert not log_lines
     start(domain, WebSettings(open=True)).close()
-    assert [each["event"] for each in log_lines] == ["answers other hosts by web.open=true"]
+    assert [line["event"] for line in log_lines] == ["answers other hosts by web.open=true"]
 
 
 def spoil_pair(at: Path) -> None:
@@ -296,4 +296,4 @@ def test_no_repr_error_log_line_or_file_of_the_server_shows_a_token_right_wrong_
     shown += [str(log_lines), locked.tokens.read_text(), served.ask("/readyz").data.decode()]
     for token in (locked.token, wrong, past):
         secrets = (token, base64.b64encode(f"anyone:{token}".encode()).decode())
-        assert not [text for text in shown for each in secrets if each in text]
+        assert not [text for text in shown for secret in secrets if secret in text]

@@ -84,7 +84,7 @@ def test_as_on_the_host(domain: Followed, served: Served, path: str, number: int
     assert answer.status == 200
     assert len(answer.form) == number
     if "files?version=1" in path and number > 7:
-        expected = [each.path for each in domain.reads.files(1, version=1)][:number]
+        expected = [file.path for file in domain.reads.files(1, version=1)][:number]
         assert [each["path"] for each in answer.form] == expected
     if "history" in path:
         positions = [each["position"] for each in answer.form]

@@ -20,9 +20,9 @@ from tests.web.test_publisher import ANYWHERE
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
 PATHS = {
     "/position",
-    *(each.path for each in QUESTIONS),
-    *(each.path for each in CACHE_QUESTIONS),
-    *(each.path for each in PUBLISHER_QUESTIONS),
+    *(question.path for question in QUESTIONS),
+    *(question.path for question in CACHE_QUESTIONS),
+    *(question.path for question in PUBLISHER_QUESTIONS),
 }
 TOLD = set(re.findall(r"`(?:POST )?([\w/{}-]+)`", PAGE))
 

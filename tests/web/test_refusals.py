@@ -119,7 +119,7 @@ def test_a_fault_of_health_is_told(domain: Followed, log_lines: Sequence[EventDi
     with serving(lambda: Failing(store.reader())) as served:
         assert served.ask("/readyz").error == (500, "Fault")
         assert served.ask("/livez").status == 200
-    assert [each["event"] for each in log_lines] == ["fault"]
+    assert [line["event"] for line in log_lines] == ["fault"]
 
 
 KNOWN = [

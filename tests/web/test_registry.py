@@ -58,19 +58,19 @@ def log() -> MemoryLog:
 
 
 def values_of(log: MemoryLog, topic: Topic) -> list[bytes]:
-    return [each.value for each in log.topics[topic].records]
+    return [record.value for record in log.topics[topic].records]
 
 
 def test_events_are_decoded(log: MemoryLog, registry: SchemaRegistryClient) -> None:
     read = AvroDeserializer(registry)
     context = SerializationContext("lake.events", MessageField.VALUE)
     values = values_of(log, Topic.EVENTS)
-    found = [read(each, context) for each in values]
+    found = [read(value, context) for value in values]
     assert [each["position"] for each in found] == [
-        decode_event(each).control.position for each in values
+        decode_event(value).control.position for value in values
     ]
     commits = [each for each in found if "one_shot" in each]
-    assert [each["one_shot"] for each in commits] == [True, False]
+    assert [commit["one_shot"] for commit in commits] == [True, False]
 
 
 def test_commands_are_decoded(log: MemoryLog, registry: SchemaRegistryClient) -> None:
@@ -85,7 +85,7 @@ def test_commands_are_decoded(log: MemoryLog, registry: SchemaRegistryClient) ->
         if part["footprint"]
     ]
     adds = [read(each, context)["adds"] for each in lists]
-    assert [[file["path"] for file in each] for each in adds] == [["a", "b"], []]
+    assert [[file["path"] for file in add] for add in adds] == [["a", "b"], []]
 
 
 def test_every_schema_is_found(registry: SchemaRegistryClient) -> None:

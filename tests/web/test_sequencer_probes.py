@@ -91,7 +91,7 @@ def test_topics_that_may_lose_records_are_counted_and_named(faults: list[str]) -
         found, ready = samples(served), served.ask("/readyz")
     assert found["lakeledger_sequencer_topic_faults"] == len(faults)
     assert ready.status == (503 if faults else 200)
-    assert all(each in ready.form["checks"]["topics"]["detail"] for each in faults)
+    assert all(fault in ready.form["checks"]["topics"]["detail"] for fault in faults)
 
 
 def test_a_refused_command_is_counted_by_its_reason() -> None:

@@ -58,8 +58,8 @@ def crawled(served: Served) -> dict[str, Seen]:
         if path in found:
             continue
         found[path] = page(served, path)
-        targets = {urljoin(path, each) for each in found[path].links if not each.startswith("#")}
-        left += sorted(each for each in targets if each not in found)
+        targets = {urljoin(path, link) for link in found[path].links if not link.startswith("#")}
+        left += sorted(target for target in targets if target not in found)
     return found
 
 
@@ -156,7 +156,7 @@ def test_three_clicks(lake: Lake, served: Served) -> None:
     """From the overview a link leads to winner, file and what-if of each conflict."""
     first, second, third = lake.lost
     overview = page(served, "/ui")
-    targets = {each for each in overview.links if each.startswith("/ui/conflict?")}
+    targets = {link for link in overview.links if link.startswith("/ui/conflict?")}
     assert targets == {f"/ui/conflict?position={each}" for each in lake.lost}
     text = page(served, f"/ui/conflict?position={first}").text
     assert "day=1/1.parquet" in text
@@ -173,7 +173,7 @@ def test_a_txn_leads_to_its_conflict(lake: Lake, served: Served) -> None:
     assert "would not have" in page(served, f"/ui/conflict?txn={row.txn}").text
     before = page(served, f"/ui/txn?txn={row.txn}&at={row.position - 1}")
     assert "open" in before.text
-    assert not [each for each in before.links if "/ui/conflict?" in each]
+    assert not [link for link in before.links if "/ui/conflict?" in link]
 
 
 def test_the_past(lake: Lake, served: Served) -> None:
@@ -189,7 +189,7 @@ def test_the_past(lake: Lake, served: Served) -> None:
         event = reads.history(at - 1, 1)[0]
         text = page(served, f"/ui/watermark?at={at}").text
         assert f"The watermark is txn {event.watermark};" in text
-        files = {each.path for each in reads.files(lake.flights, position=at)}
+        files = {file.path for file in reads.files(lake.flights, position=at)}
         if files:
             shown = page(served, f"/ui/files?table={lake.flights}&at={at}").text
             assert set(re.findall(r"day=\d/\d+\.parquet", shown)) == files

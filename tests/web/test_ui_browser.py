@@ -180,7 +180,7 @@ def test_pictures_are_as_wide_as_their_page(browser: Browser, lake: Lake, served
                 "[...document.querySelectorAll('svg.chart')].map(each => "
                 "each.getBoundingClientRect().width / each.parentElement.clientWidth)"
             )
-            assert [round(each, 2) for each in shares] == [1.0], address
+            assert [round(share, 2) for share in shares] == [1.0], address
         crossed = page.evaluate(CROSSED)
         assert crossed == []
 

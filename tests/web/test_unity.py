@@ -132,10 +132,10 @@ def test_duckdb_reads_what_the_ledger_has(lake: Lake) -> None:
 def test_polars_reads_what_the_ledger_has(lake: Lake) -> None:
     catalog = polars.Catalog(lake.served.url, require_https=False)
     assert [each.name for each in catalog.list_catalogs()] == ["main"]
-    assert [each.name for each in catalog.list_namespaces("main")] == ["db", "default"]
-    assert [each.name for each in catalog.list_tables("main", "db")] == ["Flights", "types"]
+    assert [namespace.name for namespace in catalog.list_namespaces("main")] == ["db", "default"]
+    assert [table.name for table in catalog.list_tables("main", "db")] == ["Flights", "types"]
     found = catalog.get_table_info("main", "db", "odd")
-    assert [each.type_text for each in found.columns] == ["array<timestamp_ntz>"]
+    assert [column.type_text for column in found.columns] == ["array<timestamp_ntz>"]
 
 
 def test_one_table(lake: Lake) -> None:
@@ -212,6 +212,6 @@ def test_name_that_two_tables_would_have(tmp_path: Path) -> None:
 
 def test_page_names_every_route() -> None:
     text = (DOCS / "publishing.md").read_text(encoding="utf-8")
-    paths = [each.path.partition("/{")[0] for each in UNITY_QUESTIONS]
-    assert [each for each in paths if f"`{each}`" not in text] == []
+    paths = [question.path.partition("/{")[0] for question in UNITY_QUESTIONS]
+    assert [path for path in paths if f"`{path}`" not in text] == []
     assert UNITY_PATH in text

@@ -64,8 +64,8 @@ def asked_by(event: Event) -> CommitTxn | None:
     control, body = event
     if isinstance(body, TxnCommitted):
         parts = [
-            TableWrite(each.table, each.read_at, each.writes, relisted(each.footprint))
-            for each in body.parts
+            TableWrite(part.table, part.read_at, part.writes, relisted(part.footprint))
+            for part in body.parts
         ]
         txn = 0 if body.one_shot else control.txn
         return CommitTxn(control.session, control.n, 0, txn, [*parts, *body.reads], body.level)
@@ -86,8 +86,8 @@ def relisted(footprint: Footprint | None) -> Footprint | None:
         return None
     files = files_of(footprint)
     form = {
-        "adds": [(each.path, each.partition, ()) for each in files.adds],
-        "removes": [each.path for each in files.removes],
+        "adds": [(add.path, add.partition, ()) for add in files.adds],
+        "removes": [remove.path for remove in files.removes],
     }
     return footprint._replace(files=json.dumps(form).encode())
 
@@ -124,6 +124,6 @@ def miscounted(written: Counter[str], done: Iterable[Done]) -> Iterator[str]:
 def otherwise_live(live: dict[int, set[str]], reads: Reads) -> Iterator[str]:
     """Return the tables whose live files in the rows are not those of the commits."""
     for table, paths in live.items():
-        listed = {each.path for each in reads.files(table)}
+        listed = {file.path for file in reads.files(table)}
         if listed != paths:
             yield f"table {table}: {len(listed ^ paths)} files differ between rows and log"

@@ -72,7 +72,7 @@ class Work:
             if len(files) > 1
         ]
         if several:
-            removes = [each.path for files in several for each in files]
+            removes = [file.path for files in several for file in files]
             adds = [self._like(files[0], data_change=False) for files in several]
             txn.rewrite_files(self.statement.table, removes, adds)
 
@@ -85,8 +85,8 @@ class Work:
         table = self.statement.table
         txn.operation(table, operation)
         if files:
-            txn.remove_files(table, [each.path for each in files], operation=operation)
-            txn.add_files(table, [self._like(each) for each in files], operation=operation)
+            txn.remove_files(table, [file.path for file in files], operation=operation)
+            txn.add_files(table, [self._like(file) for file in files], operation=operation)
 
     def _like(self, row: FileRow, *, data_change: bool = True) -> AddFile:
         return self._named(tuple(row.partition), data_change=data_change)
@@ -114,8 +114,8 @@ def window(part: int) -> range:
 
 def by_partition(files: Sequence[FileRow]) -> dict[tuple[str | None, ...], list[FileRow]]:
     found: dict[tuple[str | None, ...], list[FileRow]] = defaultdict(list)
-    for each in files:
-        found[tuple(each.partition)].append(each)
+    for file in files:
+        found[tuple(file.partition)].append(file)
     return found
 
 

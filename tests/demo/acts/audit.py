@@ -139,7 +139,7 @@ class Audit:
 
     def waiting_at(self, term: Term) -> int:
         """Return how many commands came before a term began and were answered in it."""
-        return sum(self.asked_ms[each.cmd] <= term.fenced_ms for each in term.answers)
+        return sum(self.asked_ms[answer.cmd] <= term.fenced_ms for answer in term.answers)
 
 
 def read_audit(log: Log) -> Audit:

@@ -265,7 +265,7 @@ class OneVersionCache:
         """Return the entry of a read, by its id or by its present name."""
         if wanted.table is not None or wanted.name is None:
             return self.entries.get(wanted.table or 0)
-        named = (each for each in self.entries.values() if is_called(each, wanted.name))
+        named = (entry for entry in self.entries.values() if is_called(entry, wanted.name))
         return next(named, None)
 
     def evict(self, table: int) -> None:

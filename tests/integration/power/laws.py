@@ -53,7 +53,7 @@ def checks_of(ledger: StruckLedger, kept: int) -> Iterator[Check]:
 
 def again(ledger: StruckLedger, fresh: Sequence[Receipt]) -> list[object]:
     """Return what new receipts share with old ones."""
-    old = {part for each in ledger.receipts for part in each.given()}
+    old = {part for receipt in ledger.receipts for part in receipt.given()}
     return sorted(old & {part for each in fresh for part in each.given()}, key=str)
 
 
@@ -89,12 +89,12 @@ def is_lost(row: TxnRow) -> bool:
 def visible(ledger: StruckLedger, rows: Reads, kept: int) -> list[int]:
     """Return the write ids that are lost and that a reader sees, or has seen and sees no more."""
     found = []
-    for each in ledger.receipts:
-        if rows.table(each.table) is None:
+    for receipt in ledger.receipts:
+        if rows.table(receipt.table) is None:
             continue
-        is_visible = rows.write_ids_at(each.table).is_valid(each.write_id)
-        if is_visible is not (each.position <= kept):
-            found.append(each.write_id)
+        is_visible = rows.write_ids_at(receipt.table).is_valid(receipt.write_id)
+        if is_visible is not (receipt.position <= kept):
+            found.append(receipt.write_id)
     return found
 
 

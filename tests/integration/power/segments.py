@@ -46,7 +46,7 @@ def segments(log: Path, topic: str) -> list[Path]:
 
 def places(log: Path, topic: str) -> list[int]:
     """Return the offsets behind each batch of a topic, and its beginning."""
-    found = [each.next_offset for part in segments(log, topic) for each in batches(part)]
+    found = [batch.next_offset for part in segments(log, topic) for batch in batches(part)]
     return [0, *found]
 
 
@@ -66,7 +66,7 @@ def cut_topic(log: Path, topic: str, offset: int) -> None:
         if int(segment.stem) >= offset and int(segment.stem):
             segment.unlink()
             continue
-        kept = [each.end for each in batches(segment) if each.next_offset <= offset]
+        kept = [batch.end for batch in batches(segment) if batch.next_offset <= offset]
         os.truncate(segment, max(kept, default=0))
     for pattern in MADE_ANEW:
         for file in (log / f"{topic}-0").glob(pattern):

@@ -114,7 +114,7 @@ def struck(home: Path, plans: Sequence[Plan], chance: Random, facts: Counter[str
                     eventually(partial(each.is_flushed, log))
         finally:
             broker.kill()
-        lost = [each.lose(log, chance) for each in ledgers]
+        lost = [ledger.lose(log, chance) for ledger in ledgers]
         forget_good_order(log)
         with Broker.start(home / "kafka"):
             found = [
@@ -142,7 +142,7 @@ def brought_back(
     """Bring a ledger up again by what its errors name, and return the laws that it is held to."""
     kept = ledger.last_kept()
     last = ledger.receipts[-1].position
-    facts["acknowledged events lost"] += sum(each.position > kept for each in ledger.receipts)
+    facts["acknowledged events lost"] += sum(receipt.position > kept for receipt in ledger.receipts)
     error, ran = ledger.come_up(), list[str]()
     if error is not None:
         facts["refused to come up"] += 1
@@ -164,7 +164,7 @@ def brought_back(
         checks += checks_of(ledger, kept)
     gone = {topic.value: ends for topic, ends in lost.items()}
     about = f" [{ledger.plan} lost {gone}]"
-    return [each._replace(found=each.found + about) if each.found else each for each in checks]
+    return [check._replace(found=check.found + about) if check.found else check for check in checks]
 
 
 def broken(series: Series) -> list[str]:

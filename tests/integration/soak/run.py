@@ -88,9 +88,9 @@ class Soak:
         self.roles.start("cache", "rows", WRITERS)
         self.roles.watch()
         self.wait_for(lambda: all(self.statuses()), "caches answer")
-        for each in self.questions.values():
-            each.start()
-            self._held.callback(each.close)
+        for question in self.questions.values():
+            question.start()
+            self._held.callback(question.close)
 
     def strike(self) -> None:
         """Kill one process after the other for as long as planned, and wait for the last one."""
@@ -110,8 +110,8 @@ class Soak:
     def finish(self) -> list[str]:
         """End who writes, then who leads, and return who did not end as it should."""
         self.roles.leave_alone()
-        for each in self.questions.values():
-            each.close()
+        for question in self.questions.values():
+            question.close()
         codes = {**self.roles.end(WRITERS), **self.roles.end(SEQUENCERS)}
         self.observer.wait_for_end()
         self.statuses()
@@ -177,7 +177,7 @@ def run(
     wrong += soak.strikes.lost
     wrong += soak.roles.failures()
     wrong += said_wrong(events, questions)
-    wrong += chain.from_iterable(each.wrong for each in holdings)
+    wrong += chain.from_iterable(holding.wrong for holding in holdings)
     wrong += differing(holdings)
     wrong += missed(holdings)
     kinds = soak.observer.kinds()
@@ -193,18 +193,18 @@ def ended_badly(codes: Mapping[str, int]) -> list[str]:
 
 def said_wrong(events: Sequence[Event], questions: Sequence[Questions]) -> Iterator[str]:
     """Yield what readers were told wrong, and how often the caches themselves found that."""
-    yield from Judge(events).wrong([asked for each in questions for asked in each.asked])
-    for each in questions:
-        yield from each.wrong
-        found = sum(status.mismatches for status in each.lives())
+    yield from Judge(events).wrong([asked for question in questions for asked in question.asked])
+    for question in questions:
+        yield from question.wrong
+        found = sum(status.mismatches for status in question.lives())
         if found:
-            yield f"{each.name}: its sampler found {found} mismatches"
+            yield f"{question.name}: its sampler found {found} mismatches"
 
 
 def missed(holdings: Sequence[Holding]) -> list[str]:
     """Return which caches send readers of now on: only one that cannot hold all tables may."""
     return [
-        f"{each.name} answers {each.hits[NOW]:.0%} of what is there now from its entries"
-        for each in holdings
-        if NOW in each.hits and each.name != SMALL and each.hits[NOW] < 1.0
+        f"{holding.name} answers {holding.hits[NOW]:.0%} of what is there now from its entries"
+        for holding in holdings
+        if NOW in holding.hits and holding.name != SMALL and holding.hits[NOW] < 1.0
     ]

@@ -22,7 +22,9 @@ def show(report: Report) -> None:
     out.print(f"{report.events} events in {report.seconds:.0f} s: {kinds}")
     for table in (asked(report.questions), killed(report), held(report)):
         out.print(table)
-    reasons = sum((Counter(sources(each.asked)) for each in report.questions), Counter[str]())
+    reasons = sum(
+        (Counter(sources(question.asked)) for question in report.questions), Counter[str]()
+    )
     out.print("answers: " + ", ".join(f"{name} {number}" for name, number in reasons.most_common()))
     for line in report.wrong[:WRONG_SHOWN]:
         out.print(f"WRONG {escape(line)}", soft_wrap=True)
@@ -41,9 +43,9 @@ def asked(questions: Sequence[Questions]) -> Table:
     """Return what the caches were asked, and how they are by their own account."""
     names = ("cache", "reads", "hits", "away", "behind", "waits", "in vain", "fills")
     table = table_of("asked", *names, "evictions", "cut", "compared", "mismatches", "lives")
-    for each in questions:
-        lives = each.lives()
-        hits = sum(one.answer.source == "cache" for one in each.asked)
+    for question in questions:
+        lives = question.lives()
+        hits = sum(one.answer.source == "cache" for one in question.asked)
         sums = (
             sum(status.waits for status in lives),
             sum(status.timeouts for status in lives),
@@ -54,9 +56,12 @@ def asked(questions: Sequence[Questions]) -> Table:
             sum(status.mismatches for status in lives),
             len(lives),
         )
-        ratio = f"{hits / max(1, len(each.asked)):.1%}"
+        ratio = f"{hits / max(1, len(question.asked)):.1%}"
         table.add_row(
-            each.name, str(len(each.asked)), ratio, *map(str, (each.away, each.behind, *sums))
+            question.name,
+            str(len(question.asked)),
+            ratio,
+            *map(str, (question.away, question.behind, *sums)),
         )
     return table
 
@@ -73,8 +78,8 @@ def held(report: Report) -> Table:
     """Return what everybody holds at the end."""
     names = list(report.holdings[0].digests)
     table = table_of("held at the end", "place", *names, "from entries", "wrong")
-    for each in report.holdings:
-        digests = (each.digests.get(name, "") for name in names)
-        hits = ", ".join(f"{name} {ratio:.0%}" for name, ratio in each.hits.items())
-        table.add_row(each.name, *digests, hits, str(len(each.wrong)))
+    for holding in report.holdings:
+        digests = (holding.digests.get(name, "") for name in names)
+        hits = ", ".join(f"{name} {ratio:.0%}" for name, ratio in holding.hits.items())
+        table.add_row(holding.name, *digests, hits, str(len(holding.wrong)))
     return table

@@ -13,8 +13,8 @@ def rows(lake: Lake, query: str) -> list[tuple[Any, ...]]:
 
 
 def done(lake: Lake, *statements: str) -> None:
-    for each in statements:
-        lake.spark.sql(each).collect()
+    for statement in statements:
+        lake.spark.sql(statement).collect()
 
 
 def refusal(lake: Lake, statement: str) -> str:

@@ -113,7 +113,7 @@ def test_options_name_the_first_and_the_last_version_or_time(history: Lake) -> N
     assert max(between(endingTimestamp=times[5])) >= 5
     assert between(startingTimestamp=times[0], endingTimestamp="2999-01-01 00:00:00Z") == every
     sql = "SELECT * FROM ledger.db.t.changes WITH (`startingVersion` = '5', `endingVersion` = '5')"
-    assert {each[-2] for each in rows(history, sql)} == {5}
+    assert {row[-2] for row in rows(history, sql)} == {5}
 
 
 def test_changes_of_sql(history: Lake) -> None:

@@ -112,7 +112,7 @@ def test_fields_renamed_dropped_and_added_again(lake: Lake) -> None:
             (None, 1),
         ],
     }
-    assert {each: rows(lake, each) for each in queries} == queries
+    assert {query: rows(lake, query) for query in queries} == queries
     done(
         lake,
         "UPDATE ledger.db.t SET s.f = 5 WHERE id = 1",
@@ -288,7 +288,7 @@ def test_all_rows_are_read_whatever_size_is_known(lake: Lake, tmp_path: Path, si
     pq.write_table(pa.table({"a": numbers}), tmp_path / "a.parquet", row_group_size=100)
     lake.ledger.create_table("db.t", [("a", "bigint")], location=str(tmp_path))
     lake.ledger.append("db.t", [AddFile("a.parquet", (), size=size)])
-    assert both(lake) == sorted(((each,) for each in numbers), key=repr)
+    assert both(lake) == sorted(((number,) for number in numbers), key=repr)
     done(lake, "DELETE FROM ledger.db.t WHERE a = 999")
     changed = "SELECT a FROM ledger.db.t.changes WHERE _change_type = 'delete'"
     assert rows(lake, changed) == [(999,)]

@@ -138,9 +138,9 @@ def compare(lake: Lake, seed: int) -> None:
     reads = lake.ledger.reads()
     made = [
         [
-            footprint(lake, each)
-            for each in reads.versions(reads_of(lake, name), 100)
-            if each.operation != "OPTIMIZE"
+            footprint(lake, version)
+            for version in reads.versions(reads_of(lake, name), 100)
+            if version.operation != "OPTIMIZE"
         ]
         for name in names
     ]

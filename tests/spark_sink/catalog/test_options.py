@@ -37,12 +37,12 @@ def refused(work: Work) -> str:
 
 @pytest.mark.parametrize("use", USES)
 def test_in_each_use_the_options_of_the_table_pass_in_any_spelling(use: str) -> None:
-    for each in OPTIONS:
-        if use in each.uses:
-            check_options({each.name: "1", each.name.upper(): "1"}, use)
+    for option in OPTIONS:
+        if use in option.uses:
+            check_options({option.name: "1", option.name.upper(): "1"}, use)
         else:
-            with pytest.raises(Refusal, match=each.name):
-                check_options({each.name: "1"}, use)
+            with pytest.raises(Refusal, match=option.name):
+                check_options({option.name: "1"}, use)
     check_options({"fs.s3a.key": "x", "parquet.block.size": "1"}, use)
     for given, location in SAME_PLACES:
         check_options({"PATH": given}, use, location)

@@ -26,7 +26,7 @@ def kept(lake: Lake) -> tuple[Any, ...]:
     """Return what the table has beside its rows."""
     found = lake.ledger.table("db.t").definition
     assert found is not None
-    nullable = {each.name: each.nullable for each in found.columns}
+    nullable = {column.name: column.nullable for column in found.columns}
     properties = {each.key: each.value for each in found.properties}
     return tuple(found.partition_columns), nullable, properties
 

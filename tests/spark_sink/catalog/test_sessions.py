@@ -196,6 +196,6 @@ def test_a_notebook_commits_a_txn_over_two_tables(tmp_path: Path) -> None:
     resources = {"metadata": {"path": str(tmp_path)}}
     client = nbclient.NotebookClient(book, timeout=300, kernel_name="python3", resources=resources)
     client.execute(env=environ())
-    shown = [each.outputs[-1].data for each in book.cells if each.outputs]
+    shown = [cell.outputs[-1].data for cell in book.cells if cell.outputs]
     assert "Lake ledger" in shown[0]["text/plain"]
     assert "10" in shown[-1]["text/plain"]

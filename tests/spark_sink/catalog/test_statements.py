@@ -181,7 +181,7 @@ def test_writes_without_a_statement(table: Lake) -> None:
         f"FROM ({ALL} WHERE id = 7) INSERT INTO ledger.db.t SELECT 70, name, p, d "
         "INSERT INTO ledger.db.t SELECT 71, name, p, d",
     )
-    found = [each[0] for each in rows(table, "SELECT id FROM ledger.db.t WHERE id > 4")]
+    found = [row[0] for row in rows(table, "SELECT id FROM ledger.db.t WHERE id > 4")]
     assert found == [7, 7, 70, 70, 71, 71]
     assert operations(table) == ["WRITE"] * 5
 

@@ -49,7 +49,7 @@ class River:
         for _ in range(files):
             first = self.files * ROWS
             rows = [{"id": n, "name": f"n{n}", "odd": n % 2} for n in range(first, first + ROWS)]
-            text = "".join(f"{json.dumps(each)}\n" for each in rows)
+            text = "".join(f"{json.dumps(row)}\n" for row in rows)
             file = self.folder / "in" / f"{self.files:04d}.json"
             file.write_text(text)
             # Spark takes files in the order of their times, which are whole seconds.
@@ -92,7 +92,7 @@ class River:
         return sorted(str(each.relative_to(location)) for each in Path(location).rglob("*.parquet"))
 
     def live(self, table: str = "db.t") -> Sequence[str]:
-        return sorted(each.path for each in self.ledger.read(table).files)
+        return sorted(file.path for file in self.ledger.read(table).files)
 
     def orphans(self, table: str = "db.t") -> int:
         """Return how many files at the location of a table are not live."""
@@ -101,7 +101,7 @@ class River:
     def swept(self, table: str = "db.t") -> int:
         """Return how many orphans a vacuum finds and deletes at once."""
         gone = self.ledger.vacuum(table, older_than_h=0)
-        return sum(each.why == "orphan" for each in gone.files)
+        return sum(file.why == "orphan" for file in gone.files)
 
 
 def upto(files: int) -> Sequence[int]:

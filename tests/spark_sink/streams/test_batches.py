@@ -20,7 +20,7 @@ def test_each_batch_is_one_append_and_the_stream_is_listed(river: River) -> None
     assert (river.operations(), river.orphans()) == (2, 0)
     (stream,) = streams_in(river.ledger.reads())
     assert (stream.name, stream.batch, stream.application) == ("clicks", 1, stream.query)
-    assert [each["end"] for each in stream.offsets] == [{"logOffset": 1}]
+    assert [offset["end"] for offset in stream.offsets] == [{"logOffset": 1}]
     assert sink.receipt is not None
     assert sink.receipt.position == stream.position
 
@@ -58,7 +58,7 @@ def test_tables_together(river: River, log_lines: list[dict[str, object]]) -> No
     )
     assert again.skipped
     assert river.stored() == files
-    skipped = [each for each in log_lines if each["event"] == "batch skipped"]
+    skipped = [line for line in log_lines if line["event"] == "batch skipped"]
     assert [(each["version"], each["recorded"]) for each in skipped] == [(1, 1)]
 
 
@@ -125,8 +125,8 @@ def test_batches_without_rows(river: River, wanted: str, tables: list[str]) -> N
     kept = river.spark.range(20).where(wanted).collect()
     (stream,) = streams_in(river.ledger.reads())
     assert (stream.batch, river.ids()) == (4, [each.id for each in kept])
-    assert [each.name for each in stream.tables] == tables
-    assert [each["end"] for each in stream.offsets] == [{"logOffset": 4}]
+    assert [table.name for table in stream.tables] == tables
+    assert [offset["end"] for offset in stream.offsets] == [{"logOffset": 4}]
     stored = river.stored()
     river.forget(4)
     again = foreach_batch(write)

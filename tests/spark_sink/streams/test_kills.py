@@ -69,7 +69,7 @@ def write_files(folder: Path) -> None:
         first = ROWS * number
         rows = [{"id": n, "name": f"n{n}", "odd": n % 2} for n in range(first, first + ROWS)]
         file = folder / f"{number}.json"
-        file.write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         os.utime(file, (number, number))
 
 
@@ -111,10 +111,10 @@ def test_killed_driver(up: Running, tmp_path: Path, sink: str) -> None:
         for txn in ledger.reads().open_txns(9):
             ledger.abort(txn.txn, "its driver was killed")
         ledger.wait(ledger.begin("read_only").token)
-        orphans = len(stored(place) - {each.path for each in ledger.read(name).files})
+        orphans = len(stored(place) - {file.path for file in ledger.read(name).files})
         swept = ledger.vacuum(table, older_than_h=0)
-        assert [each.why for each in swept.files] == ["orphan"] * orphans
-        assert stored(place) == {each.path for each in ledger.read(name).files}
+        assert [file.why for file in swept.files] == ["orphan"] * orphans
+        assert stored(place) == {file.path for file in ledger.read(name).files}
         sys.stdout.write(f"{sink}: {len(ids)} rows, {orphans} orphans swept\n")
         assert orphans >= ORPHANS[sink]
         if sink == "batch":

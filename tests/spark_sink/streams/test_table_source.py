@@ -40,7 +40,7 @@ class Reader:
             query.awaitTermination()
         finally:
             query.stop()
-        return [each for each in self.batches if each]
+        return [batch for batch in self.batches if batch]
 
     def refused(self, word: str, checkpoint: str = "reader") -> str:
         with pytest.raises(StreamingQueryException, match=word) as refused:

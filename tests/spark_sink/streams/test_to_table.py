@@ -40,7 +40,7 @@ def test_a_batch_is_one_append(river: River, log_lines: list[dict[str, object]])
     assert (river.ids(), river.operations(), river.orphans()) == (upto(3), 3, 0)
     (stream,) = streams_in(river.ledger.reads())
     assert (stream.name, stream.batch, stream.application) == ("clicks", 2, stream.query)
-    assert [each["end"] for each in stream.offsets] == [{"logOffset": 2}]
+    assert [offset["end"] for offset in stream.offsets] == [{"logOffset": 2}]
     history = river.ledger.reads().versions(river.ledger.table("db.t").table, 9)
     assert {each.operation for each in history[:-1]} == {"STREAMING UPDATE"}
     assert all(each.blind for each in history[:-1])
@@ -48,7 +48,7 @@ def test_a_batch_is_one_append(river: River, log_lines: list[dict[str, object]])
     river.restart()
     flow(river)
     assert (river.ids(), river.operations(), river.orphans()) == (upto(3), 3, 0)
-    skipped = [each for each in log_lines if each["event"] == "batch skipped"]
+    skipped = [line for line in log_lines if line["event"] == "batch skipped"]
     assert [(each["version"], each["recorded"]) for each in skipped] == [(2, 2)]
 
 
@@ -59,7 +59,7 @@ def test_batches_without_rows_are_recorded_over_restarts(river: River) -> None:
         flow(river, wanted="id BETWEEN 4 AND 7 OR id BETWEEN 12 AND 15")
         river.restart()
     (stream,) = streams_in(river.ledger.reads())
-    assert (stream.batch, [each.name for each in stream.tables]) == (4, ["db.t"])
+    assert (stream.batch, [table.name for table in stream.tables]) == (4, ["db.t"])
     assert river.ids() == [4, 5, 6, 7, 12, 13, 14, 15]
 
 

@@ -42,7 +42,7 @@ class AddColumn(Alteration):
     type: str
 
     def arguments(self, world: World) -> dict[str, Any]:
-        columns = [(each.name, each.type) for each in world[self.table].columns]
+        columns = [(column.name, column.type) for column in world[self.table].columns]
         return {"columns": [*columns, (self.name, self.type)]}
 
     def apply(self, world: World) -> Counts | None:
@@ -54,7 +54,7 @@ class AddColumn(Alteration):
 
 
 def is_new(name: str, model: TableModel) -> bool:
-    return name.lower() not in {each.name.lower() for each in model.columns}
+    return name.lower() not in {column.name.lower() for column in model.columns}
 
 
 def add(model: TableModel, name: str, type_: str) -> int:
@@ -78,9 +78,10 @@ class RenameColumn(Alteration):
 
     def change(self, old: str, before: TableDefinition) -> TableDefinition:
         """Return the definition with the new name, also among the partition columns."""
-        by = [self.name if each == old else each for each in before.partition_columns]
+        by = [self.name if column == old else column for column in before.partition_columns]
         columns = [
-            each._replace(name=self.name) if each.name == old else each for each in before.columns
+            column._replace(name=self.name) if column.name == old else column
+            for column in before.columns
         ]
         return before._replace(columns=columns, partition_columns=by)
 
@@ -90,7 +91,8 @@ class RenameColumn(Alteration):
     def apply(self, world: World) -> Counts | None:
         model = world[self.table]
         model.columns = [
-            each._replace(name=self.name) if each.id == self.id else each for each in model.columns
+            column._replace(name=self.name) if column.id == self.id else column
+            for column in model.columns
         ]
         return Counts()
 
@@ -109,17 +111,17 @@ class DropColumn(Alteration):
     by_function: bool
 
     def change(self, name: str, before: TableDefinition) -> TableDefinition:
-        return before._replace(columns=[each for each in before.columns if each.name != name])
+        return before._replace(columns=[column for column in before.columns if column.name != name])
 
     def arguments(self, world: World) -> dict[str, Any]:
         if self.by_function:
             return {"change": partial(self.change, name_of(self.id, world[self.table]))}
-        kept = [each for each in world[self.table].columns if each.id != self.id]
+        kept = [column for column in world[self.table].columns if column.id != self.id]
         return {"columns": [(each.name, each.type) for each in kept]}
 
     def apply(self, world: World) -> Counts | None:
         model = world[self.table]
-        model.columns = [each for each in model.columns if each.id != self.id]
+        model.columns = [column for column in model.columns if column.id != self.id]
         return Counts()
 
     def fits(self, world: World) -> bool:
@@ -137,8 +139,8 @@ class WidenColumn(Alteration):
 
     def arguments(self, world: World) -> dict[str, Any]:
         columns = [
-            (each.name, NARROW[each.type] if each.id == self.id else each.type)
-            for each in world[self.table].columns
+            (column.name, NARROW[column.type] if column.id == self.id else column.type)
+            for column in world[self.table].columns
         ]
         return {"columns": columns}
 
@@ -153,7 +155,8 @@ class WidenColumn(Alteration):
 def widen(model: TableModel, id_: int) -> None:
     """Give a column of a model the wider type."""
     model.columns = [
-        each._replace(type=NARROW[each.type]) if each.id == id_ else each for each in model.columns
+        column._replace(type=NARROW[column.type]) if column.id == id_ else column
+        for column in model.columns
     ]
 
 
@@ -164,7 +167,7 @@ class Repartition(Alteration):
     by: Sequence[int]
 
     def arguments(self, world: World) -> dict[str, Any]:
-        name = {each.id: each.name for each in world[self.table].columns}
+        name = {column.id: column.name for column in world[self.table].columns}
         return {"partition_columns": [name[each] for each in self.by]}
 
     def apply(self, world: World) -> Counts | None:
@@ -188,8 +191,8 @@ class Evolve(Statement):
         if self.wider is not None:
             widen(model, self.wider)
         columns = [*model.columns, ModelColumn(0, *self.added)]
-        fields = [(each.name, arrow_type(each.type)) for each in columns]
-        data = [{each.name: row.get(each.id) for each in columns} for row in self.rows]
+        fields = [(column.name, arrow_type(column.type)) for column in columns]
+        data = [{column.name: row.get(column.id) for column in columns} for row in self.rows]
         table = pa.Table.from_pylist(data, schema=pa.schema(fields))
         return txn.insert(self.table, table, evolve=True)
 

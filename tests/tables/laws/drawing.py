@@ -99,7 +99,7 @@ def overwriting(rng: Random, table: str, model: TableModel) -> Statement:
     """Return an overwrite, whose rows fulfil its condition."""
     where = some_condition(rng, model, 0.15)
     rows = some_rows(rng, model, rng.randint(0, 6))
-    kept = [each for each in rows if where is None or where.value(each) is True]
+    kept = [row for row in rows if where is None or where.value(row) is True]
     return Overwrite(table, kept, where, rng.choice(FORMS))
 
 
@@ -176,7 +176,7 @@ def selecting(rng: Random, table: str, origin: str, world: World) -> Statement:
 
 def new_name(rng: Random, model: TableModel) -> str:
     taken = {each.name.lower() for each in model.columns}
-    return rng.choice([each for each in NEW_NAMES if each.lower() not in taken] or ["fresh"])
+    return rng.choice([name for name in NEW_NAMES if name.lower() not in taken] or ["fresh"])
 
 
 def adding(rng: Random, table: str, model: TableModel) -> Statement:

@@ -59,7 +59,7 @@ STRUCTS: dict[str, list[str]] = {}
 
 def struct_of(names: Sequence[str]) -> str:
     """Return the type of a struct with whole numbers."""
-    type_ = f"struct<{','.join(f'{quoted(each)}:int' for each in names)}>"
+    type_ = f"struct<{','.join(f'{quoted(name)}:int' for name in names)}>"
     STRUCTS[type_] = list(names)
     return type_
 

@@ -35,7 +35,7 @@ class TableModel:
     highest: int = 0
 
     def __post_init__(self) -> None:
-        self.highest = max(self.highest, *(each.id for each in self.columns))
+        self.highest = max(self.highest, *(column.id for column in self.columns))
 
     def copy(self) -> "TableModel":
         """Return the same table, which can be changed alone."""
@@ -44,11 +44,11 @@ class TableModel:
     @property
     def names(self) -> Mapping[int, str]:
         """The names of the columns in a text, by id."""
-        return {each.id: quoted(each.name) for each in self.columns}
+        return {column.id: quoted(column.name) for column in self.columns}
 
     @property
     def types(self) -> Mapping[int, str]:
-        return {each.id: each.type for each in self.columns}
+        return {column.id: column.type for column in self.columns}
 
     @property
     def definition(self) -> tuple[Any, ...]:
@@ -58,7 +58,7 @@ class TableModel:
     def put(self, rows: Iterable[Mapping[int, Any]]) -> int:
         """Add rows, and return how many."""
         before = len(self.rows)
-        self.rows.update((next(NUMBERS), dict(each)) for each in rows)
+        self.rows.update((next(NUMBERS), dict(row)) for row in rows)
         return len(self.rows) - before
 
     def matching(self, where: Term | None) -> list[int]:
@@ -66,11 +66,11 @@ class TableModel:
         return [at for at, row in self.rows.items() if where is None or where.value(row) is True]
 
     def take(self, numbers: Iterable[int]) -> list[dict[int, Any]]:
-        return [self.rows.pop(each) for each in numbers]
+        return [self.rows.pop(number) for number in numbers]
 
     def counted(self, where: Term | None = None, ids: Sequence[int] | None = None) -> Counter[Any]:
         """Return the rows of a condition as tuples, counted, with all columns or some."""
-        wanted = [each.id for each in self.columns] if ids is None else ids
+        wanted = [column.id for column in self.columns] if ids is None else ids
         rows = (self.rows[each] for each in self.matching(where))
         return Counter(tuple(plain(row.get(each)) for each in wanted) for row in rows)
 

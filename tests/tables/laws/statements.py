@@ -65,19 +65,19 @@ def where_text(where: Term | None, model: TableModel) -> str | None:
 
 
 def keys_of(*terms: Term | None) -> frozenset[Any]:
-    return frozenset[Any]().union(*(each.keys for each in terms if each is not None))
+    return frozenset[Any]().union(*(term.keys for term in terms if term is not None))
 
 
 def given(rows: Rows, model: TableModel, form: str) -> Any:
     """Return rows as a caller has them."""
     ids = list(dict.fromkeys(key for row in rows for key in row))
-    columns = [each for each in model.columns if each.id in ids]
+    columns = [column for column in model.columns if column.id in ids]
     if form == "columns":
-        return {each.name: [row.get(each.id) for row in rows] for each in columns}
-    data = [{each.name: row.get(each.id) for each in columns} for row in rows]
+        return {column.name: [row.get(column.id) for row in rows] for column in columns}
+    data = [{column.name: row.get(column.id) for column in columns} for row in rows]
     if form == "dicts":
         return data
-    fields = [(each.name, arrow_type(each.type)) for each in columns]
+    fields = [(column.name, arrow_type(column.type)) for column in columns]
     table = pa.Table.from_pylist(data, schema=pa.schema(fields))
     return pl.DataFrame(table) if form == "polars" and columns else table
 
@@ -148,7 +148,7 @@ class Update(Statement):
 
     def run(self, txn: Transaction, world: World) -> Any:
         model = world[self.table]
-        name = {each.id: each.name for each in model.columns}
+        name = {column.id: column.name for column in model.columns}
         changes = {name[key]: sent(each, model.names) for key, each in self.sets.items()}
         return txn.update(self.table, changes, where_text(self.where, model))
 
@@ -199,17 +199,17 @@ class Merge(Statement):
             for side in ("target", "source")
             for key, name in model.names.items()
         }
-        name = {each.id: each.name for each in model.columns}
+        name = {column.id: column.name for column in model.columns}
         clauses = [
             MergeClause(
-                each.kind,  # type: ignore[arg-type]
-                each.action,  # type: ignore[arg-type]
+                clause.kind,  # type: ignore[arg-type]
+                clause.action,  # type: ignore[arg-type]
                 None
-                if each.sets is None
-                else {name[key]: sent(value, names) for key, value in each.sets.items()},
-                None if each.where is None else each.where.text(names),
+                if clause.sets is None
+                else {name[key]: sent(value, names) for key, value in clause.sets.items()},
+                None if clause.where is None else clause.where.text(names),
             )
-            for each in self.clauses
+            for clause in self.clauses
         ]
         rows = given(self.source, model, self.form)
         return txn.merge(self.table, rows, self.on.text(names), clauses=clauses)
@@ -218,10 +218,10 @@ class Merge(Statement):
         model = world[self.table]
         sources = [{("source", key): value for key, value in row.items()} for row in self.source]
         met = {
-            at: [each for each in sources if self.on.value(each | target(row)) is True]
+            at: [source for source in sources if self.on.value(source | target(row)) is True]
             for at, row in model.rows.items()
         }
-        matched = [each for each in self.clauses if each.kind == "matched"]
+        matched = [clause for clause in self.clauses if clause.kind == "matched"]
         takes_all = len(matched) == 1 and matched[0].action == "delete" and not matched[0].where
         if matched and not takes_all and any(len(each) > 1 for each in met.values()):
             return None
@@ -243,41 +243,43 @@ class Merge(Statement):
             updated += 1
             new.append(row | self.assigned(found, values, model))
         inserted = 0
-        for each in sources:
-            found = None if id(each) in hit else self.taken("not_matched", each)
+        for source in sources:
+            found = None if id(source) in hit else self.taken("not_matched", source)
             if found is not None:
                 inserted += 1
-                new.append(self.assigned(found, each, model))
+                new.append(self.assigned(found, source, model))
         model.take(gone)
         model.put(new)
         return Counts(inserted, updated, deleted)
 
     def taken(self, kind: str, values: Mapping[Any, Any]) -> ModelClause | None:
         """Return the clause that takes a row."""
-        fitting = (each for each in self.clauses if each.kind == kind)
+        fitting = (clause for clause in self.clauses if clause.kind == kind)
         return next((c for c in fitting if c.where is None or c.where.value(values) is True), None)
 
     def assigned(
         self, clause: ModelClause, values: Mapping[Any, Any], model: TableModel
     ) -> dict[int, Any]:
         if clause.sets is None:
-            return {each.id: values.get(("source", each.id)) for each in model.columns}
+            return {column.id: values.get(("source", column.id)) for column in model.columns}
         return {key: known(each, values) for key, each in clause.sets.items()}
 
     def fits(self, world: World) -> bool:
         """Return whether all columns are there, and the source has all for SET *."""
         ids = world[self.table].types.keys()
         has_all = ids == frozenset(key for row in self.source for key in row)
-        takes_all = any(each.sets is None and each.action != "delete" for each in self.clauses)
+        takes_all = any(
+            clause.sets is None and clause.action != "delete" for clause in self.clauses
+        )
         return super().fits(world) and (has_all or not takes_all)
 
     def ids(self) -> frozenset[Any]:
         found = set(keys_of(self.on))
         sets: set[int] = {key for row in self.source for key in row}
-        for each in self.clauses:
-            terms = [term for term in (each.sets or {}).values() if isinstance(term, Term)]
-            found |= keys_of(each.where, *terms)
-            sets |= set(each.sets or {})
+        for clause in self.clauses:
+            terms = [term for term in (clause.sets or {}).values() if isinstance(term, Term)]
+            found |= keys_of(clause.where, *terms)
+            sets |= set(clause.sets or {})
         return frozenset(key for _, key in found) | sets
 
 
@@ -317,8 +319,8 @@ class Scan(Statement):
 
     def run(self, txn: Transaction, world: World) -> Any:
         model = world[self.table]
-        names = [each.name for each in model.columns if each.id in self.chosen]
-        ids = [each.id for each in model.columns if each.id in self.chosen]
+        names = [column.name for column in model.columns if column.id in self.chosen]
+        ids = [column.id for column in model.columns if column.id in self.chosen]
         scan = txn.scan(self.table, where_text(self.where, model), names)
         found = scan.to_arrow()
         assert found.column_names == names
@@ -350,9 +352,9 @@ class InsertSelect(Statement):
 
     def run(self, txn: Transaction, world: World) -> Any:
         origin, model = world[self.origin], world[self.table]
-        named = {each.id: each.name for each in origin.columns}
-        mine = {each.id: each.name for each in model.columns}
-        names = [named[each] for each in self.columns.values()]
+        named = {column.id: column.name for column in origin.columns}
+        mine = {column.id: column.name for column in model.columns}
+        names = [named[column] for column in self.columns.values()]
         found = txn.scan(self.origin, where_text(self.where, origin), names).to_arrow()
         return txn.insert(self.table, found.rename_columns([mine[key] for key in self.columns]))
 

@@ -104,20 +104,20 @@ def is_null(one: Term, *, negated: bool = False) -> Term:
 
 def among(one: Term, values: Sequence[Any]) -> Term:
     """Return a test for one of several constants."""
-    tests = [compared("=", one, literal(each)) for each in values]
+    tests = [compared("=", one, literal(value)) for value in values]
     listed = ", ".join(map(spelled, values))
     return made(lambda a: f"({a} IN ({listed}))", lambda row: either(row, *tests), one)
 
 
 def both(row: Row, *terms: Term) -> bool | None:
     """Return AND of three-valued terms."""
-    values = [each.value(row) for each in terms]
+    values = [term.value(row) for term in terms]
     return False if False in values else None if None in values else True
 
 
 def either(row: Row, *terms: Term) -> bool | None:
     """Return OR of three-valued terms."""
-    values = [each.value(row) for each in terms]
+    values = [term.value(row) for term in terms]
     return True if True in values else None if None in values else False
 
 
@@ -167,8 +167,8 @@ def choice(test: Term, one: Term, other: Term) -> Term:
 
 
 def made(text: Callable[..., str], value: Callable[[Row], Any], *terms: Term) -> Term:
-    keys = frozenset[Any]().union(*(each.keys for each in terms))
-    return Term(lambda names: text(*(each.text(names) for each in terms)), value, keys)
+    keys = frozenset[Any]().union(*(term.keys for term in terms))
+    return Term(lambda names: text(*(term.text(names) for term in terms)), value, keys)
 
 
 TEXTS = ["a", "B", "é", "it's", "a/b", "a=b", "a%20b", "a:b", " ", "None", "null", "%", "\\", "1"]

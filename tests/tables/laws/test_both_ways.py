@@ -258,7 +258,7 @@ SOME = Random(7).sample(PAIRS, 40)  # noqa: S311 - the same ones each time
 def check(ledger: Ledger, folder: Path, case: tuple[str, str, str]) -> Any:
     """Assert that a pair ends alike both ways, and return how."""
     level, *pair = case
-    known = [each.name for each in ledger.tables()]
+    known = [table.name for table in ledger.tables()]
     names = [f"t{len(known)}", f"t{len(known) + 1}"]
     for each in names:
         created(ledger, folder, each, level)
@@ -281,6 +281,6 @@ def test_both_ways(ledger: Ledger, tmp_path: Path) -> None:
 @pytest.mark.parametrize("loser", STATEMENTS)
 def test_all_pairs_both_ways(ledger: Ledger, tmp_path: Path, loser: str) -> None:
     """The same for all pairs."""
-    for each in PAIRS:
-        if each[2] == loser:
-            check(ledger, tmp_path, each)
+    for pair in PAIRS:
+        if pair[2] == loser:
+            check(ledger, tmp_path, pair)

@@ -47,7 +47,7 @@ class DroppedTables:
         found = set()
         for row in self.ledger.tables():
             place = row.definition.location
-            found |= {f"{place}/{each}" for each in self.ledger.read(row.table).paths}
+            found |= {f"{place}/{path}" for path in self.ledger.read(row.table).paths}
         return found
 
     def note(self) -> None:
@@ -64,11 +64,11 @@ class DroppedTables:
         self.note()
 
     def name(self) -> str:
-        return self.rng.choice([each.name for each in self.ledger.tables()] or [""])
+        return self.rng.choice([table.name for table in self.ledger.tables()] or [""])
 
     def create(self) -> None:
         name = self.rng.choice(NAMES)
-        if name not in {each.name for each in self.ledger.tables()}:
+        if name not in {table.name for table in self.ledger.tables()}:
             shared = self.folder / self.rng.choice(["one", "two", "one/inner"])
             self.ledger.create_table(name, ROW, location="" if self.rng.random() < 0.5 else shared)
 
@@ -95,7 +95,7 @@ class DroppedTables:
 
     def rename(self) -> None:
         name, to = self.name(), self.rng.choice(NAMES)
-        if name and to not in {each.name for each in self.ledger.tables()}:
+        if name and to not in {table.name for table in self.ledger.tables()}:
             self.ledger.rename_table(name, to)
 
     def hold(self) -> None:

@@ -47,7 +47,7 @@ class Field:
         """Return a value by fields: it is the model's own form of a row."""
         if self.kind == "int":
             return next(numbers)
-        return {each: each.value(numbers) for each in self.fields.values()}
+        return {field: field.value(numbers) for field in self.fields.values()}
 
     def shown(self, value: Any) -> Any:
         """Return a value as the present names show it; a field that it lacks is NULL."""
@@ -174,5 +174,5 @@ def test_files_have_all_ids(tmp_path: Path) -> None:
 
 def test_definitions_without_fields_keep_their_bytes() -> None:
     made = table_definition([("i", "int"), ("d", "decimal(3,1)"), ("v", "variant"), ("b", "array")])
-    assert [each.metadata for each in made.columns] == [""] * 4
+    assert [column.metadata for column in made.columns] == [""] * 4
     assert made.columns[0] == Column("i", "int", nullable=True, id=1)

@@ -22,8 +22,10 @@ MANY = range(100, 300)
 
 def check_scan(ledger: Ledger, name: str, model: TableModel, **place: Any) -> None:
     found = ledger.scan(name, **place).to_arrow()
-    assert found.column_names == [each.name for each in model.columns]
-    assert [each.type for each in found.schema] == [arrow_type(each.type) for each in model.columns]
+    assert found.column_names == [column.name for column in model.columns]
+    assert [each.type for each in found.schema] == [
+        arrow_type(column.type) for column in model.columns
+    ]
     assert counted(found) == model.counted()
     assert ledger.scan(name, **place).count() == len(model.rows)
 
@@ -64,7 +66,7 @@ def check_changes(ledger: Ledger, name: str, history: History) -> None:
     total: Counter[Any] = Counter()
     change = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
     for batch in ledger.changes(name, after=0).rows():
-        names = [each.name for each in history.world[name].columns]
+        names = [column.name for column in history.world[name].columns]
         kinds = batch.column("_change_type").to_pylist()
         for row, kind in zip(tuples(batch.select(names)), kinds, strict=True):
             total[row] += change[kind]

@@ -114,8 +114,8 @@ class After:
 
     def vacuum(self, ledger: Ledger) -> None:
         """Delete what no reader needs, once all files are old."""
-        for each in files(self.folder):
-            os.utime(self.folder / "table" / each, (0, 0))
+        for file in files(self.folder):
+            os.utime(self.folder / "table" / file, (0, 0))
         Vacuum(ledger.reads(), ledger.table(TABLE), 0.0, 2 * self.clock.now_ms()).run()
 
 

@@ -42,7 +42,7 @@ class SparkTable(NamedTable):
         return self.spark.sql(statement).toArrow()
 
     def rename(self) -> None:
-        free = [each for each in self.model.columns if each.id not in self.model.by]
+        free = [column for column in self.model.columns if column.id not in self.model.by]
         each, new = self.rng.choice(free), self.new_name()
         self.sql(f"ALTER TABLE {TABLE} RENAME COLUMN {quoted(each.name)} TO {quoted(new)}")
         renamed = each._replace(name=new)
@@ -50,7 +50,7 @@ class SparkTable(NamedTable):
 
     def drop(self) -> None:
         """Drop a column, and add another one of its name."""
-        free = [each for each in self.model.columns if each.id not in self.model.by]
+        free = [column for column in self.model.columns if column.id not in self.model.by]
         if len(free) < 2:
             return
         each = self.rng.choice(free)
@@ -65,7 +65,7 @@ class SparkTable(NamedTable):
     def check(self, *, is_last: bool = False) -> None:
         """Compare the rows, and those of conditions, as Spark and a scan find them."""
         whole = self.sql(f"TABLE {TABLE}")
-        assert whole.column_names == [each.name for each in self.model.columns]
+        assert whole.column_names == [column.name for column in self.model.columns]
         assert counted(whole) == self.model.counted()
         found = list(conditions(self.rng, self.model))
         for where in found if is_last else self.rng.sample(found, k=min(len(found), 2)):
@@ -104,15 +104,15 @@ def merge_of(made: Merge, model: TableModel) -> str:
         f"MERGE INTO {TABLE} AS target USING ({relation(made.source, model)}) AS source",
         f"ON {made.on.text(names)}",
     ]
-    for each in made.clauses:
-        if each.kind == "not_matched":
+    for clause in made.clauses:
+        if clause.kind == "not_matched":
             lines.append("WHEN NOT MATCHED THEN INSERT *")
-        elif each.sets is None:
+        elif clause.sets is None:
             lines.append("WHEN MATCHED THEN UPDATE SET *")
         else:
             sets = [
                 f"target.{model.names[key]} = {value.text(names)}"
-                for key, value in each.sets.items()
+                for key, value in clause.sets.items()
             ]
             lines.append(f"WHEN MATCHED THEN UPDATE SET {', '.join(sets)}")
     return " ".join(lines)
@@ -123,8 +123,8 @@ def relation(rows: Any, model: TableModel) -> str:
     return " UNION ALL ".join(
         "SELECT "
         + ", ".join(
-            f"{valued(row.get(each.id), each.type)} AS {quoted(each.name)}"
-            for each in model.columns
+            f"{valued(row.get(column.id), column.type)} AS {quoted(column.name)}"
+            for column in model.columns
         )
         for row in rows
     )

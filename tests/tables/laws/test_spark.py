@@ -29,7 +29,7 @@ def test_histories_in_spark(spark: SparkSession, host: Host, seed: int) -> None:
         with host.snapshot() as snapshot:
             for name, model in history.world.items():
                 frame = cached_table(spark, name, snapshot, host.tables)
-                assert frame.columns == [each.name for each in model.columns]
+                assert frame.columns == [column.name for column in model.columns]
                 assert rows(frame) == model.counted()
                 for _ in range(4):
                     where = some_condition(history.rng, model, 0)
