@@ -31,13 +31,7 @@ from spark_sink.folders import (
     location_of,
 )
 from spark_sink.host_files import files_frame
-from spark_sink.host_tables import (
-    HostSnapshot,
-    HostTables,
-    Level,
-    host_tables,
-    partition_columns,
-)
+from spark_sink.host_tables import HostSnapshot, HostTables, Level, host_tables, partition_columns
 from spark_sink.partition_values import is_read_as_text, read_as
 from spark_sink.unions import TEXT, empty, in_pairs, quoted, schema_of, type_of, union
 

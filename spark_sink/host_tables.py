@@ -205,11 +205,7 @@ class HostTables:
         return self.reads.valid_write_ids(table, snapshot.valid_txns)
 
     def _read(
-        self,
-        found: TableMetadata,
-        snapshot: HostSnapshot,
-        where: Node | None,
-        zone: str,
+        self, found: TableMetadata, snapshot: HostSnapshot, where: Node | None, zone: str
     ) -> TableFiles:
         """Return the files that a condition may concern.
 

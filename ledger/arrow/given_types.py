@@ -13,14 +13,7 @@ from pyarrow import types as kinds
 
 from ledger.arrow.casts import is_list, unfit
 from ledger.arrow.lossless import ARROW_ERRORS
-from ledger.arrow.nested import (
-    entries_of,
-    items_of,
-    lengths_of,
-    list_of,
-    map_of,
-    struct_of,
-)
+from ledger.arrow.nested import entries_of, items_of, lengths_of, list_of, map_of, struct_of
 from ledger.arrow.types import BY_TYPE, Family, family_of, is_fitting_decimal
 from ledger.core.predicates.types import DECIMAL_DIGITS_MAX
 

@@ -172,11 +172,7 @@ def is_spelled(type_: pa.DataType) -> bool:
 
 @lru_cache(maxsize=128)
 def schema_of(
-    columns: Sequence[Column],
-    partition_columns: Sequence[str],
-    mapping: str,
-    name: str,
-    table: int,
+    columns: Sequence[Column], partition_columns: Sequence[str], mapping: str, name: str, table: int
 ) -> TableSchema:
     """Return the schema of what a definition says of columns, the same one for the same words."""
     inside = {column.lower() for column in partition_columns}

@@ -17,12 +17,7 @@ from ledger.core.state.tables import name_key
 from ledger.definitions.client_reads import View
 from ledger.definitions.given import check_list, check_name_of, check_text
 from ledger.definitions.new_tables import NewTables, warehouse_at
-from ledger.errors import (
-    LedgerError,
-    MetadataChangedException,
-    SettingsError,
-    UnknownTableError,
-)
+from ledger.errors import LedgerError, MetadataChangedException, SettingsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
 from ledger.session.tail import Tail
 

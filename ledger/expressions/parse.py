@@ -20,13 +20,7 @@ from ledger.core.predicates.tree import (
 )
 from ledger.errors import LedgerError
 from ledger.expressions.row_forms import RefusedForm
-from ledger.expressions.sql_nodes import (
-    DIALECT,
-    OPERATORS,
-    OwnName,
-    SqlNodes,
-    unqualified,
-)
+from ledger.expressions.sql_nodes import DIALECT, OPERATORS, OwnName, SqlNodes, unqualified
 
 # The parser also logs what it refuses. Without a handler its words would reach stderr.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())

@@ -56,11 +56,7 @@ class OpenedFile:
             )
 
     def batches(
-        self,
-        columns: Sequence[str],
-        *,
-        numbered: bool = False,
-        groups: Sequence[int] | None = None,
+        self, columns: Sequence[str], *, numbered: bool = False, groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are not deleted, with these columns and, if wanted, row numbers.
 

@@ -67,10 +67,7 @@ class WorkBar:
 
 
 def shown(
-    items: Iterable[Item],
-    total: int | None,
-    what: str,
-    amount: Callable[[Item], int] = lambda _: 1,
+    items: Iterable[Item], total: int | None, what: str, amount: Callable[[Item], int] = lambda _: 1
 ) -> Iterator[Item]:
     """Yield items, and show how many of `total` are done once that takes more than two seconds.
 

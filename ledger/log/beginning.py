@@ -18,12 +18,7 @@ from typing import Final, NamedTuple
 from ledger.core.acceptance import RecordKind
 from ledger.core.commands import OpenSession
 from ledger.core.events.events import LedgerCreated
-from ledger.errors import (
-    AccessDeniedError,
-    EventsLostError,
-    LogDamagedError,
-    TopicMissingError,
-)
+from ledger.errors import AccessDeniedError, EventsLostError, LogDamagedError, TopicMissingError
 from ledger.log.batches import check_topic
 from ledger.log.port import REQUIRED, Log, LogReader, Topic, records_between
 from ledger.log.restored import check_finished

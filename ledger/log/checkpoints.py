@@ -67,12 +67,7 @@ def dump(state: "DomainState", head: LogHead, offset: int) -> bytes:
 
     from ledger.core.evolve.form import state_form  # noqa: PLC0415
 
-    form = {
-        "format": FORMAT,
-        "reader": READER_VERSION,
-        "offset": offset,
-        **state_form(state, head),
-    }
+    form = {"format": FORMAT, "reader": READER_VERSION, "offset": offset, **state_form(state, head)}
     return msgspec.json.encode(form, order="sorted")
 
 

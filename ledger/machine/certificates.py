@@ -40,11 +40,7 @@ def make_certificates(folder: Path, names: Collection[str] = LOOPBACK_NAMES) -> 
     """
     library()
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-    )
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat  # noqa: PLC0415
 
     authority, server, broker = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
 

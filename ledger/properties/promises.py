@@ -9,11 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 from ledger.core.commands import TableDefinition
-from ledger.core.conflicts.metadata_diff import (
-    MAPPING_MODE,
-    ROW_TRACKING,
-    properties,
-)
+from ledger.core.conflicts.metadata_diff import MAPPING_MODE, ROW_TRACKING, properties
 from ledger.core.state.traits import is_level
 from ledger.properties.column_mapping import is_published
 

@@ -11,13 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from ledger.core.events.events import (
-    CommandRepeated,
-    Event,
-    TableAltered,
-    TxnAborted,
-    TxnCommitted,
-)
+from ledger.core.events.events import CommandRepeated, Event, TableAltered, TxnAborted, TxnCommitted
 from ledger.reads.errors import check_number
 from ledger.reads.html import table_of
 from ledger.reads.port import OutcomeRow, Reached

@@ -133,11 +133,7 @@ def known_column(schema: TableSchema, name: Any) -> TableColumn:
 
 
 def assigned(
-    judge: RowJudge,
-    schema: TableSchema,
-    rows: Any,
-    terms: Assignments,
-    relations: Any = None,
+    judge: RowJudge, schema: TableSchema, rows: Any, terms: Assignments, relations: Any = None
 ) -> Any:
     """Return rows with new values; columns without an assignment keep theirs.
 

@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, Unpack
 
-from ledger.core.commands import (
-    AlterTable,
-    CreateTable,
-    DropTable,
-    RenameTable,
-    TableDefinition,
-)
+from ledger.core.commands import AlterTable, CreateTable, DropTable, RenameTable, TableDefinition
 from ledger.core.events.events import TableAltered, TableCreated, TableDropped, TableRenamed
 from ledger.core.lists.valid_lists import ValidWriteIdList
 from ledger.definitions.definitions import (
@@ -182,12 +176,7 @@ class LedgerTables(LedgerTxns):
         return row._replace(creator=0, changed=receipt.position, version=version)
 
     def _alter(
-        self,
-        table: int,
-        change: Change | None,
-        operation: str,
-        read_at: int,
-        changes: TableChanges,
+        self, table: int, change: Change | None, operation: str, read_at: int, changes: TableChanges
     ) -> Receipt:
         """Alter a table as it is now; the change is planned from the position of that read."""
         reads = self._view.reads(read_at)
@@ -207,12 +196,7 @@ class LedgerTables(LedgerTxns):
         return receipt
 
     def _alter_checked(
-        self,
-        table: int,
-        change: Change | None,
-        operation: str,
-        read_at: int,
-        changes: TableChanges,
+        self, table: int, change: Change | None, operation: str, read_at: int, changes: TableChanges
     ) -> Receipt:
         """Alter a table in a txn that reads its rows: they must fulfil its new constraints."""
         with self.begin(level="serializable") as txn:

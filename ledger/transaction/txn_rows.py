@@ -116,10 +116,7 @@ class TxnRows(TxnTables):
         return deleting.delete(self.statement(table, "delete"), condition_in(where))
 
     def update(
-        self,
-        table: TableLike,
-        changes: Mapping[str, Any],
-        where: str | Expression | None = None,
+        self, table: TableLike, changes: Mapping[str, Any], where: str | Expression | None = None
     ) -> "ChangedRows":
         """Give columns new values in the rows that fulfil a condition, or in all rows.
 

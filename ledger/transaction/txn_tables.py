@@ -5,18 +5,9 @@ The txn sees its changes at once. Other readers see them after its commit.
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ledger.core.commands import (
-    CreateTable,
-    DropTable,
-    RenameTable,
-)
+from ledger.core.commands import CreateTable, DropTable, RenameTable
 from ledger.core.events.events import TableCreated, TableDropped, TableRenamed
-from ledger.definitions.definitions import (
-    Change,
-    TableChanges,
-    TableOptions,
-    table_definition,
-)
+from ledger.definitions.definitions import Change, TableChanges, TableOptions, table_definition
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike, check_new_name, created_row
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named

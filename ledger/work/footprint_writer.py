@@ -15,13 +15,7 @@ from ledger.core.partitions.file_paths import path_key
 from ledger.core.partitions.names import Values
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.definitions.given import check_text, shown
-from ledger.log.wire.file_list import (
-    AddFile,
-    FileList,
-    RemoveFile,
-    listed,
-    removed,
-)
+from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed, removed
 from ledger.reads.port import FileRow
 from ledger.snapshot.reading import TableFiles
 from ledger.work.given_files import Listed, RemoveLike

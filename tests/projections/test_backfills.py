@@ -39,8 +39,7 @@ def backfill_in_chunks(domain: Followed, session: int, table: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("play", "live"),
-    [(backfill_live, ["a", "b#1"]), (backfill_in_chunks, ["a", "b"])],
+    ("play", "live"), [(backfill_live, ["a", "b#1"]), (backfill_in_chunks, ["a", "b"])]
 )
 def test_backfill(domain: Followed, play: Play, live: list[str]) -> None:
     """A backfill records what is live, which is no anomaly, and nothing else: that is gone."""
@@ -65,8 +64,7 @@ def rearrange_live(domain: Followed, session: int, table: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("play", "anomalies"),
-    [(backfill_changing, [(9, "a"), (9, "b")]), (rearrange_live, [(7, "a")])],
+    ("play", "anomalies"), [(backfill_changing, [(9, "a"), (9, "b")]), (rearrange_live, [(7, "a")])]
 )
 def test_no_backfill(domain: Followed, play: Play, anomalies: list[tuple[int, str]]) -> None:
     """What changes data, or is called otherwise, may not add what is live."""

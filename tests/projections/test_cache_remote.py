@@ -16,11 +16,7 @@ from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened
 from projections.cache.topic.published import AGAIN_S, FIRST_READ_MAX_MS, PublishedRows
-from projections.cache.topic.remote import (
-    PublishedEntries,
-    PublishedLists,
-    PublishedStore,
-)
+from projections.cache.topic.remote import PublishedEntries, PublishedLists, PublishedStore
 from projections.cache.topic.topic import MARKER, Marker
 from projections.errors import (
     CacheTopicMissingError,

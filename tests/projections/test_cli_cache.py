@@ -28,11 +28,7 @@ from projections.cache.process import CacheProcess
 from projections.cache.reads import MetadataCache
 from projections.cache.store import Reopened, StoreAt
 from projections.cache.topic.published import PublishedRows
-from projections.cache.topic.remote import (
-    PublishedEntries,
-    PublishedLists,
-    PublishedStore,
-)
+from projections.cache.topic.remote import PublishedEntries, PublishedLists, PublishedStore
 from projections.queries import open_reads
 from projections.store.rocks_store import RocksStore
 from projections.web.roles.cache import serve_cache

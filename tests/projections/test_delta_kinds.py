@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import (
-    AppVersion,
-    Domain,
-    Protocol,
-    RenameTable,
-    TableWrite,
-)
+from ledger.core.commands import AppVersion, Domain, Protocol, RenameTable, TableWrite
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
 from projections.delta.actions.file_actions import FilePlaces
@@ -63,10 +57,7 @@ KINDS: list[tuple[Callable[[Lake], None], list[str]]] = [
         lambda lake: lake.files(domains=[Domain("d", "{}", removed=False)]),
         ["protocol", "domainMetadata"],
     ),
-    (
-        lambda lake: lake.files(protocol=Protocol(1, 7, ["changeDataFeed"])),
-        ["protocol"],
-    ),
+    (lambda lake: lake.files(protocol=Protocol(1, 7, ["changeDataFeed"])), ["protocol"]),
     (lambda lake: lake.files(), []),
     (lambda lake: lake.alter(published(HERE, owner="ada")), ["metaData"]),
     (lambda lake: lake.alter(ELSEWHERE), ["protocol", "metaData"]),

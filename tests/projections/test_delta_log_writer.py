@@ -220,8 +220,7 @@ def test_a_checkpoint_is_written_as_often_as_the_table_says(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "interval"),
-    [("3", 3), ("", 100), ("0", 100), ("many", 100), ("9" * 30, 100)],
+    ("text", "interval"), [("3", 3), ("", 100), ("0", 100), ("many", 100), ("9" * 30, 100)]
 )
 def test_a_text_that_is_no_interval_counts_as_the_usual_one(text: str, interval: int) -> None:
     assert checkpoint_interval({"configuration": {INTERVAL: text}}) == interval

@@ -124,8 +124,7 @@ def renamed(made: TableDefinition, metadata: str = "") -> TableDefinition:
 
 
 MAPPED = published(
-    renamed(BY_DAY, metadata='{"delta.columnMapping.physicalName":"id"}'),
-    **{MAPPING_MODE: "name"},
+    renamed(BY_DAY, metadata='{"delta.columnMapping.physicalName":"id"}'), **{MAPPING_MODE: "name"}
 )
 
 

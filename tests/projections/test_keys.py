@@ -53,8 +53,7 @@ def test_the_bytes_of_keys_stay_what_they_are(parts: tuple[Part, ...], expected:
 
 
 @pytest.mark.parametrize(
-    ("part", "error"),
-    [("a\0b", ValueError), (-1, OverflowError), (2**64, OverflowError)],
+    ("part", "error"), [("a\0b", ValueError), (-1, OverflowError), (2**64, OverflowError)]
 )
 def test_a_part_that_would_not_sort_is_refused(part: Part, error: type[Exception]) -> None:
     with pytest.raises(error):
@@ -62,8 +61,7 @@ def test_a_part_that_would_not_sort_is_refused(part: Part, error: type[Exception
 
 
 @pytest.mark.parametrize(
-    ("key", "kinds"),
-    [(b"1234567", (int,)), (b"text", (str,)), (b"12345678!", (int,)), (b"x", ())],
+    ("key", "kinds"), [(b"1234567", (int,)), (b"text", (str,)), (b"12345678!", (int,)), (b"x", ())]
 )
 def test_a_key_without_its_parts_is_refused(key: bytes, kinds: tuple[type[Part], ...]) -> None:
     with pytest.raises(ValueError, match="key"):

@@ -111,14 +111,8 @@ def made(**changes: object) -> TableDefinition:
             made(columns=[FIRST, SECOND._replace(type="bigint")]),
             ["column delay: int became bigint"],
         ),
-        (
-            made(partition_columns=["day"]),
-            ["partitioned by day, before by nothing"],
-        ),
-        (
-            made(properties=[Property("owner", "ada")]),
-            ["property owner: absent became ada"],
-        ),
+        (made(partition_columns=["day"]), ["partitioned by day, before by nothing"]),
+        (made(properties=[Property("owner", "ada")]), ["property owner: absent became ada"]),
     ],
     ids=["equal", "dropped", "type", "partitions", "property"],
 )

@@ -109,8 +109,7 @@ def test_an_id_that_has_lost_its_name_is_refused(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "refused",
-    [{"is_settled": False}, {"position": 1}, {"name": None}, {"objects": None}],
+    "refused", [{"is_settled": False}, {"position": 1}, {"name": None}, {"objects": None}]
 )
 def test_what_may_be_wrong_is_not_kept(scene: Scene, refused: dict[str, Any]) -> None:
     scene.cache.evict(scene.table)

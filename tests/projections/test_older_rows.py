@@ -34,10 +34,7 @@ def test_a_follower_makes_older_rows_anew_without_being_asked(tmp_path: Path) ->
     laid_out(driver, root, FORMAT_VERSION - 1)
     seen: list[tuple[int, int]] = []
     started: list[Follower] = []
-    options = {
-        "progress": lambda *how_far: seen.append(how_far),
-        "started": started.append,
-    }
+    options = {"progress": lambda *how_far: seen.append(how_far), "started": started.append}
     thread = Thread(target=follow, args=(driver.log, root, stop), kwargs=options)
     thread.start()
     until_s = monotonic() + PATIENCE_S

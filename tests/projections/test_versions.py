@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.core.commands import (
-    AppVersion,
-    Protocol,
-    TableWrite,
-)
+from ledger.core.commands import AppVersion, Protocol, TableWrite
 from ledger.errors import ReaderBehindError
 from ledger.log.wire.file_list import AddFile, FileList, listed
 from projections.queries import StoreReads
@@ -98,12 +94,7 @@ COMMITTED = {"txn": 1, "write_id": 1, "user": "ada", "level": "WriteSerializable
                 "level": "",
             },
         ),
-        (
-            lambda d, s, t: d.alter_table(s, t, WIDER, ""),
-            FLIGHTS,
-            1,
-            {"operation": "ALTER TABLE"},
-        ),
+        (lambda d, s, t: d.alter_table(s, t, WIDER, ""), FLIGHTS, 1, {"operation": "ALTER TABLE"}),
         (renamed, FLIGHTS, 1, {"operation": "RENAME TABLE", "write_id": 1, "metadata_events": 1}),
         (altered_twice, FLIGHTS, 1, {"operation": "SET TBLPROPERTIES", "metadata_events": 2}),
         (

@@ -94,21 +94,9 @@ def test_the_row_names_the_bounds_and_the_txns_that_hold_the_watermark_where_it_
     ("play", "held_by", "remedy"),
     [
         (lambda d, s, t: d.commit(s, 0, write(t)), "nothing", None),
-        (
-            lambda d, s, _: d.open_txn(s, size=3),
-            "open txn 1 of ada@host",
-            f"{LET_END} 1",
-        ),
-        (
-            reader_behind_a_writer,
-            "open txn 2 of ada@host, which saw txn 1 open",
-            f"{LET_END} 2",
-        ),
-        (
-            abort_with_data,
-            "aborted txn 1 with data in a, b",
-            f"{CLEAN} 1",
-        ),
+        (lambda d, s, _: d.open_txn(s, size=3), "open txn 1 of ada@host", f"{LET_END} 1"),
+        (reader_behind_a_writer, "open txn 2 of ada@host, which saw txn 1 open", f"{LET_END} 2"),
+        (abort_with_data, "aborted txn 1 with data in a, b", f"{CLEAN} 1"),
         (
             both,
             "aborted txn 1 with data in logs; open txn 2 of ada@host, which saw txn 1 open",

@@ -28,12 +28,7 @@ class Host:
     """A client of a ledger, the tables of this host, and what keeps their rows up to date."""
 
     def __init__(
-        self,
-        log: MemoryLog,
-        ledger: Ledger,
-        tables: HostTables,
-        warehouse: Path,
-        store: RocksStore,
+        self, log: MemoryLog, ledger: Ledger, tables: HostTables, warehouse: Path, store: RocksStore
     ) -> None:
         self.log = log
         self.store = store

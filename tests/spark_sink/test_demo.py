@@ -20,12 +20,7 @@ from tests.demo.acts.audit import Audit, is_dense, read_audit
 from tests.demo.acts.manifest import DatasetManifest, ManifestEntry, read_manifests, with_step
 from tests.demo.acts.producer import Job
 from tests.demo.answers import differences
-from tests.demo.delta_folders import (
-    delta_folders,
-    remove_folders,
-    totals_in,
-    valid_folders,
-)
+from tests.demo.delta_folders import delta_folders, remove_folders, totals_in, valid_folders
 from tests.demo.figures import longest_gap_s
 from tests.demo.flights import (
     Day,
@@ -54,11 +49,7 @@ FLIGHTS = pa.table(
         "dep_delay": [5, None, -2, None],
     }
 )
-TOTALS = {
-    Day(1, 1): Totals(2, 300, 5),
-    Day(1, 2): Totals(1, 400, -2),
-    Day(2, 1): Totals(1, 800, 0),
-}
+TOTALS = {Day(1, 1): Totals(2, 300, 5), Day(1, 2): Totals(1, 400, -2), Day(2, 1): Totals(1, 800, 0)}
 YEAR = [Day(month, day) for month in range(1, 13) for day in range(1, 29)]
 
 

@@ -17,10 +17,7 @@ pytestmark = pytest.mark.spark
 def test_external_table(spark: SparkSession, host: Host) -> None:
     """Of an external table everything is read that lies there."""
     host.ledger.create_table(
-        NAME,
-        [("tail", "STRING")],
-        kind="external",
-        location=str(host.warehouse / "flights"),
+        NAME, [("tail", "STRING")], kind="external", location=str(host.warehouse / "flights")
     )
     snapshot = host.snapshot()
     host.write("one.parquet", ["N1"])

@@ -252,8 +252,8 @@ def test_a_feeder_whose_query_others_stop_does_not_end_as_told(fed: Fed) -> None
 
 
 def test_lag_is_counted_from_the_end_spark_saw() -> None:
-    assert [
-        lag_of('{"t": {"0": 10}}', 7),
-        lag_of('{"t": {"0": 1}}', 7),
-        lag_of("", 0),
-    ] == [3, 0, None]
+    assert [lag_of('{"t": {"0": 10}}', 7), lag_of('{"t": {"0": 1}}', 7), lag_of("", 0)] == [
+        3,
+        0,
+        None,
+    ]

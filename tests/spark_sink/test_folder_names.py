@@ -25,12 +25,7 @@ def create(host: Host, column: str, layout: Layout, place: str = "flights") -> N
 
 @pytest.mark.parametrize(
     ("column", "folder"),
-    [
-        (ODD, f"{ESCAPED}=x"),
-        ("a'#^b", "a'#^b=x"),
-        ("a%b", "a%b=x"),
-        ("a b.c`d", "a b.c`d=x"),
-    ],
+    [(ODD, f"{ESCAPED}=x"), ("a'#^b", "a'#^b=x"), ("a%b", "a%b=x"), ("a b.c`d", "a b.c`d=x")],
     ids=["escaped", "raw", "percent", "never_escaped"],
 )
 def test_a_folder_of_a_column_is_found_as_spark_and_hive_write_its_name_and_as_it_is(

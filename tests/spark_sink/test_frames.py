@@ -83,10 +83,7 @@ def test_of_a_table_that_does_not_say_what_its_columns_are_all_are_read(
     spark: SparkSession, host: Host, *, layout: Layout, columns: list[str]
 ) -> None:
     host.ledger.create_table(
-        NAME,
-        partition_columns=columns,
-        location=str(host.warehouse / "flights"),
-        layout=layout,
+        NAME, partition_columns=columns, location=str(host.warehouse / "flights"), layout=layout
     )
     for number, column in enumerate(("tail", "carrier", "tail")):
         day = f"0{number}"
@@ -224,10 +221,7 @@ def test_bounded_texts(spark: SparkSession, host: Host, *, is_empty: bool) -> No
 
 def test_files_without_a_column_still_have_their_rows(spark: SparkSession, host: Host) -> None:
     host.ledger.create_table(
-        NAME,
-        [("day", "INT")],
-        partition_columns=["day"],
-        location=str(host.warehouse / "flights"),
+        NAME, [("day", "INT")], partition_columns=["day"], location=str(host.warehouse / "flights")
     )
     host.ledger.append(NAME, [host.file("a.parquet", "N1", "N2")])
     frame = cached_table(spark, NAME, host.snapshot(), host.tables)
@@ -255,11 +249,7 @@ def add_row(host: Host, txn: Transaction, tail: str, columns: Sequence[str], val
     [
         ({"partition_columns": ["tail"]}, ["day", "tail"], [(1, "N1"), (None, "9")]),
         ({"partition_columns": []}, ["day", "tail"], [(1, "N1"), (None, "N9")]),
-        (
-            {"columns": RENAMED, "partition_columns": ["on"]},
-            ["on", "tail"],
-            [(1, "N1"), (9, "N9")],
-        ),
+        ({"columns": RENAMED, "partition_columns": ["on"]}, ["on", "tail"], [(1, "N1"), (9, "N9")]),
         (
             {
                 "columns": [*RENAMED, Column("day", "STRING", nullable=True, id=3)],
@@ -268,11 +258,7 @@ def add_row(host: Host, txn: Transaction, tail: str, columns: Sequence[str], val
             ["on", "tail", "day"],
             [(1, "N1", None), (9, "N9", None)],
         ),
-        (
-            {"columns": [("tail", "STRING")], "partition_columns": []},
-            ["tail"],
-            [("N1",), ("N9",)],
-        ),
+        ({"columns": [("tail", "STRING")], "partition_columns": []}, ["tail"], [("N1",), ("N9",)]),
     ],
     ids=["other", "none", "renamed", "replaced", "dropped"],
 )
@@ -298,10 +284,7 @@ def test_a_file_has_values_of_the_partition_columns_when_it_was_added(
 
     found = cached_table(spark, NAME, host.snapshot(), host.tables)
 
-    assert (found.columns, sorted(found.collect(), key=str)) == (
-        columns,
-        sorted(expected, key=str),
-    )
+    assert (found.columns, sorted(found.collect(), key=str)) == (columns, sorted(expected, key=str))
 
 
 def test_a_column_keeps_its_values_under_a_new_name(spark: SparkSession, host: Host) -> None:

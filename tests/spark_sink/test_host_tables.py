@@ -8,12 +8,7 @@ import pytest
 
 from ledger.core.commands import Column
 from ledger.core.decide.cut import beyond, seen_in
-from ledger.errors import (
-    LogRewrittenError,
-    ReaderBehindError,
-    SettingsError,
-    UnknownTableError,
-)
+from ledger.errors import LogRewrittenError, ReaderBehindError, SettingsError, UnknownTableError
 from ledger.log.wire.file_list import AddFile
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction

@@ -87,10 +87,7 @@ def test_value_that_does_not_fit(
 def test_values_beside_one_that_does_not_fit(spark: SparkSession, host: Host, path: str) -> None:
     columns = [("day", "INT"), ("land", "STRING"), ("tail", "STRING")]
     host.ledger.create_table(
-        NAME,
-        columns,
-        partition_columns=["day", "land"],
-        location=str(host.warehouse / "flights"),
+        NAME, columns, partition_columns=["day", "land"], location=str(host.warehouse / "flights")
     )
     told = [("march", "DE"), ("4", "DE"), ("4", "FR"), ("", "FR")]
     files = [host.file(path.format(f"{day}{land}"), f"{day}{land}") for day, land in told]

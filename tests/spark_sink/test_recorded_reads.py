@@ -64,11 +64,11 @@ OTHERS: Final = {
     },
     "it writes the same rows anew": {"Transaction.optimize"},
     "it gives ids": {
-        *("Transaction.write_id", "Transaction.write_ids", "Ledger.allocate", "allocate"),
+        *("Transaction.write_id", "Transaction.write_ids", "Ledger.allocate", "allocate")
     },
     "it tells what may be seen": {"Transaction.valid_write_ids", "Transaction.check_shown"},
     "it tells of definitions": {
-        *("Transaction.metadata", "Transaction.metadata_object", "named_for"),
+        *("Transaction.metadata", "Transaction.metadata_object", "named_for")
     },
     "it creates a table in the place of another": {"remade"},
     "it runs work in a txn, or ends txns": {
@@ -220,8 +220,7 @@ def test_a_txn_that_is_over_remembers_nothing_more(host: Host) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("layout", ["listed", "directories"])
 @pytest.mark.parametrize(
-    ("where", "day", "loses"),
-    [(None, 1, True), ("day = 1", 1, True), ("day = 1", 2, False)],
+    ("where", "day", "loses"), [(None, 1, True), ("day = 1", 1, True), ("day = 1", 2, False)]
 )
 def test_a_frame_is_a_read(
     spark: SparkSession, host: Host, *, layout: Layout, where: str | None, day: int, loses: bool

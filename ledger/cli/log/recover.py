@@ -145,11 +145,7 @@ class RecoverChange:
         between. Raises SettingsError if there is nothing to cut, and as `check_adoption` and
         `append_cut`.
         """
-        from ledger.recovery.adopting import (  # noqa: PLC0415 - a command loads only what it uses
-            adopt_topic,
-            check_adoption,
-            mark_adopted,
-        )
+        from ledger.recovery.adopting import adopt_topic, check_adoption, mark_adopted  # noqa: PLC0415 - a command loads only what it uses
         from ledger.recovery.cutting import append_cut  # noqa: PLC0415
 
         check_adoption(found, adopt=self._adopt, cut=self._cut)

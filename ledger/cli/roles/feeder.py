@@ -86,10 +86,7 @@ def rebuild_rows(log: Log, rows: Path, stop: Signal, *, asked: bool) -> None:
 
     They are made with the same fold, and the progress is shown.
     """
-    from projections.fold.follower import (  # noqa: PLC0415 - a role loads only what it runs
-        has_older_rows,
-        rebuild,
-    )
+    from projections.fold.follower import has_older_rows, rebuild  # noqa: PLC0415 - a role loads only what it runs
 
     if asked or has_older_rows(log, rows):
         with progress_bar("rebuilding") as progress:

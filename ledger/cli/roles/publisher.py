@@ -57,9 +57,7 @@ def serve_publisher(
             )
 
             def serve() -> Server:
-                from projections.web.roles.publisher import (  # noqa: PLC0415 - HTTP server
-                    serve_publisher,
-                )
+                from projections.web.roles.publisher import serve_publisher  # noqa: PLC0415 - HTTP server
 
                 return serve_publisher(publisher, found.publisher, found.web)
 

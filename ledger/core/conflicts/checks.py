@@ -11,12 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint, IsolationLevel
-from ledger.core.conflicts.footprints import (
-    ROW_TRACKING_DOMAIN,
-    hashes,
-    is_backfill,
-    operations_of,
-)
+from ledger.core.conflicts.footprints import ROW_TRACKING_DOMAIN, hashes, is_backfill, operations_of
 from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.winners import ANY_FILE, ANYWHERE, removed_units
 from ledger.core.partitions.names import Values, partition_values
@@ -253,11 +248,7 @@ def coarse_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Itera
 
 
 def unit_hits(
-    winners: TableWinners,
-    read_at: int,
-    unit: Unit,
-    kinds: Sequence[str],
-    write: CoarseWrite | None,
+    winners: TableWinners, read_at: int, unit: Unit, kinds: Sequence[str], write: CoarseWrite | None
 ) -> Iterator[Hit]:
     """Return a hit for the first winner under each key of a unit; a whole table meets any unit."""
     name = unit_name(write) if write is not None else "partition"

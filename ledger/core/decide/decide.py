@@ -161,8 +161,7 @@ def session_refusal(state: DomainState, command: OpenSession, now: int) -> Comma
     """Return why no session can open, or None."""
     if len(command.nonce) != NONCE_BYTES:
         return refuse(
-            Reason.COMMAND_INVALID,
-            f"nonce must have {NONCE_BYTES} bytes, got {len(command.nonce)}",
+            Reason.COMMAND_INVALID, f"nonce must have {NONCE_BYTES} bytes, got {len(command.nonce)}"
         )
     if command.lease_ms and not LEASE_MIN_MS <= command.lease_ms <= LEASE_MAX_MS:
         return refuse(

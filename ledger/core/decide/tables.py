@@ -206,8 +206,7 @@ def check_definition(definition: TableDefinition) -> None:
     columns = set(map(str.lower, names))
     if same := alike(names, str.lower):
         raise Refused(
-            Reason.COMMAND_INVALID,
-            f"column names must differ by more than case, got {same}",
+            Reason.COMMAND_INVALID, f"column names must differ by more than case, got {same}"
         )
     ids = {column.name: column.id for column in definition.columns if column.id}
     if same := alike(ids, lambda name: str(ids[name])):

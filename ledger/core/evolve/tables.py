@@ -57,14 +57,7 @@ def table_created(state: DomainState, control: Control, body: TableCreated) -> N
 def table_altered(state: DomainState, control: Control, body: TableAltered) -> None:
     """Store a new definition with its open txn until the commit."""
     pending = Pending(
-        body.number,
-        "alter",
-        body.table,
-        "",
-        "",
-        body.read_at,
-        body.definition,
-        body.operation,
+        body.number, "alter", body.table, "", "", body.read_at, body.definition, body.operation
     )
     await_commit(state, control, body, pending)
 

@@ -53,10 +53,7 @@ def is_protected(txns: ValidTxnList, watermark: int) -> bool:
 
 
 def valid_write_ids(
-    table_name: str,
-    txns: ValidTxnList,
-    mappings: Iterable[tuple[int, int]],
-    last_write_id: int,
+    table_name: str, txns: ValidTxnList, mappings: Iterable[tuple[int, int]], last_write_id: int
 ) -> ValidWriteIdList:
     """Return the write ids of a table that are valid for a reader of `txns`, uncut.
 

@@ -62,9 +62,7 @@ def close_database() -> None:
 # In a forked process the threads of the database are gone, with the locks that they held.
 # No other thread makes a database until the fork is over.
 os.register_at_fork(
-    before=close_database,
-    after_in_parent=CONNECTING.release,
-    after_in_child=CONNECTING.release,
+    before=close_database, after_in_parent=CONNECTING.release, after_in_child=CONNECTING.release
 )
 os.register_at_fork(before=CONNECTING.acquire)
 

@@ -45,12 +45,7 @@ class Jar:
 
 
 def retrieve(
-    jars: Sequence[Jar],
-    work: Path,
-    *,
-    java: Java,
-    repository: Repository | None,
-    keep_open: int,
+    jars: Sequence[Jar], work: Path, *, java: Java, repository: Repository | None, keep_open: int
 ) -> Path:
     """Fetch the jars and return the folder below which each lies at its `path`.
 

@@ -25,11 +25,7 @@ from ledger.snapshot.table_snapshot import TableSnapshot
 from spark_sink.catalog.read.files import hadoop_path, in_groups, size_of
 from spark_sink.catalog.read.metadata_tables import moment
 from spark_sink.catalog.read.versions import VersionRange, range_of
-from spark_sink.catalog.session.open_statements import (
-    CatalogState,
-    Question,
-    unsupported,
-)
+from spark_sink.catalog.session.open_statements import CatalogState, Question, unsupported
 
 COLUMNS: Final = (
     ("_change_type", "string"),

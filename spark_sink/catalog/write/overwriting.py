@@ -32,10 +32,7 @@ from ledger.statements.deleting import Deletion, wholly_fulfilled
 from ledger.statements.inserting import fulfilling
 from ledger.statements.target import StatementTable
 from spark_sink.catalog.options import OVERWRITE_MODE, REPLACE_WHERE, small
-from spark_sink.catalog.read.conditions import (
-    NotUnderstoodError,
-    condition_of,
-)
+from spark_sink.catalog.read.conditions import NotUnderstoodError, condition_of
 from spark_sink.catalog.session.open_statements import Question, unsupported
 
 APPEND: Final = "append"

@@ -58,10 +58,7 @@ class Fleet:
 def started(module: str, *, stdout: int | None = None) -> subprocess.Popen[bytes]:
     """Start a process that reads its job, in a session of its own: Ctrl-C is for the demo only."""
     return subprocess.Popen(
-        [sys.executable, "-m", module],
-        stdin=subprocess.PIPE,
-        stdout=stdout,
-        start_new_session=True,
+        [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=stdout, start_new_session=True
     )
 
 

@@ -47,12 +47,7 @@ class Loader:
     """Loads all days into one table."""
 
     def __init__(
-        self,
-        stage: Stage,
-        fleet: Fleet,
-        report: Report,
-        table: TableRow,
-        days: Sequence[Day],
+        self, stage: Stage, fleet: Fleet, report: Report, table: TableRow, days: Sequence[Day]
     ) -> None:
         self._stage = stage
         self._report = report

@@ -137,9 +137,7 @@ def test_the_rows_of_a_stream_are_checked_too(table: Lake, tmp_path: Path) -> No
 
 def test_a_version_with_rows_that_break_a_later_constraint_does_not_come_back(table: Lake) -> None:
     done(
-        table,
-        f"DELETE FROM {T} WHERE x = 1",
-        f"ALTER TABLE {T} ADD CONSTRAINT many CHECK (x > 1)",
+        table, f"DELETE FROM {T} WHERE x = 1", f"ALTER TABLE {T} ADD CONSTRAINT many CHECK (x > 1)"
     )
     call = "CALL ledger.system.rollback_to_version('db.t', 1)"
     assert "LEDGER_CONSTRAINT_VIOLATED" in refusal(table, call)

@@ -17,11 +17,7 @@ from tests.spark_sink.catalog.sql import done, refusal, rows
 FOREIGN = {"userMetadata": "x", "txnAppId": "a", "dataChange": "false", "foo": "1"}
 HELPS = {"userMetadata": "txn.app", "txnAppId": "foreach_batch", "dataChange": "optimize"}
 
-SAME_PLACES = (
-    ("/a/b", "file:/a/b"),
-    ("file:///a/b/", "/a/b"),
-    ("s3a://b/c/", "s3a://b/c"),
-)
+SAME_PLACES = (("/a/b", "file:/a/b"), ("file:///a/b/", "/a/b"), ("s3a://b/c/", "s3a://b/c"))
 
 Work = Callable[[], Any]
 
@@ -183,10 +179,7 @@ def test_a_path_is_that_of_the_table_or_is_refused(table: Lake, tmp_path: Path) 
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("options", "said"),
-    [
-        ({"versionAsOf": "1"}, "versionAsOf"),
-        ({"timestampAsOf": "2099-01-01"}, "timestampAsOf"),
-    ],
+    [({"versionAsOf": "1"}, "versionAsOf"), ({"timestampAsOf": "2099-01-01"}, "timestampAsOf")],
 )
 def test_streams_do_not_travel(table: Lake, options: dict[str, str], said: str) -> None:
     """A stream begins with a version; it is not read as of one."""

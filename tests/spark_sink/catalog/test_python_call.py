@@ -88,10 +88,7 @@ def test_errors(
 
 def test_a_txn_that_fails_is_ended(spark: SparkSession, play: Play) -> None:
     script = play(
-        {
-            "begin": {"answer": "ledger/5"},
-            "table": {"error": "LEDGER_INTERNAL", "message": "no"},
-        }
+        {"begin": {"answer": "ledger/5"}, "table": {"error": "LEDGER_INTERNAL", "message": "no"}}
     )
     with pytest.raises(SparkRuntimeException):
         spark.sql("INSERT INTO ledger.a.t VALUES (1)").collect()

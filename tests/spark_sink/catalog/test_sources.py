@@ -25,10 +25,7 @@ ASKS: Final = {
     "exists": "EXISTS (SELECT 1 FROM source s WHERE s.id = t.id)",
 }
 COUNT: Final = 8
-AGAIN: Final = {
-    "spark.sql.exchange.reuse": "false",
-    "spark.sql.execution.reuseSubquery": "false",
-}
+AGAIN: Final = {"spark.sql.exchange.reuse": "false", "spark.sql.execution.reuseSubquery": "false"}
 
 
 @pytest.fixture
