@@ -47,6 +47,10 @@ READERS: Final[dict[str, tuple[Reader, Reader | None]]] = {
         lambda _, txn: txn.overwrite(NAME, [{"day": 1, "tail": "new"}], "day = 1"),
         None,
     ),
+    "Transaction.restore": (
+        lambda host, txn: txn.restore(NAME, version=host.ledger.table(NAME).version),
+        None,
+    ),
     "HostTables.resolve": (
         lambda host, txn: host.tables.resolve(NAME, txn),
         lambda host, txn: host.tables.resolve(NAME, txn, record=False),
@@ -64,15 +68,14 @@ OTHERS: Final = {
     },
     "it writes the same rows anew": {"Transaction.optimize"},
     "it gives ids": {
-        *("Transaction.write_id", "Transaction.write_ids", "Ledger.allocate", "allocate")
+        *("Transaction.write_id", "Transaction.write_ids", "LedgerTxns.allocate", "allocate")
     },
     "it tells what may be seen": {"Transaction.valid_write_ids", "Transaction.check_shown"},
     "it tells of definitions": {
         *("Transaction.metadata", "Transaction.metadata_object", "named_for")
     },
-    "it creates a table in the place of another": {"remade"},
     "it runs work in a txn, or ends txns": {
-        *("Ledger.run", "Ledger.forget_aborted", "run", "attempt"),
+        *("LedgerTxns.run", "LedgerTxns.forget_aborted", "run", "attempt"),
         *("joining", "joining_txn", "CatalogState.begin"),
     },
     "it reads by the verbs on rows, or plans a statement that does": {"Transaction.statement"},
@@ -153,7 +156,9 @@ def fill(host: Host, txn: Transaction, layout: Layout, name: str, day: int) -> N
 
 def layouts_of(name: str) -> tuple[Layout, ...]:
     """Return the layouts of tables that a reader tells of."""
-    statements = {f"Transaction.{verb}" for verb in ("delete", "update", "merge", "overwrite")}
+    statements = {
+        f"Transaction.{verb}" for verb in ("delete", "update", "merge", "overwrite", "restore")
+    }
     is_of_files = name in {"Transaction.read", "Transaction.use", *statements}
     return ("listed",) if is_of_files else ("listed", "directories")
 
