@@ -38,10 +38,10 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-# Two modules at a time: for half of its time a test with Java waits for processes to start and end.
+# Three modules at a time on two cores: more than half of the time tests wait for processes and clocks.
 # tests/conftest.py orders the modules.
 pytest: setup
-	$(RUN) pytest -m 'not slow' -n 2 --dist loadfile --no-loadscope-reorder
+	$(RUN) pytest -m 'not slow' -n 3 --dist loadfile --no-loadscope-reorder
 
 # The cases lie outside the repository and may be absent.
 conformance: setup
