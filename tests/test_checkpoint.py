@@ -220,7 +220,7 @@ def test_a_checkpoint_of_another_version_is_refused(number: int | None) -> None:
         load(json.dumps(form).encode())
 
 
-def test_a_state_that_a_later_version_folded_is_led_from_by_nobody_else() -> None:
+def test_a_state_that_a_later_version_folded_is_led_from_by_that_version_alone() -> None:
     form = json.loads(dump(DomainState(), LogHead(1, 7), 0)) | {"reader": READER_VERSION + 1}
 
     with pytest.raises(IncompatibleError, match=f"version {READER_VERSION + 1} from position 7"):

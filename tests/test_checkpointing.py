@@ -200,7 +200,7 @@ def test_checkpoint_that_fails(led: Led, fault: str, log_lines: Sequence[EventDi
     assert led.checkpoint() > 2 * POSITIONS
 
 
-def test_while_nobody_tells_whether_there_is_one_none_is_written(led: Led) -> None:
+def test_none_is_written_while_it_is_unknown_whether_there_is_one(led: Led) -> None:
     led.ask(POSITIONS)
     led.rest(ALONE_S / 2)
     led.log.is_silent = True

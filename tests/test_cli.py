@@ -103,7 +103,7 @@ def test_the_packages_that_are_installed_add_their_commands_to_one_root() -> Non
     assert found == COMMANDS
 
 
-def test_whoever_reports_a_fault_can_say_of_which_version() -> None:
+def test_a_report_of_a_fault_can_say_of_which_version() -> None:
     result = invoked("--version")
     assert (result.exit_code, result.stdout) == (ExitCode.DONE, f"lakeledger {version(NAME)}\n")
 

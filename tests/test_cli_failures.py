@@ -145,7 +145,7 @@ def test_debug_as_json(tmp_path: Path) -> None:
     assert "Traceback" in json.loads(done.stderr)["traceback"]
 
 
-def test_where_there_is_nobody_to_ask_the_command_says_what_to_give(tmp_path: Path) -> None:
+def test_without_a_terminal_the_command_says_what_to_give(tmp_path: Path) -> None:
     done = done_apart(tmp_path, "clean", "--txn", "7")
     assert done.returncode == ExitCode.USAGE
     assert "there is no terminal: is the data of txns [7] gone?" in done.stderr

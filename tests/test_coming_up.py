@@ -59,7 +59,7 @@ def test_rows_that_are_behind_are_waited_for_a_while(tmp_path: Path, *, made: bo
 
 
 @pytest.mark.parametrize("code", sorted(FINAL))
-def test_nobody_waits_for_rows_that_nobody_makes(tmp_path: Path, code: ExitCode) -> None:
+def test_up_waits_for_no_rows_after_a_role_has_ended(tmp_path: Path, code: ExitCode) -> None:
     said = f"role ended at once with code {code};"
     with supervised(f"exit {code}") as supervisor, pytest.raises(LedgerError, match=said) as raised:
         wait_for_rows(tmp_path, 1, supervisor, print, rows_s=PATIENCE_S)
@@ -147,7 +147,7 @@ def test_a_port_at_which_somebody_listens_is_named_before_anything_is_started_or
             endpoint_of(http)
 
 
-def test_a_host_at_which_nobody_here_can_listen_is_named() -> None:
+def test_a_host_at_which_no_server_here_can_listen_is_named() -> None:
     with pytest.raises(SettingsError, match=r"listen at 192\.0\.2\.1:0"):
         endpoint_of("192.0.2.1:0")
 

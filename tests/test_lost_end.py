@@ -49,7 +49,7 @@ def test_a_standby_stops_with_the_state_of_what_was_lost(rewrite: Rewrite) -> No
 
 
 @every_rewrite
-def test_a_tail_ends_and_whoever_waits_is_told_so(rewrite: Rewrite) -> None:
+def test_a_tail_ends_and_its_waiting_threads_get_the_error(rewrite: Rewrite) -> None:
     driver = domain()
     tail = Tail.start(driver.log, 0)
     (session,) = driver.state.sessions.by_number
@@ -91,7 +91,7 @@ def following(driver: Driver, store: MemoryStore) -> Iterator[Future[None]]:
 
 
 @every_rewrite
-def test_whoever_watches_is_told_of_a_lost_end(rewrite: Rewrite) -> None:
+def test_a_watcher_gets_the_error_of_a_lost_end(rewrite: Rewrite) -> None:
     driver = domain()
     watched = watch(driver.log, 0, 0, 0.0)
     shown = list(iter(watched.__next__, None))

@@ -54,7 +54,7 @@ def test_a_sound_log_is_counted_and_folds_to_the_digest_of_who_wrote_it(driver: 
     }
 
 
-def test_a_log_nobody_has_written_to_is_sound() -> None:
+def test_a_log_without_records_is_sound() -> None:
     found = verify(MemoryLog())
     assert (found.head, found.records) == (LogHead(), 0)
 

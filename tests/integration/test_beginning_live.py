@@ -96,7 +96,7 @@ def lived(broker: Broker, ledger_name: str) -> Lived:
 
 
 @pytest.mark.parametrize("lost", WITH_EVENTS, ids=named)
-def test_whoever_needs_lost_events_says_so(lived: Lived, lost: frozenset[Topic]) -> None:
+def test_a_program_that_needs_lost_events_says_so(lived: Lived, lost: frozenset[Topic]) -> None:
     lived.lose(lost)
     before = topic_ids(lived.bootstrap, lived.name)
     with pytest.raises(EventsLostError):

@@ -366,7 +366,9 @@ def test_a_leader_whose_beats_are_lost_leads_on_and_beats_again(domain: Domain) 
 
 
 @pytest.mark.parametrize("jump_s", [2 * HOUR_S, -2 * HOUR_S, 30 * 24 * HOUR_S, 6.0, -6.0])
-def test_a_jump_of_the_wall_clock_ends_nobody_for_a_lease(domain: Domain, jump_s: float) -> None:
+def test_a_jump_of_the_wall_clock_ends_no_session_for_a_lease(
+    domain: Domain, jump_s: float
+) -> None:
     client = domain.client
     live, silent = client.open_session(), client.open_session()
     txn = client.ask(live, OpenTxn(*UNNUMBERED, "default", 1, 60_000)).control.txn

@@ -131,7 +131,7 @@ def test_nothing_is_looked_for_before_the_first_record() -> None:
     [Driver.fence, lambda driver: driver.zombie(CatalogCreated("late"))],
     ids=["a fence", "a drop"],
 )
-def test_while_nobody_can_tell_nothing_is_taken(append: Callable[[Driver], object]) -> None:
+def test_nothing_is_taken_while_the_log_is_away(append: Callable[[Driver], object]) -> None:
     driver = domain()
     log = WatchedLog(driver)
     batches, read = reader_of(log), len(driver.records)

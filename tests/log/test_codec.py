@@ -328,7 +328,7 @@ def test_an_unknown_type_in_the_range_of_events_asks_for_an_update() -> None:
     assert read_control(framed) == (event("TxnCommitted").control, RecordKind.ORDINARY)
 
 
-def test_an_unknown_type_in_the_range_of_commands_is_answered_to_whoever_asked() -> None:
+def test_an_unknown_type_in_the_range_of_commands_is_answered_to_its_session() -> None:
     found = decode_command(with_id(golden("CommitTxn"), COMMAND_IDS[-1]))
     reason = f"schema {COMMAND_IDS[-1]} is no known command"
     assert found == unreadable("CommitTxn", reason)
@@ -344,7 +344,7 @@ def test_first_numbers_that_cannot_be_read(rest: bytes) -> None:
         read_control(golden("TxnCommitted")[:AFTER_CHAIN] + rest)
 
 
-def test_a_schema_id_of_nobody_we_know_names_no_asker() -> None:
+def test_an_unknown_schema_id_names_no_asker() -> None:
     found = decode_command(with_id(golden("CommitTxn"), 5))
     assert found == Unreadable(0, 0, 0, "schema 5 is no known command")
 

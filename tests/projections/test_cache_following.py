@@ -138,7 +138,7 @@ def test_who_waits_hears_of_an_event_told_beforehand() -> None:
     assert monotonic() - began_s < WAIT_S
 
 
-def test_whoever_reads_after_the_log_was_damaged_is_told_so_at_once(begun: Begun) -> None:
+def test_a_read_after_the_log_was_damaged_fails_at_once(begun: Begun) -> None:
     began_s = monotonic()
     begun.domain.append(b"no record of a ledger")
 
@@ -257,7 +257,7 @@ def test_damage_behind_records_read_again(begun: Begun) -> None:
             entries.check()
 
 
-def test_nobody_can_say_whose_entries_they_are_before_the_ledger_is_created() -> None:
+def test_entries_have_no_ledger_before_it_is_created() -> None:
     with closing(FollowedEntries(MemoryLog()).start()) as entries:
         assert entries.identity() is None
 

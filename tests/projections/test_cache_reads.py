@@ -176,7 +176,7 @@ def test_a_reader_that_is_ahead_is_waited_for(cached: Cached, max_wait_ms: int) 
         assert reading.result(LONG_MS / 1000) == ("v1", "cache", "hit")
 
 
-def test_whoever_keeps_ids_in_arrays_asks_with_what_is_in_them(cached: Cached) -> None:
+def test_a_caller_with_ids_in_arrays_asks_with_what_is_in_them(cached: Cached) -> None:
     np = pytest.importorskip("numpy")
     asked = Read("t", listed("0:"), np.int64(cached.table))
     for answer in cached.cache.metadata([asked, asked._replace(table=np.int64(cached.table))]):
@@ -228,7 +228,7 @@ def test_several_tables_are_read_at_one_position(cached: Cached) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rows", "log", "topic"])
-def test_tables_nobody_reads_are_let_go(in_memory: Followed, kind: str) -> None:
+def test_tables_without_reads_are_let_go(in_memory: Followed, kind: str) -> None:
     entries = entries_of(kind, in_memory, bytes_max=5_000)
     cached = Cached(in_memory, entries, ManualClock())
     names = [f"t{n}" for n in range(30)]

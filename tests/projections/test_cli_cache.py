@@ -309,7 +309,7 @@ def test_who_names_no_process_is_told_of_this_one(host: Host, *, is_process: boo
     assert ("made for this answer" in result.stderr) != is_process
 
 
-def test_a_url_at_which_nobody_answers_is_named(host: Host) -> None:
+def test_a_url_without_an_answer_is_named(host: Host) -> None:
     raised = host.run("status", "--url", "http://127.0.0.1:1").exception
 
     assert isinstance(raised, ReadsUnavailableError)

@@ -146,7 +146,7 @@ def test_a_broker_that_hangs_is_found_out_within_a_few_seconds(tmp_path: Path) -
     assert found.seconds < SOON_S
 
 
-def test_rows_behind_a_url_where_nobody_answers_are_another_reason(tmp_path: Path) -> None:
+def test_rows_behind_a_url_without_an_answer_are_another_reason(tmp_path: Path) -> None:
     at = {"LAKELEDGER_BOOTSTRAP": "127.0.0.1:9", "LAKELEDGER_READS_URL": "http://127.0.0.1:9"}
     found = asked(tmp_path, **at)
 

@@ -145,7 +145,7 @@ def test_the_lag_is_counted_in_records_and_in_time_since_somebody_saw_that_there
     ]
 
 
-def test_nobody_is_behind_for_longer_than_since_the_last_event_that_it_applied() -> None:
+def test_a_reader_is_behind_for_no_longer_than_since_the_last_event_that_it_applied() -> None:
     driver, clock = Driver(), ManualClock()
     follower = Follower(driver.log, MemoryStore(), clock=clock)
     clock.elapsed_s = (driver.now - clock.now_ms()) / 1000 + QUIET_S

@@ -111,7 +111,7 @@ def test_a_path_may_go_once_its_last_removal_is_behind(play: Play, released: lis
     assert [file.path for file in domain.reads.released_files(FLIGHTS, 99)] == released
 
 
-def test_whoever_took_some_goes_on_behind_the_last_one(domain: Followed) -> None:
+def test_a_reader_that_took_some_goes_on_behind_the_last_one(domain: Followed) -> None:
     session = domain.open_session()
     table = domain.create_table(session, "flights")
     commit(domain, session, table, ["a", "ab", "b", "c"])
@@ -204,7 +204,7 @@ def test_younger_reader_holds_it(kind: TxnType) -> None:
     assert (mark.open.txn, mark.position) == (reader, mark.open.opened)
 
 
-def test_a_table_that_is_not_committed_is_held_by_nobody() -> None:
+def test_a_table_that_is_not_committed_has_no_holder() -> None:
     domain = Followed()
     session = domain.open_session()
     txn = domain.open_txn(session)
@@ -214,7 +214,7 @@ def test_a_table_that_is_not_committed_is_held_by_nobody() -> None:
     assert (mark.position, mark.version, mark.open) == (domain.head.position, -1, None)
 
 
-def test_a_table_that_was_dropped_is_held_by_who_saw_it_and_then_by_nobody() -> None:
+def test_a_table_that_was_dropped_is_held_by_snapshots_that_saw_it_alone() -> None:
     domain = Followed()
     session = domain.open_session()
     table = domain.create_table(session, "logs", layout="directories")

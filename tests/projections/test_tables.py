@@ -1,4 +1,4 @@
-"""Rows of tables and names: they are those of the state, and names lead to their table only."""
+"""Rows of tables and names: they agree with the state, and names lead to their table only."""
 
 import pytest
 from hypothesis import given

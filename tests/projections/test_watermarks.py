@@ -105,7 +105,7 @@ def test_the_row_names_the_bounds_and_the_txns_that_hold_the_watermark_where_it_
     ],
     ids=["nothing", "itself", "min history", "aborted", "both"],
 )
-def test_whoever_holds_the_watermark_is_named(play: Play, held_by: str, remedy: str | None) -> None:
+def test_what_holds_the_watermark_is_named(play: Play, held_by: str, remedy: str | None) -> None:
     domain = Followed()
     session = domain.open_session()
     play(domain, session, domain.create_table(session, "flights"))

@@ -110,7 +110,7 @@ def test_a_number_of_any_library_is_the_number_it_says_it_is(number: int) -> Non
                 assert said(question, Index(number)) == said(question, number)
 
 
-def test_whoever_keeps_ids_in_arrays_asks_with_what_is_in_them() -> None:
+def test_a_caller_with_ids_in_arrays_asks_with_what_is_in_them() -> None:
     np = pytest.importorskip("numpy")
     driver = Driver()
     table = driver.create_table(driver.open_session(), "a")

@@ -160,7 +160,7 @@ def test_a_key_of_delta_replaces_another_spelling_of_it(changes: Any, level: str
     assert level == traits_of(changed_definition(before, **changes)).level
 
 
-def test_keys_that_are_nobodys_but_the_tables_own_are_told_apart_by_the_case_of_letters() -> None:
+def test_keys_of_the_tables_own_are_told_apart_by_the_case_of_letters() -> None:
     after = changed_definition(BEFORE, properties={"A": "3"})
 
     assert list(after.properties) == [("A", "3"), ("a", "1"), ("b", "2")]

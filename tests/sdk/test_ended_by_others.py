@@ -159,7 +159,7 @@ def resource_warnings(drop: Callable[[], object]) -> list[str]:
     return [str(each.message) for each in caught if each.category is ResourceWarning]
 
 
-def test_an_open_txn_that_nobody_holds_any_more_is_warned_of_once(ledger: Ledger) -> None:
+def test_an_open_txn_without_a_holder_is_warned_of_once(ledger: Ledger) -> None:
     held = [opened(ledger)]
     number = held[0].id
 

@@ -126,7 +126,7 @@ def test_an_unanswered_commit_tells_when_repeated(ledger: Ledger, memory: InMemo
     assert not txn.commit().repeated
 
 
-def test_a_session_that_nobody_answered_has_no_outcome_to_ask_for(memory: InMemoryLedger) -> None:
+def test_a_session_without_an_answer_has_no_outcome_to_ask_for(memory: InMemoryLedger) -> None:
     hasty = memory.connect(settings=HASTY)
     memory.leader.crash()
 

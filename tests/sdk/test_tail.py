@@ -50,7 +50,7 @@ def checkpointed(driver: Driver, *, times: int = 1) -> int:
     return offset
 
 
-def test_an_answer_reaches_whoever_waits_for_it(driver: Driver, tail: Tail) -> None:
+def test_an_answer_reaches_the_thread_that_waits_for_it(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     awaited = tail.expect((session, 2))
 
@@ -71,7 +71,7 @@ def test_a_change_is_the_only_one_unless_a_table_was_redefined(driver: Driver, t
     assert [tail.is_only_change(one, since) for since in (one - 1, one)] == [False, False]
 
 
-def test_the_answer_to_somebody_elses_command_wakes_nobody(driver: Driver, tail: Tail) -> None:
+def test_the_answer_to_another_clients_command_wakes_no_thread(driver: Driver, tail: Tail) -> None:
     session = session_of(driver)
     ours, other = tail.expect((session, 3)), tail.expect((session, 2))
     driver.open_txn(session)
@@ -238,7 +238,7 @@ class BrokenLog(MemoryLog):
         return BrokenReader(self, self.topics[topic], offset)
 
 
-def test_an_unforeseen_error_reaches_whoever_waits() -> None:
+def test_an_unforeseen_error_reaches_the_waiting_threads() -> None:
     tail = Tail(BrokenLog(), LogHead(), 0)
     awaited = tail.expect((4, 1))
 

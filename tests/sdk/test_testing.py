@@ -99,7 +99,7 @@ def lose_an_answer(log: LossyLog) -> None:
         memory.leader.wait_end()
 
 
-def test_rounds_that_nobody_does_are_not_waited_for_without_end(memory: InMemoryLedger) -> None:
+def test_rounds_that_no_leader_does_are_not_waited_for_without_end(memory: InMemoryLedger) -> None:
     memory.leader.stop()
 
     with pytest.raises(LogError, match="did not do 1 rounds"):

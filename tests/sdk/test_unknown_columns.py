@@ -87,7 +87,7 @@ def test_a_column_of_another_time_counts_where_it_is_known(ledger: Ledger, table
             txn.read("t", "y = 1")
 
 
-def test_what_a_table_has_that_names_no_columns_nobody_can_tell(ledger: Ledger) -> None:
+def test_the_columns_of_a_table_that_names_none_are_not_known(ledger: Ledger) -> None:
     ledger.create_table("u")
     ledger.append("u", ["a"])
 

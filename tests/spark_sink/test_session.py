@@ -49,7 +49,7 @@ def left_as_it_was() -> Iterator[None]:
     [(stop, stop), (signal.SIG_IGN, signal.SIG_IGN), (signal.default_int_handler, cancel)],
     ids=["by a role", "by nobody who wants it", "by nobody"],
 )
-def test_ctrl_c_stays_with_whoever_has_taken_it(taken: Any, after: Any) -> None:
+def test_ctrl_c_stays_with_the_program_that_has_taken_it(taken: Any, after: Any) -> None:
     signal.signal(signal.SIGINT, taken)
     started(cast("SparkSession.Builder", Taking()))
     assert signal.getsignal(signal.SIGINT) == after

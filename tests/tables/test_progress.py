@@ -41,7 +41,7 @@ def test_short_work_is_not_shown(console: Console) -> None:
     assert said(console) == ""
 
 
-def test_all_items_come_in_their_order_whoever_watches() -> None:
+def test_all_items_come_in_their_order_with_or_without_a_watcher() -> None:
     assert list(shown(iter("abc"), None, "letters")) == ["a", "b", "c"]
 
 

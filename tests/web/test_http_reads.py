@@ -78,7 +78,7 @@ def test_what_is_no_url_is_refused_before_anything_is_asked(url: str) -> None:
         HttpReads(url)
 
 
-def test_where_nobody_listens_the_error_says_where_and_that_it_may_be_tried_again() -> None:
+def test_an_error_without_a_listener_says_where_and_that_it_may_be_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with closing(HttpReads(url)) as reads, pytest.raises(ReadsUnavailableError) as raised:

@@ -76,7 +76,7 @@ def test_a_leader_is_ready_and_its_metrics_count_what_it_decided_by_bursts() -> 
         assert served.ask("/v1/position").form == leader.acceptor.head.position
 
 
-def test_commands_that_nobody_answers_yet_are_counted_and_how_long_they_were_seen_waiting() -> None:
+def test_commands_without_an_answer_are_counted_and_how_long_they_were_seen_waiting() -> None:
     with led() as (log, clock, leader, _), probing(lambda: leader, log, clock) as served:
         with closing(log.writer(Topic.COMMANDS)) as writer:
             for _ in range(COMMANDS):
