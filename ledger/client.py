@@ -36,16 +36,17 @@ from ledger.session.receipt import Token
 from ledger.session.sessions import ClientSessions, Labels
 from ledger.session.tail import read_genesis
 from ledger.transaction.client_files import LedgerFiles
+from ledger.transaction.client_namespaces import LedgerNamespaces
 from ledger.transaction.client_rows import LedgerRows
 from ledger.transaction.client_statements import LedgerStatements
-from ledger.transaction.client_tables import LedgerTables
+from ledger.transaction.client_views import LedgerViews
 
 MS: Final = 1000
 
 Result = TypeVar("Result")
 
 
-class Ledger(LedgerTables, LedgerFiles, LedgerStatements, LedgerRows):
+class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, LedgerRows):
     """A connected ledger. Close it, or use it in a `with` block.
 
     Attributes:

@@ -35,6 +35,7 @@ from ledger.reads.port import (
     HistoryRow,
     Identity,
     MappingRow,
+    NamespaceRow,
     OutcomeRow,
     PartitionRow,
     Reached,
@@ -54,6 +55,7 @@ from projections.reads import (
     listings,
     lookups,
     mark_lookups,
+    namespace_lookups,
     snapshots,
     version_lookups,
 )
@@ -203,11 +205,8 @@ class StoreReads(Reads):
     def released_files(
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
-        rows, most, behind = (
-            self._fresh(),
-            whole_number("limit", limit),
-            whole_number("since", since),
-        )
+        rows, most = self._fresh(), whole_number("limit", limit)
+        behind = whole_number("since", since)
         return mark_lookups.released_files(rows, self._table(table), most, behind, path)
 
     @in_turn
@@ -263,11 +262,8 @@ class StoreReads(Reads):
     def file_changes(
         self, table: int, first: int, last: int, limit: int, *, place: int = 0
     ) -> Sequence[FileChange]:
-        rows, most, behind = (
-            self._fresh(),
-            whole_number("limit", limit),
-            whole_number("place", place),
-        )
+        rows, most = self._fresh(), whole_number("limit", limit)
+        behind = whole_number("place", place)
         between = whole_number("first", first), whole_number("last", last)
         row = self._table(table)
         return list(file_changes.file_changes(rows, row.table, between, most, behind))
@@ -307,6 +303,11 @@ class StoreReads(Reads):
         return list(version_lookups.apps(rows, self._table(table).table))
 
     @in_turn
+    def namespaces(self, position: int | None = None) -> Sequence[NamespaceRow]:
+        rows = self._fresh()
+        return list(namespace_lookups.namespaces(rows, self._applied(position)))
+
+    @in_turn
     def progress(self, app: str = "") -> Sequence[AppRow]:
         return list(version_lookups.progress(self._fresh(), app))
 
@@ -325,12 +326,8 @@ class StoreReads(Reads):
 
     @in_turn
     def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
-        rows, start, most = (
-            self._fresh(),
-            whole_number("after", after),
-            whole_number("limit", limit),
-        )
-        return list(conflict_lookups.conflicts(rows, start, most))
+        rows, start = self._fresh(), whole_number("after", after)
+        return list(conflict_lookups.conflicts(rows, start, whole_number("limit", limit)))
 
     @in_turn
     def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:

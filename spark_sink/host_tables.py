@@ -200,7 +200,7 @@ class HostTables:
 
     def _write_ids(self, table: int, snapshot: HostSnapshot) -> ValidWriteIdList | None:
         row = self.reads.table(table)
-        if row is None or row.definition.kind == "external":
+        if row is None or row.definition.kind != "managed":
             return None
         return self.reads.valid_write_ids(table, snapshot.valid_txns)
 

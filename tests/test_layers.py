@@ -98,6 +98,7 @@ LIBRARIES: Final = {
         "ledger.expressions.parse",
         "ledger.expressions.sql_nodes",
         "ledger.snapshot.sql_text",
+        "ledger.snapshot.view_queries",
     ),
     "structlog": ("ledger.log_lines", "ledger.machine.process"),
     "typer": ("ledger", "projections", "spark_sink"),

@@ -114,6 +114,11 @@ class TableSchema:
         return pa.schema([column.field for column in self.columns])
 
     @cached_property
+    def readable(self) -> Sequence[pa.Field]:
+        """The columns that can be read, as fields of Arrow."""
+        return [column.field for column in self.columns if not column.problem]
+
+    @cached_property
     def stored(self) -> pa.Schema:
         """The schema of a new data file, with physical names."""
         return pa.schema([column.stored for column in self.stored_columns])

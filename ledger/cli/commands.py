@@ -70,6 +70,11 @@ COMMANDS: Final = (
     ),
     ("cache", "ledger.cli.tables.cache:app", "Look at a metadata cache, and read from it."),
     ("conflict", "ledger.cli.txns.conflicts:app", "Look at lost conflicts."),
+    (
+        "namespace",
+        "ledger.cli.tables.namespaces:app",
+        "List, create and drop namespaces: the names around those of tables.",
+    ),
     ("stream", "ledger.cli.txns.streams:app", "Look at streams that write tables."),
     ("table", "ledger.cli.tables.tables:app", "Look at tables."),
     ("txn", "ledger.cli.txns.txns:app", "Look at txns, and end them."),

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 TxnType = Literal["default", "read_only", "compaction", "replicated", "soft_delete"]
-TableKind = Literal["managed", "external"]
+TableKind = Literal["managed", "external", "view"]
 Layout = Literal["listed", "directories"]
 Operation = Literal["insert", "update", "delete"]
 Scope = Literal["partition", "unpartitioned", "table"]
+NamespaceAct = Literal["create", "alter", "drop"]
 EndCause = Literal["lease", "deadline", "closed", "cut"]
 IsolationLevel = Literal["SnapshotIsolation", "WriteSerializable", "Serializable"]
 
@@ -224,6 +225,22 @@ class DropTable(NamedTuple):
     table: int
 
 
+class ChangeNamespace(NamedTuple):
+    """Create, alter or drop a namespace at once; `properties` are all that it has afterwards.
+
+    They ascend by key. `read_at` is the position from which the change was planned, 0 = any.
+    """
+
+    session: int
+    n: int
+    not_after: int
+    read_at: int
+    catalog: str
+    name: str
+    act: NamespaceAct
+    properties: Sequence[Property]
+
+
 class AlterTable(NamedTuple):
     """Replace the whole definition of a table; `operation` is Delta's name of the change.
 
@@ -309,6 +326,7 @@ SessionCommand = (
     | AlterTable
     | RenameTable
     | DropTable
+    | ChangeNamespace
     | StageWrites
     | CommitTxn
     | AbortTxn

@@ -172,6 +172,19 @@ def names_are_claimed(state: DomainState) -> Checks:
     )
 
 
+def namespaces_are_named(state: DomainState) -> Checks:
+    """Each created namespace stands under its name, and changed at an event."""
+    known = state.namespaces.by_name
+    yield (
+        all(key == name_key(each.catalog, each.name) for key, each in known.items()),
+        "a namespace stands under another name",
+    )
+    yield (
+        all(0 < each.changed <= state.position for each in known.values()),
+        "a namespace changed after the last event",
+    )
+
+
 def changes_wait_for_their_txn(state: DomainState) -> Checks:
     """Pending changes belong to open txns, count from 1, and are what `metadata` counts."""
     pending, txns = state.tables.pending, state.txns.open
@@ -288,6 +301,7 @@ RULES: tuple[Callable[[DomainState], Checks], ...] = (
     watermark_is_the_minimum,
     write_ids_are_dense,
     names_are_claimed,
+    namespaces_are_named,
     changes_wait_for_their_txn,
     sessions_own_their_txns,
     answers_are_bounded,

@@ -61,12 +61,19 @@ TABLES_PER_TXN_MAX: Final = 10_000
 # The end of a session names all tables of all its txns in one record.
 PARTS_PER_CLOSE_MAX: Final = 100_000
 CHANGES_PER_TXN_MAX: Final = 1_000
+# Of a namespace.
+NAMESPACE_PROPERTIES_MAX: Final = 100
+PROPERTY_CHARS_MAX: Final = 1_000
 
 assert IDS_PER_COMMAND_MAX * 3 * ID_BYTES < EVENT_BYTES_MAX
 assert TABLES_PER_TXN_MAX * PART_BYTES < EVENT_BYTES_MAX
 assert PARTS_PER_CLOSE_MAX * PART_BYTES < EVENT_BYTES_MAX
 assert TABLES_PER_TXN_MAX <= PARTS_PER_CLOSE_MAX
 assert TABLES_PER_TXN_MAX <= IDS_PER_COMMAND_MAX
+assert (
+    NAMESPACE_PROPERTIES_MAX * (TABLE_NAME_CHARS_MAX + PROPERTY_CHARS_MAX) * CHAR_BYTES
+    < COMMAND_BYTES_MAX
+)
 
 # ---- Internal events of the leader: the number of entries at which one is full.
 ENDS_PER_EVENT_MAX: Final = 500
@@ -124,6 +131,7 @@ WINDOW: Final = 1024
 REMEMBERED_SESSIONS_MAX: Final = 10_000
 REMEMBERED_ANSWERS_MAX: Final = 200_000
 DROPS_REMEMBERED_MAX: Final = 10_000
+NAMESPACES_MAX: Final = 10_000
 # Mappings leave in bounded steps, so that no single event pays for a long backlog. The last txn of
 # a step leaves with all of its mappings.
 CLEAN_TXNS_MAX: Final = 256

@@ -39,7 +39,7 @@ class NewTables(NamedTuple):
 
     def completed(self, definition: TableDefinition, catalog: str, name: str) -> TableDefinition:
         """Return a definition with a folder, unless it names its own, and with the property."""
-        if definition.kind == "external":
+        if definition.kind != "managed":
             return definition
         if self.warehouse and not definition.location:
             definition = definition._replace(location=self.location(catalog, name))

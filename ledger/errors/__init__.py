@@ -13,6 +13,9 @@ LedgerError
 │   ├── UnknownTableError    no table of this name or id
 │   ├── UnknownVersionError  the table has no such version
 │   ├── TableExistsError     the name is taken
+│   ├── UnknownNamespaceError    no namespace of this name
+│   ├── NamespaceExistsError     the namespace was created before
+│   ├── NamespaceNotEmptyError   a table or a namespace is in it
 │   ├── LimitExceededError   a bound of the ledger was reached
 │   ├── CommandInvalidError  no state of the ledger allows the command
 │   ├── CommandTooLateError  the command arrived after the caller had stopped waiting

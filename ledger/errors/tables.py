@@ -18,6 +18,18 @@ class TableExistsError(RefusedError):
     """Another table has the name."""
 
 
+class UnknownNamespaceError(RefusedError):
+    """There is no such namespace, and no table in it."""
+
+
+class NamespaceExistsError(RefusedError):
+    """The namespace was created before."""
+
+
+class NamespaceNotEmptyError(RefusedError):
+    """A table or another namespace is in the namespace."""
+
+
 class UnknownColumnError(LedgerError, ValueError):
     """A condition, or the text of a partition, names a `column` that `table` does not have."""
 

@@ -19,7 +19,7 @@ from ledger.core.acceptance import LogHead, head_form, head_from
 from ledger.core.limits import CHECKPOINT_CHUNK_BYTES
 from ledger.errors import IncompatibleError
 from ledger.log.port import Log, LogWriter, Topic, records_between
-from ledger.version import READER_VERSION
+from ledger.version import DIGEST_READER, READER_VERSION
 
 if TYPE_CHECKING:
     from ledger.core.state.domain import DomainState
@@ -61,13 +61,13 @@ class Written(NamedTuple):
     chunks: int
 
 
-def dump(state: "DomainState", head: LogHead, offset: int) -> bytes:
+def dump(state: "DomainState", head: LogHead, offset: int, reader: int = READER_VERSION) -> bytes:
     """Return the canonical bytes of a checkpoint."""
     import msgspec  # noqa: PLC0415 - most programs read only the head of a checkpoint
 
     from ledger.core.evolve.form import state_form  # noqa: PLC0415
 
-    form = {"format": FORMAT, "reader": READER_VERSION, "offset": offset, **state_form(state, head)}
+    form = {"format": FORMAT, "reader": reader, "offset": offset, **state_form(state, head)}
     return msgspec.json.encode(form, order="sorted")
 
 
@@ -108,8 +108,8 @@ def uncollected() -> Iterator[None]:
 
 
 def digest(state: "DomainState", head: LogHead) -> str:
-    """Return a digest that is equal iff state and head are."""
-    return sha256(dump(state, head, 0)).hexdigest()
+    """Return a digest that is equal iff state and head are, also in another version's program."""
+    return sha256(dump(state, head, 0, DIGEST_READER)).hexdigest()
 
 
 def positions_after(size: int, least: int) -> int:

@@ -24,6 +24,9 @@ NOTED: Final = ("lakeledger.publish.adopted", "lakeledger.packed")
 """What the ledger notes itself, besides all that it notes of a Delta table."""
 
 NOTED_OF_DELTA: Final = "lakeledger.delta."
+VIEW: Final = "lakeledger.view."
+"""How the keys begin under which a view keeps its query."""
+
 PUBLICATIONS: Final = ("delta", "none")
 NEAR: Final = 0.8
 
@@ -39,6 +42,8 @@ def check_properties(name: str, before: TableDefinition | None, after: TableDefi
     `name` is the table's. Properties that it had before may be kept.
     """
     for key, value in set_anew(before, after):
+        if after.kind == "view" and key.startswith(VIEW):
+            continue
         if reason := reason_against(key, value):
             raise ValueError(f"table {name} cannot have what it is given: {reason}")
     check_promises(name, before, after)

@@ -24,6 +24,7 @@ from ledger.reads.rows import (
     HistoryRow,
     Identity,
     MappingRow,
+    NamespaceRow,
     OutcomeRow,
     PartitionRow,
     Reached,
@@ -47,6 +48,7 @@ __all__ = [
     "HistoryRow",
     "Identity",
     "MappingRow",
+    "NamespaceRow",
     "OutcomeRow",
     "PartitionRow",
     "Reached",
@@ -135,6 +137,14 @@ class Reads(MetadataReads, Protocol):
 
     def tables(self, *, include_dropped: bool = False) -> Sequence[TableRow]:
         """Return the tables that exist for all, or every incarnation there ever was."""
+        ...
+
+    def namespaces(self, position: int | None = None) -> Sequence[NamespaceRow]:
+        """Return the namespaces that were created, as of a position or of now.
+
+        A namespace without a row is there while the name of a table begins with it. Raises
+        ReaderBehindError for a position not applied yet.
+        """
         ...
 
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:

@@ -30,6 +30,8 @@ from ledger.errors import (
     LimitExceededError,
     LostByCutError,
     MetadataChangedException,
+    NamespaceExistsError,
+    NamespaceNotEmptyError,
     NotOwnerError,
     OutcomeUnknownError,
     ProtocolChangedException,
@@ -39,6 +41,7 @@ from ledger.errors import (
     StagedWritesDifferError,
     TableExistsError,
     TxnNotOpenError,
+    UnknownNamespaceError,
     UnknownTableError,
     UnsupportedTableFeatureException,
 )
@@ -94,6 +97,15 @@ ROWS: Final[Mapping[str, RefusalAdvice]] = {
     Reason.UNKNOWN_CATALOG: RefusalAdvice(
         CommandInvalidError,
         "Connect with the ledger's own catalog, by catalog=... or LAKELEDGER_CATALOG",
+    ),
+    Reason.UNKNOWN_NAMESPACE: RefusalAdvice(
+        UnknownNamespaceError, "See ledger.namespaces(), or create it"
+    ),
+    Reason.NAMESPACE_EXISTS: RefusalAdvice(
+        NamespaceExistsError, "Use it, or alter it by ledger.alter_namespace"
+    ),
+    Reason.NAMESPACE_NOT_EMPTY: RefusalAdvice(
+        NamespaceNotEmptyError, "Drop what is in it first, or use cascade=True"
     ),
     Reason.TABLE_EXISTS: RefusalAdvice(
         TableExistsError, "Choose another name, or use the table that has it"

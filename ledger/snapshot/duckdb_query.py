@@ -70,6 +70,14 @@ class SqlDatabase:
         """Make a table without rows."""
         self._fill(name, pa.schema(columns).empty_table())
 
+    def view(self, name: TableName, query: str) -> None:
+        """Make a view; the tables and views that its query names are there."""
+        schema, view = map(identifier, name)
+        self._waited(lambda: self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}"))
+        self._waited(
+            lambda: self._connection.execute(f"CREATE VIEW {schema}.{view} AS {query}"), query
+        )
+
     def ask(self, query: str, parameters: Any) -> pa.RecordBatchReader:
         """Return a reader of the rows of a query; from here on nothing else is read."""
         for setting in SETTINGS:

@@ -71,13 +71,18 @@ def found_at(files: object, table: int) -> int:
 
 def is_in_folders(row: TableRow) -> bool:
     """Return whether the rows of a table lie in folders, whose files the ledger does not list."""
-    return row.definition.kind == "external" or row.definition.layout == "directories"
+    return row.definition.kind != "managed" or row.definition.layout == "directories"
 
 
 def check_listed(row: TableRow) -> None:
     """Raise FilesUnknownError for a table whose files the ledger does not list."""
     if not is_in_folders(row):
         return
+    if row.definition.kind == "view":
+        raise FilesUnknownError(
+            f"{row.name} is a view, which has no files. Read it with ledger.sql or Spark SQL",
+            table=row.table,
+        )
     what, way = "has layout directories", "ledger.scan or Spark SQL"
     if row.definition.kind == "external":
         what, way = "is external", "spark_sink.cached_table"

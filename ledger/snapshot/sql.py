@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -16,6 +16,7 @@ from pyarrow import parquet as pq
 
 from ledger.arrow.schema import TableSchema
 from ledger.core.refusals import Reason
+from ledger.definitions.views import is_view, view_text
 from ledger.errors import UnknownTableError
 from ledger.reads.amounts import amount
 from ledger.reads.port import Reads, TableRow
@@ -33,6 +34,7 @@ from ledger.snapshot.sql_text import (
     read_query,
 )
 from ledger.snapshot.table_snapshot import TableSnapshot
+from ledger.snapshot.view_queries import text_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,20 +128,65 @@ class SqlPlace:
         if sum(each is not None for each in (version, position, at)) > 1:
             raise ValueError("give version, position or at, not several of them")
         asked = read_query(query)
-        rows = [self._row(table.name) for table in asked.tables]
-        place = self._place(rows, version=version, position=position, at=at)
+        now = self._resolve(asked)
+        place = self._place(now.rows, version=version, position=position, at=at)
+        known = self._resolve(asked, place) if now.views else now
         scans = {
             name: self._scan(each, row, place)
-            for name, (each, row) in loaded(asked.tables, rows).items()
+            for name, (each, row) in loaded(known.tables, known.rows).items()
         }
         with sql_database(self._zone) as database:
             for name, scan in scans.items():
                 database.load(name, scan)
+            for name, text in known.views.items():
+                database.view(name, text)
             try:
                 found = database.ask(asked.text, parameters)
             except QuerySyntaxError as problem:
                 raise misread(problem, asked, scans, parameters) from None
             yield place, found
+
+    def shape(self, query: str, name: str = "") -> pa.Schema:
+        """Return the columns of the answer to a query, without reading rows.
+
+        `name` is the view that the query is for. Raises as `query`, and QuerySyntaxError if the
+        query reads that view.
+        """
+        asked = read_query(query)
+        known = self._resolve(asked, around=(name.lower(),) if name else ())
+        with sql_database(self._zone) as database:
+            for table, (_, row) in loaded(known.tables, known.rows).items():
+                database.shape(table, TableSchema.of(row.definition).readable)
+            for view, text in known.views.items():
+                database.view(view, text)
+            return database.ask(f"FROM ({asked.text}) LIMIT 0", None).schema
+
+    def _resolve(
+        self, asked: Query, position: int | None = None, around: tuple[str, ...] = ()
+    ) -> "Resolved":
+        """Return what a query names, in the views of a position or of now; `around` are views."""
+        found = Resolved([], [], {})
+        for named in asked.tables:
+            row = self._row(named.name)
+            definition = self._reads.definition(row.table, position) or row.definition
+            if not is_view(definition):
+                found.tables.append(named)
+                found.rows.append(row)
+                continue
+            key = row.name.lower()
+            if key in around:
+                raise QuerySyntaxError(
+                    f"view {row.name} reads itself, by way of {', '.join(around)}: create one of "
+                    "them anew"
+                )
+            text = text_for(row.name, view_text(definition), "duckdb", row.catalog)
+            inner = read_query(text)
+            below = self._resolve(inner, position, (*around, key))
+            found.tables.extend(each._replace(comparisons=()) for each in below.tables)
+            found.rows.extend(below.rows)
+            found.views.update(below.views)
+            found.views[database_name(named.name)] = inner.text
+        return found
 
     def _row(self, name: TableName) -> TableRow:
         """Return the table of a name, which may begin with its catalog."""
@@ -210,6 +257,22 @@ def to_parquet(rows: pa.RecordBatchReader, stream: BinaryIO) -> None:
             writer.write_batch(batch)
 
 
+class Resolved(NamedTuple):
+    """The tables of a query and their rows, in one order, and the queries of its views.
+
+    The views come after the views that they read.
+    """
+
+    tables: list[NamedTable]
+    rows: list[TableRow]
+    views: dict[TableName, str]
+
+
+def database_name(name: TableName) -> TableName:
+    """Return the schema and the name that a table has in DuckDB."""
+    return tuple(map(folded, ("main", *name)[-SCHEMA_PARTS:]))
+
+
 def loaded(
     tables: Sequence[NamedTable], rows: Sequence[TableRow]
 ) -> Mapping[TableName, tuple[NamedTable, TableRow]]:
@@ -219,15 +282,23 @@ def loaded(
     """
     found: dict[TableName, tuple[NamedTable, TableRow]] = {}
     for named, row in zip(tables, rows, strict=True):
-        name = tuple(map(folded, ("main", *named.name)[-SCHEMA_PARTS:]))
+        name = database_name(named.name)
         known = found.get(name)
         if known is not None and known[1].table != row.table:
             raise QuerySyntaxError(
                 f"the query names two tables {'.'.join(name)} of different catalogs; ask for them "
                 "in two queries"
             )
-        found[name] = named if known is None else named._replace(comparisons=()), row
+        found[name] = named if known is None else in_both(known[0], named), row
     return found
+
+
+def in_both(first: NamedTable, second: NamedTable) -> NamedTable:
+    """Return what two queries need of one table."""
+    columns = None
+    if first.columns is not None and second.columns is not None:
+        columns = first.columns | second.columns
+    return NamedTable(first.name, columns, ())
 
 
 def misread(
@@ -239,8 +310,7 @@ def misread(
     try:
         with sql_database("") as database:
             for name, scan in scans.items():
-                columns = TableSchema.of(scan.table.definition).columns
-                database.shape(name, [column.field for column in columns if not column.problem])
+                database.shape(name, TableSchema.of(scan.table.definition).readable)
             database.ask(asked.text, parameters)
     except QuerySyntaxError as better:
         return better

@@ -229,4 +229,4 @@ def is_repartitioned(row: TableRow, own: TableRow) -> bool:
 
 def in_write_folders(row: TableRow) -> bool:
     """Return whether the rows of a table lie in folders of write ids."""
-    return row.definition.kind != "external" and row.definition.layout == "directories"
+    return row.definition.kind == "managed" and row.definition.layout == "directories"

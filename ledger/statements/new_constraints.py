@@ -28,7 +28,7 @@ def check_constraints(
     is_reshaped = before is not None and list(before.columns) != list(after.columns)
     if not is_reshaped and not adds_constraints(before, after):
         return
-    if after.kind == "external" or after.layout == "directories":
+    if after.kind != "managed" or after.layout == "directories":
         raise ValueError(
             f"table {name} cannot have CHECK constraints, because its rows lie in folders: other "
             "writers put rows there unchecked, while a table of layout listed names each file"

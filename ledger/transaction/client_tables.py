@@ -131,6 +131,17 @@ class LedgerTables(LedgerTxns):
         place = self._view.position_of(read_at)
         return self._done(DropTable(*UNNUMBERED, 0, place, number), TableDropped)
 
+    def undrop_table(self, table: TableLike, name: str = "") -> TableRow:
+        """Bring back a dropped table with its last columns and rows, as a new table.
+
+        The rest is as for `Transaction.undrop_table`.
+        """
+        with self.begin() as txn:
+            row = txn.undrop_table(table, name)
+            receipt = txn.commit()
+        version = receipt.versions.get(row.table, 0)
+        return row._replace(creator=0, changed=receipt.position, version=version)
+
     def table(self, name: str) -> TableRow:
         """Return the table that has a name now; raises UnknownTableError."""
         return self._names.read(name)

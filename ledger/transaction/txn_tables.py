@@ -5,18 +5,18 @@ The txn sees its changes at once. Other readers see them after its commit.
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ledger.core.commands import CreateTable, DropTable, RenameTable
-from ledger.core.events.events import TableCreated, TableDropped, TableRenamed
+from ledger.core.commands import DropTable, RenameTable
+from ledger.core.events.events import TableDropped, TableRenamed
 from ledger.definitions.definitions import Change, TableChanges, TableOptions, table_definition
 from ledger.definitions.given import check_arrow
-from ledger.definitions.names import TableLike, check_new_name, created_row
+from ledger.definitions.names import TableLike, check_new_name
 from ledger.reads.metadata import TABLE, Metadata, Read, TableMetadata, object_named
 from ledger.reads.port import TableRow
 from ledger.session.receipt import Receipt
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
-from ledger.statements.altering import alter, check_definition
+from ledger.statements.altering import alter, check_definition, create
 from ledger.transaction.txn_verbs import TxnVerbs, inserted
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
@@ -65,13 +65,7 @@ class TxnTables(TxnVerbs):
                 options["location"] = new_tables.location(catalog, name)
         definition = new_tables.completed(table_definition(named, **options), catalog, name)
         check_definition(name, None, definition, self._work.view)
-        answer = self._work.ask(
-            CreateTable(*UNNUMBERED, self._work.id, 0, catalog, name, definition)
-        )
-        body = body_as(TableCreated, answer)
-        self._work.note_write_id(body.table, body.write_id)
-        row = created_row(answer.control, body)
-        self._work.names.create(row)
+        row = create(self._work, name, definition)
         if reader is not None:
             inserted(self._work, row, reader)
         return row
@@ -96,6 +90,24 @@ class TxnTables(TxnVerbs):
         constraint that is no condition on the columns, and ConstraintViolatedError.
         """
         return alter(self._work, table, change, operation, changes=changes)
+
+    def undrop_table(self, table: TableLike, name: str = "") -> TableRow:
+        """Bring back a dropped table with its last columns and rows, as a new table.
+
+        `table` is its id, its row, or the name that it had: the last table that was dropped with
+        it. `name` is the new one, by default the former one. The history of versions begins anew,
+        and the dropped table keeps its own. A published table is not published any more, since the
+        log in its folder belongs to the dropped one.
+
+        Raises UnknownTableError if no such table was dropped, TableExistsError if the name is
+        taken, UnreadableTableError if a vacuum has deleted files, and FilesUnknownError for a table
+        whose files the ledger does not list.
+        """
+        check_arrow()
+        from ledger.statements import undropping  # noqa: PLC0415 - loads Arrow
+
+        former = undropping.dropped_table(self._work, table)
+        return undropping.undrop(self._work, former, name or former.name)
 
     def rename_table(self, table: TableLike, name: str) -> Receipt:
         """Rename a table; other readers see it after this txn's commit."""
@@ -122,8 +134,8 @@ class TxnTables(TxnVerbs):
         work.ending.check()
         number, found = work.names.find(table)
         row = found or known_row(work.view.reads(work.last), number)
-        is_external = row.definition.kind == "external"
-        write_ids = None if is_external else work.valid_write_ids(number)
+        is_managed = row.definition.kind == "managed"
+        write_ids = work.valid_write_ids(number) if is_managed else None
         return work.view.metadata(Read(number, write_ids, None, what, work.id), work.last)
 
 

@@ -68,8 +68,8 @@ def list_at(reads: Reads, row: TableRow, position: int | None) -> ValidWriteIdLi
 
     Raises LimitExceededError for a position whose exact list is not kept.
     """
-    if row.definition.kind == "external":
+    if row.definition.kind != "managed":
         if position is not None:
-            raise no_list(f"table {row.name} is external: only its present state can be read")
+            raise no_list(f"{row.name} has no write ids: only its present state can be read")
         return None
     return reads.write_ids_at(row.table, position)

@@ -28,7 +28,7 @@ from ledger.log.port import Log, Record, Topic
 from ledger.log_lines import CommandLines
 from projections.errors import StoreForeignError
 from projections.fold.tally import Tally
-from projections.rows import catalogs, counts
+from projections.rows import catalogs, counts, namespaces
 from projections.rows.applied import Applied
 from projections.rows.applying import apply
 from projections.rows.keys import CHECKPOINT, LOG, read_value, value
@@ -56,6 +56,7 @@ PROJECTIONS: Final[Sequence[Projection]] = (
     counts,
     sessions,
     catalogs,
+    namespaces,
     history,
 )
 ROWS: Final[Mapping[type, Sequence[Rows]]] = {

@@ -1,73 +1,89 @@
-"""Schemas: the parts of the names of tables before the last dot.
+"""Schemas: the namespaces of the ledger, in which the names of tables lie."""
 
-The ledger has no objects for schemas. One exists while a table is in it, or after it was created in
-this process.
-"""
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from collections.abc import Iterable, Sequence
-from typing import Final
-
-from ledger.reads.amounts import amount
+from ledger.definitions.views import is_view
+from ledger.errors import NamespaceNotEmptyError, UnknownNamespaceError
 from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal, unsupported
 
 # Of all letters in capitals only this one has two letters in small ones, and one in Java.
 DOTTED: Final = {"\u0130": "i"}
 # Spark adds it to every schema.
 OWNER: Final = "owner"
+LOCATION: Final = "location"
 
 
-def all_names(state: CatalogState, asked: Question) -> Sequence[str]:
-    """Return the names of tables that a question may see."""
+def all_names(state: CatalogState, asked: Question, *, views: bool = False) -> Sequence[str]:
+    """Return the names of the tables that a question may see, or of all views."""
     ledger = state.ledger
-    found = [table.name for table in ledger.tables() if table.catalog == ledger.catalog]
-    txn = state.find(asked)
-    return sorted(found if txn is None else (set(found) - txn.dropped) | txn.created)
+    known = [table for table in ledger.tables() if table.catalog == ledger.catalog]
+    names = [table.name for table in known if is_view(table.definition) == views]
+    txn = None if views else state.find(asked)
+    return sorted(names if txn is None else (set(names) - txn.dropped) | txn.created)
 
 
 def spaces(state: CatalogState, asked: Question) -> Sequence[str]:
     """Return the schemas directly within a schema, or the outermost ones."""
+    created = {row.name for row in state.ledger.namespaces()}
     parts = [name.rpartition(".")[0] for name in all_names(state, asked)]
-    found = {each for each in (*parts, *state.spaces) if each}
+    known = {name for name in (*parts, *created) if name}
     outer = {
-        ".".join(each.split(".")[: n + 1]) for each in found for n in range(each.count(".") + 1)
+        ".".join(name.split(".")[: n + 1]) for name in known for n in range(name.count(".") + 1)
     }
     within = str(asked["name"])
-    return sorted(each for each in outer if each.rpartition(".")[0] == within)
+    return sorted(name for name in outer if name.rpartition(".")[0] == within)
 
 
 def exists(state: CatalogState, asked: Question) -> bool:
     """Return whether a schema exists."""
     name = str(asked["name"])
-    known = (each.rpartition(".")[0] for each in all_names(state, asked))
-    return any(f"{each}.".startswith(f"{name}.") for each in (*known, *state.spaces) if each)
+    return name in spaces(state, {**asked, "name": name.rpartition(".")[0]})
+
+
+def properties(state: CatalogState, asked: Question) -> Mapping[str, Any]:
+    """Return the properties of a schema."""
+    known = {row.name: row for row in state.ledger.namespaces()}
+    row = known.get(str(asked["name"]))
+    return {} if row is None else {each.key: each.value for each in row.properties}
 
 
 def create(state: CatalogState, asked: Question) -> None:
-    """Note a schema; raises Refusal for one that says more than its name."""
-    name = str(asked["name"])
-    said = sorted(set(asked.get("properties", ())) - {OWNER})
-    if said:
+    """Create a schema at once, in a txn too."""
+    said = {key: text for key, text in asked.get("properties", {}).items() if key != OWNER}
+    if LOCATION in said:
         raise unsupported(
-            f"schema {name} can have a name only, got {said[0]}: leave it out, and say it of tables"
+            f"schema {asked['name']} has no files, got {LOCATION}: give it to tables, or set a "
+            "warehouse"
         )
-    state.spaces.add(name)
+    state.ledger.create_namespace(str(asked["name"]), properties=said)
+
+
+def alter(state: CatalogState, asked: Question) -> None:
+    """Give a schema properties, or remove some, at once."""
+    try:
+        state.ledger.alter_namespace(
+            str(asked["name"]), properties=asked["properties"], unset=asked["unset"]
+        )
+    except UnknownNamespaceError:
+        raise Refusal("NoSuchNamespace", str(asked["name"])) from None
 
 
 def drop(state: CatalogState, asked: Question) -> bool:
-    """Forget a schema; raises Refusal if a table is in it."""
-    name = str(asked["name"])
-    inside = [each for each in all_names(state, asked) if each.startswith(f"{name}.")]
-    if inside and not asked.get("cascade"):
-        raise Refusal(
-            "SCHEMA_NOT_EMPTY",
-            f"schema {name} has {amount(len(inside), 'table')}, such as {inside[0]}: drop what "
-            "is in it first, or use CASCADE",
-        )
-    for each in inside:
-        state.ledger.drop_table(each)
-    was_there = bool(inside) or name in state.spaces
-    state.spaces -= {space for space in state.spaces if f"{space}.".startswith(f"{name}.")}
-    return was_there
+    """Drop a schema, with CASCADE what is in it as well; return whether it was there."""
+    try:
+        state.ledger.drop_namespace(str(asked["name"]), cascade=bool(asked.get("cascade")))
+    except UnknownNamespaceError:
+        return False
+    except NamespaceNotEmptyError as error:
+        raise Refusal("SCHEMA_NOT_EMPTY", str(error)) from None
+    return True
+
+
+def views(state: CatalogState, asked: Question) -> Sequence[str]:
+    """Return the views of a schema, without its name."""
+    parts = [name.rpartition(".") for name in all_names(state, asked, views=True)]
+    return [last for space, _, last in parts if space == asked["name"]]
 
 
 def tables(state: CatalogState, asked: Question) -> Sequence[str]:

@@ -9,9 +9,11 @@ once.
 | --- | --- | --- |
 | namespaces | `name` of the schema around them | names |
 | namespace_exists, create_namespace, drop_namespace | `name`, `properties`, `cascade` | truth |
-| tables | `name` of a schema | the names of its tables |
+| namespace, alter_namespace | `name`, `properties`, `unset` | its properties |
+| tables, views | `name` of a schema | the names of its tables, of its views |
 | table | `table`, or also `version` or `micros` | a table, or rows |
 | exists | `table` | truth |
+| create_view, replace_view | `table`, `columns`, `properties`, `view` | a view |
 | create | `table`, `columns`, `partition`, `properties`, `constraints`, `replaces` | a table |
 | alter | `table`, `columns`, `changes`, `position` | a table |
 | can_widen | `before`, `after`, types as SQL | truth |
@@ -38,6 +40,8 @@ A table is {name, id, position, seen, pinned, columns, partition, constraints, p
 `position` is where it is read, equal texts in `seen` mean equal rows, `pinned` says that no later
 version is meant. A constraint is {name, condition}; a new one has a `type` too, such as Check.
 `replaces` has the options of a write whose table takes the place of the one that is there.
+A view is {name, columns, properties, view}, where `view` is {text, catalog, namespace, configs,
+mode, names}.
 Rows are {name, columns, rows}; each value is a text that is cast to its column, or null.
 
 Files are {paths, sizes, values, value_of, groups, group_of}. `values` lists the partitions,
@@ -80,7 +84,7 @@ from ledger.errors import (
     TableExistsError,
     UnknownTableError,
 )
-from spark_sink.catalog import alter, names, options, procedures, tables
+from spark_sink.catalog import alter, names, options, procedures, tables, views
 from spark_sink.catalog.read import changes, files, stream_source
 from spark_sink.catalog.session import statement_txns
 from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal
@@ -92,8 +96,13 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "namespaces": names.spaces,
     "namespace_exists": names.exists,
     "create_namespace": names.create,
+    "namespace": names.properties,
+    "alter_namespace": names.alter,
     "drop_namespace": names.drop,
     "tables": names.tables,
+    "views": names.views,
+    "create_view": views.create,
+    "replace_view": views.replace,
     "table": tables.table,
     "exists": tables.exists,
     "create": tables.create,

@@ -1,6 +1,5 @@
 """Tables as Spark sees them: looked up, created, dropped and renamed."""
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -8,13 +7,15 @@ from typing import Any, Final
 
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, TableDefinition
-from ledger.core.conflicts.metadata_diff import MAPPING_MODE, column_metadata
+from ledger.core.conflicts.metadata_diff import MAPPING_MODE
 from ledger.definitions.names import unknown_table
+from ledger.definitions.views import is_view
 from ledger.errors import TableExistsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.as_of import position_at, position_of_version
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.transaction import Transaction
+from spark_sink.catalog.columns import column_answers, column_of
 from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.options import PATH, from_hadoop
 from spark_sink.catalog.read import metadata_tables
@@ -26,13 +27,10 @@ from spark_sink.catalog.session.open_statements import (
     StatementsTxn,
     unsupported,
 )
+from spark_sink.catalog.views import view_answer
 from spark_sink.catalog.write import constraints
 from spark_sink.catalog.write.replacing import keeping
 
-# What Spark keeps for a column as metadata, and what the ledger keeps of it.
-COMMENT: Final = "comment"
-DEFAULT: Final = "CURRENT_DEFAULT"
-KEPT: Final = (COMMENT, DEFAULT)
 CHANGES: Final = "changes"
 LAYOUT: Final = "layout"
 LOCATION: Final = "location"
@@ -54,6 +52,8 @@ def table(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     try:
         if "version" in asked or "micros" in asked:
             return pinned(state, name, asked)
+        if (view := view_named(state, name)) is not None:
+            return view
         return current(state, name) if txn is None else in_txn(name, txn)
     except UnknownTableError:
         found = changes_about(state, asked) or metadata_tables.rows_about(state, name)
@@ -62,6 +62,14 @@ def table(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         if "version" in asked or "micros" in asked:
             raise unsupported(f"{name} must be read as of now, got a version or a time") from None
         return found
+
+
+def view_named(state: CatalogState, name: str) -> Mapping[str, Any] | None:
+    """Return the view that has a name, None for a table and for no such name."""
+    row = state.ledger.reads().table_named(state.ledger.catalog, name)
+    if row is None or row.creator or not is_view(row.definition):
+        return None
+    return view_answer(state, row)
 
 
 def changes_about(state: CatalogState, asked: Question) -> Mapping[str, Any] | None:
@@ -133,7 +141,6 @@ def table_answer(
         )
     schema = snapshot.schema
     check_distinct(name, (column.name for column in definition.columns))
-    declared = {each.name: each for each in definition.columns}
     properties = {each.key: each.value for each in definition.properties}
     return {
         "name": name,
@@ -141,36 +148,11 @@ def table_answer(
         "position": snapshot.position,
         "seen": seen,
         "pinned": is_pinned,
-        "columns": [
-            {
-                "name": each.name,
-                "type": each.declared,
-                "nullable": each.nullable,
-                "metadata": json.dumps(spark_metadata(declared.get(each.name))),
-            }
-            for each in schema.columns
-        ],
+        "columns": column_answers(schema.columns, definition.columns),
         "partition": list(schema.partition_columns),
         "constraints": constraints.constraint_answers(definition),
         "properties": {**properties, LOCATION: definition.location, LAYOUT: definition.layout},
     }
-
-
-def spark_metadata(column: Column | None) -> Mapping[str, Any]:
-    """Return the metadata of a column that Spark understands."""
-    known = {} if column is None else column_metadata(column)
-    return {key: known[key] for key in KEPT if key in known}
-
-
-def column_of(asked: Mapping[str, Any], number: int, before: Column | None = None) -> Column:
-    """Return a column that Spark names, with the rest of the metadata that it had before."""
-    metadata = {} if before is None else dict(column_metadata(before))
-    given = json.loads(asked["metadata"])
-    metadata = {key: value for key, value in metadata.items() if key not in KEPT}
-    metadata.update({key: given[key] for key in KEPT if key in given})
-    kind = str(asked["type"]) if before is None or asked["type"] != before.type else before.type
-    text = json.dumps(metadata, sort_keys=True) if metadata else ""
-    return Column(str(asked["name"]), kind, bool(asked["nullable"]), number, text)
 
 
 def exists(state: CatalogState, asked: Question) -> bool:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
+    ChangeNamespace,
     CloseSession,
     CoarseWrite,
     Command,
@@ -26,8 +27,10 @@ from ledger.core.commands import (
     CreateTable,
     DropTable,
     ForgetAborted,
+    NamespaceAct,
     OpenSession,
     OpenTxn,
+    Property,
     RenameTable,
     TableWrite,
     Unreadable,
@@ -61,6 +64,7 @@ LIMITS = Limits(
 )
 DRAW_BYTES = 14
 NAMES = (*("a", "b", "A", "c", "d") * 3, "", "x:y")
+ACTS: tuple[NamespaceAct, ...] = ("create", "alter", "drop")
 CLOCK_STEPS_MS = (0, 1, 9_000, 60_000, -5_000)
 # The first of each is what a history mostly does, and what a failing one shrinks to.
 TYPES = (*["default"] * 8, "read_only", "replicated", "compaction", "soft_delete")
@@ -227,6 +231,16 @@ def drop(player: Player, draw: Draw) -> Command:
     return DropTable(*asks, txn, player.read_at(draw), player.table(draw))
 
 
+def namespace(player: Player, draw: Draw) -> Command:
+    """Create, alter or drop a namespace."""
+    act = draw.of(ACTS)
+    said = [Property("comment", draw.of(NAMES))] if act != "drop" else []
+    asks = player.asks(draw, player.session(draw))
+    return ChangeNamespace(
+        *asks, player.read_at(draw), CATALOG, draw.of(("s", "s.t", "S")), act, said
+    )
+
+
 def table_write(player: Player, draw: Draw) -> TableWrite:
     """Return one part of a commit."""
     writes = [coarse(draw) for _ in range(draw.of((1, 1, 2, 0)))]
@@ -314,6 +328,7 @@ COMMANDS: dict[str, Callable[[Player, Draw], Command]] = {
     "abort": abort,
     "rename": rename,
     "drop": drop,
+    "namespace": namespace,
     "forget": forget,
     "repeat": repeat,
     "close_session": close_session,

@@ -95,7 +95,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.TABLE_EXTERNAL,
-        "table weather is external",
+        "weather is an external table",
         lambda s: commit(s, 0, update(s.weather)),
         lambda s: s.weather,
     ),

@@ -97,7 +97,7 @@ REFUSALS = [
     ),
     Refusal(
         Reason.TABLE_EXTERNAL,
-        "table weather is external",
+        "weather is an external table",
         lambda s: commit(s, 0, part(s.weather, remove=["a"])),
         lambda s: s.weather,
     ),

@@ -97,7 +97,7 @@ STAGE = [
     ),
     Refusal(
         Reason.TABLE_EXTERNAL,
-        "table weather is external",
+        "weather is an external table",
         lambda s: stage(s, BROKEN, 2, table=s.weather),
         lambda s: s.weather,
     ),

@@ -68,7 +68,7 @@ OPEN = [
     ),
     Refusal(
         Reason.TABLE_EXTERNAL,
-        "table weather is external",
+        "weather is an external table",
         lambda s: OpenTxn(*s.asks(s.ada), "default", 1, 0, [s.flights, s.weather]),
         lambda s: s.weather,
     ),
@@ -156,7 +156,7 @@ ALLOCATE = [
     ),
     Refusal(
         Reason.TABLE_EXTERNAL,
-        "table weather is external",
+        "weather is an external table",
         lambda s: AllocateWriteIds(*s.asks(s.ada), [s.mine], [s.flights, s.weather]),
         lambda s: s.weather,
     ),

@@ -6,6 +6,7 @@ import pytest
 
 from ledger.core.invariants import RULES, assert_invariants
 from ledger.core.state.domain import DomainState
+from ledger.core.state.namespaces import Namespace
 from ledger.core.state.sessions import Answered
 from ledger.errors import StateBrokenError
 from tests.core.scene import Scene
@@ -39,6 +40,7 @@ BREAKS: list[tuple[str, Break]] = [
     ("watermark_is_the_minimum", lambda s: setattr(s.txns, "watermark", 0)),
     ("write_ids_are_dense", lambda s: setattr(s.txns, "mapped", s.txns.mapped + 1)),
     ("names_are_claimed", lambda s: s.tables.names.popitem()),
+    ("namespaces_are_named", lambda s: s.namespaces.put(Namespace("lake", "s", (), 10**6))),
     ("changes_wait_for_their_txn", lambda s: s.tables.pending.clear()),
     ("sessions_own_their_txns", last_session_forgets_its_txns),
     ("answers_are_bounded", answer_too_far),

@@ -51,6 +51,17 @@ def test_set_up_tables_a_transaction_two_snapshots_a_stream_and_its_changes_are_
     assert [word for word in words if word not in text] == []
 
 
+def test_seven_tasks_in_python_are_eight_lines() -> None:
+    blocks = [block for block in all_blocks("python") if block.page == "docs/tables.md"]
+    block = next(block for block in blocks if block.heading == "Seven tasks in eight lines")
+    lines = [line for line in block.text.splitlines() if line.strip()]
+    done = [line for line in lines if not line.startswith(("from ", "import "))]
+    verbs = ("create_table", "append", "scan", "run", "version=", "changes", "vacuum")
+
+    assert len(done) <= 8
+    assert [verb for verb in verbs if verb not in block.text] == []
+
+
 @pytest.fixture
 def up(tmp_path: Path) -> Iterator[Running]:
     """Run a whole ledger of this machine."""

@@ -13,6 +13,7 @@ from ledger.core.commands import (
     AllocateWriteIds,
     AlterTable,
     AppVersion,
+    ChangeNamespace,
     CloseSession,
     CoarseWrite,
     Column,
@@ -42,6 +43,7 @@ from ledger.core.events.events import (
     Fenced,
     LedgerCreated,
     LogCut,
+    NamespaceChanged,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -165,6 +167,7 @@ COMMANDS: tuple[Any, ...] = (
     CreateTable(*ASKER, 0, 990, "lake", "flights", DEFINITION),
     RenameTable(*ASKER, 64, 990, 5, "departures"),
     DropTable(*ASKER, 64, 990, 5),
+    ChangeNamespace(*ASKER, 990, "lake", "air.north", "alter", [Property("comment", "flights")]),
     AlterTable(*ASKER, 64, 990, 5, DEFINITION, "ADD COLUMNS"),
     StageWrites(*ASKER, 64, 6, 1, CHUNK),
     CommitTxn(*ASKER, 64, WRITES, "Serializable"),
@@ -188,6 +191,7 @@ EVENTS: tuple[Any, ...] = (
     TableCreated(5, 0, 300, 990, "lake", "flights", DEFINITION),
     TableRenamed(5, 1, 300, 990, "lake", "departures"),
     TableDropped(5, 2, 300, 990),
+    NamespaceChanged(990, "lake", "air.north", "alter", [Property("comment", "flights")]),
     TableAltered(5, 1, 300, 990, True, 18, AT, DEFINITION, "ADD COLUMNS"),  # noqa: FBT003
     WritesStaged(6, 1, CHUNK),
     TxnCommitted("default", False, COMMITTED, READS, "Serializable"),  # noqa: FBT003

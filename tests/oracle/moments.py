@@ -1,11 +1,14 @@
 """What held at a position, from all that ever happened: valid txns, and what may be cleaned."""
 
+from collections.abc import Iterable, Sequence
+
+from ledger.core.events.events import Event, NamespaceChanged
 from ledger.core.evolve.evolve import fold
 from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.core.lists.visibility import valid_txn_list
 from ledger.core.state.domain import DomainState
 from ledger.core.state.watermark import Lifetime, Snapshot, TableMark, table_mark
-from ledger.reads.port import TableRow
+from ledger.reads.port import NamespaceRow, TableRow
 from tests.oracle.fold import StateFold
 
 
@@ -30,3 +33,16 @@ def mark_of(whole: StateFold, row: TableRow) -> TableMark:
 
     snapshots = (Snapshot(txn.opened, txn.txn) for txn in now.txns.open.values())
     return table_mark(life, snapshots, now.position, first_open)
+
+
+def namespaces_after(events: Iterable[Event]) -> Sequence[NamespaceRow]:
+    """Return the namespaces that are there after these events, by catalog and name."""
+    known: dict[tuple[str, str], NamespaceRow] = {}
+    for control, body in events:
+        if isinstance(body, NamespaceChanged):
+            key = body.catalog, body.name.lower()
+            known.pop(key, None)
+            if body.act != "drop":
+                row = body.catalog, body.name, body.properties, control.position
+                known[key] = NamespaceRow(*row)
+    return [known[key] for key in sorted(known)]

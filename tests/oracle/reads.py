@@ -38,6 +38,7 @@ from ledger.reads.port import (
     HistoryRow,
     Identity,
     MappingRow,
+    NamespaceRow,
     OutcomeRow,
     PartitionRow,
     Reached,
@@ -52,7 +53,7 @@ from ledger.reads.port import (
 from ledger.reads.turns import in_turn, wait_for
 from tests.oracle.fold import StateFold
 from tests.oracle.metadata import is_settled, metadata
-from tests.oracle.moments import mark_of, txns_at
+from tests.oracle.moments import mark_of, namespaces_after, txns_at
 from tests.oracle.rows import End, open_parts
 from tests.oracle.whole_numbers import takes_whole_numbers
 
@@ -128,6 +129,10 @@ class StateReads(Reads):
         return [row for row in every if include_dropped or not (row.creator or row.dropped)]
 
     @in_turn
+    def namespaces(self, position: int | None = None) -> Sequence[NamespaceRow]:
+        return namespaces_after(self._fold.events_to(self._applied(position)))
+
+    @in_turn
     def definition(self, table: int, position: int | None = None) -> TableDefinition | None:
         place = self._applied(position)
         known = self._fold.definitions.get(table, ())
@@ -169,12 +174,10 @@ class StateReads(Reads):
 
     @in_turn
     def session_of(self, nonce: bytes) -> int | None:
-        """Return the session that was opened last with this nonce."""
         return self._now().nonces.get(nonce)
 
     @in_turn
     def watermark(self) -> WatermarkRow:
-        """Return the cleanup watermark and what holds it."""
         txns = self._now().state.txns
         marks = bounds(txns)
         oldest = txns.oldest_open() if marks.open_bound == marks.watermark else None
@@ -190,7 +193,6 @@ class StateReads(Reads):
 
     @in_turn
     def table_mark(self, table: int) -> TableMarkRow:
-        """Return how far a table may be cleaned."""
         mark = mark_of(self._fold, self._table(table))
         then = self._fold.versions.find(table, version=None, position=mark.position, at=0)
         version = then.version if then is not None else -1
@@ -200,14 +202,12 @@ class StateReads(Reads):
     def released_files(
         self, table: int, limit: int, *, since: int = 0, path: str = ""
     ) -> Sequence[FileRow]:
-        """Return the paths that no snapshot needs, by the position of their last removal."""
         mark = mark_of(self._fold, self._table(table))
         found = self._fold.files.released(table, mark.position)
         return [each for each in found if (each.removed, each.path) > (since, path)][:limit]
 
     @in_turn
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
-        """Return the aborted write ids of a table below its mark."""
         mark = mark_of(self._fold, self._table(table))
         left = self._fold.state.txns.writers.get(table, {})
         # Who has data there without a write id stands under a number below 0.
@@ -216,7 +216,6 @@ class StateReads(Reads):
 
     @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
-        """Return the events that follow position `after`."""
         return self._now().history[max(0, after) : max(0, after) + limit]
 
     @in_turn
@@ -231,7 +230,6 @@ class StateReads(Reads):
         path: str = "",
         vector: str = "",
     ) -> Sequence[FileRow]:
-        """Return the files live now, or as of a position or a version of the table."""
         row, place = self._as_of(table, position, version)
         check_condition(where)
         rows = self._fold.files.files(row, place, where)
@@ -241,7 +239,6 @@ class StateReads(Reads):
     def file_changes(
         self, table: int, first: int, last: int, limit: int, *, place: int = 0
     ) -> Sequence[FileChange]:
-        """Return the files that versions of a table added and removed."""
         found = self._fold.files.changes(self._table(table).table)
         meant = (each for each in found if each.version <= last)
         return [each for each in meant if (each.version, each.place) > (first, place)][:limit]

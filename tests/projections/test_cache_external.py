@@ -59,7 +59,7 @@ def test_no_list_of_an_external_table_is_told() -> None:
 
     assert lists.read_at(ReadAt("x", CATALOG)) == Read("x", None, table, catalog=CATALOG)
     assert (lists.newest(0), lists.newest(9)) == ([], [Read(table, None)])
-    with pytest.raises(LimitExceededError, match="is external"):
+    with pytest.raises(LimitExceededError, match="has no write ids"):
         lists.read_at(ReadAt("x", CATALOG, position=domain.head.position))
     with pytest.raises(UnknownTableError):
         lists.read_at(ReadAt(None, CATALOG))

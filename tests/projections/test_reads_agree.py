@@ -50,6 +50,7 @@ def exact_answers(reads: Reads, driver: Driver) -> dict[str, Any]:
         "counts": reads.counts(),
         "tables": [reads.table(table) for table in tables],
         "listed": reads.tables(),
+        "namespaces": [reads.namespaces(), *map(reads.namespaces, positions)],
         "every": reads.tables(include_dropped=True),
         "named": [reads.table_named(CATALOG, name) for name in names],
         "mappings": [reads.mappings(table) for table in tables],

@@ -41,6 +41,15 @@ CASES: Final[Mapping[str, Work]] = {
     "Ledger.alter_table.changes": lambda of: of.alter_table(NAME, propertes={}),
     "Ledger.connect.client": lambda _: Ledger.connect("x:1", "x", client={"idd": "1"}),
     "Ledger.sql.parameters": lambda of: of.sql("SELECT $a", {"a": 1, "idd": 2}).to_pylist(),
+    "Ledger.create_view.properties": lambda of: of.create_view(
+        "db.v", "SELECT 1 AS a", properties={"lakeledger.publish": "delta"}
+    ),
+    "Ledger.create_namespace.properties": lambda of: of.create_namespace(
+        "db", properties={"lakeledger.publish": "delta"}
+    ),
+    "Ledger.alter_namespace.properties": lambda of: of.alter_namespace(
+        "db", properties={"lakeledger.owner": "ada"}
+    ),
     "Ledger.update.changes": lambda of: of.update(NAME, BAD),
     "Ledger.merge.when_matched_update": lambda of: of.merge(
         NAME, ROWS, ON, when_matched_update=BAD
@@ -115,7 +124,7 @@ def test_other_functions_take_known_keywords_only() -> None:
 def test_unknown_names_are_refused(of: Ledger, case: str) -> None:
     with pytest.raises((LedgerError, TypeError, ValueError)) as error:
         CASES[case](of)
-    named = ("idd", "partition", "propertes", "kinds", "unsett", "info")
+    named = ("idd", "partition", "propertes", "kinds", "unsett", "info", "lakeledger.")
     assert any(each in str(error.value) for each in named)
     assert of.scan(NAME).to_arrow().to_pylist() == ROWS
     assert not of.tables()[1:]

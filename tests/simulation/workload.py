@@ -9,6 +9,7 @@ from typing import Any, Final
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
+    ChangeNamespace,
     CloseSession,
     CoarseWrite,
     CommitTxn,
@@ -16,6 +17,7 @@ from ledger.core.commands import (
     DropTable,
     ForgetAborted,
     OpenTxn,
+    Property,
     RenameTable,
     SessionCommand,
     TableDefinition,
@@ -23,7 +25,8 @@ from ledger.core.commands import (
 )
 
 CATALOG: Final = "lake"
-NAMES: Final = tuple(f"t{number}" for number in range(9))
+NAMES: Final = (*(f"t{number}" for number in range(7)), "s1.t", "s2.x.t")
+SPACES: Final = ("s1", "s2", "s2.x")
 Asker = tuple[int, int, int]
 
 
@@ -117,6 +120,12 @@ class Workload:
         table = self.chance.choice(self.shared.tables)
         return DropTable(*asker, self._own_or_none(), 0, table)
 
+    def namespace(self, asker: Asker) -> SessionCommand:
+        """Create, alter or drop a namespace; tables may lie in it."""
+        act: Any = self.chance.choice(("create", "alter", "drop"))
+        said = [Property("comment", self.chance.choice(NAMES))] if act != "drop" else ()
+        return ChangeNamespace(*asker, 0, CATALOG, self.chance.choice(SPACES), act, said)
+
     def forget(self, asker: Asker) -> SessionCommand:
         """State that nothing is left of an aborted txn."""
         if not self.shared.aborted:
@@ -141,6 +150,7 @@ KINDS: Final[dict[Callable[[Workload, Asker], SessionCommand], int]] = {
     Workload.drop: 2,
     Workload.forget: 3,
     Workload.close: 1,
+    Workload.namespace: 2,
 }
 MAKERS: Final = tuple(KINDS)
 CUMULATED: Final = tuple(accumulate(KINDS.values()))

@@ -64,7 +64,8 @@ OTHERS: Final = {
         *("Transaction.insert", "Transaction.wrote", "Transaction.app"),
         *("Transaction.operation", "Transaction.set_domain", "Transaction.set_protocol"),
         *("Transaction.create_table", "Transaction.alter_table", "Transaction.rename_table"),
-        *("Transaction.drop_table", "Transaction.commit", "Transaction.abort", "Transaction.ask"),
+        *("Transaction.drop_table", "Transaction.undrop_table", "Transaction.commit"),
+        *("Transaction.abort", "Transaction.ask"),
     },
     "it writes the same rows anew": {"Transaction.optimize"},
     "it gives ids": {

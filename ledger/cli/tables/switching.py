@@ -1,10 +1,10 @@
-"""The command that publishes tables as Delta from now on."""
+"""The commands that publish tables as Delta from now on, and bring dropped ones back."""
 
 from typing import Annotated
 
 import typer
 
-from ledger.cli.answers import Output, OutputOption, answer_rows
+from ledger.cli.answers import Output, OutputOption, answer, answer_rows
 from ledger.cli.options import (
     CONFIGURED,
     CatalogOption,
@@ -50,3 +50,22 @@ def table_publish(
     answer_rows(found, output)
     if not every and any(each["outcome"].startswith("cannot") for each in found):
         raise typer.Exit(ExitCode.FAILED)
+
+
+def table_undrop(
+    name: Annotated[str, typer.Argument(metavar="NAME|ID", help="A name that it had, or its id.")],
+    ledger: NameOption = None,
+    catalog: CatalogOption = CONFIGURED,
+    *,
+    new: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Its new name, by default the former one.")
+    ] = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Bring back a dropped table with its last columns and rows, as a new table.
+
+    By name it is the one that was dropped last. A vacuum may have deleted its files.
+    """
+    with Ledger.connect(ledger=ledger, catalog=catalog) as client:
+        row = client.undrop_table(int(name) if name.isdecimal() else name, new)
+    answer({"table": row.name, "id": row.table, "version": row.version}, output)

@@ -89,6 +89,12 @@ later(
 )
 later(
     app,
+    "undrop",
+    "ledger.cli.tables.switching:table_undrop",
+    "Bring back a dropped table with its last columns and rows, as a new table.",
+)
+later(
+    app,
     "vacuum",
     "ledger.cli.tables.vacuum:table_vacuum",
     "Delete the data files that no reader needs: removed ones, and ones that no commit named.",

@@ -25,7 +25,7 @@ from ledger.core.conflicts.footprints import (
 )
 from ledger.core.decide.table_part import TablePart, is_read, part_of
 from ledger.core.decide.tables import check_level
-from ledger.core.decide.txns import check_tables, own_txn, writable_txn
+from ledger.core.decide.txns import check_tables, not_managed, own_txn, writable_txn
 from ledger.core.events.events import WritesStaged
 from ledger.core.limits import STAGED_BYTES_MAX, STAGED_CHUNKS_MAX
 from ledger.core.refusals import Reason, Refused
@@ -175,7 +175,7 @@ def stage(state: DomainState, command: StageWrites) -> WritesStaged:
     if table is None:
         raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {command.table}", command.table)
     if table.definition.kind != "managed":
-        raise Refused(Reason.TABLE_EXTERNAL, f"table {table.name} is external", command.table)
+        raise not_managed(table)
     following = len(txn.staged.get(command.table, ())) + 1
     if command.number != following:
         raise Refused(

@@ -15,7 +15,7 @@ from ledger.core.decide.candidate import Candidate, candidate_of
 from ledger.core.decide.judge import first_conflict
 from ledger.core.decide.table_part import TablePart
 from ledger.core.decide.tables import check_ahead
-from ledger.core.decide.txns import aborted_parts, not_open, status_for
+from ledger.core.decide.txns import aborted_parts, not_managed, not_open, status_for
 from ledger.core.events.events import Answer, CommandRepeated, TxnAborted, TxnCommitted
 from ledger.core.events.parts import CommittedPart, Evidence
 from ledger.core.limits import COARSE_WRITES_MAX, PARTITION_CHARS_MAX
@@ -105,7 +105,7 @@ def check_write(
             return
         raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {part.table}", part.table)
     if table.definition.kind != "managed":
-        raise Refused(Reason.TABLE_EXTERNAL, f"table {table.name} is external", part.table)
+        raise not_managed(table)
     if table.definition.layout == "directories" and lacks_write_id(candidate, part):
         raise Refused(
             Reason.WRITE_ID_REQUIRED,

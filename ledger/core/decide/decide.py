@@ -14,6 +14,7 @@ from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
     AlterTable,
+    ChangeNamespace,
     CloseSession,
     Command,
     CommitTxn,
@@ -27,7 +28,7 @@ from ledger.core.commands import (
     StageWrites,
     Unreadable,
 )
-from ledger.core.decide import candidate
+from ledger.core.decide import candidate, namespaces
 from ledger.core.decide import commit as decide_commit
 from ledger.core.decide import tables as decide_tables
 from ledger.core.decide import txns as decide_txns
@@ -136,6 +137,8 @@ def dispatch(state: DomainState, command: SessionCommand, now: int) -> Answer:  
             return decide_tables.rename(state, command)
         case DropTable():
             return decide_tables.drop(state, command)
+        case ChangeNamespace():
+            return namespaces.change(state, command)
         case CloseSession():
             return decide_txns.close_session(state, command)
 

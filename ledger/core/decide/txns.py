@@ -201,17 +201,23 @@ def not_open(state: DomainState, txn: int) -> Refused:
     return Refused(Reason.TXN_NOT_OPEN, f"txn {txn} is not open ({status}): {why}", txn)
 
 
+def not_managed(table: Table) -> Refused:
+    """Return the refusal to write to an external table or a view."""
+    what = "a view" if table.definition.kind == "view" else "an external table"
+    return Refused(
+        Reason.TABLE_EXTERNAL,
+        f"{table.name} is {what}, and so has no write ids and no commits",
+        table.table,
+    )
+
+
 def managed_table(state: DomainState, table_id: int, txns: Iterable[int]) -> Table:
     """Return a managed table that all these txns may write; raises Refused."""
     table = state.tables.by_id.get(table_id)
     if table is None or any(table.creator not in (0, txn) for txn in txns):
         raise Refused(Reason.UNKNOWN_TABLE, f"there is no table {table_id}", table_id)
     if table.definition.kind != "managed":
-        raise Refused(
-            Reason.TABLE_EXTERNAL,
-            f"table {table.name} is external, and so has no write ids and no commits",
-            table_id,
-        )
+        raise not_managed(table)
     return table
 
 

@@ -8,7 +8,14 @@ Avro schema in `ledger/log/schemas`. This module holds no rules.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import Footprint, TableDefinition, TableWrite, TxnType
+from ledger.core.commands import (
+    Footprint,
+    NamespaceAct,
+    Property,
+    TableDefinition,
+    TableWrite,
+    TxnType,
+)
 from ledger.core.events.parts import (
     AbortedPart,
     AllocatedId,
@@ -189,6 +196,16 @@ class TableDropped(NamedTuple):
     read_at: int
 
 
+class NamespaceChanged(NamedTuple):
+    """A namespace was created, got other properties, or was dropped; a dropped one has none."""
+
+    read_at: int
+    catalog: str
+    name: str
+    act: NamespaceAct
+    properties: Sequence[Property]
+
+
 class WritesStaged(NamedTuple):
     """A chunk of a footprint was stored until the commit of `control.txn`."""
 
@@ -269,6 +286,7 @@ Answer = (
     | TableAltered
     | TableRenamed
     | TableDropped
+    | NamespaceChanged
     | WritesStaged
     | TxnCommitted
     | TxnAborted

@@ -18,6 +18,7 @@ from ledger.core.events.events import (
     Fenced,
     LedgerCreated,
     LogCut,
+    NamespaceChanged,
     Resigned,
     SessionClosed,
     SessionOpened,
@@ -36,6 +37,7 @@ from ledger.core.evolve import commits as evolve_commits
 from ledger.core.evolve import tables as evolve_tables
 from ledger.core.evolve import txns as evolve_txns
 from ledger.core.state.domain import Cut, DomainState
+from ledger.core.state.namespaces import Namespace
 from ledger.core.state.sessions import Answered, Session
 
 # The author of the session that a cut opens.
@@ -165,6 +167,14 @@ def catalog_created(state: DomainState, _control: Control, body: CatalogCreated)
     state.catalogs.add(body.catalog)
 
 
+def namespace_changed(state: DomainState, control: Control, body: NamespaceChanged) -> None:
+    """Create, alter or drop a namespace."""
+    if body.act == "drop":
+        state.namespaces.drop(body.catalog, body.name)
+    else:
+        state.namespaces.put(Namespace(body.catalog, body.name, body.properties, control.position))
+
+
 def session_opened(state: DomainState, control: Control, body: SessionOpened) -> None:
     """Add a session under its position."""
     state.sessions.add(Session(control.position, *body))
@@ -210,6 +220,7 @@ CHANGES: dict[type, Callable[[DomainState, Control, Any], None]] = {
     TableAltered: table_altered,
     TableRenamed: evolve_tables.table_renamed,
     TableDropped: evolve_tables.table_dropped,
+    NamespaceChanged: namespace_changed,
     WritesStaged: evolve_txns.writes_staged,
     TxnCommitted: evolve_commits.txn_committed,
     TxnAborted: evolve_txns.txn_aborted,
@@ -237,6 +248,7 @@ ANSWERING = frozenset(
         TableAltered,
         TableRenamed,
         TableDropped,
+        NamespaceChanged,
         WritesStaged,
         TxnCommitted,
         TxnAborted,

@@ -26,6 +26,7 @@ from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.evolve.tables import note_forgettable
 from ledger.core.state.domain import Cut, DomainState
+from ledger.core.state.namespaces import Namespace
 from ledger.core.state.sessions import Answered, Session
 from ledger.core.state.tables import Change, Pending, Progress, Table, name_key
 from ledger.core.state.txns import AbortedTxn, TxnInFlight, Txns, exception_hash
@@ -127,7 +128,9 @@ def state_form(state: DomainState, head: LogHead) -> dict[str, Plain]:
         "dropped": [[table, *change] for table, change in state.tables.dropped.items()],
         "winners": winners_form(state.winners),
     }
-    # Left out if there are no cuts, so that checkpoints of most ledgers keep their earlier bytes.
+    # Left out if there are none, so that checkpoints of most ledgers keep their earlier bytes.
+    if state.namespaces.by_name:
+        form["namespaces"] = [list(each) for _, each in sorted(state.namespaces.by_name.items())]
     return {**form, "cuts": [cut_form(cut) for cut in state.cuts]} if state.cuts else form
 
 
@@ -212,6 +215,9 @@ def state_from(form: Mapping[str, Plain]) -> tuple[DomainState, LogHead]:
     state.commands_topic = form["commands_topic"]
     state.catalogs = set(form["catalogs"])
     state.cuts = [cut_from(each) for each in form.get("cuts", ())]
+    for catalog, name, properties, changed in form.get("namespaces", ()):
+        known = [Property(*each) for each in properties]
+        state.namespaces.put(Namespace(catalog, name, known, changed))
     restore_sessions(state, form)
     restore_tables(state, form)
     restore_txns(state, form["txns"])

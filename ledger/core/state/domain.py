@@ -11,6 +11,7 @@ from ledger.core.events.events import Control, LedgerCreated
 from ledger.core.events.parts import Limits
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.predicates.predicates import Predicates
+from ledger.core.state.namespaces import Namespaces
 from ledger.core.state.sessions import Sessions
 from ledger.core.state.tables import Tables
 from ledger.core.state.txns import Txns
@@ -46,6 +47,7 @@ class DomainState:
     sessions: Sessions = field(default_factory=Sessions)
     txns: Txns = field(default_factory=Txns)
     tables: Tables = field(default_factory=Tables)
+    namespaces: Namespaces = field(default_factory=Namespaces)
     winners: ConflictIndex = field(default_factory=ConflictIndex)
     cuts: list[Cut] = field(default_factory=list)
     # A cache, not part of the state: predicates in compiled form.

@@ -57,6 +57,7 @@ class HttpReads(HttpQuestions, Reads):
     table = by_http(Reads.table)
     table_named = by_http(Reads.table_named)
     tables = by_http(Reads.tables)
+    namespaces = by_http(Reads.namespaces)
     definition = by_http(Reads.definition)
     txn = by_http(Reads.txn)
     open_txns = by_http(Reads.open_txns)

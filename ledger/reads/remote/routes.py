@@ -109,6 +109,7 @@ ROUTES: Final[Sequence[Route]] = (
     Route("/sessions/opened-with", Reads.session_of),
     Route("/sessions/{session}", Reads.session),
     Route("/sessions/{session}/outcomes/{n}", Reads.outcome),
+    Route("/namespaces", Reads.namespaces),
     Route("/tables", Reads.tables),
     Route("/tables/named", Reads.table_named),
     Route("/tables/{table}", Reads.table),

@@ -281,4 +281,4 @@ class Entry:
 def is_external(objects: Objects | None) -> bool:
     """Return whether a table has no write ids, so that its readers have no list."""
     definition = (objects or {}).get(TABLE)
-    return isinstance(definition, TableDefinition) and definition.kind == "external"
+    return isinstance(definition, TableDefinition) and definition.kind != "managed"

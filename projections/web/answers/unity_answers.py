@@ -101,23 +101,32 @@ def catalog(reads: Reads, asked: Asked) -> UnityCatalog | None:
 
 
 def schemas(reads: Reads, asked: Asked) -> Form | None:
-    """Return the schemas of a catalog with published tables, None for a catalog without tables."""
+    """Return the schemas of a catalog, None for a catalog without tables."""
     name = asked.text("catalog_name")
     if all(row.catalog != name for row in reads.tables()):
         return None
-    found = {each.schema for each in published_tables(reads) if each.row.catalog == name}
-    return paged("schemas", [schema_form(name, each) for each in sorted(found)], asked)
+    forms = known_schemas(reads)
+    found = [forms[key] for key in sorted(forms) if forms[key]["catalog_name"] == name]
+    return paged("schemas", found, asked)
 
 
 def schema(reads: Reads, asked: Asked) -> UnitySchema | None:
-    """Return a schema, None for one without published tables."""
+    """Return a schema, None for one that was not created and has no published table."""
     wanted = asked.text("named").lower()
     asked.pass_over_rest()
-    for each in published_tables(reads):
-        form = schema_form(each.row.catalog, each.schema)
-        if form["full_name"].lower() == wanted:
-            return form
-    return None
+    return known_schemas(reads).get(wanted)
+
+
+def known_schemas(reads: Reads) -> Mapping[str, UnitySchema]:
+    """Return the namespaces that were created and those of published tables, by full name."""
+    found: dict[str, UnitySchema] = {}
+    for row in reads.namespaces():
+        form = schema_form(row.catalog, row.name, dict(row.properties))
+        found[form["full_name"].lower()] = form
+    for table in published_tables(reads):
+        form = schema_form(table.row.catalog, table.schema, {})
+        found.setdefault(form["full_name"].lower(), form)
+    return found
 
 
 def tables(reads: Reads, asked: Asked) -> Form:
@@ -173,14 +182,15 @@ def catalog_form(name: str) -> UnityCatalog:
     return {"name": name, "properties": {}, **UNRECORDED}
 
 
-def schema_form(catalog: str, name: str) -> UnitySchema:
+def schema_form(catalog: str, name: str, properties: Mapping[str, str]) -> UnitySchema:
     """Return the fields of a schema."""
     return {
         "name": name,
         "catalog_name": catalog,
         "full_name": f"{catalog}.{name}",
-        "properties": {},
+        "properties": dict(properties),
         **UNRECORDED,
+        "comment": properties.get("comment"),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, NotRequired, TypedDict
 class Unrecorded(TypedDict):
     """Fields that some clients need, whatever is in them."""
 
-    comment: None
+    comment: str | None
     owner: None
     created_at: None
     created_by: None

@@ -109,13 +109,11 @@ class CatalogState:
     Attributes:
         name: the name of the catalog in Spark.
         ledger: the client of its ledger.
-        spaces: the schemas that were created here and may have no table yet.
     """
 
     def __init__(self, name: str, ledger: Ledger) -> None:
         self.name = name
         self.ledger = ledger
-        self.spaces: set[str] = set()
         self._txns: dict[str, StatementsTxn] = {}
         self._writes: dict[str, tuple[StatementsTxn, StagedWrite]] = {}
         self._last_alone: dict[str, LastAlone] = {}

@@ -59,7 +59,7 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         table.schema.check_holds_rows()
         below = ""
         if is_in_folders(table.row):
-            if mode != APPEND or table.definition.kind == "external":
+            if mode != APPEND or table.definition.kind != "managed":
                 table.check_listed()
             below = f"delta_{table.work.write_id(table.number)}/"
     except BaseException:

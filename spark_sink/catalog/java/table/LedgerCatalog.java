@@ -5,11 +5,12 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Arrays;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchViewException;
+import org.apache.spark.sql.catalyst.analysis.ViewAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Changelog;
@@ -17,13 +18,15 @@ import org.apache.spark.sql.connector.catalog.ChangelogContext;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
+import org.apache.spark.sql.connector.catalog.Relation;
+import org.apache.spark.sql.connector.catalog.RelationCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TransactionalCatalogPlugin;
+import org.apache.spark.sql.connector.catalog.View;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.catalog.transactions.Transaction;
 import org.apache.spark.sql.connector.catalog.transactions.TransactionInfo;
@@ -40,7 +43,7 @@ import scala.Option;
  * A statement that writes has a txn of the ledger, and a copy of the catalog that knows it.
  */
 public class LedgerCatalog
-    implements TableCatalog, SupportsNamespaces, TransactionalCatalogPlugin, ProcedureCatalog {
+    implements RelationCatalog, SupportsNamespaces, TransactionalCatalogPlugin, ProcedureCatalog {
     private String name;
     private String txn = "";
 
@@ -90,7 +93,7 @@ public class LedgerCatalog
     public Map<String, String> loadNamespaceMetadata(String[] space)
         throws NoSuchNamespaceException {
         if (!namespaceExists(space)) throw new NoSuchNamespaceException(space);
-        return new HashMap<String, String>();
+        return Json.map(ask("namespace", named(space)));
     }
 
     public void createNamespace(String[] space, Map<String, String> properties) {
@@ -100,7 +103,18 @@ public class LedgerCatalog
     }
 
     public void alterNamespace(String[] space, NamespaceChange... changes) {
-        throw new Refused("LEDGER_UNSUPPORTED", "a schema of the ledger has no properties");
+        ObjectNode asked = named(space);
+        ObjectNode properties = asked.putObject("properties");
+        ArrayNode unset = asked.putArray("unset");
+        for (int i = 0; i < changes.length; i++) {
+            if (changes[i] instanceof NamespaceChange.SetProperty) {
+                NamespaceChange.SetProperty set = (NamespaceChange.SetProperty) changes[i];
+                properties.put(set.property(), set.value());
+            } else {
+                unset.add(((NamespaceChange.RemoveProperty) changes[i]).property());
+            }
+        }
+        ask("alter_namespace", asked);
     }
 
     public boolean dropNamespace(String[] space, boolean cascade) {
@@ -116,8 +130,9 @@ public class LedgerCatalog
         return tables;
     }
 
-    public Table loadTable(Identifier table) throws NoSuchTableException {
-        return loaded(about(table));
+    public Relation loadRelation(Identifier relation) throws NoSuchTableException {
+        JsonNode found = ask("table", about(relation));
+        return found.has("view") ? (Relation) Views.fromJson(found) : (Relation) tableOf(found);
     }
 
     public Table loadTable(Identifier table, String version) throws NoSuchTableException {
@@ -131,7 +146,10 @@ public class LedgerCatalog
     }
 
     private Table loaded(ObjectNode asked) {
-        JsonNode found = ask("table", asked);
+        return tableOf(ask("table", asked));
+    }
+
+    private Table tableOf(JsonNode found) {
         if (found.has("rows")) return new LedgerRows(this, found);
         if (found.has("constants")) return new LedgerChanges(this, found);
         return new LedgerTable(this, found);
@@ -213,6 +231,31 @@ public class LedgerCatalog
         String own = name + ".";
         String after = given.startsWith(own) ? given.substring(own.length()) : given;
         ask("rename", about(table).put("to", after));
+    }
+
+    // Views.
+
+    public Identifier[] listViews(String[] space) {
+        String[] found = Json.texts(ask("views", named(space)));
+        Identifier[] views = new Identifier[found.length];
+        for (int i = 0; i < found.length; i++) views[i] = Identifier.of(space, found[i]);
+        return views;
+    }
+
+    public View createView(Identifier name, View view) throws ViewAlreadyExistsException {
+        return Views.fromJson(ask("create_view", Views.toJson(view, about(name))));
+    }
+
+    public View replaceView(Identifier name, View view) throws NoSuchViewException {
+        return Views.fromJson(ask("replace_view", Views.toJson(view, about(name))));
+    }
+
+    public boolean dropView(Identifier view) {
+        return viewExists(view) && ask("drop", about(view)).asBoolean();
+    }
+
+    public void renameView(Identifier view, Identifier to) {
+        renameTable(view, to);
     }
 
     // Txns.

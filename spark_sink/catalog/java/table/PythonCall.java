@@ -5,7 +5,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchViewException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.ViewAlreadyExistsException;
 import org.apache.spark.unsafe.Platform;
 
 /**
@@ -46,6 +48,8 @@ public final class PythonCall {
         if (kind.equals("NoSuchTable")) throw new NoSuchTableException(Identifiers.of(said));
         if (kind.equals("NoSuchNamespace")) throw new NoSuchNamespaceException(said.split("\\."));
         if (kind.equals("TableExists")) throw new TableAlreadyExistsException(Identifiers.of(said));
+        if (kind.equals("NoSuchView")) throw new NoSuchViewException(Identifiers.of(said));
+        if (kind.equals("ViewExists")) throw new ViewAlreadyExistsException(Identifiers.of(said));
         throw new Refused(kind, said);
     }
 }
