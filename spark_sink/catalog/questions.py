@@ -17,7 +17,7 @@ once.
 | create | `table`, `columns`, `partition`, `properties`, `constraints`, `replaces` | a table |
 | alter | `table`, `columns`, `changes`, `position` | a table |
 | can_widen | `before`, `after`, types as SQL | truth |
-| drop, rename | `table`, `to` | truth |
+| drop, rename | `table`, `to`, `view` | truth |
 | partitions | `id`, `position` | lists of values |
 | begin | | the key of a new txn, or of the joined one |
 | commit, abort, close | | nothing; a joined txn continues |

@@ -273,6 +273,8 @@ def check_definition(name: str, columns: Sequence[Column], partition: Sequence[s
 def drop(state: CatalogState, asked: Question) -> bool:
     """Drop a table; return whether there was one."""
     name, txn = str(asked["table"]), state.find(asked)
+    if not asked.get("view") and view_named(state, name) is not None:
+        raise unsupported(f"{name} is a view: use DROP VIEW")
     with suppress(UnknownTableError):
         owner: Transaction | Any = state.ledger if txn is None else txn.txn
         owner.drop_table(name)

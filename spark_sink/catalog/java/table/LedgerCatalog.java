@@ -251,7 +251,7 @@ public class LedgerCatalog
     }
 
     public boolean dropView(Identifier view) {
-        return viewExists(view) && ask("drop", about(view)).asBoolean();
+        return viewExists(view) && ask("drop", about(view).put("view", true)).asBoolean();
     }
 
     public void renameView(Identifier view, Identifier to) {
