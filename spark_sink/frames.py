@@ -71,9 +71,9 @@ def cached_table(
 
     Raises UnknownTableError, ReaderBehindError, SettingsError, StoreError, PredicateSyntaxError,
     ValueError if the txn has ended and the read would be recorded, and UnreadableTableError for
-    deletion vectors, missing files, column mapping that Spark cannot follow, folders of other
-    programs, in other places or with a colon, an external table with a Delta log, and a table
-    without a location.
+    deletion vectors without a place, missing files, column mapping that Spark cannot follow,
+    folders of other programs, in other places or with a colon, an external table with a Delta log,
+    and a table without a location.
     """
     zone = "UTC" if where is None else session_zone(spark)
     with host_tables().use() if tables is None else nullcontext(tables) as known:

@@ -20,7 +20,7 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.core.predicates.tree import of_wire
 from ledger.errors import UnreadableTableError
 from ledger.expressions.bounds import file_may_hold
-from ledger.files.storage import places_of
+from ledger.files.storage import places_of, storage_at
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads
 from ledger.snapshot.table_snapshot import TableSnapshot
@@ -149,7 +149,8 @@ def answers_of(
             [each.path for each in some],
             schema,
             schemas_then(found, reads, position, schema),
-            lambda row: row.size,
+            size=lambda row: row.size,
+            storage=lambda: storage_at(table.location),
             values=[[each.row.partition[number] for number in at] for each in some],
         )
         yield answer_of(laid_out, found, position, files)

@@ -22,6 +22,7 @@ ALPHABET: Final = (
 DIGITS: Final = {character: digit for digit, character in enumerate(ALPHABET)}
 GROUP: Final = 5
 WORD_MAX: Final = 1 << 32
+ROW_MAX: Final = (1 << 31) - 1
 UUID_CHARACTERS: Final = 20
 UUID_BYTES: Final = 16
 MAGIC: Final = 1681511377
@@ -49,6 +50,13 @@ def deleted_rows(storage: Storage, vector: DeletionVector) -> BitMap64:
     if len(found) != vector.cardinality:
         raise damaged(vector, f"it has {len(found)} rows, the log names {vector.cardinality}")
     return found
+
+
+def portable(deleted: BitMap64) -> bytes:
+    """Return row numbers in RoaringBitmap's portable form of 32 bits; raises ValueError above."""
+    if len(deleted) and deleted.max() > ROW_MAX:
+        raise ValueError(f"a row number must be {ROW_MAX} at most, got {deleted.max()}")
+    return BitMap(deleted).serialize()
 
 
 def kept(deleted: BitMap64, start: int, rows: int) -> pa.BooleanArray:

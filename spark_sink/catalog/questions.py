@@ -47,6 +47,8 @@ Rows are {name, columns, rows}; each value is a text that is cast to its column,
 Files are {paths, sizes, values, value_of, groups, group_of}. `values` lists the partitions,
 `value_of` has for each file its place there. `groups` lists the names that the data columns of the
 table have in files, null for a column that files of the group lack; `group_of` is as `value_of`.
+`deleted` has by the places of files the numbers of their deleted rows, as a roaring bitmap in base
+64, and `marked` says for each group whether its files have such rows.
 
 The changes of a table are a table with `constants`: columns whose values follow those of the
 partition columns in `values`. `unit_of` has for each file the rewrite that it is a part of, -1 for

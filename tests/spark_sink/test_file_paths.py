@@ -8,6 +8,7 @@ from ledger.log.wire.file_list import AddFile
 from spark_sink import cached_table
 from tests.spark_sink.host import NAME, Host
 from tests.spark_sink.test_frames import rows
+from tests.tables.files import inline_vector
 
 pytestmark = pytest.mark.spark
 
@@ -23,11 +24,20 @@ def test_many_files_are_looked_for_without_jobs(spark: SparkSession, host: Host)
     assert ([*jobs], frame.count()) == ([], 100)
 
 
-def test_a_file_with_a_deletion_vector_is_refused(spark: SparkSession, host: Host) -> None:
+def test_deleted_rows_of_a_file_are_left_out(spark: SparkSession, host: Host) -> None:
     host.create("listed")
-    files = [host.file("day=1/a.parquet", "N1", vector="u1"), host.file("b.parquet", "N2")]
-    host.ledger.append(NAME, files)
-    with pytest.raises(UnreadableTableError, match=r"day=1/a\.parquet .* has a deletion vector"):
+    host.write("day=1/a.parquet", ["N1", "N2", "N3"])
+    vector = inline_vector([1])
+    files = [AddFile("day=1/a.parquet", ("1",), vector=vector.id, deletion_vector=vector)]
+    host.ledger.append(NAME, [*files, host.file("b.parquet", "N4")])
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    assert rows(frame) == [(1, "N1"), (1, "N3"), (1, "N4")]
+
+
+def test_a_deletion_vector_without_a_place_is_refused(spark: SparkSession, host: Host) -> None:
+    host.create("listed")
+    host.ledger.append(NAME, [host.file("day=1/a.parquet", "N1", vector="u1")])
+    with pytest.raises(UnreadableTableError, match="does not know where that lies"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
 
 

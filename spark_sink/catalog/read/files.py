@@ -4,6 +4,7 @@ Within a txn the read is noted by its condition, as `Transaction.scan` does. A f
 a matching row, by its partition or by its statistics, is left out.
 """
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,7 @@ from ledger.definitions.time_zones import zone_named
 from ledger.errors import UnreadableTableError
 from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.build import Expression, condition_in
+from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import name_then, type_then
 from ledger.files.storage import Storage, places_of, storage_at
 from ledger.reads.rows import FileRow
@@ -52,7 +54,9 @@ def files(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     paths = [hadoop_path(storage, file) for file in kept]
     if txn is not None:
         txn.note(table, dict(zip(paths, kept, strict=True)))
-    return in_groups(kept, paths, schema, schema_of, partial(size_of, storage))
+    return in_groups(
+        kept, paths, schema, schema_of, size=partial(size_of, storage), storage=lambda: storage
+    )
 
 
 def found_files(
@@ -120,35 +124,45 @@ def in_groups(
     paths: Sequence[str],
     schema: TableSchema,
     written_of: Callable[[FileRow], TableSchema],
-    size: Callable[[FileRow], int],
     *,
+    size: Callable[[FileRow], int],
+    storage: Callable[[], Storage],
     values: Sequence[Sequence[str | None]] | None = None,
     beside: Sequence[tuple[str | None, ...]] = (),
 ) -> Mapping[str, Any]:
     """Return files as an answer: files with the same names for the columns make a group.
 
+    Files with a deletion vector have groups of their own, since such a file is read whole. For one
+    of them `storage` is asked.
+
     `values` has for each file the values of the schema's partition columns, by default its own
     partition, which must have these columns. `beside` has further constants of its rows.
     """
     constants_at: dict[tuple[str | None, ...], int] = {}
-    groups: dict[tuple[NameInFiles, ...], int] = {}
+    groups: dict[tuple[bool, tuple[NameInFiles, ...]], int] = {}
+    deleted: dict[int, str] = {}
     value_of, group_of, sizes = [], [], []
+    check_names(schema)
     for place, each in enumerate(kept):
         written = written_of(each)
-        check_plain(each, schema)
+        if each.vector:
+            deleted[place] = deleted_in(storage(), each, schema)
         if values is None:
             check_placed(each, schema, written)
         own = each.partition if values is None else values[place]
         constants = (*(value or None for value in own), *(beside[place] if beside else ()))
         value_of.append(constants_at.setdefault(constants, len(constants_at)))
-        group_of.append(groups.setdefault(names_in(schema, written), len(groups)))
+        group = place in deleted, names_in(schema, written)
+        group_of.append(groups.setdefault(group, len(groups)))
         sizes.append(size(each))
     return {
         "paths": paths,
         "sizes": sizes,
         "values": [list(each) for each in constants_at],
         "value_of": value_of,
-        "groups": [list(group) for group in groups],
+        "groups": [list(names) for _, names in groups],
+        "marked": [is_marked for is_marked, _ in groups],
+        "deleted": deleted,
         "group_of": group_of,
     }
 
@@ -178,15 +192,20 @@ def fields_in(column: TableColumn, schema: TableSchema, written: TableSchema) ->
     return "" if same else sql_type(found, column.name)
 
 
-def check_plain(file: FileRow, schema: TableSchema) -> None:
-    """Raise UnreadableTableError for a file that Spark's reader would read as others."""
-    if file.vector:
+def deleted_in(storage: Storage, file: FileRow, schema: TableSchema) -> str:
+    """Return the numbers of a file's deleted rows in base 64; raises UnreadableTableError."""
+    if file.deletion_vector is None:
         raise UnreadableTableError(
-            f"file {file.path} of table {schema.name} has a deletion vector, which Spark's Parquet "
-            "reader does not apply: CALL system.optimize writes such files anew. Ledger.scan reads "
-            "them as they are"
+            f"file {file.path} of table {schema.name} has a deletion vector, and the ledger does "
+            "not know where that lies. Import the table again"
         )
-    check_names(schema)
+    try:
+        return b64encode(portable(deleted_rows(storage, file.deletion_vector))).decode()
+    except ValueError as problem:
+        raise UnreadableTableError(
+            f"file {file.path} of table {schema.name} is too long for Spark: {problem}. "
+            "Ledger.scan reads it"
+        ) from problem
 
 
 def check_placed(file: FileRow, schema: TableSchema, written: TableSchema) -> None:

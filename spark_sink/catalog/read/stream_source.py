@@ -263,7 +263,8 @@ def batch(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     storage = storage_at(now.definition.location)
     kept = list(batch_files(source, start, end))
     paths = [hadoop_path(storage, each) for each in kept]
-    return in_groups(kept, paths, now.schema, now.schema_of, partial(size_of, storage))
+    size = partial(size_of, storage)
+    return in_groups(kept, paths, now.schema, now.schema_of, size=size, storage=lambda: storage)
 
 
 def batch_files(source: Source, start: StreamPlace, end: StreamPlace) -> Iterator[FileRow]:

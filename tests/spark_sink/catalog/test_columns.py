@@ -254,7 +254,7 @@ def test_a_condition_means_the_time_zone_of_its_session(lake: Lake) -> None:
 
 
 def test_files_of_other_writers(lake: Lake, tmp_path: Path) -> None:
-    """Files without ids are read by name, with partitions from the log; vectors are refused."""
+    """Files without ids are read by name, with partitions from the log; vectors need a place."""
     place = tmp_path / "given"
     place.mkdir()
     pq.write_table(pa.table({"B": [1], "extra": ["x"]}), place / "one%20file.parquet")

@@ -99,10 +99,28 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         List all = new ArrayList();
         for (int group = 0; group < files.groups(); group++) {
             InputPartition[] found = over(files, group).planInputPartitions();
-            for (int i = 0; i < found.length; i++) all.add(new GroupPartition(group, toEnds(found[i])));
+            for (int i = 0; i < found.length; i++) {
+                FilePartition part = toEnds(found[i]);
+                if (files.marked(group)) addWhole(all, group, part);
+                else all.add(new GroupPartition(group, part));
+            }
         }
         all.addAll(Rewrites.parts(files, inner.partitionFilters(), inner.dataFilters()));
         return (InputPartition[]) all.toArray(new InputPartition[0]);
+    }
+
+    /** Adds a part for each file that begins in a part: deleted rows are numbered from the first. */
+    private static void addWhole(List all, int group, FilePartition part) {
+        PartitionedFile[] files = part.files();
+        for (int i = 0; i < files.length; i++) {
+            PartitionedFile file = files[i];
+            if (file.start() > 0) continue;
+            PartitionedFile whole = new PartitionedFile(
+                file.partitionValues(), file.filePath(), 0L, Long.MAX_VALUE, file.locations(),
+                file.modificationTime(), file.fileSize(), file.otherConstantMetadataColumnValues());
+            all.add(new GroupPartition(
+                group, new FilePartition(part.index(), new PartitionedFile[] {whole})));
+        }
     }
 
     /** The ledger may know too small a size of a file: its last part goes to its end. */
@@ -131,13 +149,19 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         boolean compares = !files.rewritten().isEmpty();
         PartitionReaderFactory[] rewrites = new PartitionReaderFactory[compares ? all.length : 0];
         for (int group = 0; group < all.length; group++) {
-            all[group] = new FileReaders(over(files, group).createReaderFactory());
+            all[group] = left(new FileReaders(over(files, group).createReaderFactory()), files, group);
             if (!compares) continue;
-            rewrites[group] = new FileReaders(whole(files, group).createReaderFactory());
+            rewrites[group] =
+                left(new FileReaders(whole(files, group).createReaderFactory()), files, group);
         }
         int compared = table.data.length() + table.partitionColumns.length;
         return new ScanReaders(
             all, readSchema(), asked, rewrites, table.whole(), compared, files.unfit());
+    }
+
+    private static PartitionReaderFactory left(
+        PartitionReaderFactory readers, PlannedFiles files, int group) {
+        return files.marked(group) ? new DeletedRows(readers) : readers;
     }
 
     /** The scan of whole rows of a group, without any filter. */
@@ -161,7 +185,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
             same ? inner.dataSchema() : renamed(inner.dataSchema(), files, group),
             same ? inner.readDataSchema() : renamed(inner.readDataSchema(), files, group),
             inner.readPartitionSchema(),
-            same ? inner.pushedFilters() : new Filter[0],
+            same && !files.marked(group) ? inner.pushedFilters() : new Filter[0],
             options(),
             inner.pushedAggregate(),
             inner.partitionFilters(),

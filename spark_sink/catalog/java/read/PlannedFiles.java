@@ -14,6 +14,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionPath;
@@ -235,10 +236,24 @@ class PlannedFiles extends PartitioningAwareFileIndex {
             PartitionDirectory each = (PartitionDirectory) item;
             if (each.files().isEmpty()) continue;  // The file has no bytes.
             Integer place = (Integer) places.get(each.values());
-            FileStatus[] file = new FileStatus[] {statuses[place.intValue()]};
-            found.add(PartitionDirectory.apply(each.values(), file));
+            List file = new ArrayList();
+            file.add(new FileStatusWithMetadata(statuses[place.intValue()], beside(place.intValue())));
+            found.add(PartitionDirectory.apply(each.values(), Scala.seq(file)));
         }
         return Scala.seq(found);
+    }
+
+    /** Whether the files of a group have deleted rows. */
+    boolean marked(int group) {
+        return Json.item(Json.at(answer(), "marked"), group).asBoolean();
+    }
+
+    /** What a file carries to its readers: the numbers of its deleted rows. */
+    Map beside(int place) {
+        HashMap said = new HashMap();
+        JsonNode deleted = Json.at(Json.at(answer(), "deleted"), String.valueOf(place));
+        if (deleted.isTextual()) said.put(DeletedRows.DELETED, deleted.asText());
+        return Scala.map(said);
     }
 
     /** The paths of files whose constant has one of some values. */

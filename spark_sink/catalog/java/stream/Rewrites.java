@@ -58,7 +58,7 @@ final class Rewrites {
                 new PartitionedFile(
                     row,
                     SparkPath.fromPath(new Path(files.said("paths", at).asText())),
-                    0L, Long.MAX_VALUE, new String[0], 0L, size, Scala.map(new HashMap()));
+                    0L, Long.MAX_VALUE, new String[0], 0L, size, files.beside(at));
             read[i] = new FilePartition(0, new PartitionedFile[] {file});
             groups[i] = files.said("group_of", at).asInt();
             removed[i] = files.said("removed_of", at).asBoolean();
