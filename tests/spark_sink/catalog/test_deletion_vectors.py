@@ -131,7 +131,8 @@ def test_a_query_reads_the_rows_that_are_left(
 def test_values_of_all_types_stay_with_their_rows(table: Lake) -> None:
     query = (
         "SELECT id, price, point.x, point.y.z, point IS NULL, size(tags), get(tags, 0), "
-        "words['w'], data, datediff(day, DATE'1970-01-01') FROM ledger.db.t WHERE id < 100 OR id > 19000"
+        "words['w'], data, datediff(day, DATE'1970-01-01') FROM ledger.db.t "
+        "WHERE id < 100 OR id > 19000"
     )
 
     for row in table.spark.sql(query).collect():
