@@ -22,23 +22,24 @@ from ledger.core.conflicts.metadata_diff import (
     column_metadata,
     properties,
 )
+from ledger.core.partitions.values import form_of, read
 from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
+from ledger.properties.column_values import default_of, initial_of
 from ledger.properties.field_ids import fields_of
 
 UNMAPPED: Final = "none"
-# Spark keeps the text of a column's default under this name.
-DEFAULT: Final = "CURRENT_DEFAULT"
 
 
 @dataclass(frozen=True)
 class TableColumn:
     """A column: `declared` is its Spark SQL type, `physical` its name in data files.
 
-    `problem` says why the column cannot be read as rows, "" if it can. `default` is the text of a
-    default value that a writer has to compute, "" = NULL. `partitions` says that files are divided
-    by the column, and that an empty text in it is NULL. Fields within the type hold their ids and
-    physical names as metadata, where they have some.
+    `problem` says why the column cannot be read as rows, "" if it can. `default` is the SQL of its
+    value in rows that leave it out, "" = NULL, and `initial` the text of its value in files that
+    lack it, None = NULL. `partitions` says that files are divided by the column, and that an empty
+    text in it is NULL. Fields within the type hold their ids and physical names as metadata, where
+    they have some.
     """
 
     name: str
@@ -50,14 +51,12 @@ class TableColumn:
     problem: str = ""
     default: str = ""
     partitions: bool = False
+    initial: str | None = None
 
-    def check_given(self) -> None:
-        """Raise ValueError for a column that rows must have."""
-        if self.default:
-            raise ValueError(
-                f"the rows must have column {self.name}: its default {self.default} is not "
-                "computed here"
-            )
+    @cached_property
+    def absent(self) -> pa.Scalar:
+        """The value of the column in files that lack it; raises UnreadableTableError."""
+        return initial_scalar(self)
 
     def check_readable(self) -> None:
         """Raise UnreadableTableError for a column whose type Arrow lacks."""
@@ -212,6 +211,22 @@ def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool)
         physical,
         column.type,
         why,
-        str(metadata.get(DEFAULT, "")),
+        default_of(column),
         column.name.lower() in partitioned,
+        initial_of(column),
     )
+
+
+def initial_scalar(column: TableColumn) -> pa.Scalar:
+    """Return the value of a column in files that lack it; raises UnreadableTableError."""
+    if column.initial is None or column.problem:
+        return pa.scalar(None, column.type)
+    form = form_of(column.declared)
+    try:
+        value = column.initial if form is None else read(form, column.initial)
+        return pa.scalar(value, column.type)
+    except (ValueError, TypeError, pa.ArrowException) as problem:
+        raise UnreadableTableError(
+            f"column {column.name} of type {column.declared} has the value {column.initial!r} in "
+            f"files that lack it, and {problem}. Drop the column, and add it again"
+        ) from problem

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from ledger.arrow.schema import TableColumn, TableSchema
-from ledger.core.partitions.values import read_float
+from ledger.core.partitions.values import form_of, read_float
 from ledger.core.predicates.types import (
     BITS,
     DOUBLE,
@@ -84,13 +84,36 @@ def stats_bounds(file: FileRow, schema: TableSchema, written: TableSchema) -> Bo
 
     def bounds(name: str) -> ColumnBounds | None:
         now, then = schema.find(name), column_then(name, schema, written)
-        if now is None or then is None or now.name in schema.partition_columns:
+        if now is None or now.name in schema.partition_columns:
             return None
+        if then is None:
+            return initial_bounds(now, found, written, is_other=is_other)
         if is_ambiguous(then.physical, written):
             return None
         return bounds_in(found, then, now, is_other=is_other)
 
     return bounds
+
+
+def initial_bounds(
+    column: TableColumn, stats: Mapping[str, Any], written: TableSchema, *, is_other: bool
+) -> ColumnBounds | None:
+    """Return the bounds of a column that a file lacks: all its rows have one value.
+
+    Nothing is known of a column without an id, or where files of others may have columns beside
+    those of their table.
+    """
+    type_, rows = core_type(column), stats.get("numRecords")
+    has_ids = column.id and any(each.id for each in written.columns)
+    if type_ is None or not has_ids or type(rows) is not int or is_other:
+        return None
+    if column.initial is None:
+        return ColumnBounds(type_[0], nulls=rows, rows=rows)
+    form = form_of(column.declared)
+    value = column.initial if form is None else form.read(column.initial)
+    if value != value:  # noqa: PLR0124 - NaN is in no bound
+        return None
+    return ColumnBounds(type_[0], value, value, 0, rows)
 
 
 def is_ambiguous(name: str, written: TableSchema) -> bool:

@@ -136,7 +136,7 @@ class OpenedFile:
         if scalar is not None:
             return pa.repeat(scalar, batch.num_rows)
         if place is None:
-            return pa.nulls(batch.num_rows, column.type)
+            return pa.repeat(column.absent, batch.num_rows)
         what = f"column {column.name} of file {self.file.path}"
         then = type_then(column, self.schema, self.written)
         return as_column(batch.column(read.index(place)), column.type, then, what)

@@ -64,7 +64,7 @@ def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
 def in_columns(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     """Return rows as batches of the table's columns; it gets new columns if it evolves."""
     if not evolve:
-        return as_batches(rows, table.schema)
+        return as_batches(rows, table.schema, table.values.complete)
     table.check_listed()
     given = settled(rows)
     reader = opened(given)
@@ -72,8 +72,8 @@ def in_columns(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     if columns is not None:
         table.evolve(columns)
     if isinstance(given, list | tuple | dict):
-        return as_batches(given, table.schema)
-    return checked(reader, table.schema)
+        return as_batches(given, table.schema, table.values.complete)
+    return checked(reader, table.schema, table.values.complete)
 
 
 def settled(rows: Any) -> Any:

@@ -188,14 +188,17 @@ class Merge:
         source = self._source.rows
         numbers = pa.array(range(len(source)), pa.int64())
         others = source.filter(pc.invert(pc.is_in(numbers, self._hit)))
-        schema = self._table.schema
+        schema, values = self._table.schema, self._table.values
         for clause, chosen, rows in self._taken("not_matched", {SOURCE: others}):
-            nulls = {column.name: pa.nulls(len(chosen), column.type) for column in schema.columns}
+            absent = {
+                column.name: pa.nulls(len(chosen), column.type)
+                if column.name in clause.terms
+                else values.absent(column, len(chosen))
+                for column in schema.columns
+            }
             self.inserted += len(chosen)
-            made = assigned(self._judge, schema, pa.table(nulls), clause.terms, rows)
+            made = assigned(self._judge, schema, pa.table(absent), clause.terms, rows)
             for column in schema.columns:
-                if column.name not in clause.terms:
-                    column.check_given()
                 if not column.nullable:
                     check_filled(made[column.name].is_valid(), column.name)
             yield self._checks.passed(self._judge, made)

@@ -25,6 +25,7 @@ from ledger.reads.rows import FileRow
 from ledger.snapshot.reading import TableFiles, is_in_folders
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.altering import alter
+from ledger.statements.columns.completed import ColumnValues
 from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
 
@@ -77,6 +78,11 @@ class StatementTable:
         self._pending = changed_definition(self.definition, columns=columns, partition_columns=by)
         self._see(self.snapshot.changed_to(self.row._replace(definition=self._pending)))
         self._check_writable()
+
+    @property
+    def values(self) -> ColumnValues:
+        """What the statement adds to rows that leave out columns."""
+        return ColumnValues(self.schema, self.zone)
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""

@@ -17,6 +17,7 @@ from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.reads.rows import TableRow
 from ledger.snapshot.reading import check_listed
+from ledger.statements.columns.completed import ColumnValues
 from ledger.statements.constraints import RowChecks
 from ledger.statements.inserting import CountedRows
 from ledger.statements.target import check_writable
@@ -36,7 +37,8 @@ class NewRows:
         self._storage = storage_at(row.definition.location)
         schema = TableSchema.of(row.definition, row.name, row.table)
         checks = RowChecks(row.name, row.definition, zone)
-        given = checks.over(as_batches(rows, schema))
+        values = ColumnValues(schema, zone)
+        given = checks.over(as_batches(rows, schema, values.complete))
         counted = CountedRows(given, f"append {row.name}, rows")
         writer = FileWriter.of(ledger)
         self.files = write_rows(self._storage, schema, counted, writer=writer)

@@ -32,7 +32,7 @@ from ledger.session.receipt import Receipt, Token
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
-from ledger.statements.altering import alter, check_definition
+from ledger.statements.altering import alter, checked_definition
 from ledger.transaction.client_txns import LedgerTxns
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
@@ -69,7 +69,7 @@ class LedgerTables(LedgerTxns):
         check_rows_or("columns, as pairs of name and Spark SQL type", columns)
         definition = table_definition(columns, **options)
         definition = self._names.new_tables.completed(definition, self.catalog, name)
-        check_definition(name, None, definition, self._view)
+        definition = checked_definition(name, None, definition, self._view)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
         self._names.remember(row, answer.control.position)
@@ -186,7 +186,7 @@ class LedgerTables(LedgerTxns):
         definition = mapped_as_written(reads, row, definition)
         if adds_constraints(row.definition, definition):
             return self._alter_checked(table, change, operation, read_at, changes)
-        check_definition(row.name, row, definition, self._view)
+        definition = checked_definition(row.name, row, definition, self._view)
         place = read_at or (0 if isinstance(change, TableDefinition) else position)
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)

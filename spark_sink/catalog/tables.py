@@ -6,11 +6,17 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import pyarrow as pa
+
 from ledger.arrow.schema import TableSchema
+from ledger.arrow.types import Family, arrow_type, family_of
 from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import MAPPING_MODE, column_metadata
+from ledger.core.predicates.sql_text import sql_of_node
+from ledger.core.predicates.tree import Literal
 from ledger.definitions.names import unknown_table
 from ledger.errors import TableExistsError, UnknownTableError
+from ledger.properties.column_values import DEFAULT, initial_of
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.as_of import position_at, position_of_version
 from ledger.snapshot.table_snapshot import TableSnapshot
@@ -31,8 +37,9 @@ from spark_sink.catalog.write.replacing import keeping
 
 # What Spark keeps for a column as metadata, and what the ledger keeps of it.
 COMMENT: Final = "comment"
-DEFAULT: Final = "CURRENT_DEFAULT"
 KEPT: Final = (COMMENT, DEFAULT)
+# Under this key Spark has the SQL of a column's value in files that lack it.
+IN_OLD_FILES: Final = "EXISTS_DEFAULT"
 CHANGES: Final = "changes"
 LAYOUT: Final = "layout"
 LOCATION: Final = "location"
@@ -159,7 +166,21 @@ def table_answer(
 def spark_metadata(column: Column | None) -> Mapping[str, Any]:
     """Return the metadata of a column that Spark understands."""
     known = {} if column is None else column_metadata(column)
-    return {key: known[key] for key in KEPT if key in known}
+    found = {key: known[key] for key in KEPT if key in known}
+    if column is not None and (text := initial_of(column)) is not None:
+        found[IN_OLD_FILES] = sql_of_initial(column, text)
+    return found
+
+
+def sql_of_initial(column: Column, text: str) -> str:
+    """Return the value of a column in files that lack it as SQL, exact in each session."""
+    kind = arrow_type(column.type, column.name)
+    literal = sql_of_node(Literal(text, "string"))
+    if pa.types.is_string(kind):
+        return literal
+    # The settings of a session say which type TIMESTAMP is.
+    name = "timestamp_ltz" if family_of(kind) is Family.TIMESTAMP else column.type
+    return f"CAST({literal} AS {name})"
 
 
 def column_of(asked: Mapping[str, Any], number: int, before: Column | None = None) -> Column:

@@ -97,8 +97,6 @@ final class Columns {
         }
         if (change instanceof TableChange.RenameColumn) {
             told.put("to", ((TableChange.RenameColumn) change).newName());
-        } else if (change instanceof TableChange.AddColumn) {
-            told.put("default", ((TableChange.AddColumn) change).defaultValue() != null);
         } else if (change instanceof TableChange.SetProperty) {
             TableChange.SetProperty found = (TableChange.SetProperty) change;
             told.put("key", found.property()).put("value", found.value());

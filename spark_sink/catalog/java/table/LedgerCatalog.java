@@ -185,7 +185,7 @@ public class LedgerCatalog
             before.schema(), Scala.seq(Arrays.asList(changes)), Option.apply("parquet"),
             "ALTER TABLE");
         ObjectNode asked = about(table).put("position", before.position());
-        asked.set("columns", Columns.toJson(after));
+        asked.put("zone", Session.zone()).set("columns", Columns.toJson(after));
         ArrayNode told = asked.putArray("changes");
         for (int i = 0; i < changes.length; i++) told.add(Columns.toJson(changes[i]));
         return new LedgerTable(this, ask("alter", asked));
