@@ -25,7 +25,7 @@ from ledger.core.conflicts.metadata_diff import (
 from ledger.core.partitions.values import form_of, read
 from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
-from ledger.properties.column_values import default_of, initial_of
+from ledger.properties.column_values import default_of, generation_of, initial_of
 from ledger.properties.field_ids import fields_of
 
 UNMAPPED: Final = "none"
@@ -37,9 +37,9 @@ class TableColumn:
 
     `problem` says why the column cannot be read as rows, "" if it can. `default` is the SQL of its
     value in rows that leave it out, "" = NULL, and `initial` the text of its value in files that
-    lack it, None = NULL. `partitions` says that files are divided by the column, and that an empty
-    text in it is NULL. Fields within the type hold their ids and physical names as metadata, where
-    they have some.
+    lack it, None = NULL. `generated` is its expression over other columns, "" without one.
+    `partitions` says that files are divided by the column, and that an empty text in it is NULL.
+    Fields within the type hold their ids and physical names as metadata, where they have some.
     """
 
     name: str
@@ -52,6 +52,7 @@ class TableColumn:
     default: str = ""
     partitions: bool = False
     initial: str | None = None
+    generated: str = ""
 
     @cached_property
     def absent(self) -> pa.Scalar:
@@ -214,6 +215,7 @@ def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool)
         default_of(column),
         column.name.lower() in partitioned,
         initial_of(column),
+        generation_of(column),
     )
 
 

@@ -1,19 +1,24 @@
 """Declarations of columns: a Spark SQL type, and what may follow it in CREATE TABLE.
 
-A declaration is `INT`, `INT NOT NULL`, `INT DEFAULT 5` or `INT NOT NULL DEFAULT 5`.
+A declaration is `INT`, `INT NOT NULL`, `INT DEFAULT 5`, `INT NOT NULL DEFAULT 5`, or
+`DATE GENERATED ALWAYS AS (CAST(at AS DATE))`.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from ledger.properties.column_values import DEFAULT
+from ledger.properties.column_values import DEFAULT, GENERATED
 
 CLAUSE: Final = re.compile(
     r"\b(?:NOT\s+NULL|DEFAULT|GENERATED|COMMENT|PRIMARY|CHECK)\b", re.IGNORECASE
 )
 NOT_NULL: Final = re.compile(r"NOT\s+NULL\s*", re.IGNORECASE)
 DEFAULT_CLAUSE: Final = re.compile(r"DEFAULT\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+
+GENERATED_CLAUSE: Final = re.compile(
+    r"GENERATED\s+ALWAYS\s+AS\s*\((.*\S.*)\)", re.IGNORECASE | re.DOTALL
+)
 
 
 class Declaration(NamedTuple):
@@ -45,7 +50,9 @@ def values_of(column: str, clause: str) -> Mapping[str, Any]:
     if found := DEFAULT_CLAUSE.fullmatch(clause):
         sql = found[1].strip()
         return {DEFAULT: None if sql.upper() == "NULL" else sql}
+    if found := GENERATED_CLAUSE.fullmatch(clause):
+        return {GENERATED: found[1].strip()}
     raise ValueError(
-        f"column {column!r} must be declared by a type with NOT NULL and DEFAULT <value>, as in "
-        f"'int NOT NULL DEFAULT 5', got {clause!r}"
+        f"column {column!r} must be declared by a type, NOT NULL, and DEFAULT <value> or GENERATED "
+        f"ALWAYS AS (<expression>), as in 'int NOT NULL DEFAULT 5', got {clause!r}"
     )

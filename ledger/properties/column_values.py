@@ -17,6 +17,15 @@ INITIAL: Final = "lakeledger.initialDefault"
 """Under this key a column has the text of its value in files from before the column was added."""
 
 
+GENERATED: Final = "delta.generationExpression"
+"""Under this key a generated column has its expression over other columns."""
+
+
+def generation_of(column: Column) -> str:
+    """Return the expression of a generated column, "" for another column."""
+    return str(column_metadata(column).get(GENERATED, "")) if GENERATED in column.metadata else ""
+
+
 def default_of(column: Column) -> str:
     """Return the SQL of a column's default, "" without one."""
     return str(column_metadata(column).get(DEFAULT, "")) if DEFAULT in column.metadata else ""
@@ -30,7 +39,7 @@ def initial_of(column: Column) -> str | None:
 
 def has_values(column: Column) -> bool:
     """Return whether a column has values that its definition gives."""
-    return DEFAULT in column.metadata or INITIAL in column.metadata
+    return any(key in column.metadata for key in (DEFAULT, INITIAL, GENERATED))
 
 
 def with_values(column: Column, changes: Mapping[str, Any]) -> Column:

@@ -68,10 +68,12 @@ def settled_columns(
     Raises ValueError for a column whose values are not computed here, and SettingsError for one
     without the extra `arrow`.
     """
-    is_reshaped = before is None or list(before.columns) != list(after.columns)
-    if not is_reshaped or not any(has_values(column) for column in after.columns):
+    known = [] if before is None else list(before.columns)
+    if known == list(after.columns) or not any(map(has_values, (*known, *after.columns))):
         return after
     check_arrow()
     from ledger.statements.columns.defaults import with_initials  # noqa: PLC0415 - loads Arrow
+    from ledger.statements.columns.generated import check_generated  # noqa: PLC0415 - as above
 
+    check_generated(name, before, after, zone)
     return with_initials(name, before, after, zone)

@@ -214,9 +214,7 @@ class KeptFiles:
 
 
 # What a writer would have to compute or check, by Delta's names of metadata and properties.
-GENERATED: Final = "delta.generationExpression"
 COMPUTED: Final = (
-    (GENERATED, "is a generated column"),
     ("delta.identity.", "is an identity column"),
     ("delta.invariants", "has an invariant"),
 )

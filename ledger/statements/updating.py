@@ -39,7 +39,7 @@ def update(
     table.check_listed()
     terms = assignments(changes, table.schema, table.schema, table.zone)
     condition = table.condition(where)
-    checks = RowChecks(table.row.name, table.definition, table.zone)
+    checks, values = RowChecks(table.row.name, table.definition, table.zone), table.values
     found, touched, count = table.read(where), [], 0
     with table.judge() as judge:
 
@@ -55,6 +55,7 @@ def update(
                 count += hits
                 yield before.filter(pc.invert(hit))
                 after = assigned(judge, table.schema, before.filter(hit), terms)
+                after = values.generated(judge, after, terms)
                 yield checks.passed(judge, after)
 
         adds = table.write(rows())
