@@ -25,7 +25,13 @@ from ledger.core.conflicts.metadata_diff import (
 from ledger.core.partitions.values import form_of, read
 from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
-from ledger.properties.column_values import default_of, generation_of, initial_of
+from ledger.properties.column_values import (
+    Identity,
+    default_of,
+    generation_of,
+    identity_of,
+    initial_of,
+)
 from ledger.properties.field_ids import fields_of
 
 UNMAPPED: Final = "none"
@@ -39,6 +45,7 @@ class TableColumn:
     value in rows that leave it out, "" = NULL, and `initial` the text of its value in files that
     lack it, None = NULL. `generated` is its expression over other columns, "" without one.
     `partitions` says that files are divided by the column, and that an empty text in it is NULL.
+    `identity` are its numbers, None for a column that is no identity column.
     Fields within the type hold their ids and physical names as metadata, where they have some.
     """
 
@@ -53,6 +60,7 @@ class TableColumn:
     partitions: bool = False
     initial: str | None = None
     generated: str = ""
+    identity: Identity | None = None
 
     @cached_property
     def absent(self) -> pa.Scalar:
@@ -216,6 +224,7 @@ def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool)
         column.name.lower() in partitioned,
         initial_of(column),
         generation_of(column),
+        identity_of(column),
     )
 
 

@@ -1,14 +1,15 @@
 """Declarations of columns: a Spark SQL type, and what may follow it in CREATE TABLE.
 
-A declaration is `INT`, `INT NOT NULL`, `INT DEFAULT 5`, `INT NOT NULL DEFAULT 5`, or
-`DATE GENERATED ALWAYS AS (CAST(at AS DATE))`.
+A declaration is `INT`, `INT NOT NULL`, `INT DEFAULT 5`, `INT NOT NULL DEFAULT 5`,
+`DATE GENERATED ALWAYS AS (CAST(at AS DATE))`, or `BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1
+INCREMENT BY 1)`.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from ledger.properties.column_values import DEFAULT, GENERATED
+from ledger.properties.column_values import DEFAULT, GENERATED, Identity
 
 CLAUSE: Final = re.compile(
     r"\b(?:NOT\s+NULL|DEFAULT|GENERATED|COMMENT|PRIMARY|CHECK)\b", re.IGNORECASE
@@ -18,6 +19,14 @@ DEFAULT_CLAUSE: Final = re.compile(r"DEFAULT\s+(\S.*)", re.IGNORECASE | re.DOTAL
 
 GENERATED_CLAUSE: Final = re.compile(
     r"GENERATED\s+ALWAYS\s+AS\s*\((.*\S.*)\)", re.IGNORECASE | re.DOTALL
+)
+
+IDENTITY_CLAUSE: Final = re.compile(
+    r"GENERATED\s+(?P<form>ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY\s*(?:\((?P<options>[^()]*)\))?",
+    re.IGNORECASE,
+)
+IDENTITY_OPTION: Final = re.compile(
+    r"\s*(?P<word>START\s+WITH|INCREMENT\s+BY)\s+(?P<number>-?[0-9]{1,19})\s*", re.IGNORECASE
 )
 
 
@@ -52,7 +61,26 @@ def values_of(column: str, clause: str) -> Mapping[str, Any]:
         return {DEFAULT: None if sql.upper() == "NULL" else sql}
     if found := GENERATED_CLAUSE.fullmatch(clause):
         return {GENERATED: found[1].strip()}
+    if found := IDENTITY_CLAUSE.fullmatch(clause):
+        return identity_in(column, found).entries()
     raise ValueError(
-        f"column {column!r} must be declared by a type, NOT NULL, and DEFAULT <value> or GENERATED "
-        f"ALWAYS AS (<expression>), as in 'int NOT NULL DEFAULT 5', got {clause!r}"
+        f"column {column!r} must be declared by a type, NOT NULL, and DEFAULT <value>, GENERATED "
+        "ALWAYS AS (<expression>) or GENERATED ALWAYS AS IDENTITY, as in 'int NOT NULL DEFAULT 5', "
+        f"got {clause!r}"
     )
+
+
+def identity_in(column: str, clause: re.Match[str]) -> Identity:
+    """Return the numbers that a clause asks for; raises ValueError for an unknown option."""
+    options, known = clause["options"] or "", {"start": 1, "increment": 1}
+    while options.strip(" \t\n,"):
+        found = IDENTITY_OPTION.match(options)
+        if found is None:
+            raise ValueError(
+                f"column {column!r} must be an identity column by START WITH <number> and "
+                f"INCREMENT BY <number>, got {options.strip()!r}"
+            )
+        known[found["word"].split()[0].lower()] = int(found["number"])
+        options = options[found.end() :].removeprefix(",")
+    is_explicit = clause["form"].lower() != "always"
+    return Identity(known["start"], known["increment"], is_explicit=is_explicit)

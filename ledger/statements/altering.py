@@ -5,7 +5,7 @@ from ledger.definitions.client_reads import View
 from ledger.definitions.definitions import Change, TableChanges, changed_definition
 from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike
-from ledger.properties.column_values import has_values
+from ledger.properties.column_values import generation_of, has_values, identity_of
 from ledger.properties.delta_readers import warn_of_readers
 from ledger.properties.known_properties import adds_constraints, check_properties
 from ledger.properties.names_in_files import mapped_as_written
@@ -74,6 +74,21 @@ def settled_columns(
     check_arrow()
     from ledger.statements.columns.defaults import with_initials  # noqa: PLC0415 - loads Arrow
     from ledger.statements.columns.generated import check_generated  # noqa: PLC0415 - as above
+    from ledger.statements.columns.identity import with_marks  # noqa: PLC0415 - as above
 
+    check_listed(name, after)
     check_generated(name, before, after, zone)
-    return with_initials(name, before, after, zone)
+    return with_marks(name, before, with_initials(name, before, after, zone))
+
+
+def check_listed(name: str, definition: TableDefinition) -> None:
+    """Raise ValueError for columns whose values other writers of a table would not compute."""
+    if definition.kind != "external" and definition.layout != "directories":
+        return
+    for column in definition.columns:
+        if generation_of(column) or identity_of(column) is not None:
+            raise ValueError(
+                f"column {column.name} of table {name} cannot be computed, because the rows of the "
+                "table lie in folders: other writers put rows there as they are, while a table of "
+                "layout listed names each file"
+            )

@@ -16,6 +16,7 @@ from ledger.expressions.build import condition_in
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
+from ledger.statements.columns.identity import check_numbered
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge, numbered
 from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, condition_on, read_of
@@ -52,6 +53,7 @@ class Clause:
             if values is None:
                 values = all_columns(schema, scope[SOURCE], clause.action)
             self.terms = assignments(values, schema, scope, zone)
+            check_numbered(schema, self.terms, clause.action)
 
 
 class Merge:
@@ -215,9 +217,13 @@ def one_array(values: Any) -> Any:
 def all_columns(schema: TableSchema, source: TableSchema, action: str) -> dict[str, str]:
     """Return the assignments of `SET *`; raises ValueError if the source lacks a column.
 
-    It may lack a generated column.
+    It may lack a generated column and an identity column.
     """
-    columns = [each for each in schema.columns if source.find(each.name) or not each.generated]
+    columns = [
+        each
+        for each in schema.columns
+        if source.find(each.name) or not (each.generated or each.identity)
+    ]
     lacking = [column.name for column in columns if source.find(column.name) is None]
     if lacking:
         raise ValueError(

@@ -20,6 +20,7 @@ from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
+from ledger.properties.column_values import raised
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.snapshot.reading import TableFiles, is_in_folders
@@ -82,7 +83,7 @@ class StatementTable:
     @property
     def values(self) -> ColumnValues:
         """What the statement adds to rows that leave out columns."""
-        return ColumnValues(self.schema, self.zone)
+        return ColumnValues(self.schema, self.zone, self._numbers)
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
@@ -174,6 +175,17 @@ class StatementTable:
         """
         return KeptFiles(self.definition.location, adds, self.work.files)
 
+    def _numbers(self, column: int, count: int) -> range:
+        """Return numbers for an identity column.
+
+        A txn that makes the table, or alters it, raises the mark by that change: it cannot commit
+        both that and another change of the table.
+        """
+        if self._pending is None and self.work.names.own(self.number) is None:
+            return self.work.names.client.identities.take(self.number, column, count)
+        self._pending, found = raised(self._pending or self.definition, column, count)
+        return found
+
     def _settle(self) -> None:
         """Alter the table as the rows need it: nothing can fail but the commit now."""
         if self._pending is not None:
@@ -214,10 +226,7 @@ class KeptFiles:
 
 
 # What a writer would have to compute or check, by Delta's names of metadata and properties.
-COMPUTED: Final = (
-    ("delta.identity.", "is an identity column"),
-    ("delta.invariants", "has an invariant"),
-)
+COMPUTED: Final = (("delta.invariants", "has an invariant"),)
 APPEND_ONLY: Final = "delta.appendonly"
 
 

@@ -19,6 +19,7 @@ from ledger.expressions.build import Expression, condition_in
 from ledger.expressions.duckdb.conditions import RowExpression, Schemas
 from ledger.reads.row_counts import ChangedRows
 from ledger.statements.columns.defaults import default_value
+from ledger.statements.columns.identity import check_numbered
 from ledger.statements.columns.storing import stored_expression
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge
@@ -38,6 +39,7 @@ def update(
     """
     table.check_listed()
     terms = assignments(changes, table.schema, table.schema, table.zone)
+    check_numbered(table.schema, terms, "update")
     condition = table.condition(where)
     checks, values = RowChecks(table.row.name, table.definition, table.zone), table.values
     found, touched, count = table.read(where), [], 0

@@ -22,6 +22,7 @@ from ledger.errors import (
     ConcurrentDeleteReadException,
     MetadataChangedException,
 )
+from ledger.properties.column_values import identity_of
 from ledger.properties.known_properties import adds_constraints
 from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.errors import check_list_is_of
@@ -101,8 +102,7 @@ class LedgerTables(LedgerTxns):
         """
         number = self._names.number(table)
         place = self._view.position_of(read_at)
-        is_fixed = bool(place) or isinstance(change, TableDefinition)
-        for _ in range(0 if is_fixed else ALTER_ATTEMPTS - 1):
+        for _ in range(0 if place else ALTER_ATTEMPTS - 1):
             with suppress(*OVERTAKEN):
                 return self._alter(number, change, operation, 0, changes)
         return self._alter(number, change, operation, place, changes)
@@ -187,7 +187,11 @@ class LedgerTables(LedgerTxns):
         if adds_constraints(row.definition, definition):
             return self._alter_checked(table, change, operation, read_at, changes)
         definition = checked_definition(row.name, row, definition, self._view)
-        place = read_at or (0 if isinstance(change, TableDefinition) else position)
+        # Another writer may take numbers of an identity column meanwhile, which must stay taken.
+        is_whole = isinstance(change, TableDefinition) and not any(
+            map(identity_of, definition.columns)
+        )
+        place = read_at or (0 if is_whole else position)
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)
         receipt = self._done(command, TableAltered)

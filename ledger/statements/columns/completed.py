@@ -1,6 +1,6 @@
 """Rows with all columns: a writer adds what rows leave out, as the definition of the table says."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -10,17 +10,21 @@ from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.stored_values import as_stored
 from ledger.statements.columns.defaults import default_value
 from ledger.statements.columns.generated import Generation, generations_of, with_generated
+from ledger.statements.columns.identity import check_numbered
 from ledger.statements.judge import RowJudge
 
 
 class ColumnValues:
     """The values of the columns that rows of one table leave out, in the time zone of a writer.
 
+    `numbers` returns new numbers for the identity column of an id.
     Its methods raise ValueError for a default or an expression that is not computed here.
     """
 
-    def __init__(self, schema: TableSchema, zone: str) -> None:
-        self._schema, self._zone = schema, zone
+    def __init__(
+        self, schema: TableSchema, zone: str, numbers: Callable[[int, int], range]
+    ) -> None:
+        self._schema, self._zone, self._numbers = schema, zone, numbers
         self._default = cache(lambda column: default_value(column, zone))
 
     @cached_property
@@ -31,9 +35,11 @@ class ColumnValues:
     def complete(self, values: dict[str, Any], rows: int) -> None:
         """Add the columns that so many rows leave out to those that they have.
 
-        Raises ConstraintViolatedError for another value of a generated column.
+        Raises ConstraintViolatedError for another value of a generated column, and ValueError for
+        one of an identity column.
         """
         given = set(values)
+        check_numbered(self._schema, given)
         for column in self._schema.columns:
             if column.name not in values:
                 values[column.name] = self.absent(column, rows)
@@ -58,4 +64,7 @@ class ColumnValues:
 
     def absent(self, column: TableColumn, rows: int) -> Any:
         """Return the values of a column in so many rows that leave it out."""
+        if column.identity is not None:
+            numbers = self._numbers(column.id, rows) if rows else range(0)
+            return pa.array(numbers, pa.int64())
         return pa.repeat(self._default(column), rows)
