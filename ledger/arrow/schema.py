@@ -25,6 +25,7 @@ from ledger.core.conflicts.metadata_diff import (
 from ledger.core.partitions.values import form_of, read
 from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
+from ledger.properties.column_lists import LISTS, SortKey, list_of
 from ledger.properties.column_values import (
     Identity,
     default_of,
@@ -100,7 +101,8 @@ class TableColumn:
 class TableSchema:
     """The columns of a table, in order; `mapping` is Delta's mode: none, name or id.
 
-    `name` and `table` are the table's name and id in messages.
+    `name` and `table` are the table's name and id in messages. `sort` is the order of rows in new
+    files, and `bloom` has the columns that get Bloom filters there.
     """
 
     columns: Sequence[TableColumn]
@@ -108,13 +110,16 @@ class TableSchema:
     mapping: str = UNMAPPED
     name: str = ""
     table: int = 0
+    sort: Sequence[SortKey] = ()
+    bloom: Sequence[str] = ()
 
     @classmethod
     def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
         """Return the schema of a definition; a column of an unknown type has a `problem`."""
         mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
         columns, partitioned = tuple(definition.columns), tuple(definition.partition_columns)
-        return schema_of(columns, partitioned, mapping, name, table)
+        lists = tuple(tuple(list_of(definition, key)) for key in LISTS)
+        return schema_of(columns, partitioned, mapping, lists, name=name, table=table)
 
     @cached_property
     def arrow(self) -> pa.Schema:
@@ -180,7 +185,13 @@ def is_spelled(type_: pa.DataType) -> bool:
 
 @lru_cache(maxsize=128)
 def schema_of(
-    columns: Sequence[Column], partition_columns: Sequence[str], mapping: str, name: str, table: int
+    columns: Sequence[Column],
+    partition_columns: Sequence[str],
+    mapping: str,
+    lists: Sequence[Sequence[SortKey]],
+    *,
+    name: str,
+    table: int,
 ) -> TableSchema:
     """Return the schema of what a definition says of columns, the same one for the same words."""
     inside = {column.lower() for column in partition_columns}
@@ -193,7 +204,17 @@ def schema_of(
         if column.lower() not in known
     ]
     partitioned = tuple(known.get(column.lower(), column) for column in partition_columns)
-    return TableSchema(tuple(made), partitioned, mapping, name, table)
+    known |= {each.name.lower(): each.name for each in made}
+    sort, bloom = (
+        [
+            each._replace(column=known[each.column.lower()])
+            for each in keys
+            if each.column.lower() in known
+        ]
+        for keys in lists
+    )
+    filtered = [each.column for each in bloom]
+    return TableSchema(tuple(made), partitioned, mapping, name, table, sort, filtered)
 
 
 def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool) -> TableColumn:

@@ -21,6 +21,7 @@ from ledger.core.state.traits import known_key, partitioned_by
 from ledger.definitions.declared import Declaration, declaration_of
 from ledger.definitions.given import check_list, check_name_of, check_text
 from ledger.definitions.locations import in_one_spelling
+from ledger.properties.column_lists import followed
 from ledger.properties.column_mapping import (
     HIGHEST_ID,
     highest_held,
@@ -237,7 +238,7 @@ def changed_definition(
         check_made(made)
         if made.location != before.location and isinstance(made.location, str):
             made = made._replace(location=location_of(made.location))
-        return mapped(before, remembering(with_ids(before, made), highest_id(before)))
+        return settled(before, made)
     unset = names_of("properties to unset", changes.get("unset", ()))
     set_anew = dict(changes.get("properties", {}))
     check_texts(set_anew.items())
@@ -253,7 +254,13 @@ def changed_definition(
     if columns is not None:
         check_several(columns)
         after = with_columns(after, columns, highest_id(before))
-    return mapped(before, remembering(with_ids(before, after), highest_id(before)))
+    return settled(before, after)
+
+
+def settled(before: TableDefinition, after: TableDefinition) -> TableDefinition:
+    """Return a changed definition with the ids, lists and names in files that follow from it."""
+    made = followed(before, with_ids(before, after))
+    return mapped(before, remembering(made, highest_id(before)))
 
 
 def with_ids(before: TableDefinition, after: TableDefinition) -> TableDefinition:

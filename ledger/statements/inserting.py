@@ -16,6 +16,7 @@ from ledger.core.predicates.tree import Node
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.files.data_files import NewFiles
 from ledger.files.progress import shown
+from ledger.files.sorting import in_order
 from ledger.files.storage import storage_at
 from ledger.reads.row_counts import ChangedRows
 from ledger.snapshot.reading import is_in_folders
@@ -94,7 +95,7 @@ def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
     folder = f"delta_{number}/"
     files = NewFiles(storage, table.schema, work.writer, folder=folder)
     try:
-        for batch in batches:
+        for batch in in_order(batches, table.schema.sort):
             files.write(batch)
         made = files.finish()
     except BaseException:
