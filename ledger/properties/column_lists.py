@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.predicates.types import BY_NAME, Kind, parse_type
+from ledger.properties.column_values import generation_of, identity_of
 
 SORT: Final = "lakeledger.sort"
 BLOOM: Final = "lakeledger.bloom"
@@ -83,6 +84,11 @@ def check_lists(name: str, definition: TableDefinition) -> None:
     `name` is the table's.
     """
     kinds = {column.name.lower(): column.type for column in definition.columns}
+    computed = {
+        column.name.lower()
+        for column in definition.columns
+        if generation_of(column) or identity_of(column) is not None
+    }
     inside = {column.lower() for column in definition.partition_columns}
     for key in LISTS:
         for each in list_of(definition, key):
@@ -96,6 +102,11 @@ def check_lists(name: str, definition: TableDefinition) -> None:
                 raise ValueError(
                     f"the property {key} of table {name} must name columns in its files, got the "
                     f"partition column {each.column}: partitions are found without a filter"
+                )
+            if key == SORT and column in computed:
+                raise ValueError(
+                    f"the property {key} of table {name} must name columns that rows have, got the "
+                    f"computed column {each.column}: name the columns that it is computed from"
                 )
             if not is_fit(key, kind):
                 wanted = "an order" if key == SORT else "a filter"

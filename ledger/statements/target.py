@@ -1,6 +1,7 @@
 """The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
 from typing import Any, Final
 
 import pyarrow as pa
@@ -46,6 +47,7 @@ class StatementTable:
         self.work, self.verb = work, verb
         work.check()
         self.number, _ = work.names.find(table)
+        self._turn = Lock()
         self._is_read = is_read
         # What the txn makes of the table once the rows are written.
         self._pending: TableDefinition | None = None
@@ -83,7 +85,7 @@ class StatementTable:
     @property
     def values(self) -> ColumnValues:
         """What the statement adds to rows that leave out columns."""
-        return ColumnValues(self.schema, self.zone, self._numbers)
+        return ColumnValues(self.schema, self.zone, self.numbers)
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
@@ -175,12 +177,16 @@ class StatementTable:
         """
         return KeptFiles(self.definition.location, adds, self.work.files)
 
-    def _numbers(self, column: int, count: int) -> range:
-        """Return numbers for an identity column.
+    def numbers(self, column: int, count: int) -> range:
+        """Return numbers for an identity column; threads may ask at once.
 
         A txn that makes the table, or alters it, raises the mark by that change: it cannot commit
         both that and another change of the table.
         """
+        with self._turn:
+            return self._numbers(column, count)
+
+    def _numbers(self, column: int, count: int) -> range:
         if self._pending is None and self.work.names.own(self.number) is None:
             return self.work.names.client.identities.take(self.number, column, count)
         self._pending, found = raised(self._pending or self.definition, column, count)

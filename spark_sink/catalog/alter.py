@@ -19,6 +19,7 @@ from ledger.properties.field_ids import numbered, renamed
 from ledger.statements.altering import settled_columns
 from ledger.statements.evolving import is_widening
 from spark_sink.catalog import tables
+from spark_sink.catalog.columns import column_of
 from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.session.open_statements import CatalogState, Question, unsupported
 from spark_sink.catalog.write.constraints import changed_constraints
@@ -98,7 +99,7 @@ def renumbered(
         name = each["name"].lower()
         same = known.get(former.get(name, name))
         if same is None:
-            columns.append(tables.column_of(each, following))
+            columns.append(column_of(each, following))
             following += 1
             continue
         is_same = is_same_type(same.type, each["type"])
@@ -108,7 +109,7 @@ def renumbered(
             if path[0].lower() == same.name.lower():
                 same = renamed(same, path[1:], to)
         kept = {**each, "type": same.type} if is_same else each
-        columns.append(tables.column_of(kept, same.id, same))
+        columns.append(column_of(kept, same.id, same))
     return columns
 
 

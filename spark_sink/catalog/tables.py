@@ -6,21 +6,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import pyarrow as pa
-
 from ledger.arrow.schema import TableSchema
-from ledger.arrow.types import Family, arrow_type, family_of
 from ledger.core.commands import Column, TableDefinition
-from ledger.core.conflicts.metadata_diff import MAPPING_MODE, column_metadata
-from ledger.core.predicates.sql_text import sql_of_node
-from ledger.core.predicates.tree import Literal
+from ledger.core.conflicts.metadata_diff import MAPPING_MODE
 from ledger.definitions.names import unknown_table
 from ledger.errors import TableExistsError, UnknownTableError
-from ledger.properties.column_values import DEFAULT, initial_of
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.as_of import position_at, position_of_version
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.transaction import Transaction
+from spark_sink.catalog.columns import column_of, is_computed, spark_metadata, written_order
 from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.options import PATH, from_hadoop
 from spark_sink.catalog.read import metadata_tables
@@ -35,11 +30,6 @@ from spark_sink.catalog.session.open_statements import (
 from spark_sink.catalog.write import constraints
 from spark_sink.catalog.write.replacing import keeping
 
-# What Spark keeps for a column as metadata, and what the ledger keeps of it.
-COMMENT: Final = "comment"
-KEPT: Final = (COMMENT, DEFAULT)
-# Under this key Spark has the SQL of a column's value in files that lack it.
-IN_OLD_FILES: Final = "EXISTS_DEFAULT"
 CHANGES: Final = "changes"
 LAYOUT: Final = "layout"
 LOCATION: Final = "location"
@@ -152,46 +142,19 @@ def table_answer(
             {
                 "name": each.name,
                 "type": each.declared,
-                "nullable": each.nullable,
+                "nullable": each.nullable or is_computed(each),
                 "metadata": json.dumps(spark_metadata(declared.get(each.name))),
             }
             for each in schema.columns
         ],
+        "order": written_order(schema),
+        "computed_partition": any(
+            column.generated for column in schema.columns if column.partitions
+        ),
         "partition": list(schema.partition_columns),
-        "constraints": constraints.constraint_answers(definition),
+        "constraints": constraints.constraint_answers(definition, schema),
         "properties": {**properties, LOCATION: definition.location, LAYOUT: definition.layout},
     }
-
-
-def spark_metadata(column: Column | None) -> Mapping[str, Any]:
-    """Return the metadata of a column that Spark understands."""
-    known = {} if column is None else column_metadata(column)
-    found = {key: known[key] for key in KEPT if key in known}
-    if column is not None and (text := initial_of(column)) is not None:
-        found[IN_OLD_FILES] = sql_of_initial(column, text)
-    return found
-
-
-def sql_of_initial(column: Column, text: str) -> str:
-    """Return the value of a column in files that lack it as SQL, exact in each session."""
-    kind = arrow_type(column.type, column.name)
-    literal = sql_of_node(Literal(text, "string"))
-    if pa.types.is_string(kind):
-        return literal
-    # The settings of a session say which type TIMESTAMP is.
-    name = "timestamp_ltz" if family_of(kind) is Family.TIMESTAMP else column.type
-    return f"CAST({literal} AS {name})"
-
-
-def column_of(asked: Mapping[str, Any], number: int, before: Column | None = None) -> Column:
-    """Return a column that Spark names, with the rest of the metadata that it had before."""
-    metadata = {} if before is None else dict(column_metadata(before))
-    given = json.loads(asked["metadata"])
-    metadata = {key: value for key, value in metadata.items() if key not in KEPT}
-    metadata.update({key: given[key] for key in KEPT if key in given})
-    kind = str(asked["type"]) if before is None or asked["type"] != before.type else before.type
-    text = json.dumps(metadata, sort_keys=True) if metadata else ""
-    return Column(str(asked["name"]), kind, bool(asked["nullable"]), number, text)
 
 
 def exists(state: CatalogState, asked: Question) -> bool:

@@ -5,8 +5,9 @@ the same value whenever it is computed, but for times: a local time and the day 
 on the time zone of the writer, as in Delta.
 """
 
+import re
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +22,8 @@ from ledger.properties.column_values import default_of, generation_of
 from ledger.statements.columns.storing import stored_expression
 from ledger.statements.judge import RowJudge
 
-PROBLEMS = (PredicateSyntaxError, UnknownColumnError, TypeError)
+PROBLEMS: Final = (PredicateSyntaxError, UnknownColumnError, TypeError)
+LENGTHS: Final = re.compile(r"\bchar|\bvarchar", re.IGNORECASE)
 
 
 class Generation(NamedTuple):
@@ -104,6 +106,11 @@ def check_generated(
         text, was = generation_of(column), known.get(column.id)
         if text and default_of(column):
             raise ValueError(f"column {column.name} must be generated or have a default, got both")
+        if text and LENGTHS.search(column.type):
+            raise ValueError(
+                f"the generated column {column.name} of table {name} must be STRING, got "
+                f"{column.type}"
+            )
         if text and known and (was is None or generation_of(was) != text):
             raise ValueError(
                 f"column {column.name} of table {name} cannot become a generated column, because "

@@ -8,6 +8,8 @@ constraint since.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from sqlglot import exp
+
 from ledger.arrow.casts import is_text
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.core.commands import TableDefinition
@@ -19,6 +21,7 @@ from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
 from ledger.statements.restoring import check_files
 from ledger.statements.target import StatementTable
+from spark_sink.catalog.columns import is_computed
 from spark_sink.catalog.session.open_statements import Question, unsupported
 
 CHECK: Final = "Check"
@@ -26,10 +29,25 @@ CHECK: Final = "Check"
 BEFORE, BEHIND = "(", ") IS TRUE"
 
 
-def constraint_answers(definition: TableDefinition) -> Sequence[Mapping[str, str]]:
-    """Return the constraints of a table as an answer."""
+def constraint_answers(
+    definition: TableDefinition, schema: TableSchema
+) -> Sequence[Mapping[str, str]]:
+    """Return the constraints of a table that Spark checks, as an answer.
+
+    Spark checks rows before the values of computed columns are there.
+    """
     found = sorted(constraints_of(definition).items())
-    return [{"name": name, "condition": text} for name, text in found]
+    computed = {each.name.lower() for each in schema.columns if is_computed(each)}
+    return [
+        {"name": name, "condition": text}
+        for name, text in found
+        if not computed or computed.isdisjoint(names_in(text))
+    ]
+
+
+def names_in(text: str) -> set[str]:
+    """Return the names of columns in a condition, in lower case."""
+    return {part.name.lower() for part in parsed(text).find_all(exp.Identifier)}
 
 
 def as_properties(table: str, given: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:

@@ -67,6 +67,8 @@ public class LedgerCatalog
     public Set<TableCatalogCapability> capabilities() {
         return EnumSet.of(
             TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE,
+            TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS,
+            TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS,
             TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
     }
 
@@ -151,7 +153,7 @@ public class LedgerCatalog
     }
 
     public Table createTable(Identifier table, TableInfo info) {
-        return created(table, info.schema(), info.partitions(), info);
+        return created(table, Columns.withValues(info), info.partitions(), info);
     }
 
     public Table createTableLike(Identifier table, TableInfo info, Table like) {
