@@ -38,7 +38,8 @@ A column is {name, type, nullable, metadata}; its type is SQL, its metadata the 
 A table is {name, id, position, seen, pinned, columns, partition, constraints, properties, order,
 computed_partition}: `order` is the order of rows for a writer, and `computed_partition` says that a
 writer computes their partition. `position` is where it is read, equal texts in `seen` mean equal
-rows, `pinned` says that no later version is meant. A constraint is {name, condition}; a new one has a `type` too, such as Check.
+rows, `pinned` says that no later version is meant. A constraint is {name, condition}; a new one has
+a `type` too, such as Check.
 `replaces` has the options of a write whose table takes the place of the one that is there.
 Rows are {name, columns, rows}; each value is a text that is cast to its column, or null.
 
