@@ -66,9 +66,7 @@ def keys_in(key: str, text: str) -> Sequence[SortKey]:
     if len(set(names)) < len(names):
         raise ValueError(f"the property {key} must name each column once, got {text!r}")
     if key == BLOOM and any(each.words for each in found):
-        raise ValueError(
-            f"the property {key} must be a list of columns without order, got {text!r}"
-        )
+        raise ValueError(f"the property {key} must name columns without an order, got {text!r}")
     return found
 
 

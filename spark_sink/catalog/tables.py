@@ -152,7 +152,7 @@ def table_answer(
             column.generated for column in schema.columns if column.partitions
         ),
         "partition": list(schema.partition_columns),
-        "constraints": constraints.constraint_answers(definition, schema),
+        "constraints": constraints.left_to_spark(definition, schema),
         "properties": {**properties, LOCATION: definition.location, LAYOUT: definition.layout},
     }
 

@@ -9,6 +9,7 @@ import pytest
 
 from ledger.core.commands import (
     AppVersion,
+    Column,
     Domain,
     Protocol,
     RenameTable,
@@ -204,8 +205,8 @@ def test_a_table_notes_every_widening_of_a_column_oldest_first() -> None:
 
 def valued(**metadata: Any) -> TableDefinition:
     """Return a published table whose last column has metadata."""
-    column = PLAIN.columns[-1]._replace(metadata=json.dumps(metadata))
-    return published(PLAIN._replace(columns=[*PLAIN.columns[:-1], column], location="/t"))
+    column = Column("c", "bigint", nullable=True, id=3, metadata=json.dumps(metadata))
+    return HERE._replace(columns=[*HERE.columns, column])
 
 
 VALUES: list[tuple[dict[str, Any], str]] = [

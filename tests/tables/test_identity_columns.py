@@ -39,7 +39,7 @@ def test_every_statement_numbers_its_new_rows(table: Ledger) -> None:
     table.append(NAME, [{"v": 1}, {"v": 2}])
     with table.transaction() as txn:
         txn.insert(NAME, [{"v": 3}])
-        txn.overwrite(NAME, [{"v": 4}], "v = 1")
+        txn.overwrite(NAME, [{"v": 1}], "v = 1")
         txn.merge(NAME, [{"v": 5}], "target.v = source.v", when_not_matched_insert=True)
         txn.update(NAME, {"v": "v + 10"})
         txn.optimize(NAME)

@@ -29,19 +29,19 @@ CHECK: Final = "Check"
 BEFORE, BEHIND = "(", ") IS TRUE"
 
 
-def constraint_answers(
-    definition: TableDefinition, schema: TableSchema
-) -> Sequence[Mapping[str, str]]:
-    """Return the constraints of a table that Spark checks, as an answer.
-
-    Spark checks rows before the values of computed columns are there.
-    """
+def constraint_answers(definition: TableDefinition) -> Sequence[Mapping[str, str]]:
+    """Return the constraints of a table as an answer."""
     found = sorted(constraints_of(definition).items())
+    return [{"name": name, "condition": text} for name, text in found]
+
+
+def left_to_spark(definition: TableDefinition, schema: TableSchema) -> Sequence[Mapping[str, str]]:
+    """Return the constraints that Spark checks, before the values of computed columns are there."""
     computed = {each.name.lower() for each in schema.columns if is_computed(each)}
     return [
-        {"name": name, "condition": text}
-        for name, text in found
-        if not computed or computed.isdisjoint(names_in(text))
+        each
+        for each in constraint_answers(definition)
+        if not computed or computed.isdisjoint(names_in(each["condition"]))
     ]
 
 

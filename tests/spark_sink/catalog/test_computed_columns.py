@@ -252,7 +252,8 @@ def test_spark_writes_filters_which_both_readers_ask(lake: Lake) -> None:
         lake,
         f"CREATE TABLE {T} (g BIGINT, s STRING, wide STRING) "
         "TBLPROPERTIES ('lakeledger.bloom' = 'g, s')",
-        f"INSERT INTO {T} SELECT 2 * id, 'v' || 2 * id, sha2(id, 256) FROM range(0, 50000, 1, 1)",
+        f"INSERT INTO {T} SELECT 2 * id, 'v' || 2 * id, sha2(CAST(id AS STRING), 256) "
+        "FROM range(0, 50000, 1, 1)",
     )
     (path,) = Path(lake.ledger.table("db.t").definition.location).rglob("*.parquet")
     group = pq.read_metadata(path).row_group(0)
