@@ -84,6 +84,21 @@ final class Columns {
         return made;
     }
 
+    /** Columns without their values in files that lack them. */
+    static StructType withoutInitials(StructType schema) {
+        StructType made = new StructType();
+        StructField[] fields = schema.fields();
+        for (int i = 0; i < fields.length; i++) {
+            Metadata metadata = new MetadataBuilder()
+                .withMetadata(fields[i].metadata())
+                .remove("EXISTS_DEFAULT")
+                .build();
+            made = made.add(
+                fields[i].name(), fields[i].dataType(), fields[i].nullable(), metadata);
+        }
+        return made;
+    }
+
     static ArrayNode toJson(StructType schema) {
         ArrayNode columns = Json.array();
         StructField[] fields = schema.fields();
