@@ -25,6 +25,7 @@ from ledger.core.lists.valid_lists import ValidTxnList
 from ledger.definitions.client_reads import View, open_rows
 from ledger.definitions.definitions import text_of
 from ledger.definitions.given import check_name_of
+from ledger.definitions.identity_ranges import IdentityRanges
 from ledger.definitions.names import TableNames
 from ledger.definitions.new_tables import NewTables
 from ledger.definitions.time_zones import ZoneLike, zone_named
@@ -89,7 +90,9 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         )
         origin = Token(created.ledger, created.domain, 0)
         self._view = View(self._channel, origin, open_reads, self._settings.timeout_s, zone)
-        self._names = TableNames(self._view, self._channel.tail, catalog, new_tables)
+        identities = IdentityRanges(self._view, self._ask)
+        tail = self._channel.tail
+        self._names = TableNames(self._view, tail, catalog, new_tables, identities)
         self._own = ExitStack()
         atexit.register(self._close_at_exit)
 

@@ -4,7 +4,7 @@ Columns are found by name, in any case of letters. A missing column is NULL, an 
 refused. Types and values are checked by `casts` and, for values of Python, by `python_rows`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike
 from typing import Any, Final
@@ -31,20 +31,26 @@ from ledger.definitions.given import shown
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
 
+Completion = Callable[[dict[str, Any], int], None]
+"""Adds the columns that so many rows leave out, by name, to those that they have."""
+
 CURE: Final = (
     "give an Arrow table or batches, a data frame of pandas or polars, a list of dicts, a dict of "
     "lists, or a DuckDB relation"
 )
 
 
-def as_batches(rows: Any, schema: TableSchema | None = None) -> Any:
+def as_batches(
+    rows: Any, schema: TableSchema | None = None, complete: Completion | None = None
+) -> Any:
     """Return rows as a reader of batches: with the columns of a schema, else as they are.
 
+    A column that they leave out is NULL, unless `complete` adds it.
     Raises TypeError for anything but rows and for a column of another type, ValueError for an
     unknown column and for a value that its column cannot hold.
     """
     reader = opened(rows, schema)
-    return reader if schema is None else checked(reader, schema)
+    return reader if schema is None else checked(reader, schema, complete)
 
 
 def opened(rows: Any, schema: TableSchema | None = None) -> Any:
@@ -174,7 +180,7 @@ def of_columns(columns: Mapping[Any, Any], schema: TableSchema | None) -> Any:
     return pa.table(arrays).to_reader()
 
 
-def checked(reader: Any, schema: TableSchema) -> Any:
+def checked(reader: Any, schema: TableSchema, complete: Completion | None = None) -> Any:
     """Return a reader of the same rows with the columns of a schema; raises as `as_batches`."""
     places = by_name(reader.schema.names, "rows")
     if unknown := places.keys() - schema.by_name.keys():
@@ -184,23 +190,30 @@ def checked(reader: Any, schema: TableSchema) -> Any:
 
     def batches() -> Iterator[Any]:
         for batch in reader:
+            values = {
+                each.name: column(batch, places[each.name.lower()], each)
+                for each in schema.columns
+                if each.name.lower() in places
+            }
+            if complete is not None:
+                complete(values, len(batch))
             yield pa.RecordBatch.from_arrays(
-                [column(batch, places.get(each.name.lower()), each) for each in schema.columns],
-                schema=target,
+                [stored(values, each, len(batch)) for each in schema.columns], schema=target
             )
 
     return pa.RecordBatchReader.from_batches(target, batches())
 
 
-def column(batch: Any, place: int | None, wanted: TableColumn) -> Any:
-    """Return a column of a batch as its table has it; raises as `as_batches`."""
-    name = wanted.name
-    if place is None:
-        wanted.check_given()
-    else:
-        wanted.check_readable()
-    array = pa.nulls(len(batch), wanted.type) if place is None else batch.column(place)
-    return as_stored(fitted(array, wanted.type, name), wanted)
+def column(batch: Any, place: int, wanted: TableColumn) -> Any:
+    """Return a column of a batch in the type of its table; raises as `as_batches`."""
+    wanted.check_readable()
+    return fitted(batch.column(place), wanted.type, wanted.name)
+
+
+def stored(values: Mapping[str, Any], wanted: TableColumn, rows: int) -> Any:
+    """Return a column as its table stores it, NULL if it is left out; raises as `as_batches`."""
+    array = values.get(wanted.name)
+    return as_stored(pa.nulls(rows, wanted.type) if array is None else array, wanted)
 
 
 def unknown_columns(names: Sequence[str], schema: TableSchema) -> ValueError:

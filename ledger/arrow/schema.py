@@ -22,23 +22,32 @@ from ledger.core.conflicts.metadata_diff import (
     column_metadata,
     properties,
 )
+from ledger.core.partitions.values import form_of, read
 from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
+from ledger.properties.column_lists import LISTS, SortKey, list_of
+from ledger.properties.column_values import (
+    Identity,
+    default_of,
+    generation_of,
+    identity_of,
+    initial_of,
+)
 from ledger.properties.field_ids import fields_of
 
 UNMAPPED: Final = "none"
-# Spark keeps the text of a column's default under this name.
-DEFAULT: Final = "CURRENT_DEFAULT"
 
 
 @dataclass(frozen=True)
 class TableColumn:
     """A column: `declared` is its Spark SQL type, `physical` its name in data files.
 
-    `problem` says why the column cannot be read as rows, "" if it can. `default` is the text of a
-    default value that a writer has to compute, "" = NULL. `partitions` says that files are divided
-    by the column, and that an empty text in it is NULL. Fields within the type hold their ids and
-    physical names as metadata, where they have some.
+    `problem` says why the column cannot be read as rows, "" if it can. `default` is the SQL of its
+    value in rows that leave it out, "" = NULL, and `initial` the text of its value in files that
+    lack it, None = NULL. `generated` is its expression over other columns, "" without one.
+    `partitions` says that files are divided by the column, and that an empty text in it is NULL.
+    `identity` are its numbers, None for a column that is no identity column.
+    Fields within the type hold their ids and physical names as metadata, where they have some.
     """
 
     name: str
@@ -50,14 +59,14 @@ class TableColumn:
     problem: str = ""
     default: str = ""
     partitions: bool = False
+    initial: str | None = None
+    generated: str = ""
+    identity: Identity | None = None
 
-    def check_given(self) -> None:
-        """Raise ValueError for a column that rows must have."""
-        if self.default:
-            raise ValueError(
-                f"the rows must have column {self.name}: its default {self.default} is not "
-                "computed here"
-            )
+    @cached_property
+    def absent(self) -> pa.Scalar:
+        """The value of the column in files that lack it; raises UnreadableTableError."""
+        return initial_scalar(self)
 
     def check_readable(self) -> None:
         """Raise UnreadableTableError for a column whose type Arrow lacks."""
@@ -92,7 +101,8 @@ class TableColumn:
 class TableSchema:
     """The columns of a table, in order; `mapping` is Delta's mode: none, name or id.
 
-    `name` and `table` are the table's name and id in messages.
+    `name` and `table` are the table's name and id in messages. `sort` is the order of rows in new
+    files, and `bloom` has the columns that get Bloom filters there.
     """
 
     columns: Sequence[TableColumn]
@@ -100,13 +110,16 @@ class TableSchema:
     mapping: str = UNMAPPED
     name: str = ""
     table: int = 0
+    sort: Sequence[SortKey] = ()
+    bloom: Sequence[str] = ()
 
     @classmethod
     def of(cls, definition: TableDefinition, name: str = "", table: int = 0) -> "TableSchema":
         """Return the schema of a definition; a column of an unknown type has a `problem`."""
         mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
         columns, partitioned = tuple(definition.columns), tuple(definition.partition_columns)
-        return schema_of(columns, partitioned, mapping, name, table)
+        lists = tuple(tuple(list_of(definition, key)) for key in LISTS)
+        return schema_of(columns, partitioned, mapping, lists, name=name, table=table)
 
     @cached_property
     def arrow(self) -> pa.Schema:
@@ -177,7 +190,13 @@ def is_spelled(type_: pa.DataType) -> bool:
 
 @lru_cache(maxsize=128)
 def schema_of(
-    columns: Sequence[Column], partition_columns: Sequence[str], mapping: str, name: str, table: int
+    columns: Sequence[Column],
+    partition_columns: Sequence[str],
+    mapping: str,
+    lists: Sequence[Sequence[SortKey]],
+    *,
+    name: str,
+    table: int,
 ) -> TableSchema:
     """Return the schema of what a definition says of columns, the same one for the same words."""
     inside = {column.lower() for column in partition_columns}
@@ -190,7 +209,17 @@ def schema_of(
         if column.lower() not in known
     ]
     partitioned = tuple(known.get(column.lower(), column) for column in partition_columns)
-    return TableSchema(tuple(made), partitioned, mapping, name, table)
+    known |= {each.name.lower(): each.name for each in made}
+    sort, bloom = (
+        [
+            each._replace(column=known[each.column.lower()])
+            for each in keys
+            if each.column.lower() in known
+        ]
+        for keys in lists
+    )
+    filtered = [each.column for each in bloom]
+    return TableSchema(tuple(made), partitioned, mapping, name, table, sort, filtered)
 
 
 def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool) -> TableColumn:
@@ -217,6 +246,24 @@ def column_of(column: Column, partitioned: AbstractSet[str], *, is_mapped: bool)
         physical,
         column.type,
         why,
-        str(metadata.get(DEFAULT, "")),
+        default_of(column),
         column.name.lower() in partitioned,
+        initial_of(column),
+        generation_of(column),
+        identity_of(column),
     )
+
+
+def initial_scalar(column: TableColumn) -> pa.Scalar:
+    """Return the value of a column in files that lack it; raises UnreadableTableError."""
+    if column.initial is None or column.problem:
+        return pa.scalar(None, column.type)
+    form = form_of(column.declared)
+    try:
+        value = column.initial if form is None else read(form, column.initial)
+        return pa.scalar(value, column.type)
+    except (ValueError, TypeError, pa.ArrowException) as problem:
+        raise UnreadableTableError(
+            f"column {column.name} of type {column.declared} has the value {column.initial!r} in "
+            f"files that lack it, and {problem}. Drop the column, and add it again"
+        ) from problem

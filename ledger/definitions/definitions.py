@@ -18,8 +18,10 @@ from typing import Final, TypedDict, Unpack
 from ledger.core.commands import Column, Layout, Property, TableDefinition, TableKind
 from ledger.core.predicates.types import BY_NAME
 from ledger.core.state.traits import known_key, partitioned_by
+from ledger.definitions.declared import Declaration, declaration_of
 from ledger.definitions.given import check_list, check_name_of, check_text
 from ledger.definitions.locations import in_one_spelling
+from ledger.properties.column_lists import followed
 from ledger.properties.column_mapping import (
     HIGHEST_ID,
     highest_held,
@@ -31,6 +33,7 @@ from ledger.properties.column_mapping import (
     mapped,
     new_name,
 )
+from ledger.properties.column_values import DEFAULT, with_values
 from ledger.properties.field_ids import check_fields, numbered
 from ledger.reads.port import TableRow
 
@@ -53,7 +56,7 @@ def check_type(column: str, kind: str) -> None:
 
 
 ColumnLike = Column | tuple[str, str]
-"""A column, or its name and Spark SQL type."""
+"""A column, or its name and its declaration: a Spark SQL type, as in 'int NOT NULL DEFAULT 5'."""
 
 Change = TableDefinition | Callable[[TableDefinition], TableDefinition]
 """A new definition, or a function that makes it from the present one."""
@@ -140,27 +143,29 @@ def check_lasting(changes: Mapping[str, object]) -> None:
 
 
 def column_of(column: ColumnLike, number: int) -> Column:
-    """Return a column; a pair of name and type becomes nullable and gets this id."""
+    """Return a column; a pair of name and declaration gets this id."""
     if isinstance(column, Column):
         check_name_of("the name of a column", column.name)
         return column
-    return Column(*pair(column), nullable=True, id=number)
+    name, said = pair(column)
+    return with_values(Column(name, said.type, nullable=said.nullable, id=number), said.values)
 
 
-def pair(column: tuple[str, str]) -> tuple[str, str]:
-    """Return name and type of a column; raises TypeError for anything but two texts.
+def pair(column: tuple[str, str]) -> tuple[str, Declaration]:
+    """Return name and declaration of a column; raises TypeError for anything but two texts.
 
     A single text, "id", would be taken for a column i of type d. Raises ValueError for an unknown
-    type.
+    type, and for a clause that is not obeyed.
     """
     match column:
         case (str() as name, str() as kind):
             check_name_of("the name of a column", name)
             if not name:
                 raise ValueError(f"the name of a column must not be empty, got {column!r}")
-            check_type(name, kind)
-            check_fields(name, kind)
-            return name, kind
+            said = declaration_of(name, kind)
+            check_type(name, said.type)
+            check_fields(name, said.type)
+            return name, said
         case _:
             raise TypeError(
                 "a column must be a pair of name and Spark SQL type, such as ('id', 'bigint'), "
@@ -233,7 +238,7 @@ def changed_definition(
         check_made(made)
         if made.location != before.location and isinstance(made.location, str):
             made = made._replace(location=location_of(made.location))
-        return mapped(before, remembering(with_ids(before, made), highest_id(before)))
+        return settled(before, made)
     unset = names_of("properties to unset", changes.get("unset", ()))
     set_anew = dict(changes.get("properties", {}))
     check_texts(set_anew.items())
@@ -249,7 +254,13 @@ def changed_definition(
     if columns is not None:
         check_several(columns)
         after = with_columns(after, columns, highest_id(before))
-    return mapped(before, remembering(with_ids(before, after), highest_id(before)))
+    return settled(before, after)
+
+
+def settled(before: TableDefinition, after: TableDefinition) -> TableDefinition:
+    """Return a changed definition with the ids, lists and names in files that follow from it."""
+    made = followed(before, with_ids(before, after))
+    return mapped(before, remembering(made, highest_id(before)))
 
 
 def with_ids(before: TableDefinition, after: TableDefinition) -> TableDefinition:
@@ -330,12 +341,24 @@ def renewed(
         if isinstance(column, Column):
             yield column
             continue
-        name, kind = pair(column)
-        if (same := known.get(name.lower())) is not None:
-            yield same._replace(name=name, type=kind)
+        name, said = pair(column)
+        same = known.get(name.lower())
+        check_filled(name, said, same)
+        if same is not None:
+            yield with_values(same._replace(name=name, type=said.type), said.values)
         else:
             yield column_of(column, following)
             following += 1
+
+
+def check_filled(name: str, said: Declaration, before: Column | None) -> None:
+    """Raise ValueError for a column of a table that becomes NOT NULL where rows may have NULL."""
+    is_filled = said.values.get(DEFAULT) is not None if before is None else not before.nullable
+    if not said.nullable and not is_filled:
+        raise ValueError(
+            f"column {name} must stay without NOT NULL, as present rows may have NULL there: add a "
+            "new column with NOT NULL DEFAULT <value>"
+        )
 
 
 def operation_of(before: TableDefinition, after: TableDefinition) -> str:

@@ -16,6 +16,7 @@ from ledger.core.refusals import Reason
 from ledger.core.state.tables import name_key
 from ledger.definitions.client_reads import View
 from ledger.definitions.given import check_list, check_name_of, check_text
+from ledger.definitions.identity_ranges import IdentityRanges
 from ledger.definitions.new_tables import NewTables, warehouse_at
 from ledger.errors import LedgerError, MetadataChangedException, SettingsError, UnknownTableError
 from ledger.reads.port import Reads, TableRow
@@ -42,11 +43,19 @@ class TableStanding(NamedTuple):
 class TableNames:
     """The names of one catalog as a client knows them; threads may share it.
 
-    `new_tables` says what new tables get that name none of it.
+    `new_tables` says what new tables get that name none of it. `identities` has the numbers that
+    the client has taken for identity columns.
     """
 
-    def __init__(self, view: View, tail: Tail, catalog: str, new_tables: NewTables) -> None:
-        self.view = view
+    def __init__(
+        self,
+        view: View,
+        tail: Tail,
+        catalog: str,
+        new_tables: NewTables,
+        identities: IdentityRanges,
+    ) -> None:
+        self.view, self.identities = view, identities
         self.catalog = catalog
         self.new_tables = new_tables._replace(warehouse=warehouse_at(new_tables.warehouse))
         self._tail = tail

@@ -26,6 +26,7 @@ from ledger.core.predicates.tree import (
     RowForm,
 )
 from ledger.core.predicates.types import (
+    BITS,
     NUMBERS,
     STRING,
     TIMES,
@@ -115,6 +116,13 @@ def compared(
     if bounds.is_all_null:
         return False
     target, value = literal_value(text, type_, bounds.type, zone)
+    if (
+        symbol in {"=", "<=>"}
+        and bounds.has is not None
+        and (target == bounds.type or target.kind in BITS)
+        and not bounds.has(value)
+    ):
+        return False
     low = in_type(bounds.low, bounds.type, target)
     high = in_type(bounds.high, bounds.type, target)
     return not is_below(value, low, symbol) and not is_above(

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from ledger.arrow.schema import TableColumn, TableSchema
-from ledger.core.partitions.values import read_float
+from ledger.core.partitions.values import form_of, read_float
 from ledger.core.predicates.types import (
     BITS,
     DOUBLE,
@@ -23,12 +23,16 @@ from ledger.core.predicates.types import (
     UndecidableError,
     parse_type,
 )
+from ledger.files.bloom_filters import Has
 from ledger.files.foreign_bounds import is_foreign, widened
 from ledger.reads.port import FileRow
 
 TEXT_CHARS_MAX: Final = 32
 """Writers cut texts to this length, or to a greater one."""
 MILLISECOND: Final = timedelta(milliseconds=1)
+FILTER_SHARE: Final = 4
+"""A filter is read where the row group is larger by this factor."""
+
 TOO_ODD: Final = (
     ArithmeticError,
     AttributeError,
@@ -43,6 +47,7 @@ class ColumnBounds(NamedTuple):
     """What is known of the values of a column: None = unknown. `rows` counts NULLs too.
 
     `low` and `high` are values of the core's casts. With `is_cut` texts may go on behind them.
+    `has` returns whether a value of `type` may be among them, None = not known.
     """
 
     type: SparkType
@@ -51,6 +56,7 @@ class ColumnBounds(NamedTuple):
     nulls: int | None = None
     rows: int | None = None
     is_cut: bool = False
+    has: Has | None = None
 
     @property
     def is_all_null(self) -> bool:
@@ -84,13 +90,36 @@ def stats_bounds(file: FileRow, schema: TableSchema, written: TableSchema) -> Bo
 
     def bounds(name: str) -> ColumnBounds | None:
         now, then = schema.find(name), column_then(name, schema, written)
-        if now is None or then is None or now.name in schema.partition_columns:
+        if now is None or now.name in schema.partition_columns:
             return None
+        if then is None:
+            return initial_bounds(now, found, written, is_other=is_other)
         if is_ambiguous(then.physical, written):
             return None
         return bounds_in(found, then, now, is_other=is_other)
 
     return bounds
+
+
+def initial_bounds(
+    column: TableColumn, stats: Mapping[str, Any], written: TableSchema, *, is_other: bool
+) -> ColumnBounds | None:
+    """Return the bounds of a column that a file lacks: all its rows have one value.
+
+    Nothing is known of a column without an id, or where files of others may have columns beside
+    those of their table.
+    """
+    type_, rows = core_type(column), stats.get("numRecords")
+    has_ids = column.id and any(each.id for each in written.columns)
+    if type_ is None or not has_ids or type(rows) is not int or is_other:
+        return None
+    if column.initial is None:
+        return ColumnBounds(type_[0], nulls=rows, rows=rows)
+    form = form_of(column.declared)
+    value = column.initial if form is None else form.read(column.initial)
+    if value != value:  # noqa: PLR0124 - NaN is in no bound
+        return None
+    return ColumnBounds(type_[0], value, value, 0, rows)
 
 
 def is_ambiguous(name: str, written: TableSchema) -> bool:
@@ -190,12 +219,18 @@ def wrong(value: Any) -> Any:
 
 
 def group_bounds(
-    group: Any, leaves: Mapping[str, int], schema: TableSchema, *, is_other: bool
+    group: Any,
+    leaves: Mapping[str, int],
+    schema: TableSchema,
+    filters: Callable[[Any], Has] | None = None,
+    *,
+    is_other: bool,
 ) -> BoundsOf:
     """Return the bounds in the footer of a Parquet file for a row group.
 
     `leaves` are the places of columns that have the table's types, by their names in lower case.
-    `is_other` says that the file is of another writer.
+    `filters` returns the Bloom filter of a column of the group. `is_other` says that the file is of
+    another writer.
     """
 
     def bounds(name: str) -> ColumnBounds | None:
@@ -203,11 +238,13 @@ def group_bounds(
         type_ = None if column is None else core_type(column)
         if leaf is None or type_ is None:
             return None
-        found = group.column(leaf).statistics
+        part = group.column(leaf)
+        has = filters(part) if filters is not None and is_worth(part, group) else None
+        found = part.statistics
         if found is None:
-            return None
+            return None if has is None else ColumnBounds(type_[0], has=has)
         nulls = found.null_count if found.has_null_count else None
-        made = ColumnBounds(type_[0], nulls=nulls, rows=group.num_rows)
+        made = ColumnBounds(type_[0], nulls=nulls, rows=group.num_rows, has=has)
         if not found.has_min_max:
             return made
         ends = plain_time(found.min), plain_time(found.max)
@@ -217,6 +254,12 @@ def group_bounds(
         return made._replace(low=low, high=high, is_cut=is_cut(high, is_other=is_other))
 
     return bounds
+
+
+def is_worth(part: Any, group: Any) -> bool:
+    """Return whether a column has a filter that is far smaller than its row group."""
+    length = part.bloom_filter_length
+    return length is not None and length * FILTER_SHARE < group.total_byte_size
 
 
 def plain_time(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from itertools import pairwise
 from typing import Final
 
 import sqlglot
@@ -90,7 +91,7 @@ def depth_of(tree: exp.Expr) -> int:
 def parsed(sql: str) -> exp.Expr:
     """Return the parsed condition; raises PredicateSyntaxError."""
     try:
-        found = sqlglot.parse_one(sql, read=DIALECT, into=exp.Condition)
+        found = sqlglot.parse_one(with_escapes(sql), read=DIALECT, into=exp.Condition)
     except SqlglotError as error:
         raise PredicateSyntaxError(f"'{sql}' is not a condition: {place_of(error)}") from error
     except RecursionError:
@@ -102,6 +103,18 @@ def parsed(sql: str) -> exp.Expr:
     if any(is_empty(each) for each in found.find_all(exp.In)):
         raise PredicateSyntaxError(f"'{sql}' is not a condition: IN needs one value at least")
     return found
+
+
+def with_escapes(sql: str) -> str:
+    """Return a text whose doubled quotes are escaped: Spark takes them for one, the parser none."""
+    parts, start = [], 0
+    tokens = sqlglot.tokenize(sql, read=DIALECT)
+    for left, right in pairwise(tokens):
+        is_doubled = left.end + 1 == right.start and sql[left.end] == sql[right.start]
+        if is_doubled and left.token_type is right.token_type is TokenType.STRING:
+            parts.append(f"{sql[start : left.end]}\\")
+            start = right.start
+    return "".join([*parts, sql[start:]])
 
 
 def is_empty(found: exp.In) -> bool:

@@ -9,7 +9,7 @@ cleaner can tell the files of open txns.
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import text_of
 from ledger.errors.storage import refusals_named
 from ledger.files.file_writers import FileWriter
+from ledger.files.sorting import in_order
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
 from ledger.files.written_files import discard
@@ -34,6 +35,9 @@ BUFFER_BYTES: Final = 512 << 20
 """The bytes of rows that wait for their files, in a file and in all of them."""
 
 OPEN_MAX: Final = 200
+FALSE_HITS: Final = 0.01
+"""A Bloom filter says of such a part of absent values that a row group may have them."""
+
 # What Spark escapes in the name of a folder.
 ESCAPED: Final = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{\[\]^]')
 
@@ -52,7 +56,7 @@ def write_rows(
     """
     files = NewFiles(storage, schema, writer, target_bytes)
     try:
-        for batch in batches:
+        for batch in in_order(batches, schema.sort):
             files.write(batch)
         return files.finish()
     except BaseException:
@@ -90,6 +94,12 @@ class NewFiles:
         self._columns = schema.divided_by
         self._names = [column.name for column in schema.stored_columns]
         self._stored = schema.stored
+        filtered = set(schema.bloom)
+        self._filters = {
+            column.physical: {"fpp": FALSE_HITS}
+            for column in schema.stored_columns
+            if column.name in filtered
+        }
 
     def write(self, batch: Any) -> None:
         """Write the rows of a batch or table that has the columns of the schema."""
@@ -141,7 +151,9 @@ class NewFiles:
             inside = f"{folder_of(names, values)}{self._folder}"
             path = f"{inside}{self._writer}-{len(self._paths)}.parquet"
             self._paths.append(path)
-            found = self._open[values] = NewFile(self._storage, path, self._stored, self._safe)
+            found = self._open[values] = NewFile(
+                self._storage, path, self._stored, self._safe, self._filters
+            )
         return found
 
     def _close(self, values: Values) -> None:
@@ -152,10 +164,13 @@ class NewFiles:
 class NewFile:
     """A data file that is being written; `safe` says what becomes of the work if that is refused.
 
-    Its methods raise StorageError if the storage refuses the file.
+    `filters` are the columns with Bloom filters. Its methods raise StorageError if the storage
+    refuses the file.
     """
 
-    def __init__(self, storage: Storage, path: str, schema: Any, safe: str) -> None:
+    def __init__(
+        self, storage: Storage, path: str, schema: Any, safe: str, filters: Mapping[str, Any]
+    ) -> None:
         self.waiting = 0
         self._path, self._place, self._safe = path, f"{storage.location}/{path}", safe
         self._schema = schema
@@ -163,7 +178,9 @@ class NewFile:
         self._statistics = FileStatistics(schema)
         with self._writing():
             self._stream = storage.create(path)
-            self._parquet = pq.ParquetWriter(self._stream, schema, store_schema=False)
+            self._parquet = pq.ParquetWriter(
+                self._stream, schema, store_schema=False, bloom_filter_options=dict(filters) or None
+            )
 
     @property
     def size(self) -> int:

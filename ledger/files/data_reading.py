@@ -5,7 +5,8 @@ Columns are found by id, partition values come from the log, and deleted rows ar
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import parquet as pq
@@ -13,6 +14,7 @@ from pyarrow import parquet as pq
 from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnreadableTableError
+from ledger.files.bloom_filters import Has, filter_of
 from ledger.files.deletion_vectors import deleted_rows, kept
 from ledger.files.file_columns import as_column, places, type_then
 from ledger.files.storage import Storage
@@ -136,10 +138,26 @@ class OpenedFile:
         if scalar is not None:
             return pa.repeat(scalar, batch.num_rows)
         if place is None:
-            return pa.nulls(batch.num_rows, column.type)
+            return pa.repeat(column.absent, batch.num_rows)
         what = f"column {column.name} of file {self.file.path}"
         then = type_then(column, self.schema, self.written)
         return as_column(batch.column(read.index(place)), column.type, then, what)
+
+    def filter(self, part: Any) -> Has:
+        """Return the Bloom filter of a column of a row group, which is read when it is asked."""
+
+        @cache
+        def found() -> Has | None:
+            with self.storage.open(self.file.path) as stream:
+                stream.seek(part.bloom_filter_offset)
+                data = stream.read(part.bloom_filter_length)
+            return filter_of(bytes(data), part.physical_type)
+
+        def has(value: Any) -> bool:
+            known = found()
+            return known is None or known(value)
+
+        return has
 
     def close(self) -> None:
         """Close the file."""

@@ -13,6 +13,7 @@ from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import features_of
 from ledger.properties.column_mapping import is_mapped, is_published
+from ledger.properties.column_values import default_of, generation_of, identity_of
 from ledger.properties.known_properties import constraints_of
 from ledger.properties.type_widening import widens
 from ledger.reads.port import Reads, TableRow
@@ -46,6 +47,9 @@ NEEDS: Final[Mapping[str, Need]] = {
     "variantType": Need("a column has the type VARIANT"),
     VOID: Need("a column has the type VOID", (DUCKDB,)),
     "checkConstraints": Need("the table has a CHECK constraint"),
+    "allowColumnDefaults": Need("a column has a default"),
+    "generatedColumns": Need("a column is generated"),
+    "identityColumns": Need("a column is an identity column"),
     "deletionVectors": Need("an adopted table has files with deleted rows", (ARROW,)),
     "v2Checkpoint": Need(ADOPTED, (ARROW, POLARS)),
     "vacuumProtocolCheck": Need(ADOPTED, (ARROW, SQL, POLARS)),
@@ -64,6 +68,12 @@ def needs_of(definition: TableDefinition) -> set[str]:
         found.add(MAPPING)
     if constraints_of(definition):
         found.add("checkConstraints")
+    if any(map(default_of, definition.columns)):
+        found.add("allowColumnDefaults")
+    if any(map(generation_of, definition.columns)):
+        found.add("generatedColumns")
+    if any(identity_of(column) is not None for column in definition.columns):
+        found.add("identityColumns")
     if "timestamp_ntz" in kinds:
         found.add("timestampNtz")
     if "variant" in kinds:

@@ -12,12 +12,13 @@ from typing import Final
 from ledger.core.commands import Property, TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
 from ledger.core.state.traits import ENFORCE_PROPERTY
+from ledger.properties.column_lists import LISTS, check_lists
 from ledger.properties.column_mapping import PUBLISH
 from ledger.properties.promises import check_promises, is_switch
 
 OWN: Final = "lakeledger."
 APPEND_ONLY: Final = "delta.appendonly"
-SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY)
+SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY, *LISTS)
 """What users set."""
 
 NOTED: Final = ("lakeledger.publish.adopted", "lakeledger.packed")
@@ -46,6 +47,7 @@ def check_properties(name: str, before: TableDefinition | None, after: TableDefi
             continue
         if reason := reason_against(key, value):
             raise ValueError(f"table {name} cannot have what it is given: {reason}")
+    check_lists(name, after)
     check_promises(name, before, after)
 
 

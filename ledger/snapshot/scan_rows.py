@@ -177,7 +177,9 @@ class RowSource:
                 leaves[column.name.lower()] = starts[place]
         metadata, is_other = opened.parquet.metadata, is_foreign(opened.file.path)
         found = (
-            group_bounds(metadata.row_group(at), leaves, self.schema, is_other=is_other)
+            group_bounds(
+                metadata.row_group(at), leaves, self.schema, opened.filter, is_other=is_other
+            )
             for at in range(metadata.num_row_groups)
         )
         return [at for at, bounds in enumerate(found) if may_hold(self.tree, bounds)]

@@ -16,6 +16,7 @@ from ledger.core.predicates.tree import TRUE, TRUE_PREDICATE, Node
 from ledger.core.state.traits import partitioned_by
 from ledger.definitions.client_reads import View
 from ledger.expressions.condition_columns import check_columns
+from ledger.properties.column_values import generation_of
 from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.snapshot.as_of import NOW, AsOf, known_row
 from ledger.snapshot.overlay import OwnChanges, own_files
@@ -135,7 +136,7 @@ class TableSnapshot:
         list.
         """
         self._check_committed()
-        condition = self.condition(where).to_wire()
+        condition = self._implied(self.condition(where)).to_wire()
         check_listed(self.row)
         own = None if self.own is None else self.own.row
         if own is not None and is_repartitioned(self.row, own):
@@ -204,6 +205,14 @@ class TableSnapshot:
         committed = row if self.own.is_new else self.row
         own = self.own._replace(row=row)
         return TableSnapshot(self.reads, committed, self.position, self.zone, own=own)
+
+    def _implied(self, where: Node) -> Node:
+        """Return a condition with what follows from it for the partitions of generated columns."""
+        if where == TRUE or not any(map(generation_of, self.definition.columns)):
+            return where
+        from ledger.expressions.implied import with_implied  # noqa: PLC0415 - loads Arrow
+
+        return with_implied(where, self.schema)
 
     def _check_committed(self) -> None:
         """Raise UnknownTableError for a table that no reader knows yet."""

@@ -4,8 +4,10 @@ from ledger.core.commands import CreateTable, TableDefinition
 from ledger.core.events.events import TableCreated
 from ledger.definitions.client_reads import View
 from ledger.definitions.definitions import Change, TableChanges, changed_definition
+from ledger.definitions.given import check_arrow
 from ledger.definitions.names import TableLike, created_row
 from ledger.definitions.views import check_view
+from ledger.properties.column_values import generation_of, has_values, identity_of
 from ledger.properties.delta_readers import warn_of_readers
 from ledger.properties.known_properties import adds_constraints, check_properties
 from ledger.properties.names_in_files import mapped_as_written
@@ -50,20 +52,59 @@ def alter(
     # A table that was changed since the txn opened is refused as a conflict.
     if row.changed <= work.opened or row.creator == work.id:
         work.files.check_alter(row.name, row.definition, definition)
-        check_definition(row.name, row, definition, work.view)
+        definition = checked_definition(row.name, row, definition, work.view)
         if adds_constraints(row.definition, definition):
             check_rows(work, number, row.definition, definition)
     return work.alter(row, definition, operation, read_at)
 
 
-def check_definition(name: str, row: TableRow | None, after: TableDefinition, view: View) -> None:
-    """Raise what forbids a table a definition, and warn of readers of Delta that it locks out.
+def checked_definition(
+    name: str, row: TableRow | None, after: TableDefinition, view: View
+) -> TableDefinition:
+    """Return a definition as it is sent, and warn of readers of Delta that it locks out.
 
-    `row` is the table as it is, None for a new one. Raises ValueError for a property or a
-    constraint, and SettingsError for a constraint without the extra `arrow`.
+    New columns have their value in older files. `row` is the table as it is, None for a new one.
+    Raises ValueError for a property, a constraint or a default, and SettingsError for the latter
+    two without the extra `arrow`.
     """
     before = None if row is None else row.definition
     check_view(name, after)
     check_properties(name, before, after)
     check_constraints(name, before, after, view.zone)
-    warn_of_readers(name, row, after, view.reads)
+    made = settled_columns(name, before, after, view.zone)
+    warn_of_readers(name, row, made, view.reads)
+    return made
+
+
+def settled_columns(
+    name: str, before: TableDefinition | None, after: TableDefinition, zone: str
+) -> TableDefinition:
+    """Return a definition whose columns have the values that a writer or a reader needs.
+
+    Raises ValueError for a column whose values are not computed here, and SettingsError for one
+    without the extra `arrow`.
+    """
+    known = [] if before is None else list(before.columns)
+    if known == list(after.columns) or not any(map(has_values, (*known, *after.columns))):
+        return after
+    check_arrow()
+    from ledger.statements.columns.defaults import with_initials  # noqa: PLC0415 - loads Arrow
+    from ledger.statements.columns.generated import check_generated  # noqa: PLC0415 - as above
+    from ledger.statements.columns.identity import with_marks  # noqa: PLC0415 - as above
+
+    check_listed(name, after)
+    check_generated(name, before, after, zone)
+    return with_marks(name, before, with_initials(name, before, after, zone))
+
+
+def check_listed(name: str, definition: TableDefinition) -> None:
+    """Raise ValueError for columns whose values other writers of a table would not compute."""
+    if definition.kind != "external" and definition.layout != "directories":
+        return
+    for column in definition.columns:
+        if generation_of(column) or identity_of(column) is not None:
+            raise ValueError(
+                f"column {column.name} of table {name} cannot be computed, because the rows of the "
+                "table lie in folders: other writers put rows there as they are, while a table of "
+                "layout listed names each file"
+            )

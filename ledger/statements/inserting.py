@@ -16,6 +16,7 @@ from ledger.core.predicates.tree import Node
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.files.data_files import NewFiles
 from ledger.files.progress import shown
+from ledger.files.sorting import in_order
 from ledger.files.storage import storage_at
 from ledger.reads.row_counts import ChangedRows
 from ledger.snapshot.reading import is_in_folders
@@ -64,7 +65,7 @@ def fitting(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
 def in_columns(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     """Return rows as batches of the table's columns; it gets new columns if it evolves."""
     if not evolve:
-        return as_batches(rows, table.schema)
+        return as_batches(rows, table.schema, table.values.complete)
     table.check_listed()
     given = settled(rows)
     reader = opened(given)
@@ -72,8 +73,8 @@ def in_columns(table: StatementTable, rows: Any, *, evolve: bool) -> Any:
     if columns is not None:
         table.evolve(columns)
     if isinstance(given, list | tuple | dict):
-        return as_batches(given, table.schema)
-    return checked(reader, table.schema)
+        return as_batches(given, table.schema, table.values.complete)
+    return checked(reader, table.schema, table.values.complete)
 
 
 def settled(rows: Any) -> Any:
@@ -94,7 +95,7 @@ def insert_into_folders(table: StatementTable, batches: Iterable[Any]) -> None:
     folder = f"delta_{number}/"
     files = NewFiles(storage, table.schema, work.writer, folder=folder)
     try:
-        for batch in batches:
+        for batch in in_order(batches, table.schema.sort):
             files.write(batch)
         made = files.finish()
     except BaseException:

@@ -14,10 +14,10 @@ NUMBER: Final = "#row"
 
 
 class RowJudge:
-    """A DuckDB for the time of one statement. Rows keep their order."""
+    """A DuckDB for the time of one statement on a `table`. Rows keep their order."""
 
     def __init__(self, table: str) -> None:
-        self._table = table
+        self.table = table
         self._own = ExitStack()
         self._connection: Any = None
 
@@ -65,7 +65,7 @@ class RowJudge:
             return self._connection.execute(sql).to_arrow_table()
         except duckdb.Error as error:
             raise ValueError(
-                f"the statement fails for a row of table {self._table}: {error}"
+                f"the statement fails for a row of table {self.table}: {error}"
             ) from error
         finally:
             for name in relations:

@@ -16,6 +16,7 @@ from ledger.expressions.build import condition_in
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
+from ledger.statements.columns.identity import check_numbered
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge, numbered
 from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, condition_on, read_of
@@ -52,6 +53,7 @@ class Clause:
             if values is None:
                 values = all_columns(schema, scope[SOURCE], clause.action)
             self.terms = assignments(values, schema, scope, zone)
+            check_numbered(schema, self.terms, clause.action)
 
 
 class Merge:
@@ -72,6 +74,7 @@ class Merge:
         self.touched: list[FileRow] = []
         self.inserted = self.updated = self.deleted = 0
         self._table, self._judge, self._source = table, judge, source
+        self._values = table.values
         self._checks = RowChecks(table.row.name, table.definition, table.zone)
         schemas = {TARGET: table.schema, SOURCE: source.schema}
         matching = condition_on(on, table.schema, source)
@@ -181,6 +184,7 @@ class Merge:
             return []
         self.updated += len(rows[TARGET])
         made = assigned(self._judge, self._table.schema, rows[TARGET], clause.terms, rows)
+        made = self._values.generated(self._judge, made, clause.terms)
         return [self._checks.passed(self._judge, made)]
 
     def _inserted(self) -> Iterator[Any]:
@@ -188,14 +192,18 @@ class Merge:
         source = self._source.rows
         numbers = pa.array(range(len(source)), pa.int64())
         others = source.filter(pc.invert(pc.is_in(numbers, self._hit)))
-        schema = self._table.schema
+        schema, values = self._table.schema, self._values
         for clause, chosen, rows in self._taken("not_matched", {SOURCE: others}):
-            nulls = {column.name: pa.nulls(len(chosen), column.type) for column in schema.columns}
+            absent = {
+                column.name: pa.nulls(len(chosen), column.type)
+                if column.name in clause.terms
+                else values.absent(column, len(chosen))
+                for column in schema.columns
+            }
             self.inserted += len(chosen)
-            made = assigned(self._judge, schema, pa.table(nulls), clause.terms, rows)
+            made = assigned(self._judge, schema, pa.table(absent), clause.terms, rows)
+            made = values.generated(self._judge, made, clause.terms)
             for column in schema.columns:
-                if column.name not in clause.terms:
-                    column.check_given()
                 if not column.nullable:
                     check_filled(made[column.name].is_valid(), column.name)
             yield self._checks.passed(self._judge, made)
@@ -207,14 +215,20 @@ def one_array(values: Any) -> Any:
 
 
 def all_columns(schema: TableSchema, source: TableSchema, action: str) -> dict[str, str]:
-    """Return the assignments of `SET *`; raises ValueError if the source lacks a column."""
-    lacking = [column.name for column in schema.columns if source.find(column.name) is None]
+    """Return the assignments of `SET *`; raises ValueError if the source lacks a column.
+
+    It may lack a generated column and an identity column.
+    """
+    columns = [
+        each
+        for each in schema.columns
+        if source.find(each.name) or not (each.generated or each.identity)
+    ]
+    lacking = [column.name for column in columns if source.find(column.name) is None]
     if lacking:
         raise ValueError(
             f"the source must have all columns of table {schema.name} for an {action} that names "
             f"none (True), it lacks {', '.join(lacking)}: give a dict of the columns to set in "
             "place of True"
         )
-    return {
-        column.name: f"{SOURCE}.`{column.name.replace('`', '``')}`" for column in schema.columns
-    }
+    return {column.name: f"{SOURCE}.`{column.name.replace('`', '``')}`" for column in columns}

@@ -115,10 +115,15 @@ def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey
 
 
 def has_names_of(then: TableSchema, now: TableSchema) -> bool:
-    """Return whether files of a schema have the columns of another under its names."""
+    """Return whether files of a schema have the columns of another under its names.
+
+    Files may lack a column that is NULL there.
+    """
     if then is now:
         return True
     names = {column.id: column.physical for column in then.columns}
+    if any(column.initial is not None and column.id not in names for column in now.columns):
+        return False
     if not all(has_fields_of(column.type, type_then(column, now, then)) for column in now.columns):
         return False
     taken = {column.physical.lower(): column.id for column in then.columns}

@@ -1,6 +1,7 @@
 """The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,11 +21,13 @@ from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
+from ledger.properties.column_values import raised
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.snapshot.reading import TableFiles, is_in_folders
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.altering import alter
+from ledger.statements.columns.completed import ColumnValues
 from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
 
@@ -44,6 +47,7 @@ class StatementTable:
         self.work, self.verb = work, verb
         work.check()
         self.number, _ = work.names.find(table)
+        self._turn = Lock()
         self._is_read = is_read
         # What the txn makes of the table once the rows are written.
         self._pending: TableDefinition | None = None
@@ -77,6 +81,11 @@ class StatementTable:
         self._pending = changed_definition(self.definition, columns=columns, partition_columns=by)
         self._see(self.snapshot.changed_to(self.row._replace(definition=self._pending)))
         self._check_writable()
+
+    @property
+    def values(self) -> ColumnValues:
+        """What the statement adds to rows that leave out columns."""
+        return ColumnValues(self.schema, self.zone, self.numbers)
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
@@ -168,6 +177,21 @@ class StatementTable:
         """
         return KeptFiles(self.definition.location, adds, self.work.files)
 
+    def numbers(self, column: int, count: int) -> range:
+        """Return numbers for an identity column; threads may ask at once.
+
+        A txn that makes the table, or alters it, raises the mark by that change: it cannot commit
+        both that and another change of the table.
+        """
+        with self._turn:
+            return self._numbers(column, count)
+
+    def _numbers(self, column: int, count: int) -> range:
+        if self._pending is None and self.work.names.own(self.number) is None:
+            return self.work.names.client.identities.take(self.number, column, count)
+        self._pending, found = raised(self._pending or self.definition, column, count)
+        return found
+
     def _settle(self) -> None:
         """Alter the table as the rows need it: nothing can fail but the commit now."""
         if self._pending is not None:
@@ -208,12 +232,7 @@ class KeptFiles:
 
 
 # What a writer would have to compute or check, by Delta's names of metadata and properties.
-GENERATED: Final = "delta.generationExpression"
-COMPUTED: Final = (
-    (GENERATED, "is a generated column"),
-    ("delta.identity.", "is an identity column"),
-    ("delta.invariants", "has an invariant"),
-)
+COMPUTED: Final = (("delta.invariants", "has an invariant"),)
 APPEND_ONLY: Final = "delta.appendonly"
 
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import types as kinds
 
-from ledger.arrow.casts import is_list, is_text
 from ledger.arrow.python_rows import array_of
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.arrow.stored_values import as_stored
-from ledger.arrow.types import sql_type
 from ledger.core.predicates.tree import Node
 from ledger.expressions.build import Expression, condition_in
-from ledger.expressions.duckdb.conditions import RowExpression, Schemas, row_expression
+from ledger.expressions.duckdb.conditions import RowExpression, Schemas
 from ledger.reads.row_counts import ChangedRows
+from ledger.statements.columns.defaults import default_value
+from ledger.statements.columns.identity import check_numbered
+from ledger.statements.columns.storing import stored_expression
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge
 from ledger.statements.target import StatementTable
@@ -34,12 +34,14 @@ def update(
 ) -> ChangedRows:
     """Give columns of the rows that fulfil a condition new values.
 
-    A text is an expression of Spark SQL over the row as it was; any other value is a constant.
+    A text is an expression of Spark SQL over the row as it was, or the word DEFAULT; any other
+    value is a constant.
     """
     table.check_listed()
     terms = assignments(changes, table.schema, table.schema, table.zone)
+    check_numbered(table.schema, terms, "update")
     condition = table.condition(where)
-    checks = RowChecks(table.row.name, table.definition, table.zone)
+    checks, values = RowChecks(table.row.name, table.definition, table.zone), table.values
     found, touched, count = table.read(where), [], 0
     with table.judge() as judge:
 
@@ -55,6 +57,7 @@ def update(
                 count += hits
                 yield before.filter(pc.invert(hit))
                 after = assigned(judge, table.schema, before.filter(hit), terms)
+                after = values.generated(judge, after, terms)
                 yield checks.passed(judge, after)
 
         adds = table.write(rows())
@@ -86,36 +89,17 @@ def assignment(value: Any, column: TableColumn, scope: Schemas, zone: str) -> An
     """Return the new value of a column."""
     if not isinstance(value, str | Expression):
         return array_of([value], column.type, column.name)[0]
+    if isinstance(value, str) and is_default(value, scope):
+        return default_value(column, zone)
     tree = condition_in(value)
     assert tree is not None
-    given = row_expression(tree, scope, zone)
-    if not may_store(given.type, column.type):
-        raise TypeError(
-            f"column {column.name} must be {sql_type(column.type)}, got {value!r} of type "
-            f"{sql_type(given.type)}: cast it as it is meant"
-        )
-    return given.cast_to(column.type, zone)
+    return stored_expression(value, tree, column, scope, zone)
 
 
-def may_store(given: Any, column: Any) -> bool:
-    """Tell whether Spark's ANSI mode stores values of one type in a column of another."""
-    if given == column or kinds.is_null(given):
-        return True
-    if is_number(given) and is_number(column):
-        return True
-    if is_text(column):
-        return not kinds.is_nested(given) and not kinds.is_binary(given)
-    is_time = kinds.is_date(given) or kinds.is_timestamp(given)
-    if is_time and (kinds.is_date(column) or kinds.is_timestamp(column)):
-        return True
-    if is_list(given) and is_list(column):
-        return may_store(given.value_type, column.value_type)
-    return False
-
-
-def is_number(kind: Any) -> bool:
-    """Tell whether a type has numbers."""
-    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
+def is_default(value: str, scope: Schemas) -> bool:
+    """Tell whether a text is the word DEFAULT, and not the name of a column."""
+    schemas = [scope] if isinstance(scope, TableSchema) else scope.values()
+    return value.strip().upper() == "DEFAULT" and not any(each.find("DEFAULT") for each in schemas)
 
 
 def known_column(schema: TableSchema, name: Any) -> TableColumn:

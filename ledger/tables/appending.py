@@ -1,6 +1,7 @@
 """New tables and appends: rows in files that a single commit adds, and columns for them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,26 +18,32 @@ from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.reads.rows import TableRow
 from ledger.snapshot.reading import check_listed
+from ledger.statements.columns.completed import ColumnValues
 from ledger.statements.constraints import RowChecks
 from ledger.statements.inserting import CountedRows
 from ledger.statements.target import check_writable
 
+Numbers = Callable[[int, int, int], range]
+
 
 class NewRows:
     """Rows written into files that no commit names yet.
+
+    `numbers` returns numbers for an identity column of a table, by their ids.
 
     Attributes:
         files: the files to add.
         count: how many rows they have.
     """
 
-    def __init__(self, row: TableRow, rows: Any, zone: str = "", ledger: str = "") -> None:
+    def __init__(self, row: TableRow, rows: Any, zone: str, ledger: str, numbers: Numbers) -> None:
         check_listed(row)
         check_writable(row.name, row.definition)
         self._storage = storage_at(row.definition.location)
         schema = TableSchema.of(row.definition, row.name, row.table)
         checks = RowChecks(row.name, row.definition, zone)
-        given = checks.over(as_batches(rows, schema))
+        values = ColumnValues(schema, zone, partial(numbers, row.table))
+        given = checks.over(as_batches(rows, schema, values.complete))
         counted = CountedRows(given, f"append {row.name}, rows")
         writer = FileWriter.of(ledger)
         self.files = write_rows(self._storage, schema, counted, writer=writer)

@@ -151,7 +151,8 @@ class LedgerFiles(LedgerTxns):
                 return txn.commit()
         standing = self._names.look_up(table)
         row = standing.row or known_row(self._view.reads(), standing.table)
-        new = NewRows(row, rows, self._view.zone, self._view.origin.ledger)
+        numbers = self._names.identities.take
+        new = NewRows(row, rows, self._view.zone, self._view.origin.ledger, numbers)
         made = Appended(new.files, app, operation, ChangedRows(inserted=new.count))
         try:
             receipt = self._append(row, made, level_named(level), standing)

@@ -22,6 +22,7 @@ from ledger.errors import (
     ConcurrentDeleteReadException,
     MetadataChangedException,
 )
+from ledger.properties.column_values import identity_of
 from ledger.properties.known_properties import adds_constraints
 from ledger.properties.names_in_files import mapped_as_written
 from ledger.reads.errors import check_list_is_of
@@ -32,7 +33,7 @@ from ledger.session.receipt import Receipt, Token
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
-from ledger.statements.altering import alter, check_definition
+from ledger.statements.altering import alter, checked_definition
 from ledger.transaction.client_txns import LedgerTxns
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
@@ -69,7 +70,7 @@ class LedgerTables(LedgerTxns):
         check_rows_or("columns, as pairs of name and Spark SQL type", columns)
         definition = table_definition(columns, **options)
         definition = self._names.new_tables.completed(definition, self.catalog, name)
-        check_definition(name, None, definition, self._view)
+        definition = checked_definition(name, None, definition, self._view)
         answer = self._ask(CreateTable(*UNNUMBERED, 0, 0, self.catalog, name, definition))
         row = created_row(answer.control, body_as(TableCreated, answer))
         self._names.remember(row, answer.control.position)
@@ -101,8 +102,7 @@ class LedgerTables(LedgerTxns):
         """
         number = self._names.number(table)
         place = self._view.position_of(read_at)
-        is_fixed = bool(place) or isinstance(change, TableDefinition)
-        for _ in range(0 if is_fixed else ALTER_ATTEMPTS - 1):
+        for _ in range(0 if place else ALTER_ATTEMPTS - 1):
             with suppress(*OVERTAKEN):
                 return self._alter(number, change, operation, 0, changes)
         return self._alter(number, change, operation, place, changes)
@@ -197,8 +197,12 @@ class LedgerTables(LedgerTxns):
         definition = mapped_as_written(reads, row, definition)
         if adds_constraints(row.definition, definition):
             return self._alter_checked(table, change, operation, read_at, changes)
-        check_definition(row.name, row, definition, self._view)
-        place = read_at or (0 if isinstance(change, TableDefinition) else position)
+        definition = checked_definition(row.name, row, definition, self._view)
+        # Another writer may take numbers of an identity column meanwhile, which must stay taken.
+        is_whole = isinstance(change, TableDefinition) and not any(
+            map(identity_of, definition.columns)
+        )
+        place = read_at or (0 if is_whole else position)
         name = operation or operation_of(row.definition, definition)
         command = AlterTable(*UNNUMBERED, 0, place, table, definition, name)
         receipt = self._done(command, TableAltered)

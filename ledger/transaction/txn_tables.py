@@ -16,7 +16,7 @@ from ledger.session.receipt import Receipt
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
-from ledger.statements.altering import alter, check_definition, create
+from ledger.statements.altering import alter, checked_definition, create
 from ledger.transaction.txn_verbs import TxnVerbs, inserted
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
@@ -64,7 +64,7 @@ class TxnTables(TxnVerbs):
             if "location" not in options:
                 options["location"] = new_tables.location(catalog, name)
         definition = new_tables.completed(table_definition(named, **options), catalog, name)
-        check_definition(name, None, definition, self._work.view)
+        definition = checked_definition(name, None, definition, self._work.view)
         row = create(self._work, name, definition)
         if reader is not None:
             inserted(self._work, row, reader)

@@ -1,7 +1,7 @@
 """ALTER TABLE: Spark makes the new columns, here they get the ids of the old ones.
 
 A column that keeps its id keeps its values, also under another name. A new column is NULL in older
-files, also under a name that another column had before.
+files, or has the default that it was added with, also under a name that another column had before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from ledger.core.conflicts.metadata_diff import NESTED_TYPE
 from ledger.definitions.definitions import changed_definition
 from ledger.properties.column_mapping import highest_id
 from ledger.properties.field_ids import numbered, renamed
+from ledger.statements.altering import settled_columns
 from ledger.statements.evolving import is_widening
 from spark_sink.catalog import tables
 from spark_sink.catalog.columns import column_of
@@ -61,6 +62,7 @@ def altered(before: TableDefinition, asked: Question) -> TableDefinition:
     if unset:
         given["unset"] = unset
     after = changed_definition(before, **given) if given else before
+    after = settled_columns(str(asked["table"]), before, after, str(asked.get("zone", "")))
     check_distinct(str(asked["table"]), (column.name for column in after.columns))
     if any(change["kind"] == "DeleteColumn" for change in changes):
         TableSchema.of(after, str(asked["table"])).check_holds_rows()
@@ -183,11 +185,6 @@ def check_changes(definition: TableDefinition, changes: Sequence[Mapping[str, An
                 )
         elif kind == "UpdateColumnType" and (is_nested or column.lower() in inside):
             raise unsupported(f"the type of {column} cannot change: it is a field, or partitions")
-        elif kind == "AddColumn" and change.get("default"):
-            raise unsupported(
-                f"column {column} cannot be added with a DEFAULT, as older rows would need it: add "
-                f"the column, then ALTER COLUMN {column} SET DEFAULT"
-            )
         elif kind == "SetProperty" and change["key"] in FIXED:
             raise unsupported(f"{change['key']} cannot be changed in SQL: use Ledger.alter_table")
         elif kind == "ClusterBy":

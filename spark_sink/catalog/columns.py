@@ -1,17 +1,32 @@
-"""Columns in questions and answers, with the metadata that Spark understands."""
+"""Columns between Spark and a table's definition: metadata, values, and the order of rows."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ledger.arrow.schema import TableColumn
+import pyarrow as pa
+
+from ledger.arrow.schema import TableColumn, TableSchema
+from ledger.arrow.types import Family, arrow_type, family_of
 from ledger.core.commands import Column
 from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.predicates.sql_text import sql_of_node
+from ledger.core.predicates.tree import Literal
+from ledger.expressions.parse import parse
+from ledger.properties.column_values import DEFAULT, EXPLICIT, GENERATED, START, STEP, initial_of
 
 # What Spark keeps for a column as metadata, and what the ledger keeps of it.
 COMMENT: Final = "comment"
-DEFAULT: Final = "CURRENT_DEFAULT"
 KEPT: Final = (COMMENT, DEFAULT)
+# Under this key Spark has the SQL of a column's value in files that lack it.
+IN_OLD_FILES: Final = "EXISTS_DEFAULT"
+# Spark's names of what a column is computed by, and Delta's.
+COMPUTED: Final[Mapping[str, str]] = {
+    "GENERATION_EXPRESSION": GENERATED,
+    "identity.start": START,
+    "identity.step": STEP,
+    "identity.allowExplicitInsert": EXPLICIT,
+}
 
 
 def column_answers(
@@ -23,7 +38,7 @@ def column_answers(
         {
             "name": column.name,
             "type": column.declared,
-            "nullable": column.nullable,
+            "nullable": column.nullable or is_computed(column),
             "metadata": json.dumps(spark_metadata(known.get(column.name))),
         }
         for column in columns
@@ -32,8 +47,25 @@ def column_answers(
 
 def spark_metadata(column: Column | None) -> Mapping[str, Any]:
     """Return the metadata of a column that Spark understands."""
-    known = {} if column is None else column_metadata(column)
-    return {key: known[key] for key in KEPT if key in known}
+    if column is None:
+        return {}
+    known = column_metadata(column)
+    found = {key: known[key] for key in KEPT if key in known}
+    found.update({key: known[own] for key, own in COMPUTED.items() if own in known})
+    if (text := initial_of(column)) is not None:
+        found[IN_OLD_FILES] = sql_of_initial(column, text)
+    return found
+
+
+def sql_of_initial(column: Column, text: str) -> str:
+    """Return the value of a column in files that lack it as SQL, exact in each session."""
+    kind = arrow_type(column.type, column.name)
+    literal = sql_of_node(Literal(text, "string"))
+    if pa.types.is_string(kind):
+        return literal
+    # The settings of a session say which type TIMESTAMP is.
+    name = "timestamp_ltz" if family_of(kind) is Family.TIMESTAMP else column.type
+    return f"CAST({literal} AS {name})"
 
 
 def column_of(asked: Mapping[str, Any], number: int, before: Column | None = None) -> Column:
@@ -42,6 +74,47 @@ def column_of(asked: Mapping[str, Any], number: int, before: Column | None = Non
     given = json.loads(asked["metadata"])
     metadata = {key: value for key, value in metadata.items() if key not in KEPT}
     metadata.update({key: given[key] for key in KEPT if key in given})
+    if before is None:
+        metadata.update({own: given[key] for key, own in COMPUTED.items() if key in given})
     kind = str(asked["type"]) if before is None or asked["type"] != before.type else before.type
     text = json.dumps(metadata, sort_keys=True) if metadata else ""
-    return Column(str(asked["name"]), kind, bool(asked["nullable"]), number, text)
+    # Spark sees a computed column as one that may be NULL, so that rows may leave it out.
+    is_seen_so = before is not None and not metadata.keys().isdisjoint(COMPUTED.values())
+    nullable = before.nullable if is_seen_so and before is not None else bool(asked["nullable"])
+    return Column(str(asked["name"]), kind, nullable, number, text)
+
+
+def is_computed(column: TableColumn) -> bool:
+    """Return whether a writer computes the values of a column."""
+    return bool(column.generated) or column.identity is not None
+
+
+def computed_columns(schema: TableSchema) -> Mapping[str, Mapping[str, Any]]:
+    """Return how a write gets the values of computed columns, by their names."""
+    return {
+        each.name: {"expression": each.generated, "nullable": each.nullable}
+        if each.identity is None
+        else {"id": each.id, "explicit": each.identity.is_explicit}
+        for each in schema.columns
+        if is_computed(each)
+    }
+
+
+def written_order(schema: TableSchema) -> Sequence[Mapping[str, Any]]:
+    """Return the order in which rows come to a writer: by partition, then as the table says.
+
+    A computed partition is not known then: rows come in the order of what it is computed from.
+    """
+    names = []
+    for name in schema.partition_columns:
+        column = schema.find(name)
+        generated = "" if column is None else column.generated
+        names += parse(generated).columns() if generated else [name]
+    found = dict.fromkeys(each.name for name in names if (each := schema.find(name)) is not None)
+    keys = [{"column": name, "descending": False, "nulls_first": True} for name in found]
+    keys += [
+        {"column": key.column, "descending": key.is_descending, "nulls_first": key.has_nulls_first}
+        for key in schema.sort
+        if key.column not in found
+    ]
+    return keys

@@ -15,7 +15,7 @@ once.
 | exists | `table` | truth |
 | create_view, replace_view | `table`, `columns`, `properties`, `view` | a view |
 | create | `table`, `columns`, `partition`, `properties`, `constraints`, `replaces` | a table |
-| alter | `table`, `columns`, `changes`, `position` | a table |
+| alter | `table`, `columns`, `changes`, `position`, `zone` | a table |
 | can_widen | `before`, `after`, types as SQL | truth |
 | drop, rename | `table`, `to`, `view` | truth |
 | partitions | `id`, `position` | lists of values |
@@ -31,14 +31,17 @@ once.
 | delete | `id`, `position`, `where` | nothing |
 | check_options | `use`, `options` | nothing |
 | stage | `id`, `position`, `mode`, `execution`, `options`, `zone`, `streamed` | see below |
+| numbers | `write`, `column` (its id), `count` | `first`, `step` |
 | wrote, unstage | the same, `write`, `files`, `removed` | nothing |
 | procedures, procedure, call | `name`, `values` | names, parameters, rows |
 
 A column is {name, type, nullable, metadata}; its type is SQL, its metadata the text of JSON.
 
-A table is {name, id, position, seen, pinned, columns, partition, constraints, properties}:
-`position` is where it is read, equal texts in `seen` mean equal rows, `pinned` says that no later
-version is meant. A constraint is {name, condition}; a new one has a `type` too, such as Check.
+A table is {name, id, position, seen, pinned, columns, partition, constraints, properties, order,
+computed_partition}: `order` is the order of rows for a writer, and `computed_partition` says that a
+writer computes their partition. `position` is where it is read, equal texts in `seen` mean equal
+rows, `pinned` says that no later version is meant. A constraint is {name, condition}; a new one has
+a `type` too, such as Check.
 `replaces` has the options of a write whose table takes the place of the one that is there.
 A view is {name, columns, properties, view}, where `view` is {text, catalog, namespace, configs,
 mode, names}.
@@ -61,8 +64,10 @@ files as `files` needs no catalog: nothing is asked about it.
 `where` is a list of conditions that all hold, each a tree in the wire form; of files it is meant in
 the time zone `zone`. `stage` says where files go: `folder` is the table's location, `below` a
 folder within each partition, `writer` begins their names, and `stored` has for each column its name
-and id in files, and whether it may be NULL. `wrote` ends the write: `files` are paths below the
-location, `removed` those that the rows were read from, `constraints` what Spark has checked.
+and id in files, and whether it may be NULL. `computed` has the expression or the id of each column
+that is computed, and `filtered` the names in files of columns with Bloom filters. `wrote` ends the
+write: `files` are paths below the location, `removed` those that the rows were read from,
+`constraints` what Spark has checked.
 
 A write of a stream is `streamed`, and its `wrote` has `stream` too: {query, name, batch,
 checkpoint, application, from_batch, sources}. A source is {source, end, latest}, with offsets as
@@ -125,6 +130,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "stream_latest": stream_source.latest,
     "stream_batch": stream_source.batch,
     "stage": writing.stage,
+    "numbers": writing.numbers,
     "wrote": writing.wrote,
     "unstage": writing.unstage,
     "can_delete": writing.can_delete,

@@ -15,7 +15,7 @@ from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.as_of import position_at, position_of_version
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.transaction import Transaction
-from spark_sink.catalog.columns import column_answers, column_of
+from spark_sink.catalog.columns import column_answers, column_of, written_order
 from spark_sink.catalog.names import check_distinct
 from spark_sink.catalog.options import PATH, from_hadoop
 from spark_sink.catalog.read import metadata_tables
@@ -149,8 +149,12 @@ def table_answer(
         "seen": seen,
         "pinned": is_pinned,
         "columns": column_answers(schema.columns, definition.columns),
+        "order": written_order(schema),
+        "computed_partition": any(
+            column.generated for column in schema.columns if column.partitions
+        ),
         "partition": list(schema.partition_columns),
-        "constraints": constraints.constraint_answers(definition),
+        "constraints": constraints.left_to_spark(definition, schema),
         "properties": {**properties, LOCATION: definition.location, LAYOUT: definition.layout},
     }
 

@@ -1,12 +1,21 @@
 """Every kind of commit, and the actions that it has in a published log."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ledger.core.commands import AppVersion, Domain, Protocol, RenameTable, TableWrite
+from ledger.core.commands import (
+    AppVersion,
+    Column,
+    Domain,
+    Protocol,
+    RenameTable,
+    TableDefinition,
+    TableWrite,
+)
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed
 from projections.delta.actions.file_actions import FilePlaces
@@ -192,3 +201,51 @@ def test_a_table_notes_every_widening_of_a_column_oldest_first() -> None:
         '{"fromType":"integer","toType":"long"}]'
     )
     assert changes in metadata["schemaString"]
+
+
+def valued(**metadata: Any) -> TableDefinition:
+    """Return a published table whose last column has metadata."""
+    column = Column("c", "bigint", nullable=True, id=3, metadata=json.dumps(metadata))
+    return HERE._replace(columns=[*HERE.columns, column])
+
+
+VALUES: list[tuple[dict[str, Any], str]] = [
+    ({"CURRENT_DEFAULT": "5"}, "allowColumnDefaults"),
+    ({"delta.generationExpression": "id"}, "generatedColumns"),
+    (
+        {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.highWaterMark": 9},
+        "identityColumns",
+    ),
+]
+
+
+@pytest.mark.parametrize(("metadata", "feature"), VALUES)
+def test_columns_that_compute_themselves_are_published_as_delta_has_them(
+    metadata: dict[str, Any], feature: str
+) -> None:
+    lake = Lake(valued(**metadata))
+    protocol, made = (action(lake.found[0], name) for name in ("protocol", "metaData"))
+    assert protocol is not None
+    assert made is not None
+    assert feature in protocol["writerFeatures"]
+    assert feature not in protocol.get("readerFeatures", [])
+    field = json.loads(made["schemaString"])["fields"][-1]
+    assert {key: field["metadata"][key] for key in metadata} == metadata
+
+
+def test_files_that_lack_a_column_with_a_default_are_written_anew_before_a_log_begins() -> None:
+    initial = {"CURRENT_DEFAULT": "5", "lakeledger.initialDefault": "5"}
+    after = valued(**initial)
+    before = after._replace(columns=list(after.columns)[:-1], properties=[])
+    lake = Lake(before)
+    lake.files("a")
+    lake.alter(after._replace(properties=[]))
+    lake.alter(after)
+    (stopped,) = stops(lake.events)
+    assert "write the table anew, as OPTIMIZE does" in str(stopped)
+    lake.files("b", removes="a")
+    lake.alter(after._replace(properties=[]))
+    lake.alter(after)
+    made = action(lake.found[-1], "metaData")
+    assert made is not None
+    assert "initialDefault" not in made["schemaString"]

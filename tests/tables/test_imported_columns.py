@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ledger.client import Ledger
-from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.commands import Column, Property
 from ledger.errors import UnreadableTableError
 from ledger.log.wire.file_list import AddFile
 from ledger.transaction.transaction import Transaction
@@ -21,9 +21,8 @@ ID = Column("id", "bigint", nullable=True, id=1)
 
 def create(ledger: Ledger, folder: Path, *columns: Column, **properties: str) -> None:
     given = [Property(key.replace("_", "."), value) for key, value in properties.items()]
-    row = ledger.create_table(NAME, [("id", "bigint")], location=folder)
-    definition = TableDefinition("managed", "listed", str(folder), [ID, *columns], [], given)
-    ledger.alter_table(row, definition)
+    named = {each.key: each.value for each in given}
+    ledger.create_table(NAME, [ID, *columns], location=folder, properties=named)
 
 
 def with_metadata(key: str, value: Any) -> Column:
@@ -44,13 +43,7 @@ STATEMENTS: Mapping[str, Doing] = {
     "optimize": lambda _, txn: txn.optimize(NAME),
 }
 REFUSED: list[tuple[Column | None, dict[str, str], str]] = [
-    (
-        with_metadata("delta.generationExpression", "id + 1"),
-        {},
-        r"column c of table db.imported is a generated column \(id \+ 1\)",
-    ),
-    (with_metadata("delta.identity.start", 1), {}, "column c .* identity"),
-    (with_metadata("delta.invariants", '{"expression":"c > 0"}'), {}, "column c .* invariant"),
+    (with_metadata("delta.invariants", '{"expression":"c > 0"}'), {}, "column c .* invariant")
 ]
 
 
@@ -67,18 +60,6 @@ def test_no_statement_writes_rows_without_the_values_and_the_checks_that_the_tab
     with pytest.raises(ValueError, match=said), ledger.transaction() as txn:
         STATEMENTS[statement](ledger, txn)
     assert ledger.scan(NAME).count() == 0
-
-
-def test_a_default_is_not_computed(ledger: Ledger, tmp_path: Path) -> None:
-    create(ledger, tmp_path, with_metadata("CURRENT_DEFAULT", "42"))
-    with pytest.raises(ValueError, match="column c: its default 42"):
-        ledger.append(NAME, [{"id": 1}])
-    ledger.append(NAME, [{"id": 1, "c": None}])
-    with ledger.transaction() as txn:
-        txn.update(NAME, {"id": 2})
-        with pytest.raises(ValueError, match="column c: its default 42"):
-            txn.merge(NAME, [{"id": 9}], "target.id = source.id", when_not_matched_insert={"id": 1})
-    assert ledger.scan(NAME).to_arrow().to_pylist() == [{"id": 2, "c": None}]
 
 
 def test_rows_of_a_table_that_is_appended_to_stay(ledger: Ledger, tmp_path: Path) -> None:

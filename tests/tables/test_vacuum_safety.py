@@ -106,7 +106,7 @@ def test_a_dry_run_does_not_show_a_file_that_is_committed_meanwhile(files: Files
 def test_an_append_under_way_keeps_its_file_from_a_vacuum(files: Files, hours: float) -> None:
     old = files.put("old.parquet")
     later = files.ledger.begin("read_only").opened_at + DAYS_MS
-    under_way = NewRows(files.row, [{"tail": "N1"}])
+    under_way = NewRows(files.row, [{"tail": "N1"}], "", "", lambda *_: range(0))
 
     found = Vacuum(files.ledger.reads(), files.row, hours, later).run()
     assert in_words(found) == [(old, "orphan")]

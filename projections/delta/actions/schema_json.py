@@ -19,6 +19,7 @@ from ledger.core.conflicts.metadata_diff import (
 from ledger.delta.schema import DECLARED_TYPE, partition_keys
 from ledger.errors import LedgerError
 from ledger.properties.column_mapping import is_mapped
+from ledger.properties.column_values import INITIAL, initial_of
 from ledger.properties.delta_readers import TYPE_CHANGES
 from ledger.properties.field_ids import FIELDS, ID, IN_FILES, WAS, WITHIN, Tree, fields_of
 from ledger.properties.type_text import ELEMENT, KEY, VALUE
@@ -63,6 +64,7 @@ def field(column: Column, widened: Sequence[Mapping[str, str]], *, mapped: bool)
     found = dict(column_metadata(column))
     nested = found.pop(NESTED_TYPE, None)
     found.pop(FIELDS, None)
+    found.pop(INITIAL, None)
     if mapped:
         found.setdefault(COLUMN_ID, column.id)
         found.setdefault(PHYSICAL_NAME, column.name)
@@ -222,8 +224,12 @@ def layout_of(definition: TableDefinition) -> Any:
 def keeps_files_readable(before: TableDefinition, after: TableDefinition) -> bool:
     """Return whether files that were written under `before` are read rightly under `after`.
 
-    A column must have its name in the files for ever, and no other column may take that name.
+    A column must have its name in the files for ever, and no other column may take that name. Files
+    may lack a column only if it is NULL there.
     """
+    known = {column.id for column in before.columns}
+    if any(initial_of(each) is not None and each.id not in known for each in after.columns):
+        return False
     old, new = physical_names(before), physical_names(after)
     taken = {name.lower(): number for number, name in old.items()}
     if any(taken.get(name.lower(), number) != number for number, name in new.items()):

@@ -174,6 +174,11 @@ class CatalogState:
             self._writes[key] = txn, write
         return key
 
+    def staged(self, key: str) -> StagedWrite | None:
+        """Return a write that has begun, None if it is over."""
+        found = self._writes.get(key)
+        return None if found is None else found[1]
+
     def unstage(self, key: str) -> tuple[StatementsTxn, StagedWrite] | None:
         """Forget a write that is over and return it, None if that was done before."""
         with self._turn:

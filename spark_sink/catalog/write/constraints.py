@@ -8,6 +8,8 @@ constraint since.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from sqlglot import exp
+
 from ledger.arrow.casts import is_text
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.core.commands import TableDefinition
@@ -19,6 +21,7 @@ from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
 from ledger.statements.restoring import check_files
 from ledger.statements.target import StatementTable
+from spark_sink.catalog.columns import is_computed
 from spark_sink.catalog.session.open_statements import Question, unsupported
 
 CHECK: Final = "Check"
@@ -30,6 +33,21 @@ def constraint_answers(definition: TableDefinition) -> Sequence[Mapping[str, str
     """Return the constraints of a table as an answer."""
     found = sorted(constraints_of(definition).items())
     return [{"name": name, "condition": text} for name, text in found]
+
+
+def left_to_spark(definition: TableDefinition, schema: TableSchema) -> Sequence[Mapping[str, str]]:
+    """Return the constraints that Spark checks, before the values of computed columns are there."""
+    computed = {each.name.lower() for each in schema.columns if is_computed(each)}
+    return [
+        each
+        for each in constraint_answers(definition)
+        if not computed or computed.isdisjoint(names_in(each["condition"]))
+    ]
+
+
+def names_in(text: str) -> set[str]:
+    """Return the names of columns in a condition, in lower case."""
+    return {part.name.lower() for part in parsed(text).find_all(exp.Identifier)}
 
 
 def as_properties(table: str, given: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ledger.arrow.schema import TableSchema
-from ledger.core.commands import Column, TableDefinition
-from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.commands import Column, Property, TableDefinition
+from ledger.core.conflicts.metadata_diff import IDENTITY_MARK, column_metadata
 from ledger.errors import LedgerError
 from ledger.expressions.duckdb.conditions import row_condition
 from ledger.expressions.parse import parse
+from ledger.properties.column_lists import LISTS, check_lists
 from ledger.properties.known_properties import CONSTRAINT
 from spark_sink.catalog.options import (
     MERGE_SCHEMA,
@@ -64,11 +65,15 @@ def keeping(
     former = {column.name.lower(): column for column in before.columns}
     columns = [like(column, former.get(column.name.lower())) for column in columns]
     lost = [*partitioning_lost(before, columns, made), *places_lost(before, made)]
+    said = {column.name.lower(): column_metadata(column) for column in columns}
     lost += [
         f"{key} of column {column.name}"
         for column in before.columns
         for key in column_metadata(column)
-        if key.startswith("delta.") and not key.startswith(MAPPING)
+        if key.startswith("delta.")
+        and not key.startswith(MAPPING)
+        and key != IDENTITY_MARK
+        and key not in said.get(column.name.lower(), {})
     ]
     lost += properties_lost(name, before, columns, made)
     if lost and small(options).get(OVERWRITE_SCHEMA.lower()) != "true":
@@ -126,6 +131,13 @@ def properties_lost(
                 row_condition(parse(value), schema, "")
             except (LedgerError, ValueError):
                 lost.append(f"constraint {key[len(CONSTRAINT) :]}")
+                continue
+        if key.lower() in LISTS:
+            alone = definition._replace(properties=[Property(key, value)])
+            try:
+                check_lists(name, alone)
+            except ValueError:
+                lost.append(f"property {key}")
                 continue
         given = {**given, key: value}
     made["properties"] = given

@@ -20,6 +20,7 @@ from ledger.snapshot.reading import is_in_folders
 from ledger.statements.deleting import delete
 from ledger.statements.target import StatementTable
 from ledger.work.writes import coarse_write
+from spark_sink.catalog.columns import computed_columns
 from spark_sink.catalog.options import SINK, WRITE, check_options
 from spark_sink.catalog.read.conditions import condition_of, is_understood
 from spark_sink.catalog.read.files import check_names, hadoop
@@ -69,11 +70,16 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     execution = str(asked.get("execution") or "")
     write = StagedWrite(table, int(asked["position"]), joined is None, execution)
     location = storage_at(table.definition.location).location
+    filtered = set(table.schema.bloom)
     return {
         "write": state.stage(txn, write),
         "folder": hadoop(location),
         "below": below,
         "writer": table.work.writer.name,
+        "computed": computed_columns(table.schema),
+        "filtered": [
+            column.physical for column in table.schema.data_columns if column.name in filtered
+        ],
         "stored": {
             column.name: {
                 "name": column.physical,
@@ -104,6 +110,15 @@ def stored_fields(type_: pa.DataType) -> Mapping[str, Any]:
         }
         for name, each in found.items()
     }
+
+
+def numbers(state: CatalogState, asked: Question) -> Mapping[str, int]:
+    """Answer which numbers a task of a write may give to rows of an identity column."""
+    write = state.staged(str(asked["write"]))
+    if write is None:
+        raise unsupported(f"the write {asked['write']} is over, or belongs to another process")
+    found = write.table.numbers(int(asked["column"]), int(asked["count"]))
+    return {"first": found[0], "step": found.step}
 
 
 def wrote(state: CatalogState, asked: Question) -> None:

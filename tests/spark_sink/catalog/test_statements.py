@@ -192,7 +192,6 @@ def test_writes_without_a_statement(table: Lake) -> None:
         ("CREATE TABLE ledger.db.b (a INT) PARTITIONED BY (bucket(4, a))", "bucket"),
         ("CREATE TABLE ledger.db.b (a INT) USING csv", "Parquet"),
         ("ALTER TABLE ledger.db.t DROP COLUMN p", "cannot be dropped"),
-        ("ALTER TABLE ledger.db.t ADD COLUMN x INT DEFAULT 3", "DEFAULT"),
         ("ALTER TABLE ledger.db.t ALTER COLUMN id TYPE STRING", "wider"),
         ("ALTER TABLE ledger.db.t SET LOCATION '/elsewhere'", "location"),
         ("SELECT * FROM ledger.db.nope", "TABLE_OR_VIEW_NOT_FOUND"),

@@ -130,8 +130,9 @@ abstract class FileRelation implements SupportsRead {
         return schema;
     }
 
+    /** Spark spells the value of older files wrongly for CHAR and VARCHAR: only its readers get it. */
     public Column[] columns() {
-        return CatalogV2Util.structTypeToV2Columns(schema, true);
+        return CatalogV2Util.structTypeToV2Columns(Columns.withoutInitials(schema), true);
     }
 
     public Map<String, String> properties() {

@@ -183,7 +183,7 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
             new Configuration(inner.hadoopConf()),  // The reader keeps its columns in there.
             files.of(group),
             same ? inner.dataSchema() : renamed(inner.dataSchema(), files, group),
-            same ? inner.readDataSchema() : renamed(inner.readDataSchema(), files, group),
+            same ? valued(inner.readDataSchema()) : renamed(inner.readDataSchema(), files, group),
             inner.readPartitionSchema(),
             same && !files.marked(group) ? inner.pushedFilters() : new Filter[0],
             options(),
@@ -229,7 +229,20 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
                 DataType there = CatalystSqlParser$.MODULE$.parseDataType(types[at]);
                 type = FieldNames.of(type, table.data.fields()[at].dataType(), there);
             }
-            made = made.add(name, type, field.nullable(), field.metadata());
+            made = made.add(name, type, field.nullable(), table.data.fields()[at].metadata());
+        }
+        return made;
+    }
+
+    /** Columns with their values in files that lack them, which Spark's plans do not know. */
+    private StructType valued(StructType schema) {
+        StructType made = new StructType();
+        for (int i = 0; i < schema.length(); i++) {
+            StructField field = schema.fields()[i];
+            int at = table.data.fieldIndex(field.name());
+            made = made.add(
+                field.name(), field.dataType(), field.nullable(),
+                table.data.fields()[at].metadata());
         }
         return made;
     }

@@ -7,7 +7,10 @@ import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EvalMode;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.IdentityColumnSpec;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.ArrayType;
@@ -15,6 +18,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StringType$;
 import org.apache.spark.sql.types.StructField;
@@ -57,6 +61,44 @@ final class Columns {
                 });
     }
 
+    /** The columns of a new table; what is computed is in their metadata, as Spark names it. */
+    static StructType withValues(TableInfo info) {
+        StructType made = new StructType();
+        StructField[] fields = info.schema().fields();
+        for (int i = 0; i < fields.length; i++) {
+            Column column = info.columns()[i];
+            MetadataBuilder metadata = new MetadataBuilder().withMetadata(fields[i].metadata());
+            if (column.generationExpression() != null) {
+                metadata.putString("GENERATION_EXPRESSION", column.generationExpression());
+            }
+            IdentityColumnSpec numbers = column.identityColumnSpec();
+            if (numbers != null) {
+                metadata.putLong("identity.start", numbers.getStart());
+                metadata.putLong("identity.step", numbers.getStep());
+                metadata.putBoolean(
+                    "identity.allowExplicitInsert", numbers.isAllowExplicitInsert());
+            }
+            made = made.add(
+                fields[i].name(), fields[i].dataType(), fields[i].nullable(), metadata.build());
+        }
+        return made;
+    }
+
+    /** Columns without their values in files that lack them. */
+    static StructType withoutInitials(StructType schema) {
+        StructType made = new StructType();
+        StructField[] fields = schema.fields();
+        for (int i = 0; i < fields.length; i++) {
+            Metadata metadata = new MetadataBuilder()
+                .withMetadata(fields[i].metadata())
+                .remove("EXISTS_DEFAULT")
+                .build();
+            made = made.add(
+                fields[i].name(), fields[i].dataType(), fields[i].nullable(), metadata);
+        }
+        return made;
+    }
+
     static ArrayNode toJson(StructType schema) {
         ArrayNode columns = Json.array();
         StructField[] fields = schema.fields();
@@ -97,8 +139,6 @@ final class Columns {
         }
         if (change instanceof TableChange.RenameColumn) {
             told.put("to", ((TableChange.RenameColumn) change).newName());
-        } else if (change instanceof TableChange.AddColumn) {
-            told.put("default", ((TableChange.AddColumn) change).defaultValue() != null);
         } else if (change instanceof TableChange.SetProperty) {
             TableChange.SetProperty found = (TableChange.SetProperty) change;
             told.put("key", found.property()).put("value", found.value());

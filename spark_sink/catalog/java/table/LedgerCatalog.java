@@ -70,6 +70,8 @@ public class LedgerCatalog
     public Set<TableCatalogCapability> capabilities() {
         return EnumSet.of(
             TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE,
+            TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS,
+            TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS,
             TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
     }
 
@@ -169,7 +171,7 @@ public class LedgerCatalog
     }
 
     public Table createTable(Identifier table, TableInfo info) {
-        return created(table, info.schema(), info.partitions(), info);
+        return created(table, Columns.withValues(info), info.partitions(), info);
     }
 
     public Table createTableLike(Identifier table, TableInfo info, Table like) {
@@ -203,7 +205,7 @@ public class LedgerCatalog
             before.schema(), Scala.seq(Arrays.asList(changes)), Option.apply("parquet"),
             "ALTER TABLE");
         ObjectNode asked = about(table).put("position", before.position());
-        asked.set("columns", Columns.toJson(after));
+        asked.put("zone", Session.zone()).set("columns", Columns.toJson(after));
         ArrayNode told = asked.putArray("changes");
         for (int i = 0; i < changes.length; i++) told.add(Columns.toJson(changes[i]));
         return new LedgerTable(this, ask("alter", asked));

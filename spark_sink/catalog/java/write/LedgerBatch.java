@@ -120,6 +120,11 @@ class LedgerBatch implements BatchWrite {
         parquet.set("spark.sql.parquet.writeLegacyFormat", "false");
         parquet.set("spark.sql.parquet.fieldId.write.enabled", "true");
         parquet.set("parquet.summary.metadata.level", "NONE");
+        String[] filtered = Json.texts(Json.at(staged, "filtered"));
+        parquet.set("parquet.bloom.filter.adaptive.enabled", "true");
+        for (int i = 0; i < filtered.length; i++) {
+            parquet.set("parquet.bloom.filter.enabled#" + filtered[i], "true");
+        }
         String id = UUID.randomUUID().toString();
         long rowsMax = spark.sessionState().conf().maxRecordsPerFile();
         if (what.info.options().containsKey("maxRecordsPerFile")) {
@@ -151,6 +156,7 @@ class LedgerBatch implements BatchWrite {
         StructType made = new StructType();
         for (int i = 0; i < given.length(); i++) {
             StructField field = given.fields()[i];
+            // A text may become NULL, and what is computed is NULL before.
             boolean may = field.nullable() || inside.contains(field.name());
             made = made.add(field.name(), field.dataType(), may, field.metadata());
         }
@@ -173,9 +179,11 @@ class LedgerBatch implements BatchWrite {
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
         keepCalendar();
         DataWriterFactory factory = inner.createBatchWriterFactory(info);
-        return hasTextPartition
-            ? new EmptyAsNull(factory, all, what.table.partitionColumns)
-            : factory;
+        if (hasTextPartition) {
+            factory = new EmptyAsNull(factory, all, what.table.partitionColumns);
+        }
+        boolean rewrites = what.operation != null;
+        return new ComputedColumns(staged, what.table.catalog.name(), all, rewrites).over(factory);
     }
 
     /**

@@ -1,9 +1,11 @@
 package lakeledger;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.connector.distributions.Distribution;
 import org.apache.spark.sql.connector.distributions.Distributions;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.NullOrdering;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -77,8 +79,12 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
             return all;
         }
 
+        /** Rows of a computed partition are not known yet: they come in the order of its sources. */
         public Distribution requiredDistribution() {
             NamedReference[] columns = columns();
+            if (Json.at(what.table.answer, "computed_partition").asBoolean()) {
+                return (Distribution) Distributions.unspecified();
+            }
             if (columns.length == 0) return (Distribution) Distributions.unspecified();
             return (Distribution) Distributions.clustered(columns);
         }
@@ -88,10 +94,16 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
         }
 
         public SortOrder[] requiredOrdering() {
-            NamedReference[] columns = columns();
-            SortOrder[] all = new SortOrder[columns.length];
+            JsonNode keys = Json.at(what.table.answer, "order");
+            SortOrder[] all = new SortOrder[keys.size()];
             for (int i = 0; i < all.length; i++) {
-                all[i] = Expressions.sort(columns[i], SortDirection.ASCENDING);
+                JsonNode key = Json.item(keys, i);
+                all[i] = Expressions.sort(
+                    Identifiers.column(Json.text(key, "column")),
+                    Json.at(key, "descending").asBoolean()
+                        ? SortDirection.DESCENDING : SortDirection.ASCENDING,
+                    Json.at(key, "nulls_first").asBoolean()
+                        ? NullOrdering.NULLS_FIRST : NullOrdering.NULLS_LAST);
             }
             return all;
         }

@@ -71,6 +71,7 @@ class RowOperation implements RowLevelOperation, RowLevelOperationBuilder {
      * condition and those that do not, and asks the queries of a condition for each part.
      */
     void begin() {
+        Statement.checkAssigned(table);
         sources = Statement.sources();
         boolean isTwice = command == RowLevelOperation.Command.UPDATE && Statement.asks();
         if (isTwice && !sources.repeat) {

@@ -47,6 +47,12 @@ final class Statement {
         return new SourceReads(plan());
     }
 
+    /** Refuses an UPDATE or a MERGE that gives a computed column a value. */
+    static void checkAssigned(LedgerTable table) {
+        LogicalPlan plan = plan();
+        if (plan instanceof ReplaceData) new Assigned(table).check(((ReplaceData) plan).query());
+    }
+
     /** Whether its condition has a query in it. */
     static boolean asks() {
         LogicalPlan plan = plan();

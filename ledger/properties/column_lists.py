@@ -1,0 +1,153 @@
+"""Properties that name columns: the order of rows in files, and columns with Bloom filters.
+
+A value is a list such as `day, id DESC`. A name with other signs than letters, digits and `_` is in
+backquotes. When a column is renamed, the list names it anew.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ledger.core.commands import Property, TableDefinition
+from ledger.core.predicates.types import BY_NAME, Kind, parse_type
+from ledger.properties.column_values import generation_of, identity_of
+
+SORT: Final = "lakeledger.sort"
+BLOOM: Final = "lakeledger.bloom"
+LISTS: Final = (SORT, BLOOM)
+
+ITEM: Final = re.compile(
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))"
+    r"(?:\s+(?P<way>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*(?:,|$)",
+    re.IGNORECASE,
+)
+PLAIN: Final = re.compile(r"\w+")
+# Kinds whose values have one form in a Parquet file, by which a filter knows them.
+FILTERED: Final = frozenset(
+    {Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.STRING, Kind.DATE, Kind.TIMESTAMP}
+)
+
+
+class SortKey(NamedTuple):
+    """A column by which rows are ordered; NULL counts as the least value unless it is said."""
+
+    column: str
+    is_descending: bool
+    has_nulls_first: bool
+    words: str = ""
+
+    @property
+    def text(self) -> str:
+        """The key as a property has it."""
+        name = self.column
+        quoted = name if PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
+        return f"{quoted} {self.words}".strip()
+
+
+def keys_in(key: str, text: str) -> Sequence[SortKey]:
+    """Return what a list names; raises ValueError for another text, and for a column twice."""
+    found: list[SortKey] = []
+    place = 0
+    while place < len(text):
+        item = ITEM.match(text, place)
+        if item is None or item.end() == place:
+            raise ValueError(
+                f"the property {key} must be a list of columns, such as "
+                f"{'day, id DESC' if key == SORT else 'id, name'}, got {text!r}"
+            )
+        place = item.end()
+        name = item["plain"] or item["quoted"].replace("``", "`")
+        is_descending = (item["way"] or "").upper() == "DESC"
+        nulls = (item["nulls"] or ("LAST" if is_descending else "FIRST")).upper()
+        ends = f" NULLS {nulls}" if item["nulls"] else ""
+        words = f"{(item['way'] or '').upper()}{ends}".strip()
+        found.append(SortKey(name, is_descending, nulls == "FIRST", words))
+    names = [each.column.lower() for each in found]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the property {key} must name each column once, got {text!r}")
+    if key == BLOOM and any(each.words for each in found):
+        raise ValueError(f"the property {key} must name columns without an order, got {text!r}")
+    return found
+
+
+def list_of(definition: TableDefinition, key: str) -> Sequence[SortKey]:
+    """Return the columns that a property of a definition names, none without it."""
+    text = next((each.value for each in definition.properties if each.key.lower() == key), "")
+    return keys_in(key, text)
+
+
+def check_lists(name: str, definition: TableDefinition) -> None:
+    """Raise ValueError for a list that names columns which a table lacks, or which it cannot name.
+
+    `name` is the table's.
+    """
+    kinds = {column.name.lower(): column.type for column in definition.columns}
+    computed = {
+        column.name.lower()
+        for column in definition.columns
+        if generation_of(column) or identity_of(column) is not None
+    }
+    inside = {column.lower() for column in definition.partition_columns}
+    for key in LISTS:
+        for each in list_of(definition, key):
+            kind, column = kinds.get(each.column.lower()), each.column.lower()
+            if kind is None:
+                raise ValueError(
+                    f"the property {key} of table {name} must name its columns, got {each.column}: "
+                    "change the property first, or name another column"
+                )
+            if key == BLOOM and column in inside:
+                raise ValueError(
+                    f"the property {key} of table {name} must name columns in its files, got the "
+                    f"partition column {each.column}: partitions are found without a filter"
+                )
+            if key == SORT and column in computed:
+                raise ValueError(
+                    f"the property {key} of table {name} must name columns that rows have, got the "
+                    f"computed column {each.column}: name the columns that it is computed from"
+                )
+            if not is_fit(key, kind):
+                wanted = "an order" if key == SORT else "a filter"
+                raise ValueError(
+                    f"the property {key} of table {name} must name columns whose type has {wanted},"
+                    f" got {each.column} of type {kind}"
+                )
+
+
+def is_fit(key: str, kind: str) -> bool:
+    """Return whether a list may name a column of a type."""
+    if key == SORT:
+        word = re.match(r"\w*", kind.strip().lower())
+        return word is not None and word[0] in BY_NAME and word[0] != "void"
+    found = parse_type(kind)
+    return found is not None and found.kind in FILTERED
+
+
+def followed(before: TableDefinition, after: TableDefinition) -> TableDefinition:
+    """Return a changed definition whose lists name columns as they are called now."""
+    if not any(each.key.lower() in LISTS for each in after.properties):
+        return after
+    now = {column.id: column.name for column in after.columns if column.id}
+    names = {each.name.lower(): now.get(each.id, each.name) for each in before.columns}
+    known = set(before.properties)
+    made = [
+        each if each not in known else Property(each.key, called(each, names))
+        for each in after.properties
+    ]
+    return after._replace(properties=made)
+
+
+def called(property_: Property, names: Mapping[str, str]) -> str:
+    """Return the value of a property with other names for columns."""
+    if property_.key.lower() not in LISTS:
+        return property_.value
+    keys = keys_in(property_.key.lower(), property_.value)
+    if all(names.get(each.column.lower(), each.column) == each.column for each in keys):
+        return property_.value
+    return ", ".join(renamed(keys, names))
+
+
+def renamed(keys: Sequence[SortKey], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the texts of keys with other names for columns."""
+    for each in keys:
+        yield each._replace(column=names.get(each.column.lower(), each.column)).text

@@ -1,0 +1,1 @@
+"""Columns whose values a writer computes or checks, as their definitions say."""
