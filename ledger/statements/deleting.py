@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ledger.core.predicates.tree import Node
 from ledger.expressions.duckdb.conditions import RowCondition
+from ledger.log.wire.file_list import AddFile
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.statements.judge import RowJudge
@@ -86,7 +87,7 @@ def wholly_fulfilled(
     return dict(zip(partitions, hits, strict=True))
 
 
-def rows_in(file: FileRow) -> int | None:
+def rows_in(file: FileRow | AddFile) -> int | None:
     """Return how many rows a file has by its statistics, None if they do not say."""
     try:
         count = json.loads(file.stats).get("numRecords") if file.stats else None

@@ -1,4 +1,4 @@
-"""OPTIMIZE: the rows of many small files in few larger ones. No row changes."""
+"""OPTIMIZE: the rows of many small files in few larger ones, in order if asked. No row changes."""
 
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice
@@ -34,22 +34,29 @@ class RewrittenFiles(NamedTuple):
 
 
 def optimize(
-    table: StatementTable, where: Node | None = None, target_bytes: int = TARGET_BYTES
+    table: StatementTable,
+    where: Node | None = None,
+    target_bytes: int = TARGET_BYTES,
+    sort_by: Sequence[str] = (),
 ) -> RewrittenFiles:
     """Put the rows of small files, and of files with deleted rows, into files of the wanted size.
 
     A file with other names of columns than a new one would have is written anew in any case.
-    `where` may name partition columns only. Files that the txn itself wrote stay.
+    `where` may name partition columns only. Files that the txn itself wrote stay. With columns to
+    sort by every file is written anew, and the rows of each new one are in their order.
     """
     table.check_listed()
+    check_sortable(table.schema, sort_by)
     removes: list[FileRow] = []
     adds: list[AddFile] = []
     with table.kept(adds):
         files = chosen(table, where)
-        several = list(groups(files, written_anew(table, files), target_bytes))
+        anew = {key_of(file) for file in files} if sort_by else written_anew(table, files)
+        several = list(groups(files, anew, target_bytes))
         todo = table.shown([each for group in several for each in group])
         for group in several:
-            adds += table.write(batches(table, todo, len(group)), target_bytes)
+            rows = batches(table, todo, len(group))
+            adds += table.write(in_order(rows, sort_by) if sort_by else rows, target_bytes)
             removes += group
     if removes:
         table.rewrite(removes, adds)
@@ -140,6 +147,30 @@ def batches(table: StatementTable, files: Iterator[FileRow], count: int) -> Iter
         rows = table.rows(each)
         check_partitions(table.schema, rows)
         yield rows
+
+
+def in_order(batches: Iterator[Any], sort_by: Sequence[str]) -> Iterator[Any]:
+    """Yield all rows of batches by the values of columns, NULL last."""
+    rows = pa.concat_tables(list(batches))
+    keys = [(name, "ascending") for name in sort_by]
+    yield rows.take(pc.sort_indices(rows, sort_keys=keys))
+
+
+def check_sortable(schema: TableSchema, sort_by: Sequence[str]) -> None:
+    """Raise ValueError for columns by which no file can be sorted."""
+    for name in sort_by:
+        column = schema.find(name)
+        if column is None:
+            raise ValueError(f"sort_by must name columns of table {schema.name}, got {name}")
+        if column.name in schema.partition_columns:
+            raise ValueError(
+                f"sort_by must name columns that are in files, got {name}: a file has one value of "
+                "a partition column"
+            )
+        if pa.types.is_nested(column.type):
+            raise ValueError(
+                f"sort_by must name columns with an order, got {name} of type {column.declared}"
+            )
 
 
 def check_partitions(schema: TableSchema, rows: Any) -> None:

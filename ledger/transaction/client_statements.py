@@ -87,11 +87,13 @@ class LedgerStatements(LedgerTxns):
         where: str | Expression | None = None,
         *,
         target_bytes: int = 256 << 20,
+        sort_by: Sequence[str] = (),
         level: str | None = None,
     ) -> Receipt:
         """Put the rows of small files, and of files with deleted rows, into larger files."""
         return self._commit_of(
-            lambda txn: txn.optimize(table, where, target_bytes=target_bytes), level
+            lambda txn: txn.optimize(table, where, target_bytes=target_bytes, sort_by=sort_by),
+            level,
         )
 
     def restore(

@@ -167,6 +167,7 @@ class TxnRows(TxnTables):
         where: str | Expression | None = None,
         *,
         target_bytes: int = 256 << 20,
+        sort_by: Sequence[str] = (),
     ) -> "RewrittenFiles":
         """Put the rows of small files, and of files with deleted rows, into larger files.
 
@@ -174,11 +175,15 @@ class TxnRows(TxnTables):
 
         No row changes, so the txn loses only to a commit that removed the same files. `where` may
         name partition columns only. Files that the txn itself wrote stay.
+
+        With columns to sort by every file is written anew, and the rows of each new one are sorted.
+        So a condition on these columns passes over more files. The rows of one new file are in
+        memory at once.
         """
         from ledger.statements import optimizing  # noqa: PLC0415 - loads Arrow
 
         return optimizing.optimize(
-            self.statement(table, "optimize"), condition_in(where), target_bytes
+            self.statement(table, "optimize"), condition_in(where), target_bytes, sort_by
         )
 
     def restore(

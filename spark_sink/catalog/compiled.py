@@ -2,7 +2,7 @@
 
 The jar lies in the cache folder, under the sha256 of the sources and the version of PySpark: other
 sources, or another PySpark, are compiled anew. `python -m spark_sink.catalog.compiled` compiles
-what is missing, without a Spark session.
+what is missing, without a Spark session, and says where the jar is; `--show` says it in any case.
 """
 
 import hashlib
@@ -26,6 +26,7 @@ from ledger.machine.kafka.java import cache_folder, find_java
 from spark_sink.catalog.session.starting import IN_ONE_PROCESS, prepare_environment
 
 SOURCES: Final = "java"
+SHOW: Final = "--show"
 CATALOG_CLASS: Final = "lakeledger.LedgerCatalog"
 # Static methods of interfaces need 8 at least.
 JAVA_VERSION: Final = 8
@@ -130,6 +131,8 @@ def main() -> None:
     """Compile what is missing."""
     path = jar_path()
     if path.exists():
+        if SHOW in sys.argv[1:]:
+            sys.stdout.write(f"{path}\n")
         return
     prepare_environment(find_java())
     gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]

@@ -23,6 +23,9 @@ OVERWRITE_MODE: Final = "partitionOverwriteMode"
 REPLACE_WHERE: Final = "replaceWhere"
 OVERWRITE_SCHEMA: Final = "overwriteSchema"
 MERGE_SCHEMA: Final = "mergeSchema"
+READ_CHANGES: Final = "readChangeFeed"
+TXN_APP: Final = "txnAppId"
+TXN_VERSION: Final = "txnVersion"
 
 _STREAMS: Final = (STREAM, CHANGES_STREAM)
 _CHANGED: Final = (CHANGES, CHANGES_STREAM)
@@ -46,6 +49,7 @@ OPTIONS: Final = (
     Option("startingTimestamp", (STREAM, *_CHANGED), "the first version is the one at this time"),
     Option("endingVersion", _CHANGED, "the last version; a stream refuses it"),
     Option("endingTimestamp", _CHANGED, "the last version is the one at this time"),
+    Option(READ_CHANGES, _CHANGED, '`true` with `format("lakeledger")` reads the changes'),
     Option("maxFilesPerTrigger", _STREAMS, "files of a batch"),
     Option("maxBytesPerTrigger", _STREAMS, "bytes of a batch"),
     Option("skipChangeCommits", (STREAM,), "leaves out commits that changed rows"),
@@ -54,7 +58,9 @@ OPTIONS: Final = (
     Option(OVERWRITE_MODE, (WRITE,), "`dynamic` replaces the partitions that get rows only"),
     Option(REPLACE_WHERE, (WRITE,), "an overwrite replaces the rows of this condition only"),
     Option(OVERWRITE_SCHEMA, (WRITE,), "`true` lets a replaced table lose what no longer fits"),
-    Option(MERGE_SCHEMA, (WRITE,), "`true` needs rows with the columns of the table"),
+    Option(MERGE_SCHEMA, (WRITE,), "`true` adds the columns that the table lacks"),
+    Option(TXN_APP, (WRITE,), "with `txnVersion`: a write that was done before changes nothing"),
+    Option(TXN_VERSION, (WRITE,), "the number of the write of `txnAppId`"),
     Option("compression", _WRITES, "the codec of the files"),
     Option("maxRecordsPerFile", _WRITES, "rows of a file"),
     Option("application", (SINK,), "the name under which batches are counted"),
@@ -95,6 +101,18 @@ HELPS: Final[Mapping[str, str]] = {
     "readchangedata": _FEED,
     "txnappid": _BATCHES,
     "txnversion": _BATCHES,
+    "replaceusing": "use MERGE, or replaceWhere",
+    "replaceon": "use MERGE, or replaceWhere",
+    "excluderegex": "filter the rows of the stream",
+    "schematrackinglocation": "a stream follows the columns of its table; see the page on streams",
+    "snapshot-id": "use versionAsOf",
+    "as-of-timestamp": "use timestampAsOf",
+    "branch": "use versionAsOf",
+    "tag": "use versionAsOf",
+    "start-snapshot-id": f"use startingVersion, and {_FEED}",
+    "end-snapshot-id": f"use endingVersion, and {_FEED}",
+    "compression-codec": "use compression",
+    "target-file-size-bytes": "use maxRecordsPerFile, or CALL ledger.system.optimize",
     "usermetadata": "note it with txn.app(..., info=...) in spark_sink.transaction",
     "versionasof": "read it as a query, or begin the stream with startingVersion",
     "timestampasof": "read it as a query, or begin the stream with startingTimestamp",
@@ -113,14 +131,19 @@ def small(options: Mapping[str, Any]) -> Mapping[str, str]:
     return {str(name).lower(): str(value).strip() for name, value in options.items()}
 
 
-def check_options(options: Mapping[str, Any], use: str, location: str = "") -> None:
+def check_options(
+    options: Mapping[str, Any], use: str, location: str = "", catalog: str = "", table: str = ""
+) -> None:
     """Raise Refusal for the first option that has no effect in some use.
 
-    A path has one only if it is the location of the table that is written.
+    A path has one only if it is the location of the table that is written, or the name of a table
+    that `format("lakeledger")` reads or writes.
     """
     for name, value in options.items():
         small = str(name).lower()
         if small == PATH and location and is_one_place(from_hadoop(str(value)), location):
+            continue
+        if small == PATH and is_name_of(str(value), catalog, table):
             continue
         if SO_ANYWAY.get(small) == str(value).strip().lower():
             continue
@@ -129,6 +152,12 @@ def check_options(options: Mapping[str, Any], use: str, location: str = "") -> N
         known = KNOWN.get(small)
         if known is None or use not in known.uses:
             raise refused(known.name if known else str(name), str(value), use)
+
+
+def is_name_of(path: str, catalog: str, table: str) -> bool:
+    """Return whether a path is the name of a table, with its catalog or in a schema."""
+    name, owner = path.replace("`", ""), table.removesuffix(".changes")
+    return bool(name and owner) and f".{catalog}.{owner}".endswith(f".{name}")
 
 
 def from_hadoop(location: str) -> str:
@@ -149,9 +178,10 @@ def refused(name: str, value: str, use: str) -> Refusal:
     return unsupported(f"an option of a {use} must {must}; got {name} = {value!r}: {helps}")
 
 
-def check_read(_: CatalogState, asked: Question) -> None:
+def check_read(state: CatalogState, asked: Question) -> None:
     """Refuse the options of a read that are not obeyed."""
-    check_options(asked["options"], str(asked["use"]))
+    table = str(asked.get("table") or "")
+    check_options(asked["options"], str(asked["use"]), catalog=state.name, table=table)
 
 
 def page() -> str:

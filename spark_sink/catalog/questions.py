@@ -1,9 +1,9 @@
 """The protocol between Spark's side of the catalog and Python's.
 
 A question is a word and a JSON object; the answer is {"answer": ...} or {"error": kind, "message":
-text}. Every question has `catalog`, `txn` (the key of the statement's txn, "" = none) and, within
-`transaction` or `snapshot`, `joined` (the key of that txn). Questions come from several threads at
-once.
+text}. Every question has `catalog`, `txn` (the key of the statement's txn, "" = none), `session`
+and, within `transaction`, `snapshot` or BEGIN, `joined` (the key of that txn). Questions come from
+several threads at once.
 
 | Word | Asks | Answer |
 | --- | --- | --- |
@@ -14,7 +14,7 @@ once.
 | table | `table`, or also `version` or `micros` | a table, or rows |
 | exists | `table` | truth |
 | create_view, replace_view | `table`, `columns`, `properties`, `view` | a view |
-| create | `table`, `columns`, `partition`, `properties`, `constraints`, `replaces` | a table |
+| create | `table`, `columns`, `partition`, `properties`, `constraints` | a table |
 | alter | `table`, `columns`, `changes`, `position`, `zone` | a table |
 | can_widen | `before`, `after`, types as SQL | truth |
 | drop, rename | `table`, `to`, `view` | truth |
@@ -34,6 +34,10 @@ once.
 | numbers | `write`, `column` (its id), `count` | `first`, `step` |
 | wrote, unstage | the same, `write`, `files`, `removed` | nothing |
 | procedures, procedure, call | `name`, `values` | names, parameters, rows |
+| statement | `text`, `tokens`, `current`, `space`, `catalogs` | a call, or null |
+| hint | the same | a text, or null |
+| functions | the same | the statement with queries for functions |
+| named | `parts`, `current`, `space`, `catalogs` | the catalog and the table |
 
 A column is {name, type, nullable, metadata}; its type is SQL, its metadata the text of JSON.
 
@@ -42,7 +46,8 @@ computed_partition}: `order` is the order of rows for a writer, and `computed_pa
 writer computes their partition. `position` is where it is read, equal texts in `seen` mean equal
 rows, `pinned` says that no later version is meant. A constraint is {name, condition}; a new one has
 a `type` too, such as Check.
-`replaces` has the options of a write whose table takes the place of the one that is there.
+A question for a new table also has `replaces`, the options of a write whose table takes the place
+of the one that is there, and `path`, that of a write which makes it.
 A view is {name, columns, properties, view}, where `view` is {text, catalog, namespace, configs,
 mode, names}.
 Rows are {name, columns, rows}; each value is a text that is cast to its column, or null.
@@ -57,6 +62,12 @@ The changes of a table are a table with `constants`: columns whose values follow
 partition columns in `values`. `unit_of` has for each file the rewrite that it is a part of, -1 for
 a file whose rows are all changed; `removed_of` says on which side of the rewrite it is. The
 names of `options` are in small letters, and their times in microseconds.
+
+A statement is what Spark's parser is asked for, before the parser sees it: see `sql.words`. A call
+is {catalog, procedure, arguments}. A null leaves the statement to the parser of Spark. A hint is
+asked for what that parser refused. These questions are of no catalog. `txn` of a procedure says
+that a call begins the txn of the session, ends it, or runs its script in one; `key` of the rows
+names the new txn.
 
 A value that its column cannot hold fails the reads of its files. A table with an answer for its
 files as `files` needs no catalog: nothing is asked about it.
@@ -79,7 +90,7 @@ NoSuchNamespace or TableExists with the name as the message.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
@@ -95,6 +106,7 @@ from spark_sink.catalog import alter, names, options, procedures, tables, views
 from spark_sink.catalog.read import changes, files, stream_source
 from spark_sink.catalog.session import statement_txns
 from spark_sink.catalog.session.open_statements import CatalogState, Question, Refusal
+from spark_sink.catalog.sql import functions, hints, table_names, words
 from spark_sink.catalog.write import writing
 
 Answer = Callable[[CatalogState, Question], Any]
@@ -141,6 +153,14 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "call": procedures.call,
 }
 
+# Questions of no catalog: they get the names of those that are attached.
+OF_NO_CATALOG: Final[Mapping[str, Callable[[Sequence[str], Question], Any]]] = {
+    "statement": words.statement,
+    "hint": hints.hint,
+    "named": table_names.named,
+    "functions": functions.without_functions,
+}
+
 WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -183,6 +203,8 @@ class Catalogs:
         """Answer a question; whatever fails becomes the error of the statement."""
         try:
             asked = json.loads(text)
+            if word in OF_NO_CATALOG:
+                return json.dumps({"answer": OF_NO_CATALOG[word](list(self._states), asked)})
             state = self.state(asked["catalog"])
             return json.dumps({"answer": answered(state, word, asked)})
         except Exception as error:  # noqa: BLE001 - an error must not end in Py4J

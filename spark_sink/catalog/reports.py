@@ -8,7 +8,8 @@ from ledger.arrow.types import sql_type
 from ledger.errors import UnknownTableError
 from ledger.reads.port import TableRow
 from ledger.session.explain import explanation
-from spark_sink.catalog.read.metadata_tables import Columns, Rows, all_conflicts
+from ledger.statements.deleting import rows_in
+from spark_sink.catalog.read.metadata_tables import Columns, Rows, all_conflicts, moment
 from spark_sink.catalog.read.metadata_tables import history as history_of
 from spark_sink.catalog.session.open_statements import (
     CatalogState,
@@ -19,6 +20,12 @@ from spark_sink.catalog.session.open_statements import (
 
 Arguments = Mapping[str, str | None]
 
+DETAIL: Final[Columns] = (
+    *(("format", "string"), ("id", "bigint"), ("name", "string"), ("description", "string")),
+    *(("location", "string"), ("createdAt", "timestamp"), ("lastModified", "timestamp")),
+    *(("partitionColumns", "array<string>"), ("version", "bigint"), ("numFiles", "bigint")),
+    *(("sizeInBytes", "bigint"), ("numRows", "bigint"), ("properties", "map<string,string>")),
+)
 EXPLAINED: Final[Columns] = (
     ("summary", "string"),
     ("explanation", "string"),
@@ -39,7 +46,36 @@ def row_of(state: CatalogState, given: Arguments) -> TableRow:
 
 def history(state: CatalogState, _: StatementsTxn | None, given: Arguments) -> Rows:
     """Return the versions of a table, newest first."""
-    return history_of(state.ledger.reads(), row_of(state, given))
+    limit = None if given["limit"] is None else int(str(given["limit"]))
+    if limit is not None and limit < 1:
+        raise unsupported(f"limit must be 1 or more, got {limit}")
+    return history_of(state.ledger.reads(), row_of(state, given), limit)
+
+
+def detail(state: CatalogState, _: StatementsTxn | None, given: Arguments) -> Rows:
+    """Return what a table is, and how large, in one row."""
+    row, reads = row_of(state, given), state.ledger.reads()
+    files, definition = list(reads.files(row.table)), row.definition
+    first, newest = reads.versions(row.table, 1, below=1), reads.version_row(row.table)
+    properties = {each.key: each.value for each in definition.properties}
+    counts = [rows_in(file) for file in files]
+    return [
+        [
+            *(
+                "lakeledger",
+                row.table,
+                f"{row.catalog}.{row.name}",
+                properties.pop("comment", None),
+            ),
+            definition.location,
+            moment(first[0].at) if first else None,
+            moment(newest.at) if newest is not None else None,
+            *(list(definition.partition_columns), row.version, len(files)),
+            sum(file.size for file in files),
+            None if None in counts else sum(count or 0 for count in counts),
+            properties,
+        ]
+    ]
 
 
 def conflicts(state: CatalogState, _: StatementsTxn | None, given: Arguments) -> Rows:

@@ -17,7 +17,7 @@ from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.columns import column_answers, column_of, written_order
 from spark_sink.catalog.names import check_distinct
-from spark_sink.catalog.options import PATH, from_hadoop
+from spark_sink.catalog.options import PATH, from_hadoop, is_name_of
 from spark_sink.catalog.read import metadata_tables
 from spark_sink.catalog.read.changes import changes_of
 from spark_sink.catalog.session.open_statements import (
@@ -176,6 +176,9 @@ def create(state: CatalogState, asked: Question) -> Mapping[str, Any]:
         column_of(each, number) for number, each in enumerate(asked["columns"], 1)
     ]
     options = options_of(name, asked)
+    if is_name_of(str(asked.get("path") or ""), state.name, name):
+        # save("ledger.db.t") names the table, and Spark takes every path for a place.
+        options.pop(LOCATION, None)
     before = former(state, asked, txn) if "replaces" in asked else None
     if before is not None:
         columns = keeping(name, before, columns, options, asked["replaces"])

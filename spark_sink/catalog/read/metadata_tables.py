@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from ledger.core.partitions.names import partition_values
 from ledger.reads.port import FileRow, Reads, TableRow
 from ledger.reads.row_counts import rows_in
-from spark_sink.catalog.session.open_statements import CatalogState
+from spark_sink.catalog.session.open_statements import CatalogState, unsupported
 
 PAGE: Final = 500
 Columns = Sequence[tuple[str, str]]
@@ -27,6 +27,11 @@ def rows_about(state: CatalogState, name: str) -> Mapping[str, Any] | None:
     kind = TABLES.get(last.lower())
     reads = state.ledger.reads()
     row = reads.table_named(state.ledger.catalog, owner) if owner else None
+    if row is not None and last.lower() in HELPS:
+        raise unsupported(
+            f"table {owner} has no metadata table {last}: {HELPS[last.lower()]} has what a ledger "
+            "keeps of it"
+        )
     if kind is None or row is None:
         return None
     return answer(name, kind.columns, kind.rows(reads, row))
@@ -41,10 +46,14 @@ def answer(name: str, columns: Columns, rows: Rows) -> Mapping[str, Any]:
     }
 
 
-def text(value: Any) -> str | None:
-    """Return a value as the text that Spark casts to its column."""
+def text(value: Any) -> Any:
+    """Return a value as the text that Spark casts to its column; lists and dicts have texts."""
     if value is None:
         return None
+    if isinstance(value, dict):
+        return {key: text(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [text(each) for each in value]
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -55,11 +64,13 @@ def moment(millis: int) -> str | None:
     return datetime.fromtimestamp(millis / 1000, UTC).isoformat(" ") if millis else None
 
 
-def history(reads: Reads, row: TableRow) -> Rows:
-    """Return the versions of a table, newest first."""
+def history(reads: Reads, row: TableRow, limit: int | None = None) -> Rows:
+    """Return the versions of a table, newest first; with a limit only the newest ones."""
     found: list[Sequence[Any]] = []
     below: int | None = None
     while page := reads.versions(row.table, PAGE, below=below):
+        if limit is not None and len(found) >= limit:
+            break
         for each in page:
             txn = reads.txn(each.txn) if each.txn else None
             author = (None, None) if txn is None else (txn.user, txn.application)
@@ -72,7 +83,7 @@ def history(reads: Reads, row: TableRow) -> Rows:
                 ]
             )
         below = page[-1].version
-    return found
+    return found[:limit]
 
 
 def live_files(reads: Reads, row: TableRow) -> Rows:
@@ -160,6 +171,13 @@ FILES: Final[Columns] = (
     ("modified", "timestamp"),
     ("version", "bigint"),
 )
+HELPS: Final = {
+    **dict.fromkeys(("snapshots", "refs", "metadata_log_entries"), "history"),
+    **dict.fromkeys(("manifests", "all_manifests", "entries", "all_data_files"), "files"),
+    "partitions": "SHOW PARTITIONS",
+}
+"""Metadata tables of Iceberg, and what has their rows here."""
+
 TABLES: Final[Mapping[str, RowsOf]] = {
     "history": RowsOf(HISTORY, history),
     "files": RowsOf(FILES, live_files),

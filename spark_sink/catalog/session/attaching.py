@@ -59,6 +59,7 @@ def attach(
     state = CATALOGS.attach(name, ledger or own_ledger(context, name))
     gateway.jvm.lakeledger.PythonCall.setBackend(CATALOGS)
     name_class(spark, gateway.jvm, f"spark.sql.catalog.{name}")
+    extend(spark, gateway.jvm)
     return Lake(spark, state)
 
 
@@ -86,6 +87,25 @@ def name_class(spark: SparkSession, jvm: Any, setting: str) -> None:
     first = jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession()
     if first.isDefined():
         first.get().sharedState().conf().set(setting, CATALOG_CLASS)
+
+
+def extend(spark: SparkSession, jvm: Any) -> None:
+    """Let a session, and the new sessions of its application, know the words of the ledger."""
+    extensions = jvm.lakeledger.LedgerExtensions
+    first = jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession()
+    if first.isDefined():
+        extensions.install(first.get())
+    own = getattr(spark, "_jsparkSession", None)
+    if own is None:
+        client: Any = spark.client
+        served = jvm.org.apache.spark.sql.connect.service.SparkConnectService
+        holder = served.getOrCreateIsolatedSession(
+            client._user_id or "",  # noqa: SLF001 - a client has no public word for it
+            client._session_id,  # noqa: SLF001 - as above
+            jvm.scala.Option.apply(None),
+        )
+        own = holder.session()
+    extensions.install(own)
 
 
 def context_of(spark: SparkSession) -> SparkContext:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.errors import LedgerError
+from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.session.receipt import Receipt
 from ledger.statements.target import StatementTable
@@ -17,6 +18,11 @@ Question = Mapping[str, Any]
 """The JSON object of a question."""
 
 ENDED: Final = frozenset({"committed", "aborted"})
+BEGUN: Final = "/begun"
+"""How the key of a txn ends that BEGIN opened; Session.java knows it too."""
+
+SESSIONS_MAX: Final = 1000
+"""Of so many sessions the last statement is remembered."""
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer
@@ -47,6 +53,14 @@ class StagedWrite:
     position: int
     is_alone: bool
     execution: str = ""
+
+
+class LastStatement(NamedTuple):
+    """The last statement of a session that changed rows; `rows` is None if it did not count."""
+
+    operation: str
+    table: str
+    rows: ChangedRows | None
 
 
 class LastAlone(NamedTuple):
@@ -117,11 +131,12 @@ class CatalogState:
         self._txns: dict[str, StatementsTxn] = {}
         self._writes: dict[str, tuple[StatementsTxn, StagedWrite]] = {}
         self._last_alone: dict[str, LastAlone] = {}
+        self._last: dict[str, LastStatement] = {}
         self._turn = Lock()
 
-    def begin(self, txn: Transaction, *, is_shared: bool = False) -> StatementsTxn:
-        """Note a txn that was opened, under a key."""
-        found = StatementsTxn(txn, is_shared, f"{self.name}/{txn.id}")
+    def begin(self, txn: Transaction, *, is_shared: bool = False, end: str = "") -> StatementsTxn:
+        """Note a txn that was opened, under a key with some end."""
+        found = StatementsTxn(txn, is_shared, f"{self.name}/{txn.id}{end}")
         with self._turn:
             self._txns[found.key] = found
         return found
@@ -152,6 +167,19 @@ class CatalogState:
         """Forget a txn and return it, None if it is not known."""
         with self._turn:
             return self._txns.pop(key, None)
+
+    def note_last(self, session: str, statement: LastStatement | None) -> None:
+        """Remember the last statement of a session, None for one that failed."""
+        with self._turn:
+            self._last.pop(session, None)
+            if statement is not None:
+                self._last[session] = statement
+            if len(self._last) > SESSIONS_MAX:
+                self._last.pop(next(iter(self._last)))
+
+    def last(self, session: str) -> LastStatement | None:
+        """Return the last statement of a session that changed rows, None before the first."""
+        return self._last.get(session)
 
     def of_key(self, key: str) -> StatementsTxn | None:
         """Return a txn by its key."""

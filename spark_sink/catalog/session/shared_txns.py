@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from ledger.errors import SettingsError
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.questions import CATALOGS, error_text
-from spark_sink.catalog.session.open_statements import CatalogState, StatementsTxn
+from spark_sink.catalog.session.open_statements import BEGUN, CatalogState, StatementsTxn
 
 TXN: Final = "lakeledger.txn"
 SETTING: Final = f"spark.{TXN}"
@@ -82,6 +82,8 @@ def check_free(spark: SparkSession) -> None:
     """Raise ValueError if the statements of this thread join a txn already."""
     if not joined(spark):
         return
+    if str(spark.conf.get(SETTING, "") or "").endswith(BEGUN):
+        raise ValueError("BEGIN opened a transaction in this session: COMMIT or ROLLBACK it first")
     if context_of_thread(spark) is not None:
         raise ValueError("this thread is in a transaction or a snapshot already: end it first")
     raise ValueError(
@@ -104,9 +106,8 @@ def say(spark: SparkSession, key: str) -> None:
 def joined(spark: SparkSession) -> str:
     """Return which txn the statements of this thread join, "" for none."""
     context = context_of_thread(spark)
-    if context is not None:
-        return str(context.getLocalProperty(TXN) or "")
-    return str(spark.conf.get(SETTING, "") or "")
+    own = "" if context is None else str(context.getLocalProperty(TXN) or "")
+    return own or str(spark.conf.get(SETTING, "") or "")
 
 
 def context_of_thread(spark: SparkSession) -> SparkContext | None:

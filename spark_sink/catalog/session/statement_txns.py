@@ -30,6 +30,7 @@ def commit(state: CatalogState, asked: Question) -> None:
 def abort(state: CatalogState, asked: Question) -> None:
     """End the txn of a statement that failed."""
     found = state.of_key(str(asked["txn"]))
+    state.note_last(str(asked.get("session") or ""), None)
     if found is not None and not found.is_shared:
         found.abort(FAILED)
 

@@ -1,11 +1,13 @@
-"""Procedures that work on files: optimize, vacuum, and the way back to a version."""
+"""Procedures that work on files: optimize, vacuum, and the way back to a version or a time."""
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ledger.errors import UnknownTableError
 from ledger.tables.vacuum_report import VacuumReport
 from spark_sink.catalog.read.metadata_tables import Rows
+from spark_sink.catalog.read.versions import moment
 from spark_sink.catalog.reports import row_of
 from spark_sink.catalog.session.open_statements import (
     CatalogState,
@@ -16,15 +18,31 @@ from spark_sink.catalog.session.open_statements import (
 
 Arguments = Mapping[str, str | None]
 
+COLUMN: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`,\s]+))\s*(?:,|$)")
+
 
 def optimize(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
-    """Put the rows of small files into larger ones."""
+    """Put the rows of small files into larger ones, or all rows in order if columns say which."""
     table, where = row_of(state, given).table, given["where"]
     size = given["target_bytes"]
     options: dict[str, Any] = {} if size is None else {"target_bytes": int(size)}
+    if given["sort_by"] is not None:
+        options["sort_by"] = columns_in(str(given["sort_by"]))
     with state.lend(joined) as txn:
         done = txn.optimize(table, where, **options)
     return [[done.removed, done.added]]
+
+
+def columns_in(text: str) -> Sequence[str]:
+    """Return the names in a list of columns; raises Refusal for another text."""
+    names, at = [], 0
+    while at < len(text):
+        found = COLUMN.match(text, at)
+        if found is None:
+            raise unsupported(f"sort_by must be columns with commas between, got {text!r}")
+        names.append(found[2] or found[1].replace("``", "`"))
+        at = found.end()
+    return names
 
 
 def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
@@ -64,4 +82,14 @@ def rollback_to_version(
     table, version = row_of(state, given).table, int(str(given["version"]))
     with state.lend(joined) as txn:
         done = txn.restore(table, version=version)
+    return [[done.removed, done.added]]
+
+
+def rollback_to_timestamp(
+    state: CatalogState, joined: StatementsTxn | None, given: Arguments
+) -> Rows:
+    """Give a table the columns and the rows that it had at a time; raises as `restore`."""
+    table, at = row_of(state, given).table, moment(int(str(given["timestamp"])))
+    with state.lend(joined) as txn:
+        done = txn.restore(table, at=at)
     return [[done.removed, done.added]]

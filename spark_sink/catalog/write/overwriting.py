@@ -28,7 +28,7 @@ from ledger.core.predicates.types import STRING, parse_type
 from ledger.expressions.parse import parse
 from ledger.log.wire.file_list import AddFile
 from ledger.snapshot.overlay import file_row
-from ledger.statements.deleting import Deletion, wholly_fulfilled
+from ledger.statements.deleting import Deletion, rows_in, wholly_fulfilled
 from ledger.statements.inserting import fulfilling
 from ledger.statements.target import StatementTable
 from spark_sink.catalog.options import OVERWRITE_MODE, REPLACE_WHERE, small
@@ -94,17 +94,23 @@ def check_meant(table: StatementTable, asked: Question) -> None:
         table.condition(meant.where)
 
 
-def replace(table: StatementTable, meant: RowsMeant, adds: Sequence[AddFile]) -> None:
-    """Put files in the place of all rows, of those of a condition, or of whole partitions."""
+def replace(table: StatementTable, meant: RowsMeant, adds: Sequence[AddFile]) -> int | None:
+    """Put files in the place of all rows, of those of a condition, or of whole partitions.
+
+    Return how many rows gave way, None if a file does not say how many it has.
+    """
     if meant.mode == DYNAMIC and table.schema.partition_columns:
-        table.replace(in_partitions(table, adds), adds, WROTE)
-        return
+        files = in_partitions(table, adds)
+        table.replace(files, adds, WROTE)
+        counts = [rows_in(file) for file in files]
+        return None if None in counts else sum(count or 0 for count in counts)
     with table.judge() as judge:
         gone = Deletion(table, judge, meant.where)
         kept = table.write(gone.kept())
         if meant.where is not None:
             check_fulfilled(table, judge, meant.where, adds)
     table.replace(gone.files, [*kept, *adds], WROTE)
+    return gone.count
 
 
 def check_fulfilled(

@@ -16,6 +16,7 @@ from ledger.files.storage import storage_at
 from ledger.files.written_files import discard
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.type_text import ELEMENT, KEY, VALUE
+from ledger.reads.row_counts import ChangedRows
 from ledger.snapshot.reading import is_in_folders
 from ledger.statements.deleting import delete
 from ledger.statements.target import StatementTable
@@ -32,6 +33,7 @@ from spark_sink.catalog.session.open_statements import (
     unsupported,
 )
 from spark_sink.catalog.write.constraints import check_written
+from spark_sink.catalog.write.counting import note_last, rows_of, rows_rewritten
 from spark_sink.catalog.write.overwriting import (
     APPEND,
     WROTE,
@@ -41,6 +43,7 @@ from spark_sink.catalog.write.overwriting import (
     zone_of,
 )
 from spark_sink.catalog.write.stream_offsets import is_new_batch
+from spark_sink.catalog.write.write_batches import check_batch, note_batch
 
 STREAMED: Final = "STREAMING UPDATE"
 # Names of operations in the log, as the verbs give them.
@@ -54,7 +57,9 @@ def stage(state: CatalogState, asked: Question) -> Mapping[str, Any]:
     try:
         table = txn.txn.statement(int(asked["id"]), mode, time_zone=zone_of(asked))
         use = SINK if asked.get("streamed") else WRITE
-        check_options(asked.get("options", {}), use, table.definition.location)
+        place, name = table.definition.location, table.row.name
+        check_options(asked.get("options", {}), use, place, state.name, name)
+        check_batch(asked, txn)
         check_meant(table, asked)
         check_names(table.schema)
         table.schema.check_holds_rows()
@@ -128,8 +133,11 @@ def wrote(state: CatalogState, asked: Question) -> None:
         raise unsupported(f"the write {asked['write']} is over, or belongs to another process")
     txn, write = found
     try:
-        note(txn, write, asked, state.seen_position(write))
+        rows = note(txn, write, asked, state.seen_position(write))
         txn.changes += 1
+        if rows is not None:
+            write.table.counted(rows)
+        note_last(state, asked, write.table.row.name, operation_of(asked), rows)
     except BaseException:
         discard(storage_at(write.table.definition.location), asked["files"])
         if is_last(txn, write, asked):
@@ -168,8 +176,13 @@ def is_last(txn: StatementsTxn, write: StagedWrite, asked: Question) -> bool:
     return write.is_alone or (bool(asked.get("streamed")) and not txn.is_shared)
 
 
-def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> None:
-    """Note the files of a write in its txn.
+def operation_of(asked: Question) -> str:
+    """Return the name of a write in the log."""
+    return STREAMED if "stream" in asked else REWRITES.get(str(asked["mode"]), WROTE)
+
+
+def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> ChangedRows | None:
+    """Note the files of a write in its txn, and return the rows that it changed, if they are known.
 
     What a write without a txn has read is not known: the whole table, as of the position `seen`.
     """
@@ -178,7 +191,8 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
     storage = storage_at(table.definition.location)
     if "stream" in asked and not is_new_batch(txn.txn, table, asked["stream"]):
         discard(storage, paths)
-        return
+        return ChangedRows()
+    note_batch(asked, txn.txn, table.number)
     table.work.files.note(table.definition.location, storage, paths, table.definition)
     adds = added_by_footers(storage, table.schema, paths).files
     check_written(table, adds, asked)
@@ -186,16 +200,19 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
     if is_unknown and not is_in_folders(table.row) and not table.is_new:
         txn.txn.read(table.number, position=seen, whole=True)
     mode = str(asked["mode"])
+    if mode in REWRITES:
+        removed = [txn.file(table.number, path) for path in asked.get("removed", ())]
+        table.replace(removed, adds, REWRITES[mode])
+        return rows_rewritten(asked, removed, adds)
+    added = rows_of(adds)
     if is_in_folders(table.row):
         add_to_folders(table, adds)
     elif mode == APPEND:
         if adds:
-            table.add(adds, STREAMED if "stream" in asked else WROTE)
-    elif mode in REWRITES:
-        removed = [txn.file(table.number, path) for path in asked.get("removed", ())]
-        table.replace(removed, adds, REWRITES[mode])
+            table.add(adds, operation_of(asked))
     else:
-        replace(table, rows_meant(asked), adds)
+        return ChangedRows(added, deleted=replace(table, rows_meant(asked), adds))
+    return ChangedRows(added)
 
 
 def add_to_folders(table: StatementTable, adds: Sequence[AddFile]) -> None:
@@ -234,4 +251,6 @@ def delete_files(state: CatalogState, asked: Question) -> None:
     where = condition_of(asked["where"])
     # TRUNCATE has no txn in Spark.
     with state.lend(state.find(asked)) as txn:
-        delete(txn.statement(int(asked["id"]), "delete"), where)
+        table = txn.statement(int(asked["id"]), "delete")
+        rows = delete(table, where)
+    note_last(state, asked, table.row.name, "DELETE", rows)

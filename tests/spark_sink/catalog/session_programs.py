@@ -6,13 +6,17 @@ Each prints what it found as one JSON object.
 import gc
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from os import getppid
 from pathlib import Path
+from socket import socket
+from subprocess import PIPE, Popen
 from threading import Thread
 from typing import Any, Final
 
 import psutil
+import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -94,6 +98,7 @@ def connect() -> Found:
             "second": second(lake),
             "streamed": streamed(lake),
             "foreach_batch": by_batches(lake),
+            "words": words(lake),
         }
         with lake.snapshot():
             held = spark.table("ledger.db.a").count()
@@ -122,9 +127,80 @@ def local_cluster() -> Found:
             "changes": spark.table("ledger.db.t.changes").count(),
             "executors": len(set(processes.collect())),
             "sdk": lake.ledger.scan("db.t").to_arrow().num_rows,
+            "words": words(lake),
         }
         spark.stop()
     return found
+
+
+def standalone() -> Found:
+    """Use a master and a worker in processes of their own."""
+    prepare_environment(find_java())
+    with InMemoryLedger() as memory, cluster() as master:
+        builder = SparkSession.builder.master(master).config("spark.executor.memory", "600m")
+        spark = builder.config(map=dict(CLUSTER)).getOrCreate()
+        lake = attach(spark, memory.connect(warehouse=str(Path("lake").absolute())))
+        found = {"words": words(lake), "master": spark.sparkContext.master}
+        spark.stop()
+    return found
+
+
+@contextmanager
+def cluster() -> Iterator[str]:
+    """Run a master with one worker, and yield the address of the master."""
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    master = f"spark://127.0.0.1:{port}"
+    address = ("--host", "127.0.0.1", "--webui-port", "0")
+    worker = (master, "--cores", "1", "--memory", "1g", "--work-dir", str(Path("work").absolute()))
+    with (
+        deployed("master.Master", *address, "--port", port) as first,
+        deployed("worker.Worker", *address, *worker) as second,
+    ):
+        wait_for(first, "Registering worker")
+        yield master
+        assert second.poll() is None
+
+
+@contextmanager
+def deployed(role: str, *arguments: str) -> Iterator[Popen[str]]:
+    """Run a part of a cluster, and end it."""
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
+    command += [f"org.apache.spark.deploy.{role}", *arguments]
+    with Popen(command, stderr=PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def wait_for(process: Popen[str], said: str) -> None:
+    """Wait until a process has written some words; raises AssertionError if it ends before."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if said in line:
+            return
+    raise AssertionError(f"the process ended with {process.wait()} before it wrote {said}")
+
+
+def words(lake: Lake) -> Found:
+    """Return what statements in the words of the ledger give: a write, a read and a look."""
+    sql = lake.spark.sql
+    sql("CREATE TABLE ledger.db.w (id BIGINT, v BIGINT)")
+    for first in (0, 10):
+        sql(f"INSERT INTO ledger.db.w SELECT id, id FROM range({first}, {first + 10})")
+    sql("BEGIN")
+    sql("UPDATE ledger.db.w SET v = 0 WHERE id < 5")
+    committed = sql("COMMIT").collect()[0]
+    optimized = sql("OPTIMIZE ledger.db.w ZORDER BY (v)").collect()[0]
+    return {
+        "committed": committed.num_affected_rows,
+        "optimized": list(optimized),
+        "sum": sql("SELECT sum(v) AS n FROM ledger.db.w").collect()[0].n,
+        "history": [row.operation for row in sql("DESCRIBE HISTORY ledger.db.w").collect()],
+    }
 
 
 def lost(lake: Lake) -> str:
@@ -245,7 +321,7 @@ def memory() -> int:
 
 
 PROGRAMS: Final[Mapping[str, Callable[[], Found]]] = {
-    each.__name__: each for each in (stopped, connect, local_cluster, many_statements)
+    each.__name__: each for each in (stopped, connect, local_cluster, standalone, many_statements)
 }
 
 if __name__ == "__main__":

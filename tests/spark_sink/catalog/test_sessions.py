@@ -28,6 +28,12 @@ PROGRAMS: Final = "tests.spark_sink.catalog.session_programs"
 THREADS: Final = 4
 PATIENCE_S: Final = 60.0
 GROWTH_MAX: Final = 1.1
+WORDS: Final = {
+    "committed": 5,
+    "optimized": [2, 1],
+    "sum": 180,
+    "history": ["OPTIMIZE", "UPDATE", "WRITE", "WRITE", "CREATE TABLE"],
+}
 
 
 def environ(home: Path | None = None) -> dict[str, str]:
@@ -137,6 +143,7 @@ def test_in_spark_connect_statements_txns_snapshots_and_streams_work(tmp_path: P
     assert found["conflict"] == "ConcurrentAppendException"
     assert found["held"] == [3, 3]
     assert found["streamed"] == 5
+    assert found["words"] == WORDS
     assert "one block at a time" in found["second"]
     assert "this is a Connect session" in found["foreach_batch"]
 
@@ -148,6 +155,14 @@ def test_executors_in_processes_of_their_own_get_the_catalog(tmp_path: Path) -> 
     assert found["changes"] == 7
     assert found["executors"] == 2
     assert found["sdk"] == 5
+    assert found["words"] == WORDS
+
+
+@pytest.mark.slow
+def test_a_master_with_a_worker_runs_the_words_of_the_ledger(tmp_path: Path) -> None:
+    found = said_by("standalone", tmp_path)
+    assert found["words"] == WORDS
+    assert found["master"].startswith("spark://")
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ class LedgerRows implements SupportsRead, ScanBuilder, LocalScan {
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        ReadOptions.check(catalog, "query of rows about a table", options);
+        ReadOptions.check(catalog, "query of rows about a table", options, name());
         return this;
     }
 

@@ -73,16 +73,19 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
     }
 
     public Batch toBatch() {
-        boolean isChanges = table instanceof LedgerChanges;
-        ReadOptions.check(table.catalog, isChanges ? "query of changes" : "query", given);
+        checkOptions("query");
         return this;
     }
 
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
         isStreamed = true;
-        boolean isChanges = table instanceof LedgerChanges;
-        ReadOptions.check(table.catalog, isChanges ? "stream of changes" : "stream", given);
+        checkOptions("stream");
         return new LedgerStream(this, inner.options(), inner.hadoopConf(), checkpoint);
+    }
+
+    private void checkOptions(String use) {
+        String all = table instanceof LedgerChanges ? use + " of changes" : use;
+        ReadOptions.check(table.catalog, all, given, Json.text(table.answer, "name"));
     }
 
     public Statistics estimateStatistics() {

@@ -13,9 +13,10 @@ final class ReadOptions {
     private ReadOptions() {}
 
     /** Lets Python refuse an option that the given use does not obey. */
-    static void check(LedgerCatalog catalog, String use, CaseInsensitiveStringMap options) {
+    static void check(
+        LedgerCatalog catalog, String use, CaseInsensitiveStringMap options, String table) {
         if (options.isEmpty()) return;
-        ObjectNode asked = Json.object().put("use", use);
+        ObjectNode asked = Json.object().put("use", use).put("table", table);
         asked.set("options", asGiven(options));
         catalog.ask("check_options", asked);
     }
@@ -25,7 +26,8 @@ final class ReadOptions {
         StackTraceElement[] callers = Thread.currentThread().getStackTrace();
         for (int i = 0; i < callers.length; i++) {
             if (!callers[i].getClassName().endsWith(".DataStreamReader")) continue;
-            check(catalog, "stream", new CaseInsensitiveStringMap(Collections.singletonMap(option, value)));
+            Map given = Collections.singletonMap(option, value);
+            check(catalog, "stream", new CaseInsensitiveStringMap(given), "");
         }
     }
 

@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EvalMode;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
+import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.IdentityColumnSpec;
 import org.apache.spark.sql.connector.catalog.TableChange;
@@ -153,8 +155,26 @@ final class Columns {
         return told;
     }
 
-    /** The value of a text in a column: a cast of ANSI SQL in UTC. */
+    /** The value of a text in a column: a cast of ANSI SQL in UTC. Lists and maps have texts. */
     static Object value(JsonNode said, DataType type) {
+        if (said.isArray()) {
+            Object[] items = new Object[said.size()];
+            DataType inner = ((ArrayType) type).elementType();
+            for (int i = 0; i < items.length; i++) items[i] = value(Json.item(said, i), inner);
+            return new GenericArrayData(items);
+        }
+        if (said.isObject()) {
+            Object[] keys = new Object[said.size()];
+            Object[] values = new Object[said.size()];
+            MapType map = (MapType) type;
+            java.util.Iterator names = ((ObjectNode) said).fieldNames();
+            for (int i = 0; i < keys.length; i++) {
+                String name = (String) names.next();
+                keys[i] = cast(name, map.keyType(), "UTC", EvalMode.ANSI());
+                values[i] = value(Json.at(said, name), map.valueType());
+            }
+            return new ArrayBasedMapData(new GenericArrayData(keys), new GenericArrayData(values));
+        }
         return said.isNull() ? null : cast(said.asText(), type, "UTC", EvalMode.ANSI());
     }
 

@@ -180,7 +180,7 @@ public class LedgerCatalog
 
     private Table created(
         Identifier table, StructType schema, Transform[] partitions, TableInfo info) {
-        ObjectNode asked = about(table);
+        ObjectNode asked = about(table).put("path", Statement.path());
         asked.set("columns", Columns.toJson(schema));
         asked.set("properties", Json.tree(info.properties()));
         asked.set("constraints", Constraints.toJson(info.constraints()));

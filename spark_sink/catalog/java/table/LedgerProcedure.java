@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
 
 /** A procedure for CALL. Its parameters come from Python; one without a value is NULL. */
 class LedgerProcedure implements UnboundProcedure, BoundProcedure {
@@ -61,7 +62,48 @@ class LedgerProcedure implements UnboundProcedure, BoundProcedure {
                 values.add(given.get(i, parameters.fields()[i].dataType()).toString());
             }
         }
-        Scan rows = new LedgerRows(catalog, catalog.ask("call", asked));
+        Scan rows = new LedgerRows(catalog, answer(asked));
         return (Iterator) Collections.singletonList(rows).iterator();
+    }
+
+    /** The rows of a call; one about the txn of the session lets the session join or leave it. */
+    private JsonNode answer(ObjectNode asked) {
+        String txn = Json.text(answer, "txn");
+        if (txn.equals("script")) return inOneTxn(Json.item(Json.at(asked, "values"), 0).asText());
+        if (txn.equals("ends")) {
+            try {
+                return catalog.ask("call", asked);
+            } finally {
+                Session.leave();
+            }
+        }
+        JsonNode found = catalog.ask("call", asked);
+        if (txn.equals("begins")) Session.join(Json.text(found, "key"));
+        return found;
+    }
+
+    /** Runs the statements of a script as one txn, in this thread. */
+    private JsonNode inOneTxn(String script) {
+        Session.joinAlone(Json.text(catalog.ask("call", named("begin")), "key"));
+        try {
+            Session.spark().sql("BEGIN " + script + "\n END");
+            return catalog.ask("call", named("commit"));
+        } catch (Throwable problem) {
+            try {
+                catalog.ask("call", named("rollback"));
+            } catch (Throwable second) {
+                problem.addSuppressed(second);
+            }
+            Platform.throwException(problem);
+            return null;
+        } finally {
+            Session.joinAlone(null);
+        }
+    }
+
+    private static ObjectNode named(String procedure) {
+        ObjectNode asked = Json.object().put("name", procedure);
+        asked.putArray("values");
+        return asked;
     }
 }

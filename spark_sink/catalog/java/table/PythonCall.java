@@ -23,12 +23,17 @@ public final class PythonCall {
         backend = function;
     }
 
+    static boolean isAttached() {
+        return backend != null;
+    }
+
     /** The answer of Python; throws what Spark knows, else Refused. */
     static JsonNode ask(String catalog, String txn, String word, ObjectNode asked) {
         try {
             asked.put("catalog", catalog).put("txn", txn);
             String joined = Session.joined();
             if (joined != null) asked.put("joined", joined);
+            asked.put("session", Session.id());
             if (backend == null) {
                 throw new Refused(
                     "LEDGER_NOT_ATTACHED",

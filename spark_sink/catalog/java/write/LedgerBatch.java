@@ -19,7 +19,11 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.DeleteSummary;
+import org.apache.spark.sql.connector.write.MergeSummary;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.UpdateSummary;
+import org.apache.spark.sql.connector.write.WriteSummary;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.execution.datasources.WriteJobDescription;
@@ -200,6 +204,22 @@ class LedgerBatch implements BatchWrite {
     /** Of two attempts of a task one may commit: files are written where they stay. */
     public boolean useCommitCoordinator() {
         return true;
+    }
+
+    /** Spark counts the rows of an UPDATE, DELETE or MERGE; -1 = not counted. */
+    public void commit(WriterCommitMessage[] messages, WriteSummary summary) {
+        ObjectNode counts = told.putObject("rows");
+        if (summary instanceof MergeSummary) {
+            MergeSummary found = (MergeSummary) summary;
+            counts.put("inserted", found.numTargetRowsInserted());
+            counts.put("updated", found.numTargetRowsUpdated());
+            counts.put("deleted", found.numTargetRowsDeleted());
+        } else if (summary instanceof UpdateSummary) {
+            counts.put("updated", ((UpdateSummary) summary).numUpdatedRows());
+        } else if (summary instanceof DeleteSummary) {
+            counts.put("deleted", ((DeleteSummary) summary).numDeletedRows());
+        }
+        commit(messages);
     }
 
     public void commit(WriterCommitMessage[] messages) {

@@ -4,6 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.CreateTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceData;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTable;
@@ -40,6 +41,15 @@ final class Statement {
         if (plan instanceof ReplaceTable) return new HashMap();
         if (!(plan instanceof ReplaceTableAsSelect)) return null;
         return CollectionConverters.asJava(((ReplaceTableAsSelect) plan).writeOptions());
+    }
+
+    /** The path that the write gives which makes a new table, "" for none. */
+    static String path() {
+        LogicalPlan plan = plan();
+        if (!(plan instanceof CreateTableAsSelect)) return "";
+        Map given = CollectionConverters.asJava(((CreateTableAsSelect) plan).writeOptions());
+        Object path = given.get("path");
+        return path == null ? "" : path.toString();
     }
 
     /** What is known of reading its sources again. */

@@ -1,0 +1,69 @@
+package lakeledger;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Locale;
+import org.antlr.v4.runtime.CharStreams;
+import org.antlr.v4.runtime.CodePointCharStream;
+import org.antlr.v4.runtime.Token;
+import org.apache.spark.sql.catalyst.parser.ParserUtils$;
+import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
+import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
+
+/** The tokens of a statement, by Spark's own lexer: comments and quotes are what Spark says. */
+final class SqlTokens {
+    private final SqlBaseLexer lexer;
+
+    SqlTokens(String text) {
+        CodePointCharStream letters = (CodePointCharStream) CharStreams.fromString(text);
+        lexer = new SqlBaseLexer(new UpperCaseCharStream(letters));
+        lexer.removeErrorListeners();
+    }
+
+    /** The next token that is neither blank nor comment; the last one is of type EOF. */
+    private Token next() {
+        Token found = lexer.nextToken();
+        while (found.getType() != Token.EOF && found.getChannel() != Token.DEFAULT_CHANNEL) {
+            found = lexer.nextToken();
+        }
+        return found;
+    }
+
+    /** The first word in capitals, with the second one if there is one. */
+    static String head(String text) {
+        SqlTokens tokens = new SqlTokens(text);
+        Token first = tokens.next();
+        if (first.getType() == Token.EOF) return "";
+        Token second = tokens.next();
+        String said = first.getText();
+        if (second.getType() != Token.EOF) said = said + " " + second.getText();
+        return said.toUpperCase(Locale.ROOT);
+    }
+
+    /** All tokens: what each is, its text without quotes, and its place in the statement. */
+    static ArrayNode all(String text) {
+        SqlTokens tokens = new SqlTokens(text);
+        ArrayNode told = Json.array();
+        for (Token each = tokens.next(); each.getType() != Token.EOF; each = tokens.next()) {
+            ObjectNode found = told.addObject();
+            String said = each.getText();
+            char first = said.charAt(0);
+            String kind = "mark";
+            if (each.getType() == SqlBaseLexer.BACKQUOTED_IDENTIFIER) {
+                kind = "name";
+                said = said.substring(1, said.length() - 1).replace("``", "`");
+            } else if (each.getType() == SqlBaseLexer.STRING_LITERAL
+                || each.getType() == SqlBaseLexer.DOUBLEQUOTED_STRING) {
+                kind = "string";
+                said = ParserUtils$.MODULE$.string(each);
+            } else if (Character.isDigit(first) && each.getType() != SqlBaseLexer.IDENTIFIER) {
+                kind = "number";
+            } else if (Character.isLetterOrDigit(first) || first == '_') {
+                kind = "word";
+            }
+            found.put("kind", kind).put("text", said);
+            found.put("start", each.getStartIndex()).put("stop", each.getStopIndex() + 1);
+        }
+        return told;
+    }
+}
