@@ -21,6 +21,7 @@ ALPHABET: Final = (
 )
 DIGITS: Final = {character: digit for digit, character in enumerate(ALPHABET)}
 GROUP: Final = 5
+WORD_BYTES: Final = 4
 WORD_MAX: Final = 1 << 32
 ROW_MAX: Final = (1 << 31) - 1
 UUID_CHARACTERS: Final = 20
@@ -50,6 +51,23 @@ def deleted_rows(storage: Storage, vector: DeletionVector) -> BitMap64:
     if len(found) != vector.cardinality:
         raise damaged(vector, f"it has {len(found)} rows, the log names {vector.cardinality}")
     return found
+
+
+def with_more(storage: Storage, known: DeletionVector | None, hit: pa.BooleanArray) -> BitMap64:
+    """Return the deleted rows of a file, those of a vector and some of the rows that it leaves.
+
+    `hit` says for each row that was left whether it is deleted now. Raises DamagedVectorError.
+    """
+    before = BitMap64() if known is None else deleted_rows(storage, known)
+    rows = len(hit) + len(before)
+    left = pa.array(range(rows), pa.int64()).filter(kept(before, 0, rows))
+    return before | BitMap64(left.filter(hit).to_pylist())
+
+
+def in_log(deleted: BitMap64) -> DeletionVector:
+    """Return a vector of row numbers that the log holds itself."""
+    data = MAGIC_FORM.pack(MAGIC) + deleted.serialize()
+    return DeletionVector("i", encoded(data), None, len(data), len(deleted))
 
 
 def portable(deleted: BitMap64) -> bytes:
@@ -140,6 +158,20 @@ def native_bitmap(data: bytes, form: struct.Struct) -> BitMap64:
         found |= BitMap64((high << 32) + each for each in low)
         start += size
     return found
+
+
+def encoded(data: bytes) -> str:
+    """Return bytes as a text in base 85 (Z85), filled up with zero bytes to whole words."""
+    filled = data + bytes(-len(data) % WORD_BYTES)
+    found = []
+    for (word,) in struct.iter_unpack(">I", filled):
+        digits = []
+        rest = word
+        for _ in range(GROUP):
+            rest, digit = divmod(rest, len(ALPHABET))
+            digits.append(ALPHABET[digit])
+        found += reversed(digits)
+    return "".join(found)
 
 
 def decoded(text: str) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ledger.arrow.fields_then import field_then
+from ledger.arrow.fields_then import field_then, has_fields_of
 from ledger.arrow.lossless import CastRules, as_cast, as_decimal, lossless_cast
 from ledger.arrow.schema import UNMAPPED, TableColumn, TableSchema
 from ledger.arrow.type_fields import PHYSICAL, field_number
@@ -154,3 +154,23 @@ def as_column(values: pa.Array, type_: pa.DataType, then: pa.DataType, what: str
     if values.type == type_ and type_.equals(then, check_metadata=True) and not has_names(type_):
         return values
     return lossless_cast(values, type_, CastRules(CASTS, places_of, unreadable), what, then)
+
+
+def has_names_of(then: TableSchema, now: TableSchema) -> bool:
+    """Return whether files of a schema have the columns of another under its names.
+
+    Files may lack a column that is NULL there.
+    """
+    if then is now:
+        return True
+    names = {column.id: column.physical for column in then.columns}
+    if any(column.initial is not None and column.id not in names for column in now.columns):
+        return False
+    if not all(has_fields_of(column.type, type_then(column, now, then)) for column in now.columns):
+        return False
+    taken = {column.physical.lower(): column.id for column in then.columns}
+    return all(
+        names.get(column.id, column.physical) == column.physical
+        and taken.get(column.physical.lower(), column.id) == column.id
+        for column in now.columns
+    )

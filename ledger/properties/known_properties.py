@@ -18,7 +18,9 @@ from ledger.properties.promises import check_promises, is_switch
 
 OWN: Final = "lakeledger."
 APPEND_ONLY: Final = "delta.appendonly"
-SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY, *LISTS)
+ROWS: Final = "lakeledger.rows"
+MARKS: Final = "marks"
+SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY, *LISTS, ROWS)
 """What users set."""
 
 NOTED: Final = ("lakeledger.publish.adopted", "lakeledger.packed")
@@ -29,6 +31,7 @@ VIEW: Final = "lakeledger.view."
 """How the keys begin under which a view keeps its query."""
 
 PUBLICATIONS: Final = ("delta", "none")
+ROW_CHANGES: Final = (MARKS, "rewrite")
 NEAR: Final = 0.8
 
 KNOWN: Final = frozenset(each.lower() for each in (*SETTABLE, *NOTED))
@@ -64,6 +67,8 @@ def reason_against(key: str, value: str) -> str:
         return f"its property {key} must be true or false, got {value!r}"
     if small == PUBLISH and value.lower() not in PUBLICATIONS:
         return f"its property {key} must be {' or '.join(PUBLICATIONS)}, got {value!r}"
+    if small == ROWS and value.lower() not in ROW_CHANGES:
+        return f"its property {key} must be {' or '.join(ROW_CHANGES)}, got {value!r}"
     if not small.startswith(OWN) or small in KNOWN or small.startswith(NOTED_OF_DELTA):
         return ""
     near = get_close_matches(small, [each.lower() for each in SETTABLE], n=1, cutoff=NEAR)

@@ -141,7 +141,7 @@ PROMISES: Final[Mapping[str, Promise]] = {
     "delta.minWriterVersion": Promise("not set", PROTOCOL),
     "delta.ignoreProtocolDefaults": switch("not set", PROTOCOL),
     "delta.enableDeletionVectors": Promise(
-        "kept", "it allows them; the ledger writes files anew", feature="deletionVectors"
+        "kept", "it allows them; lakeledger.rows = marks writes them", feature="deletionVectors"
     ),
     "delta.enableTypeWidening": Promise(
         "kept", "a column may be widened in each table", feature="typeWidening"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.predicates.predicates import compile_predicate
 from ledger.core.state.traits import traits_of
+from ledger.log.wire.file_extras import Tags
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow, TableRow
 from ledger.snapshot.reading import TableFiles, may_concern
@@ -49,4 +50,6 @@ def file_row(file: AddFile, read: TableFiles) -> FileRow:
         added=max(read.position, read.table.partitioned) + 1,
         version=-1,
         removed=0,
+        deletion_vector=file.deletion_vector,
+        tags=Tags(file.tags),
     )

@@ -13,6 +13,7 @@ from ledger.log.wire.file_list import AddFile
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.statements.judge import RowJudge
+from ledger.statements.marking import Marking
 from ledger.statements.target import StatementTable, partition_rows
 
 
@@ -22,7 +23,7 @@ def delete(table: StatementTable, where: Node | None = None) -> ChangedRows:
     with table.judge() as judge:
         gone = Deletion(table, judge, where)
         adds = table.write(gone.kept())
-    table.replace(gone.files, adds, "DELETE")
+    table.replace(gone.files, [*adds, *gone.marking.files], "DELETE")
     return table.counted(ChangedRows(deleted=gone.count))
 
 
@@ -32,11 +33,13 @@ class Deletion:
     Attributes:
         files: the files that give way, whole after `kept` has ended.
         count: how many rows are deleted, None if a whole file does not say how many it has.
+        marking: the files that lose rows by a vector, whole after `kept` as well.
     """
 
     def __init__(self, table: StatementTable, judge: RowJudge, where: Node | None) -> None:
         self.files: list[FileRow] = []
         self.count: int | None = 0
+        self.marking = Marking(table)
         self._table = table
         self._judge = judge
         self._condition = table.condition(where)
@@ -58,7 +61,7 @@ class Deletion:
             gone = pc.sum(hit).as_py() or 0
             if gone:
                 self._gone(file, gone)
-                if gone < len(rows):
+                if gone < len(rows) and not self.marking.mark(file, hit):
                     yield rows.filter(pc.invert(hit))
 
     def _gone(self, file: FileRow, rows: int | None) -> None:

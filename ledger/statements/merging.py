@@ -19,6 +19,7 @@ from ledger.reads.rows import FileRow
 from ledger.statements.columns.identity import check_numbered
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge, numbered
+from ledger.statements.marking import Marking
 from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, condition_on, read_of
 from ledger.statements.target import StatementTable
 from ledger.statements.updating import Assignments, assigned, assignments
@@ -35,7 +36,7 @@ def merge(
     with table.judge() as judge:
         made = Merge(table, judge, MergeSource(source, table.schema), on, clauses)
         adds = table.write(made.rows())
-    table.replace(made.touched, adds, "MERGE")
+    table.replace(made.touched, [*adds, *made.marking.files], "MERGE")
     return table.counted(ChangedRows(made.inserted, made.updated, made.deleted))
 
 
@@ -61,6 +62,7 @@ class Merge:
 
     Attributes:
         touched: the files that give way, whole after `rows` has ended; so are the counts.
+        marking: those of them that lose rows by a vector.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Merge:
         clauses: Sequence[MergeClause],
     ) -> None:
         self.touched: list[FileRow] = []
+        self.marking = Marking(table)
         self.inserted = self.updated = self.deleted = 0
         self._table, self._judge, self._source = table, judge, source
         self._values = table.values
@@ -159,7 +162,9 @@ class Merge:
         if not len(changed):
             return
         self.touched.append(file)
-        yield target.filter(pc.invert(pc.is_in(numbers, changed)))
+        hit = pc.is_in(numbers, changed)
+        if not self.marking.mark(file, hit):
+            yield target.filter(pc.invert(hit))
         yield from new
 
     def _taken(

@@ -7,12 +7,11 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.arrow.fields_then import has_fields_of
 from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.values import NULLS
 from ledger.core.predicates.tree import Node
 from ledger.files.data_files import TARGET_BYTES
-from ledger.files.file_columns import type_then
+from ledger.files.file_columns import has_names_of
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
 from ledger.statements.deleting import wholly_fulfilled
@@ -119,26 +118,6 @@ def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey
         if file.vector or not known[file.added]:
             found.add(key_of(file))
     return found
-
-
-def has_names_of(then: TableSchema, now: TableSchema) -> bool:
-    """Return whether files of a schema have the columns of another under its names.
-
-    Files may lack a column that is NULL there.
-    """
-    if then is now:
-        return True
-    names = {column.id: column.physical for column in then.columns}
-    if any(column.initial is not None and column.id not in names for column in now.columns):
-        return False
-    if not all(has_fields_of(column.type, type_then(column, now, then)) for column in now.columns):
-        return False
-    taken = {column.physical.lower(): column.id for column in then.columns}
-    return all(
-        names.get(column.id, column.physical) == column.physical
-        and taken.get(column.physical.lower(), column.id) == column.id
-        for column in now.columns
-    )
 
 
 def batches(table: StatementTable, files: Iterator[FileRow], count: int) -> Iterator[Any]:

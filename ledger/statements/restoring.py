@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ledger.core.partitions.file_paths import path_key
 from ledger.errors import UnreadableTableError
+from ledger.files.file_columns import has_names_of
 from ledger.files.storage import storage_at
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_mapping import columns_as_then
@@ -17,7 +18,7 @@ from ledger.reads.rows import FileRow
 from ledger.snapshot.as_of import AsOf
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.constraints import RowChecks
-from ledger.statements.optimizing import check_partitions, has_names_of
+from ledger.statements.optimizing import check_partitions
 from ledger.statements.target import StatementTable
 
 RESTORE = "RESTORE"

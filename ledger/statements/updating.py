@@ -23,6 +23,7 @@ from ledger.statements.columns.identity import check_numbered
 from ledger.statements.columns.storing import stored_expression
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge
+from ledger.statements.marking import Marking
 from ledger.statements.target import StatementTable
 
 Assignments = Mapping[str, "RowExpression | pa.Scalar"]
@@ -42,7 +43,7 @@ def update(
     check_numbered(table.schema, terms, "update")
     condition = table.condition(where)
     checks, values = RowChecks(table.row.name, table.definition, table.zone), table.values
-    found, touched, count = table.read(where), [], 0
+    found, touched, count, marking = table.read(where), [], 0, Marking(table)
     with table.judge() as judge:
 
         def rows() -> Iterator[Any]:
@@ -55,13 +56,14 @@ def update(
                     continue
                 touched.append(file)
                 count += hits
-                yield before.filter(pc.invert(hit))
+                if not marking.mark(file, hit):
+                    yield before.filter(pc.invert(hit))
                 after = assigned(judge, table.schema, before.filter(hit), terms)
                 after = values.generated(judge, after, terms)
                 yield checks.passed(judge, after)
 
         adds = table.write(rows())
-    table.replace(touched, adds, "UPDATE")
+    table.replace(touched, [*adds, *marking.files], "UPDATE")
     return table.counted(ChangedRows(updated=count))
 
 

@@ -13,7 +13,7 @@ from pyroaring import BitMap64
 
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, Property, TableDefinition
-from ledger.files.deletion_vectors import ALPHABET, CHECKSUM_FORM, GROUP, MAGIC, SIZE_FORM
+from ledger.files.deletion_vectors import MAGIC, encoded
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.reads.port import FileRow
 
@@ -82,16 +82,3 @@ def stored_vector(folder: Path, rows: Sequence[int], prefix: str = "") -> Deleti
     path.write_bytes(data)
     place = f"{prefix}{encoded(VECTORS.bytes)}"
     return DeletionVector("u", place, start, len(bits_of(rows)), len(rows))
-
-
-def encoded(data: bytes) -> str:
-    """Return bytes, filled up with zeros to whole words, as a text in base 85 (Z85)."""
-    filled = data + bytes(-len(data) % SIZE_FORM.size)
-    characters: list[str] = []
-    for (word,) in CHECKSUM_FORM.iter_unpack(filled):
-        digits = []
-        for _ in range(GROUP):
-            word, digit = divmod(word, len(ALPHABET))  # noqa: PLW2901 - its digits, last first
-            digits.append(ALPHABET[digit])
-        characters += reversed(digits)
-    return "".join(characters)
