@@ -163,7 +163,7 @@ def native_bitmap(data: bytes, form: struct.Struct) -> BitMap64:
 def encoded(data: bytes) -> str:
     """Return bytes as a text in base 85 (Z85), filled up with zero bytes to whole words."""
     filled = data + bytes(-len(data) % WORD_BYTES)
-    found = []
+    found: list[str] = []
     for (word,) in struct.iter_unpack(">I", filled):
         digits = []
         rest = word

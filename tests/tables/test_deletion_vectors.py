@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.files.deletion_vectors import DamagedVectorError, decoded, deleted_rows, kept, path_of
+from ledger.files.deletion_vectors import (
+    DamagedVectorError,
+    decoded,
+    deleted_rows,
+    encoded,
+    kept,
+    path_of,
+)
 from ledger.files.storage import storage_at
 from ledger.log.wire.file_extras import DeletionVector
-from tests.tables.files import encoded, inline_vector, stored_vector
+from tests.tables.files import inline_vector, stored_vector
 
 # The example of Delta's protocol has the early form, the one of Delta's kernel the later form.
 PUBLISHED = DeletionVector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", None, 40, 6)

@@ -124,7 +124,7 @@ def test_a_table_with_marks_shows_the_rows_of_its_twin(
     # After a rename "s" is unknown.
     steps = [name for name in STEPS if name != "rename"] * 2
     chance.shuffle(steps)
-    before = (0, 0)
+    before: tuple[int, ...] = (0, 0)
     for name in steps[:8]:
         for table in TABLES:
             STEPS[name](ledger, f"t.{table}")
