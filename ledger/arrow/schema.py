@@ -27,7 +27,7 @@ from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
 from ledger.properties.column_lists import LISTS, SortKey, list_of
 from ledger.properties.column_values import (
-    Identity,
+    Numbering,
     default_of,
     generation_of,
     identity_of,
@@ -61,7 +61,7 @@ class TableColumn:
     partitions: bool = False
     initial: str | None = None
     generated: str = ""
-    identity: Identity | None = None
+    identity: Numbering | None = None
 
     @cached_property
     def absent(self) -> pa.Scalar:

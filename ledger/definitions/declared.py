@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from ledger.properties.column_values import DEFAULT, GENERATED, Identity
+from ledger.properties.column_values import DEFAULT, GENERATED, Numbering
 
 CLAUSE: Final = re.compile(
     r"\b(?:NOT\s+NULL|DEFAULT|GENERATED|COMMENT|PRIMARY|CHECK)\b", re.IGNORECASE
@@ -70,7 +70,7 @@ def values_of(column: str, clause: str) -> Mapping[str, Any]:
     )
 
 
-def identity_in(column: str, clause: re.Match[str]) -> Identity:
+def identity_in(column: str, clause: re.Match[str]) -> Numbering:
     """Return the numbers that a clause asks for; raises ValueError for an unknown option."""
     options, known = clause["options"] or "", {"start": 1, "increment": 1}
     while options.strip(" \t\n,"):
@@ -83,4 +83,4 @@ def identity_in(column: str, clause: re.Match[str]) -> Identity:
         known[found["word"].split()[0].lower()] = int(found["number"])
         options = options[found.end() :].removeprefix(",")
     is_explicit = clause["form"].lower() != "always"
-    return Identity(known["start"], known["increment"], is_explicit=is_explicit)
+    return Numbering(known["start"], known["increment"], is_explicit=is_explicit)

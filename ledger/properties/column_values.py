@@ -28,7 +28,7 @@ WHOLE: Final = range(-(1 << 63), 1 << 63)
 """The numbers that a column of type BIGINT holds."""
 
 
-class Identity(NamedTuple):
+class Numbering(NamedTuple):
     """The numbers of an identity column: the first one, and by how much the next one differs.
 
     `mark` is the last number that a writer has taken, None before the first. `is_explicit` says
@@ -58,7 +58,7 @@ class Identity(NamedTuple):
         return plain if self.mark is None else {**plain, IDENTITY_MARK: self.mark}
 
 
-def identity_of(column: Column) -> Identity | None:
+def identity_of(column: Column) -> Numbering | None:
     """Return the numbers of an identity column, None for another column."""
     if IDENTITY not in column.metadata:
         return None
@@ -66,7 +66,7 @@ def identity_of(column: Column) -> Identity | None:
     if START not in known:
         return None
     mark = known.get(IDENTITY_MARK)
-    return Identity(
+    return Numbering(
         int(known[START]),
         int(known.get(STEP, 1)),
         None if mark is None else int(mark),

@@ -1,5 +1,6 @@
 """Generated columns: computed by each writer, and found by conditions on what they are made of."""
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,14 +64,15 @@ def test_a_given_value_must_be_the_one_that_is_computed(table: Ledger) -> None:
     wrong = {"id": 1, "at": None, "twice": 3}
     on = "target.id = source.id"
     with table.transaction() as txn:
-        for write in (
+        writes: tuple[Callable[[], Any], ...] = (
             lambda: txn.insert(NAME, [wrong]),
             lambda: txn.insert(NAME, [{"id": 1, "twice": None}]),
             lambda: txn.overwrite(NAME, [wrong]),
             lambda: txn.update(NAME, {"twice": 3}),
             lambda: txn.merge(NAME, [wrong], on, when_matched_update=True),
             lambda: txn.merge(NAME, [wrong | {"id": 5}], on, when_not_matched_insert=True),
-        ):
+        )
+        for write in writes:
             with pytest.raises(ConstraintViolatedError, match=said):
                 write()
     with pytest.raises(ConstraintViolatedError, match=said):

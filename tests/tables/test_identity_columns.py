@@ -1,6 +1,7 @@
 """Identity columns: numbers in ranges from the log, never twice, whatever becomes of a writer."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
@@ -76,14 +77,15 @@ def test_a_number_that_rows_may_not_have_of_their_own_is_refused(
     said, on = "column id of table .* is an identity column", "target.v = source.v"
     row = {"id": 7, "v": 7}
     with table.transaction() as txn:
-        for write in (
+        writes: tuple[Callable[[], Any], ...] = (
             lambda: txn.insert(NAME, [row]),
             lambda: txn.overwrite(NAME, [row]),
             lambda: txn.update(NAME, {"id": 7}),
             lambda: txn.update("db.free", {"id": 7}),
             lambda: txn.merge(NAME, [row], on, when_not_matched_insert=True),
             lambda: txn.merge(NAME, [row], on, when_matched_update={"id": 7}),
-        ):
+        )
+        for write in writes:
             with pytest.raises(ValueError, match=said):
                 write()
 

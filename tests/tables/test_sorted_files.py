@@ -17,7 +17,7 @@ from ledger.properties.column_lists import SORT, keys_in
 
 NAME = "db.t"
 COLUMNS = [("p", "int"), ("a", "bigint"), ("b", "string"), ("f", "double"), ("m", "map<int,int>")]
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"p": at % 2, "a": (at * 7919) % 40, "b": [None, "x", "é", "", "z"][at % 5]}
     for at in range(200)
 ]

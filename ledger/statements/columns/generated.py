@@ -117,12 +117,11 @@ def check_generated(
                 "present rows may have other values there: create a table with it, and insert the "
                 "rows there"
             )
-    schema = TableSchema.of(after, name)
     if before is None or not known:
-        generations_of(schema, zone)
+        generations_of(TableSchema.of(after, name), zone)
         return
-    for column, expression in generations_then(TableSchema.of(before, name), zone):
-        if schema.find(column.name) is None or not schema.by_name[column.name.lower()].generated:
+    for computed, expression in generations_then(TableSchema.of(before, name), zone):
+        if not any(each.id == computed.id and generation_of(each) for each in after.columns):
             continue
         kept = {each.name: (each.id, each.type) for each in after.columns}
         then = {each.name: (each.id, each.type) for each in before.columns}
@@ -130,7 +129,7 @@ def check_generated(
         if gone:
             raise ValueError(
                 f"column {gone[0]} of table {name} must stay as it is, because the generated "
-                f"column {column.name} ({column.generated}) names it: drop that column first"
+                f"column {computed.name} ({computed.generated}) names it: drop that column first"
             )
 
 

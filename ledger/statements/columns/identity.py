@@ -8,7 +8,7 @@ from ledger.core.commands import Column, TableDefinition
 from ledger.core.conflicts.metadata_diff import IDENTITY_MARK
 from ledger.core.predicates.types import Kind, parse_type
 from ledger.properties.column_values import (
-    Identity,
+    Numbering,
     default_of,
     generation_of,
     identity_of,
@@ -54,14 +54,13 @@ def with_marks(
                     "one with other numbers, because present rows have other values there: create "
                     "a table with it, and insert the rows there"
                 )
-        is_kept = found is None or then is None or then.mark is None
-        columns.append(
-            column if is_kept else with_values(column, {IDENTITY_MARK: further(then, found)})
-        )
+        if found is not None and then is not None and then.mark is not None:
+            column = with_values(column, {IDENTITY_MARK: further(then, found)})  # noqa: PLW2901
+        columns.append(column)
     return after._replace(columns=columns)
 
 
-def check_identity(table: str, column: Column, found: Identity) -> None:
+def check_identity(table: str, column: Column, found: Numbering) -> None:
     """Raise ValueError for an identity column of another type, or with other values as well."""
     kind = parse_type(column.type)
     if kind is None or kind.kind is not Kind.BIGINT:
@@ -80,7 +79,7 @@ def check_identity(table: str, column: Column, found: Identity) -> None:
         )
 
 
-def further(then: Identity, found: Identity) -> int | None:
+def further(then: Numbering, found: Numbering) -> int | None:
     """Return the mark behind which no number of either was taken."""
     marks = [each.mark for each in (then, found) if each.mark is not None]
     return max(marks, key=lambda mark: (mark - then.start) // then.step, default=None)

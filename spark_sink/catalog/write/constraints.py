@@ -8,13 +8,11 @@ constraint since.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlglot import exp
-
 from ledger.arrow.casts import is_text
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.core.predicates.predicates import TRUE_PREDICATE
-from ledger.expressions.parse import PredicateSyntaxError, parsed
+from ledger.expressions.parse import PredicateSyntaxError, parse, parsed
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
 from ledger.snapshot.overlay import file_row
@@ -41,13 +39,8 @@ def left_to_spark(definition: TableDefinition, schema: TableSchema) -> Sequence[
     return [
         each
         for each in constraint_answers(definition)
-        if not computed or computed.isdisjoint(names_in(each["condition"]))
+        if computed.isdisjoint(map(str.lower, parse(each["condition"]).columns()))
     ]
-
-
-def names_in(text: str) -> set[str]:
-    """Return the names of columns in a condition, in lower case."""
-    return {part.name.lower() for part in parsed(text).find_all(exp.Identifier)}
 
 
 def as_properties(table: str, given: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:

@@ -36,7 +36,7 @@ DEFAULTS = {
 @pytest.fixture
 def zone(lake: Lake) -> Any:
     """Set the time zone of the session back after the test."""
-    before = lake.spark.conf.get("spark.sql.session.timeZone")
+    before = str(lake.spark.conf.get("spark.sql.session.timeZone"))
     yield "spark.sql.session.timeZone"
     lake.spark.conf.set("spark.sql.session.timeZone", before)
 
