@@ -22,7 +22,7 @@ from ledger.reads.rows import FileRow
 from ledger.statements.target import StatementTable
 
 SHARE: Final = 10
-"""At most one row in so many is marked."""
+"""The number of rows of a file for each row that may be marked."""
 
 TIGHT: Final = "tightBounds"
 VECTOR_BYTES_MAX: Final = 32 << 10
