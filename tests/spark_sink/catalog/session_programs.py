@@ -25,6 +25,7 @@ from ledger.errors import ConflictError
 from ledger.machine.kafka.java import find_java
 from ledger.testing import InMemoryLedger
 from spark_sink import Lake, attach, foreach_batch
+from spark_sink.catalog import compiled
 from spark_sink.catalog.session.starting import prepare_environment
 from spark_sink.session import ledger_session
 
@@ -145,12 +146,51 @@ def standalone() -> Found:
     return found
 
 
+def thrift() -> Found:
+    """Use JDBC and a Thrift server, whose sessions got the parser by their settings."""
+    prepare_environment(find_java())
+    compiled.main()
+    port = free_port()
+    settings = {
+        **CLUSTER,
+        "spark.jars": str(compiled.jar_path()),
+        "spark.sql.extensions": "lakeledger.LedgerExtensions",
+        "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
+        "spark.hadoop.hive.server2.thrift.port": port,
+    }
+    with InMemoryLedger() as memory:
+        spark = SparkSession.builder.master("local[2]").config(map=dict(settings)).getOrCreate()
+        jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to the JVM
+        session: Any = spark._jsparkSession  # noqa: SLF001 - as above
+        before = session.sessionState().sqlParser().getClass().getSimpleName()
+        attach(spark, memory.connect(warehouse="lake"))
+        server = jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
+        server.startWithContext(session.sqlContext())
+        jvm.java.lang.Class.forName("org.apache.hive.jdbc.HiveDriver")
+        connection = jvm.java.sql.DriverManager.getConnection(
+            f"jdbc:hive2://127.0.0.1:{port}/", "", ""
+        )
+        outside: list[int] = []
+        statement = connection.createStatement()
+        for text in (
+            "CREATE TABLE ledger.db.j AS SELECT 1 AS id",
+            "BEGIN",
+            "UPDATE ledger.db.j SET id = 5",
+            "COMMIT",
+            "BEGIN ATOMIC DELETE FROM ledger.db.j; INSERT INTO ledger.db.j VALUES (7); END",
+            "RESTORE TABLE ledger.db.j TO VERSION AS OF 1",
+        ):
+            statement.execute(text)
+            outside.append(spark.table("ledger.db.j").collect()[0].id)
+        connection.close()
+        spark.stop()
+    return {"parser": before, "outside": outside}
+
+
 @contextmanager
 def cluster() -> Iterator[str]:
     """Run a master with one worker, and yield the address of the master."""
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = free_port()
     master = f"spark://127.0.0.1:{port}"
     address = ("--host", "127.0.0.1", "--webui-port", "0")
     worker = (master, "--cores", "1", "--memory", "1g", "--work-dir", str(Path("work").absolute()))
@@ -161,6 +201,13 @@ def cluster() -> Iterator[str]:
         wait_for(first, "Registering worker")
         yield master
         assert second.poll() is None
+
+
+def free_port() -> str:
+    """Return a port of this machine that no program uses now."""
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
 
 
 @contextmanager
@@ -190,7 +237,7 @@ def words(lake: Lake) -> Found:
     sql = lake.spark.sql
     sql("CREATE TABLE ledger.db.w (id BIGINT, v BIGINT)")
     for first in (0, 10):
-        sql(f"INSERT INTO ledger.db.w SELECT id, id FROM range({first}, {first + 10})")
+        sql(f"INSERT INTO ledger.db.w SELECT id, id FROM range({first}, {first + 10}, 1, 1)")
     sql("BEGIN")
     sql("UPDATE ledger.db.w SET v = 0 WHERE id < 5")
     committed = sql("COMMIT").collect()[0]
@@ -321,7 +368,8 @@ def memory() -> int:
 
 
 PROGRAMS: Final[Mapping[str, Callable[[], Found]]] = {
-    each.__name__: each for each in (stopped, connect, local_cluster, standalone, many_statements)
+    each.__name__: each
+    for each in (stopped, connect, local_cluster, standalone, thrift, many_statements)
 }
 
 if __name__ == "__main__":

@@ -166,6 +166,12 @@ def test_a_master_with_a_worker_runs_the_words_of_the_ledger(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_by_jdbc_and_a_thrift_server_statements_are_one_txn(tmp_path: Path) -> None:
+    found = said_by("thrift", tmp_path)
+    assert found == {"parser": "LedgerParser", "outside": [1, 1, 1, 5, 7, 5]}
+
+
+@pytest.mark.slow
 @pytest.mark.kafka
 def test_two_thousand_statements_leave_nothing_in_the_heap_in_python(tmp_path: Path) -> None:
     with running(UpSettings(home=tmp_path / "home")):
