@@ -25,7 +25,7 @@ from ledger.log_lines import is_debugged
 from ledger.machine.certificates import library
 from ledger.machine.coming_up import wait_for_answers, wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
-from ledger.machine.folder import SPARK, STORE, alone_in
+from ledger.machine.folder import BROKER, SPARK, STORE, alone_in
 from ledger.machine.former_rows import (
     check_rows,
     check_rows_given_up,
@@ -209,7 +209,7 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
     if settings.bootstrap is not None:
         return None
     fetch()
-    secured, start = settings.secured, partial(Broker.start, settings.folder / "broker")
+    secured, start = settings.secured, partial(Broker.start, settings.folder / BROKER)
     start = partial(start, port=settings.port, lasting=True)
     if secured is None:
         broker = start()
