@@ -179,6 +179,10 @@ class Fold:
         """The position of the state."""
         return self.state.position
 
+    def stored(self, key: bytes) -> bytes | None:
+        """Return a row as of the last write; any thread may call."""
+        return self._store.get(key)
+
     def check_log(self, first: int, end: int) -> None:
         """Check that the log, which holds offsets `first` to `end` - 1, still covers the rows.
 

@@ -41,6 +41,12 @@ def test_a_restore_in_the_place_of_a_cut_log_brings_all_commits_back(tmp_path: P
     with up(home) as command:
         last = appended(home)
         answer_of(home, "backup", backup)
+        told = answer_of(home, "status")
+        assert (told["last_backup"]["path"], told["last_backup"]["position"] >= last) == (
+            backup,
+            True,
+        )
+        assert {disk["what"] for disk in told["disks"]} == {"rows", "broker", "warehouse"}
         assert command.end(signal.SIGTERM) == ExitCode.DONE
     cut(home)
 

@@ -6,11 +6,15 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from ledger.config.settings import NotifierSettings
+from ledger.machine.room import HostPlaces
 from projections.delta.publisher import DeltaPublisher
 from projections.web.roles.publisher import serve_publisher
 from tests.docs.pages import ROOT
@@ -34,8 +38,15 @@ def of_sequencer() -> str:
 
 
 def of_follower() -> str:
-    with followed(played()) as served:
+    with TemporaryDirectory() as folder, followed(played(), places_in(Path(folder))) as served:
         return metrics_of(served)
+
+
+def places_in(folder: Path) -> HostPlaces:
+    """Return the places of a host where a backup was taken."""
+    places = HostPlaces(folder / "store")
+    places.note_backup("/backups/lake", 1)
+    return places
 
 
 def of_cache() -> str:
@@ -48,6 +59,20 @@ def of_cache() -> str:
 def of_publisher() -> str:
     with closing(Served(serve_publisher(DeltaPublisher(played().log), ANYWHERE))) as served:
         return metrics_of(served)
+
+
+def of_notifier() -> str:
+    with TemporaryDirectory() as folder:
+        file = FileReceiver(Path(folder) / "lines")
+        notifier = Notifier([Delivery("openlineage", file, run_event, place=Path(folder))])
+        running = Running(played().log, notifier)
+        try:
+            running.wait_for(lambda: notifier.position > 0)
+            with closing(Served(serve_notifier(notifier, NOWHERE))) as served:
+                return metrics_of(served)
+        finally:
+            running.end()
+            notifier.close()
 
 
 ROLES: Final[Mapping[str, Callable[[], str]]] = {
@@ -181,6 +206,22 @@ RULES: Final[Sequence[Alert]] = (
     Alert(
         *("FollowerBehind", "lakeledger_lag_seconds > 60", "1m", "page"),
         "Rows are behind the log: see whether the follower keeps up.",
+    ),
+    Alert(
+        *("LedgerDiskFilling", "lakeledger_disk_free_bytes / lakeledger_disk_bytes < 0.1", "5m"),
+        *("ticket", "A disk of the ledger has little room: lakeledger status shows which."),
+    ),
+    Alert(
+        *("LedgerBackupOld", "min(lakeledger_backup_age_seconds) > 90000", "5m", "ticket"),
+        "The last backup is more than a day old: see why lakeledger backup does not run.",
+    ),
+    Alert(
+        *("LedgerWithoutBackup", "absent(lakeledger_backup_age_seconds)", "1d", "ticket"),
+        "No follower's host took a backup: run lakeledger backup there.",
+    ),
+    Alert(
+        *("LedgerTxnOld", "max(lakeledger_oldest_open_txn_seconds) > 86400", "5m", "ticket"),
+        "A txn is open for a day and holds cleaning back: lakeledger status names it.",
     ),
     Alert(
         *("CacheBehind", "lakeledger_cache_lag_seconds > 60", "1m", "ticket"),

@@ -15,6 +15,9 @@ from ledger.machine.process import ExitCode, heed_signals
 
 if TYPE_CHECKING:
     from ledger.backup.manifest import Manifest
+    from ledger.backup.place import BackupPlace
+    from ledger.backup.restoring import RestoreOutcome
+    from ledger.config.address import Address
     from ledger.config.config import Loaded
 
 PathArgument = Annotated[
@@ -41,11 +44,22 @@ def backup(
     with closing(log_of(address)) as log, progress_bar("backup", transient=True) as progress:
         heed_signals(stop)
         taken = take(log, place, topics, stop=stop, progress=progress)
+    note_backup(address, place.path, taken.manifest.reached.head.position)
     fields = {"new_records": taken.new_records, "whole": taken.is_whole}
     answer({**fields_of(taken.manifest), **fields, "path": place.path}, output)
     if not taken.is_whole:
         say("stopped; the backup is whole up to that position, and the next run goes on from there")
         raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def note_backup(address: "Address", path: str, position: int) -> None:
+    """Let `lakeledger status` of this host tell the last backup; the copy itself is whole."""
+    from ledger.machine.room import places_of  # noqa: PLC0415
+
+    try:
+        places_of(address).note_backup(path, position)
+    except OSError as problem:
+        say(f"warning: lakeledger status will not know of this backup: {problem}")
 
 
 def restore(
