@@ -23,6 +23,7 @@ from ledger.config.settings import (
     CacheSettings,
     FeederSettings,
     FollowerSettings,
+    NotifierSettings,
     PublisherSettings,
     SequencerSettings,
     WebSettings,
@@ -86,6 +87,7 @@ class Settings:
     feeder: FeederSettings = field(default_factory=FeederSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
     publisher: PublisherSettings = field(default_factory=PublisherSettings)
+    notifier: NotifierSettings = field(default_factory=NotifierSettings)
     web: WebSettings = field(default_factory=WebSettings)
 
     def client(self) -> Mapping[str, str]:

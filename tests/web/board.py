@@ -16,8 +16,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from ledger.config.settings import NotifierSettings
 from ledger.machine.room import HostPlaces
 from projections.delta.publisher import DeltaPublisher
+from projections.notifier.delivery import Delivery
+from projections.notifier.notifier import Notifier
+from projections.notifier.open_lineage import run_event
+from projections.notifier.receivers import FileReceiver
+from projections.web.roles.notifier import serve_notifier
 from projections.web.roles.publisher import serve_publisher
 from tests.docs.pages import ROOT
+from tests.notifier.receiving import Running
 from tests.web.served import Served
 from tests.web.test_cache import ServedCache
 from tests.web.test_health import followed, played
@@ -29,6 +35,7 @@ BOARD: Final = DEPLOY / "grafana" / "lakeledger.json"
 ALERTS: Final = DEPLOY / "alerts.yml"
 OURS: Final = "lakeledger_"
 SPAN: Final = "[5m]"
+NOWHERE: Final = NotifierSettings(http="127.0.0.1:0")
 WIDTH, HEIGHT, ACROSS = 8, 7, 3
 
 
@@ -80,6 +87,7 @@ ROLES: Final[Mapping[str, Callable[[], str]]] = {
     "Followers": of_follower,
     "Caches": of_cache,
     "Publisher": of_publisher,
+    "Notifier": of_notifier,
 }
 # Labels are known only where a sample has them; these have none before something happens.
 LABELS: Final[Mapping[str, str]] = {
@@ -90,6 +98,8 @@ LABELS: Final[Mapping[str, str]] = {
     "lakeledger_cache_reads": "source, reason",
     "lakeledger_cache_fills": "kept",
     "lakeledger_http_requests": "path, status",
+    "lakeledger_notifier_delivered": "receiver",
+    "lakeledger_notifier_refused": "receiver",
 }
 
 
@@ -238,6 +248,10 @@ RULES: Final[Sequence[Alert]] = (
     Alert(
         *("PublishedTableStopped", "lakeledger_publisher_stopped_tables > 0", "5m", "ticket"),
         "A published table stopped: lakeledger status names it and the reason.",
+    ),
+    Alert(
+        *("NotifierBehind", "lakeledger_notifier_lag_seconds > 300", "1m", "ticket"),
+        "A receiver does not take what happens: see the notifier's /readyz.",
     ),
     Alert(
         *("ImpossibleCommits", "increase(lakeledger_anomalies_total[15m]) > 0", "0s", "ticket"),
