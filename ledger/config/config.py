@@ -67,6 +67,7 @@ class Settings:
         client_config: a file of settings for librdkafka, such as the login; see `client_config`.
         token_file: a file with the token that clients here show to HTTP servers.
         ca_file: the certificates, in PEM, that clients here trust besides the system's.
+        trace: the URL of an OTLP collector for traces of commands, such as http://host:4318.
     """
 
     bootstrap: str | None = None
@@ -82,6 +83,7 @@ class Settings:
     client_config: Path | None = None
     token_file: Path | None = None
     ca_file: Path | None = None
+    trace: str | None = None
     sequencer: SequencerSettings = field(default_factory=SequencerSettings)
     follower: FollowerSettings = field(default_factory=FollowerSettings)
     feeder: FeederSettings = field(default_factory=FeederSettings)

@@ -26,6 +26,7 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Record, Topic
 from ledger.log_lines import CommandLines
+from ledger.tracing import APPLY, note, now_ns
 from projections.errors import StoreForeignError
 from projections.fold.tally import Tally
 from projections.rows import catalogs, counts
@@ -264,6 +265,7 @@ class Fold:
         if self.offset <= self._stored.offset:
             self._repeat(event)
         elif event is not None:
+            began_ns = now_ns()
             applied = apply(self.state, event, batch)
             rows = self._rows_of(applied, event.body)
             self.tally.note(applied, event.body, rows)
@@ -275,6 +277,8 @@ class Fold:
             batch.update(rows)
             if self._lines.are_on:
                 self._lines.note("rows made", event)
+            if began_ns and (genesis := self.state.genesis) is not None:
+                note(APPLY, genesis.ledger, event.control, began_ns)
             self._end = head.position, head.chain, self.offset
 
     def _write(self, batch: Batch, began_s: float) -> float:
