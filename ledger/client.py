@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from warnings import warn
 
 from ledger.clock import Clock, SystemClock
@@ -36,11 +36,15 @@ from ledger.session.channel import LINES, Channel, frozen
 from ledger.session.receipt import Token
 from ledger.session.sessions import ClientSessions, Labels
 from ledger.session.tail import read_genesis
+from ledger.tracing import switch_on
 from ledger.transaction.client_files import LedgerFiles
 from ledger.transaction.client_namespaces import LedgerNamespaces
 from ledger.transaction.client_rows import LedgerRows
 from ledger.transaction.client_statements import LedgerStatements
 from ledger.transaction.client_views import LedgerViews
+
+if TYPE_CHECKING:
+    from ledger.config.config import Settings
 
 MS: Final = 1000
 
@@ -87,6 +91,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
             lease_ms=created.limits.lease_ms,
             settings=self._settings,
             clock=clock or SystemClock(),
+            ledger=self.id,
         )
         origin = Token(created.ledger, created.domain, 0)
         self._view = View(self._channel, origin, open_reads, self._settings.timeout_s, zone)
@@ -130,10 +135,9 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
-                from ledger.config.config import load  # noqa: PLC0415 - only where no log is given
                 from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415 - loads the Kafka client
 
-                address, configured = find_address(bootstrap, ledger), load().settings
+                address, configured = find_address(bootstrap, ledger), traced_settings()
                 where = address.bootstrap, address.ledger
                 client = client_for(address) if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
@@ -213,3 +217,12 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name} ({self.id}), catalog {self.catalog}, at {self.token}>"
+
+
+def traced_settings() -> "Settings":
+    """Return the settings of this process, which traces from now on if they say so."""
+    from ledger.config.config import load  # noqa: PLC0415 - only where no log is given
+
+    settings = load().settings
+    switch_on(settings.trace)
+    return settings

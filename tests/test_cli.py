@@ -40,6 +40,7 @@ COMMANDS = {
     "restore",
     "serve cache",
     "serve feeder",
+    "serve notifier",
     "serve follower",
     "serve publisher",
     "serve sequencer",

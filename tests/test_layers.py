@@ -17,7 +17,7 @@ from tests.sources import PRODUCT, Module, lies_in, modules, of_tests, product
 SEEN_BY_CLIENTS: Final = (
     *("ledger.core", "ledger.log", "ledger.reads", "ledger.config.address"),
     *("ledger.config.search", "ledger.config.settings", "ledger.clock", "ledger.errors"),
-    "ledger.log_lines",
+    *("ledger.log_lines", "ledger.tracing"),
 )
 
 # The rooms of the client, in order: each may import itself and those before it.
@@ -34,6 +34,7 @@ LAYERS: Final = {
     "ledger.errors": ("ledger.errors",),
     "ledger.version": (),
     "ledger.log_lines": ("ledger.log_lines",),
+    "ledger.tracing": ("ledger.tracing", "ledger.errors", "ledger.log_lines"),
     "ledger.core": ("ledger.core", "ledger.errors"),
     "ledger.log": (
         "ledger.log",
@@ -71,6 +72,7 @@ LIBRARIES: Final = {
         "ledger.backup.container",
     ),
     "duckdb": (*("ledger.expressions.duckdb", "ledger.snapshot", "ledger.statements"),),
+    "opentelemetry": ("ledger.tracing",),
     "obstore": ("projections.delta.log.object_log",),
     "polars": ("ledger.snapshot",),
     "pytest": ("ledger.pytest_fixtures",),
@@ -90,7 +92,7 @@ LIBRARIES: Final = {
     "uvicorn": ("projections.web.server.server", "projections.web.server.connection"),
     "h11": ("projections.web.server.connection",),
     "jinja2": ("projections.web.pages.rendering",),
-    "urllib3": ("ledger.reads.remote.http_questions",),
+    "urllib3": ("ledger.reads.remote.http_questions", "projections.notifier.receivers"),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),
     "rich": ("ledger", "projections", "spark_sink"),

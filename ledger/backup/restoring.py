@@ -73,7 +73,8 @@ def refused(what: str) -> RestoreRefusedError:
     """Return the error for a cluster with a ledger of this name."""
     return RestoreRefusedError(
         f"the cluster has a ledger of this name: {what}. Nothing was changed. Restore into another "
-        "cluster, or first delete the topics of this ledger, if it is not needed any more"
+        "cluster, or first delete the topics of this ledger, if it is not needed any more. For the "
+        "embedded Kafka of this machine, --replace sets them aside"
     )
 
 

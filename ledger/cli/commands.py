@@ -102,6 +102,11 @@ ROLES: Final = (
         "Write a Delta log for every table whose property `lakeledger.publish` is `delta`.",
     ),
     (
+        "notifier",
+        "ledger.cli.roles.notifier:serve_notifier",
+        "Tell webhooks, a topic or a lineage server of each commit and each lost conflict.",
+    ),
+    (
         "feeder",
         "ledger.cli.roles.feeder:serve_feeder",
         "Fold the log with Spark Structured Streaming into a store that Spark jobs plan from.",

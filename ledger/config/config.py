@@ -23,6 +23,7 @@ from ledger.config.settings import (
     CacheSettings,
     FeederSettings,
     FollowerSettings,
+    NotifierSettings,
     PublisherSettings,
     SequencerSettings,
     WebSettings,
@@ -66,6 +67,7 @@ class Settings:
         client_config: a file of settings for librdkafka, such as the login; see `client_config`.
         token_file: a file with the token that clients here show to HTTP servers.
         ca_file: the certificates, in PEM, that clients here trust besides the system's.
+        trace: the URL of an OTLP collector for traces of commands, such as http://host:4318.
     """
 
     bootstrap: str | None = None
@@ -81,11 +83,13 @@ class Settings:
     client_config: Path | None = None
     token_file: Path | None = None
     ca_file: Path | None = None
+    trace: str | None = None
     sequencer: SequencerSettings = field(default_factory=SequencerSettings)
     follower: FollowerSettings = field(default_factory=FollowerSettings)
     feeder: FeederSettings = field(default_factory=FeederSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
     publisher: PublisherSettings = field(default_factory=PublisherSettings)
+    notifier: NotifierSettings = field(default_factory=NotifierSettings)
     web: WebSettings = field(default_factory=WebSettings)
 
     def client(self) -> Mapping[str, str]:

@@ -157,6 +157,33 @@ class PublisherSettings:
     checkpoint_s: float = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class NotifierSettings:
+    """Which receivers a notifier tells of commits and conflicts, and where it answers.
+
+    `webhook` is a URL and `topic` a topic of the same Kafka, for CloudEvents. `openlineage` is the
+    URL of a lineage server, or a file of JSON lines, for run events. A receiver gets what comes
+    from its first start on, or with `from_first` all events. In the folder `store` each receiver
+    has its place. `token_file` has the token for receivers at URLs. `http`, `hosts` and `lag_max_s`
+    are as for a follower.
+    """
+
+    webhook: str | None = None
+    topic: str | None = None
+    openlineage: str | None = None
+    from_first: bool = False
+    store: Path | None = None
+    token_file: Path | None = None
+    http: str = "127.0.0.1:8185"
+    hosts: str = ""
+    lag_max_s: float = 60.0
+
+    @property
+    def is_on(self) -> bool:
+        """Whether any receiver is named."""
+        return any((self.webhook, self.topic, self.openlineage))
+
+
 CacheSource = Literal["events", "published"]
 
 

@@ -19,6 +19,10 @@ class BrokerError(LedgerError):
     """The embedded Kafka did not start, or ended before it was stopped."""
 
 
+class BrokerDamagedError(BrokerError):
+    """The folder of the embedded Kafka lacks data, or Kafka left a topic out."""
+
+
 class RoleEndedError(LedgerError):
     """A role failed in a way that a restart would repeat.
 

@@ -5,11 +5,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import sleep
-from typing import IO
+from time import sleep, time_ns
+from typing import IO, Final
 
 from ledger.config.address import LOCK
 from ledger.errors import SettingsError
+from ledger.machine.kafka.broker_folder import BrokerFolder
 
 HOLD_TRIES = 10
 HOLD_PAUSE_S = 0.02
@@ -17,6 +18,9 @@ STORE = "store"
 SPARK = "spark"
 # Below its folder the feeder keeps its rows beside Spark's own checkpoint.
 SPARK_ROWS = "rows"
+BROKER: Final = "broker"
+ASIDE: Final = ".aside-"
+"""Between the name of a folder that was set aside and the time of that."""
 
 
 @contextmanager
@@ -57,3 +61,22 @@ def remove_folder(rows: Path) -> None:
             f"the rows in {rows} cannot be removed ({problem}). Remove that folder, or make it one "
             "that this user may write to; the log still holds everything"
         ) from problem
+
+
+def set_broker_aside(folder: Path) -> Path:
+    """Move the data of the embedded Kafka aside, so that its next start makes an empty one.
+
+    Nothing is deleted; the new place is returned. Raises BrokerError while a broker uses the data,
+    SettingsError if it cannot be moved.
+    """
+    data = folder / BROKER
+    kept = data.with_name(f"{BROKER}{ASIDE}{time_ns()}")
+    try:
+        with BrokerFolder(data).lock():
+            data.rename(kept)
+    except OSError as problem:
+        raise SettingsError(
+            f"the data of Kafka in {data} cannot be set aside ({problem}). Move that folder away, "
+            "or make it one that this user may write to, then repeat the command"
+        ) from problem
+    return kept

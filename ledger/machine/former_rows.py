@@ -24,10 +24,9 @@ from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Topic
 from ledger.log.replay import Replay
 from ledger.log.wire.codec import UnreadableError, read_control
-from ledger.machine.folder import SPARK, STORE, remove_folder
+from ledger.machine.folder import ASIDE, SPARK, STORE, remove_folder
 from ledger.reads.port import Reached, Reads
 
-ASIDE: Final = ".aside-"
 READ_S: Final = 10.0
 
 

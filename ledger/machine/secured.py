@@ -13,6 +13,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from socket import gethostname
 from typing import Final
@@ -21,7 +22,7 @@ from ledger.config.address import FEEDER_LOGIN
 from ledger.config.client_config import client_settings
 from ledger.config.private import make_private, write_private
 from ledger.config.tokens import KnownToken, change_tokens, known_as, read_tokens
-from ledger.log.kafka.rights import Acl, acls
+from ledger.log.kafka.rights import CREATE, USER, WRITE, Acl, acls
 from ledger.log.kafka.users import set_users
 from ledger.machine.certificates import (
     BROKER_CERTIFICATE,
@@ -38,6 +39,7 @@ from ledger.machine.kafka.listeners import LOGIN_MODULE, SCRAM
 FOLDER: Final = "secure"
 CLIENT: Final = "client"
 FEEDER: Final = "feeder"
+NOTIFIER: Final = "notifier"
 TOKENS: Final = "tokens"
 TOKEN: Final = "token"  # noqa: S105 - the name of a file
 # The roles of each user; clients of this machine may also look at the ledger and back it up.
@@ -46,6 +48,7 @@ USERS: Final[Mapping[str, Sequence[str]]] = {
     "follower": ("follower",),
     "cache": ("cache",),
     "publisher": ("publisher",),
+    NOTIFIER: ("notifier",),
     FEEDER: ("feeder",),
     CLIENT: ("client", "operator", "backup"),
 }
@@ -112,8 +115,11 @@ class Secured:
             "ssl.key.location": str(self.at / BROKER_KEY),
         }
 
-    def admit(self, bootstrap: str, ledger: str) -> None:
-        """Give the users their passwords and rights, at the address of administrators."""
+    def admit(self, bootstrap: str, ledger: str, topic: str | None = None) -> None:
+        """Give the users their passwords and rights, at the address of administrators.
+
+        The notifier may also make and write `topic`.
+        """
         words = {user: client_settings(self.client_file(user))["sasl.password"] for user in USERS}
         rights: list[Acl] = [
             acl
@@ -121,6 +127,9 @@ class Secured:
             for role in roles
             for acl in acls(ledger, user, role)
         ]
+        if topic is not None:
+            whole = partial(Acl, f"{USER}{NOTIFIER}", "*", "TOPIC", topic, "LITERAL")
+            rights += [whole(right, "ALLOW") for right in (CREATE, WRITE)]
         set_users(bootstrap, self.admin(), words, rights, ANSWER_S)
 
     def environ(self, role: str) -> Mapping[str, str]:

@@ -65,7 +65,7 @@ def announce(up: Running, say: Callable[[str], None]) -> None:
     if address.publisher_url:
         say(f"the publisher of Delta logs answers at {address.publisher_url}")
     if up.probe_urls:
-        say(f"probes and metrics of the sequencers at {', '.join(up.probe_urls)}")
+        say(f"probes and metrics of sequencers and notifier at {', '.join(up.probe_urls)}")
     for url in up.cache_urls:
         say(f"metadata cache at {url}: lakeledger cache status --url {url}")
     say(", ".join(f"{name} {pid}" for name, pid in up.roles().items()))

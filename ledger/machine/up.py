@@ -25,7 +25,7 @@ from ledger.log_lines import is_debugged
 from ledger.machine.certificates import library
 from ledger.machine.coming_up import wait_for_answers, wait_for_leader, wait_for_rows
 from ledger.machine.endpoints import Endpoint, KeptPorts
-from ledger.machine.folder import SPARK, STORE, alone_in
+from ledger.machine.folder import BROKER, SPARK, STORE, alone_in
 from ledger.machine.former_rows import (
     check_rows,
     check_rows_given_up,
@@ -41,6 +41,7 @@ from ledger.machine.up_settings import UpSettings, administered
 
 FOLLOWER = "follower"
 PUBLISHER = "publisher"
+NOTIFIER = "notifier"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ def check(settings: UpSettings) -> None:
             f"cache.http is {settings.cache_http}, the address of a single cache, but there are "
             f"{settings.caches}; leave that setting out, and each cache gets its own port"
         )
-    for http in (settings.http, settings.cache_http, settings.publisher_http):
+    chosen = settings.http, settings.cache_http, settings.publisher_http, settings.notifier_http
+    for http in chosen:
         if http is not None and http != OFF:
             Endpoint.parse(http)
 
@@ -126,7 +128,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         reached = administered(settings, broker)
         make_topics(settings, reached, say)
         if secured is not None:
-            secured.admit(reached.bootstrap, settings.ledger)
+            secured.admit(reached.bootstrap, settings.ledger, settings.notifier.topic)
         ports = KeptPorts(folder, say)
         http = ports.endpoint_of(FOLLOWER, settings.http)
         url = None if http == OFF else f"{scheme}://{http}"
@@ -150,7 +152,8 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
         # An operator who wants no HTTP of the follower wants none of the sequencers.
         off = OFF if http == OFF else None
         probes = [ports.endpoint_of(name, off) for name in sequencer_names(settings)]
-        roles = roles_of(settings, address, caches, probes)
+        others = notifier_endpoints(settings, ports, off)
+        roles = roles_of(settings, address, caches, probes, others)
         supervisor = Supervisor(roles, tells_stacks=is_debugged())
         say(f"starting {', '.join(role.name for role in supervisor.roles)}")
         try:
@@ -160,7 +163,7 @@ def brought_up(settings: UpSettings, say: Callable[[str], None]) -> Iterator[Run
                 with closing(open_store(folder / STORE)) as reads:
                     let_go(folder, reads, say)
             urls = [f"{scheme}://{cache}" for cache in caches]
-            answering = [f"{scheme}://{probe}" for probe in probes if probe != OFF]
+            answering = [f"{scheme}://{at}" for at in (*probes, *others) if at != OFF]
             with kept_right(settings, reached, say):
                 yield Running(address, supervisor, broker, urls, has_rows, answering)
         finally:
@@ -209,7 +212,7 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
     if settings.bootstrap is not None:
         return None
     fetch()
-    secured, start = settings.secured, partial(Broker.start, settings.folder / "broker")
+    secured, start = settings.secured, partial(Broker.start, settings.folder / BROKER)
     start = partial(start, port=settings.port, lasting=True)
     if secured is None:
         broker = start()
@@ -223,11 +226,16 @@ def start_broker(settings: UpSettings, say: Callable[[str], None]) -> Broker | N
 
 
 def roles_of(
-    settings: UpSettings, address: Address, caches: Sequence[str], probes: Sequence[str]
+    settings: UpSettings,
+    address: Address,
+    caches: Sequence[str],
+    probes: Sequence[str],
+    notifiers: Sequence[str] = (),
 ) -> list[SupervisedRole]:
     """Return the roles to run, in starting order.
 
-    `caches` are the endpoints of the caches, `probes` those of the sequencers.
+    `caches` are the endpoints of the caches, `probes` those of the sequencers, `notifiers` that of
+    a notifier.
     """
     where = ("--bootstrap", address.bootstrap, "--ledger", address.ledger, "--with-parent")
     lease = () if settings.lease_s is None else ("--lease-s", str(settings.lease_s))
@@ -238,7 +246,7 @@ def roles_of(
     store = str(address.store)
     anew = ("--rebuild",) if settings.rebuild else ()
     http = urlsplit(address.reads_url).netloc if address.reads_url else OFF
-    others = processes_of(address, caches, probes)
+    others = processes_of(address, caches, (*probes, *notifiers))
     follower = ("serve", "follower", "--store", store, "--http", http, *others, *where)
     roles.append(SupervisedRole(FOLLOWER, follower, first=anew))
     for name, endpoint in zip(cache_names(settings), caches, strict=True):
@@ -249,6 +257,10 @@ def roles_of(
         state = str(settings.folder / PUBLISHER)
         publisher = ("serve", "publisher", "--store", state, "--http", at, *where)
         roles.append(SupervisedRole(PUBLISHER, publisher))
+    for endpoint in notifiers:
+        place = str(settings.folder / NOTIFIER)
+        notifier = ("serve", "notifier", "--store", place, "--http", endpoint, *where)
+        roles.append(SupervisedRole(NOTIFIER, notifier))
     if settings.with_spark:
         feeder = ("serve", "feeder", "--store", str(settings.folder / SPARK), *where)
         roles.append(SupervisedRole("feeder", feeder, first=anew))
@@ -275,6 +287,12 @@ def sequencer_names(settings: UpSettings) -> Sequence[str]:
 def cache_names(settings: UpSettings) -> Sequence[str]:
     """Return the names of the caches to run."""
     return [f"cache-{number + 1}" for number in range(settings.caches)]
+
+
+def notifier_endpoints(settings: UpSettings, ports: KeptPorts, off: str | None) -> list[str]:
+    """Return where the notifier answers; none runs without a receiver."""
+    http = settings.notifier_http or off
+    return [ports.endpoint_of(NOTIFIER, http)] if settings.notifier.is_on else []
 
 
 def publisher_url(settings: UpSettings, ports: KeptPorts, scheme: str) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ledger.config.address import LEDGER_DEFAULT, home_folder, option_text
+from ledger.config.settings import NotifierSettings
 from ledger.machine.kafka.broker import Broker
 from ledger.machine.secured import Secured
 
@@ -32,9 +33,11 @@ class UpSettings:
     caches: int = 0
     with_publisher: bool = False
     with_spark: bool = False
+    notifier: NotifierSettings = NotifierSettings()  # noqa: RUF009 - it never changes
     http: str | None = None
     cache_http: str | None = None
     publisher_http: str | None = None
+    notifier_http: str | None = None
     lease_s: float | None = None
     replication: int = 1
     rebuild: bool = False

@@ -9,33 +9,44 @@ from typing import NamedTuple
 
 from ledger.core.acceptance import RecordKind
 from ledger.core.events.events import Body, CommandsMoved, Control
+from ledger.core.state.domain import DomainState
 from ledger.errors import FencedError
 from ledger.log.acceptor import Acceptor
 from ledger.log.port import LogReader, Record
 from ledger.log.wire.codec import read_control
+from ledger.tracing import APPEND, DECIDE, NS_PER_MS, note, now_ns
 
 EVENTS_PER_READ = 2_000
 
 
 class Flying(NamedTuple):
-    """An event appended and not yet read back."""
+    """An event appended and not yet read back; `sent_ns` is the time of that if it is traced."""
 
     control: Control
     kind: RecordKind
     framed: bytes
+    sent_ns: int = 0
 
 
 class Flight:
     """The events of one term in flight; `bytes` is their total size.
 
     `acceptor` is at the Fenced of the term, and `events` reads on from there. `flying` holds the
-    oldest event first. `offset` follows the last record that counted.
+    oldest event first. `offset` follows the last record that counted. `state` names the ledger of
+    the traces.
     """
 
-    def __init__(self, acceptor: Acceptor, events: LogReader, offset: int = 0) -> None:
+    def __init__(
+        self,
+        acceptor: Acceptor,
+        events: LogReader,
+        offset: int = 0,
+        state: DomainState | None = None,
+    ) -> None:
         self.acceptor = acceptor
         self.offset = offset
         self.bytes = 0
+        self._state = state or DomainState()
         self._epoch = acceptor.head.epoch
         self.events = events
         self.flying: deque[Flying] = deque()
@@ -46,8 +57,12 @@ class Flight:
 
     def add(self, control: Control, body: Body, framed: bytes) -> None:
         """Note an event about to be appended."""
-        self.flying.append(Flying(control, kind_of(body), framed))
+        sent_ns = now_ns()
+        self.flying.append(Flying(control, kind_of(body), framed, sent_ns))
         self.bytes += len(framed)
+        if sent_ns:
+            # The leader stamps an event with the time at which it read the command.
+            note(DECIDE, self._ledger(), control, control.at * NS_PER_MS)
 
     def read_back(self, wait_s: float) -> None:
         """Compare the records of the log with the appended ones, waiting up to `wait_s` for some.
@@ -63,11 +78,17 @@ class Flight:
         if own is None or record.value != own.framed:
             self._take_foreign(record)
             return
-        if not self.acceptor.judge(*own):
+        if not self.acceptor.judge(own.control, own.kind, own.framed):
             raise own_did_not_count(own.control)
         self.offset = record.offset + 1
         self.flying.popleft()
         self.bytes -= len(own.framed)
+        if own.sent_ns:
+            note(APPEND, self._ledger(), own.control, own.sent_ns)
+
+    def _ledger(self) -> str:
+        """Return the id of the ledger, "" before its first event."""
+        return "" if self._state.genesis is None else self._state.genesis.ledger
 
     def _take_foreign(self, record: Record) -> None:
         event = self.acceptor.take(record.value)

@@ -88,7 +88,7 @@ class Leader:
         tally: SequencerTally | None = None,
     ) -> None:
         self.state = state
-        self.flight = Flight(acceptor, events, offset)
+        self.flight = Flight(acceptor, events, offset, state)
         # While set, no command is decided until all decided events are in the log.
         self.is_held = False
         self._head = acceptor.head.copy()

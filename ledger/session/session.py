@@ -16,8 +16,15 @@ from typing import Final, NamedTuple
 
 from ledger.clock import Clock
 from ledger.config.settings import ClientSettings
-from ledger.core.commands import CloseSession, SessionCommand
-from ledger.core.events.events import Body, CommandRefused, CommandRepeated, Control, Event
+from ledger.core.commands import AbortTxn, CloseSession, SessionCommand
+from ledger.core.events.events import (
+    Body,
+    CommandRefused,
+    CommandRepeated,
+    Control,
+    Event,
+    TxnAborted,
+)
 from ledger.core.limits import WINDOW
 from ledger.core.refusals import Reason
 from ledger.errors import LedgerError, LimitExceededError, LogRefusedError
@@ -27,6 +34,7 @@ from ledger.session.endings import Endings
 from ledger.session.exchange import Times, exchange
 from ledger.session.silence import Silence
 from ledger.session.tail import Asker, Awaited
+from ledger.tracing import COMMAND, note, now_ns
 
 log_lines = LogLines("lakeledger.session")
 
@@ -65,12 +73,14 @@ class ClientSession:
         beat_s: float,
         settings: ClientSettings,
         clock: Clock,
+        ledger: str = "",
     ) -> None:
         self.number = number
         self.is_expired = False
         self._channel = channel
         self._settings = settings
         self._clock = clock
+        self._ledger = ledger
         self._next_n = 1
         self._answered_n = 0
         # By number: the monotonic deadline of the thread that waits, and its receiver.
@@ -152,6 +162,7 @@ class ClientSession:
         times = Times(self._settings.attempt_s, monotonic() + timeout_s)
         n, awaited = self._number(times)
         event: Event | None = None
+        began_ns = now_ns()
         self._silence.note_sign()
         try:
             if asked is not None:
@@ -164,6 +175,8 @@ class ClientSession:
             event = exchange(self._channel, numbered, awaited, times)
             if self._lines.are_on:
                 self._lines.note("answered", event)
+            if began_ns:
+                note_answer(self._ledger, command, event, began_ns)
         finally:
             self._settle(n, None if event is not None else awaited)
         return self._answer(event)
@@ -295,6 +308,15 @@ class ClientSession:
                     tell(self.number, error)
                 is_told = True
             self._ask_what_is_left(beat_s)
+
+
+def note_answer(ledger: str, command: SessionCommand, event: Event, began_ns: int) -> None:
+    """Trace a command that was answered."""
+    control, body = event
+    said = {"command": type(command).__name__, "answer": type(body).__name__}
+    if isinstance(body, CommandRefused | TxnAborted) and not isinstance(command, AbortTxn):
+        said["refused"] = body.reason
+    note(COMMAND, ledger, control, began_ns, **said)
 
 
 def tell(session: int, error: Exception) -> None:

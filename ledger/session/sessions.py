@@ -57,7 +57,8 @@ class ClientSessions:
     A longer lease is for a process that cannot beat at times. Otherwise the process beats as often
     as with the ledger's lease: a leader that reaches the broker again waits only that long.
 
-    A nonce names a session before it has a number; a test may choose how it is drawn.
+    A nonce names a session before it has a number; a test may choose how it is drawn. `ledger` is
+    the id of the ledger, for traces.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class ClientSessions:
         lease_ms: int,
         settings: ClientSettings,
         clock: Clock,
+        ledger: str = "",
         draw_nonce: Callable[[], bytes] = lambda: secrets.token_bytes(NONCE_BYTES),
     ) -> None:
         self._channel = channel
@@ -78,6 +80,7 @@ class ClientSessions:
         self.beat_s = settings.beat_s or shortest_ms / 1000 / BEATS_PER_LEASE
         self._settings = settings
         self._clock = clock
+        self._ledger = ledger
         self._draw_nonce = draw_nonce
         self._session: ClientSession | None = None
         self._is_closed = False
@@ -157,6 +160,7 @@ class ClientSessions:
             beat_s=self.beat_s,
             settings=settings,
             clock=self._clock,
+            ledger=self._ledger,
         )
 
 

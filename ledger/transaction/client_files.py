@@ -23,6 +23,7 @@ from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import AsOf, known_row
 from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.table_snapshot import TableSnapshot
+from ledger.tracing import verb
 from ledger.transaction.client_txns import LedgerTxns
 from ledger.work.app_notes import AppProgress, progress_in
 from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
@@ -75,6 +76,7 @@ class LedgerFiles(LedgerTxns):
         heads = ("application", "version", "table", "position", "time (UTC)")
         return ShownList("row", progress_in(self._view.reads(), app), heads, progress_cells)
 
+    @verb
     def append(
         self,
         table: TableLike,
@@ -115,6 +117,7 @@ class LedgerFiles(LedgerTxns):
                 return self._append(table, made, asked)
         return self._append(table, made, asked)
 
+    @verb
     def commit_once(self, writes: Iterable[TableWrite], level: str | None = None) -> Receipt:
         """Open, allocate and commit in one round trip; for tables of layout `listed`.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ledger.definitions.names import TableLike
 from ledger.expressions.build import Expression
 from ledger.session.receipt import Receipt, Token
+from ledger.tracing import verb
 from ledger.transaction.client_txns import LedgerTxns
 from ledger.transaction.transaction import Transaction
 from ledger.work.merge_clauses import Assigned, MergeClause
@@ -24,6 +25,7 @@ class LedgerStatements(LedgerTxns):
     as for `begin`; the rest is as for the method of `Transaction` with the same name.
     """
 
+    @verb
     def overwrite(
         self,
         table: TableLike,
@@ -36,12 +38,14 @@ class LedgerStatements(LedgerTxns):
         """Put rows in the place of all rows, or of those that fulfil a condition."""
         return self._commit_of(lambda txn: txn.overwrite(table, rows, where, evolve=evolve), level)
 
+    @verb
     def delete(
         self, table: TableLike, where: str | Expression | None = None, *, level: str | None = None
     ) -> Receipt:
         """Delete the rows that fulfil a condition, or all rows."""
         return self._commit_of(lambda txn: txn.delete(table, where), level)
 
+    @verb
     def update(
         self,
         table: TableLike,
@@ -53,6 +57,7 @@ class LedgerStatements(LedgerTxns):
         """Give columns new values in the rows that fulfil a condition, or in all rows."""
         return self._commit_of(lambda txn: txn.update(table, changes, where), level)
 
+    @verb
     def merge(
         self,
         table: TableLike,
@@ -81,6 +86,7 @@ class LedgerStatements(LedgerTxns):
             level,
         )
 
+    @verb
     def optimize(
         self,
         table: TableLike,
@@ -96,6 +102,7 @@ class LedgerStatements(LedgerTxns):
             level,
         )
 
+    @verb
     def restore(
         self,
         table: TableLike,

@@ -34,6 +34,7 @@ from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED
 from ledger.snapshot.as_of import known_row
 from ledger.statements.altering import alter, checked_definition
+from ledger.tracing import verb
 from ledger.transaction.client_txns import LedgerTxns
 from ledger.work.given_files import are_rows, check_rows_or, is_schema
 
@@ -51,6 +52,7 @@ Place = Token | str | int
 class LedgerTables(LedgerTxns):
     """The part of a client that deals with tables."""
 
+    @verb
     def create_table(
         self, name: str, columns: Any = (), **options: Unpack[TableOptions]
     ) -> TableRow:
@@ -76,6 +78,7 @@ class LedgerTables(LedgerTxns):
         self._names.remember(row, answer.control.position)
         return row
 
+    @verb
     def alter_table(
         self,
         table: TableLike,
@@ -107,6 +110,7 @@ class LedgerTables(LedgerTxns):
                 return self._alter(number, change, operation, 0, changes)
         return self._alter(number, change, operation, place, changes)
 
+    @verb
     def rename_table(self, table: TableLike, name: str, *, read_at: Token | int = 0) -> Receipt:
         """Give a table another name at once.
 
@@ -122,6 +126,7 @@ class LedgerTables(LedgerTxns):
             self._names.changed(row._replace(name=name), since, receipt.position)
         return receipt
 
+    @verb
     def drop_table(self, table: TableLike, *, read_at: Token | int = 0) -> Receipt:
         """Drop a table at once; a new table of the same name is another table.
 

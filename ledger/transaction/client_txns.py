@@ -17,6 +17,7 @@ from ledger.session.receipt import Outcome, Receipt, receipt_of
 from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED, CommandAnswer
 from ledger.session.sessions import ClientSessions, OfOneProcess
+from ledger.tracing import verb
 from ledger.transaction.retry import Pace, run
 from ledger.transaction.transaction import Transaction, allocate
 from ledger.work.writes import level_named
@@ -115,6 +116,7 @@ class LedgerTxns(OfOneProcess):
         numbers = self._names.numbers(tables)
         return allocate(txns, numbers) if txns and numbers else {}
 
+    @verb
     def run(
         self,
         work: Callable[[Transaction], Result],

@@ -28,6 +28,7 @@ from ledger.session.receipt import Receipt, Token
 from ledger.session.refusals import body_as, check_done
 from ledger.session.session import UNNUMBERED, ClientSession, CommandAnswer
 from ledger.session.tail import Asker
+from ledger.tracing import verb
 from ledger.transaction.outcome import found_out, not_found_out
 from ledger.transaction.txn_files import TxnFiles
 from ledger.transaction.txn_rows import TxnRows
@@ -133,6 +134,7 @@ class Transaction(TxnFiles, TxnRows):
         write = coarse_write(operation, row, partition=partition, whole_table=whole_table)
         self._work.writes.add(number, write, self._work.view.position_of(read_at))
 
+    @verb
     def commit(self) -> Receipt:
         """Make the txn visible and return the receipt; a second call returns it again.
 

@@ -26,6 +26,7 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.beginning import check_not_lost
 from ledger.log.port import Log, Record, Topic
 from ledger.log_lines import CommandLines
+from ledger.tracing import APPLY, note, now_ns
 from projections.errors import StoreForeignError
 from projections.fold.tally import Tally
 from projections.rows import catalogs, counts, namespaces
@@ -180,6 +181,10 @@ class Fold:
         """The position of the state."""
         return self.state.position
 
+    def stored(self, key: bytes) -> bytes | None:
+        """Return a row as of the last write; any thread may call."""
+        return self._store.get(key)
+
     def check_log(self, first: int, end: int) -> None:
         """Check that the log, which holds offsets `first` to `end` - 1, still covers the rows.
 
@@ -261,6 +266,7 @@ class Fold:
         if self.offset <= self._stored.offset:
             self._repeat(event)
         elif event is not None:
+            began_ns = now_ns()
             applied = apply(self.state, event, batch)
             rows = self._rows_of(applied, event.body)
             self.tally.note(applied, event.body, rows)
@@ -272,6 +278,8 @@ class Fold:
             batch.update(rows)
             if self._lines.are_on:
                 self._lines.note("rows made", event)
+            if began_ns and (genesis := self.state.genesis) is not None:
+                note(APPLY, genesis.ledger, event.control, began_ns)
             self._end = head.position, head.chain, self.offset
 
     def _write(self, batch: Batch, began_s: float) -> float:

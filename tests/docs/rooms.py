@@ -14,7 +14,7 @@ INNER: Final = (
 )
 OUTER: Final = (
     *("projections.store", "projections.rows", "projections.fold", "projections.reads"),
-    *("projections.cache", "projections.delta", "projections.web"),
+    *("projections.cache", "projections.delta", "projections.notifier", "projections.web"),
     *("spark_sink", "ledger.cli"),
 )
 NAMES: Final = (*INNER, *ROOMS, *OUTER)

@@ -109,15 +109,15 @@ class Command:
 
 
 @contextmanager
-def up(home: Path, *options: str) -> Iterator[Command]:
+def up(home: Path, *options: str, **environ: str) -> Iterator[Command]:
     """Run a `lakeledger up` that is up."""
-    with starting(home, *options) as command:
+    with starting(home, *options, **environ) as command:
         command.wait_for("Ctrl-C stops it all")
         yield command
 
 
-def starting(home: Path, *options: str) -> Command:
+def starting(home: Path, *options: str, **environ: str) -> Command:
     """Return a `lakeledger up` at its start, on a port that no other one of a test has."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    return Command(home, "up", "--port", str(port), *options)
+    return Command(home, "up", "--port", str(port), *options, **environ)

@@ -82,8 +82,8 @@ def test_each_way_says_what_it_gives_up_least_first(case: Lost, tmp_path: Path) 
         assert f"gives up {events} known events" in line
     steps = "\n".join((*said, *next_steps(found, {}, "")))
     is_best = next(iter(case.gives_up), None) == "restore"
-    assert (f"lakeledger restore {path} --home h" in steps) is is_best
-    assert (f"move the folder {tmp_path / 'broker'} away" in steps) is is_best
+    assert (f"lakeledger restore {path} --home h --replace" in steps) is is_best
+    assert (f"The folder {tmp_path / 'broker'} is moved aside" in steps) is is_best
     assert ("Next: lakeledger recover --cut" in steps) is (bool(case.gives_up) and not is_best)
     assert ("with --backup PATH" in steps) is (not case.backup)
 

@@ -6,14 +6,24 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from ledger.config.settings import NotifierSettings
+from ledger.machine.room import HostPlaces
 from projections.delta.publisher import DeltaPublisher
+from projections.notifier.delivery import Delivery
+from projections.notifier.notifier import Notifier
+from projections.notifier.open_lineage import run_event
+from projections.notifier.receivers import FileReceiver
+from projections.web.roles.notifier import serve_notifier
 from projections.web.roles.publisher import serve_publisher
 from tests.docs.pages import ROOT
+from tests.notifier.receiving import Running
 from tests.web.served import Served
 from tests.web.test_cache import ServedCache
 from tests.web.test_health import followed, played
@@ -25,6 +35,7 @@ BOARD: Final = DEPLOY / "grafana" / "lakeledger.json"
 ALERTS: Final = DEPLOY / "alerts.yml"
 OURS: Final = "lakeledger_"
 SPAN: Final = "[5m]"
+NOWHERE: Final = NotifierSettings(http="127.0.0.1:0")
 WIDTH, HEIGHT, ACROSS = 8, 7, 3
 
 
@@ -34,8 +45,15 @@ def of_sequencer() -> str:
 
 
 def of_follower() -> str:
-    with followed(played()) as served:
+    with TemporaryDirectory() as folder, followed(played(), places_in(Path(folder))) as served:
         return metrics_of(served)
+
+
+def places_in(folder: Path) -> HostPlaces:
+    """Return the places of a host where a backup was taken."""
+    places = HostPlaces(folder / "store")
+    places.note_backup("/backups/lake", 1)
+    return places
 
 
 def of_cache() -> str:
@@ -50,11 +68,26 @@ def of_publisher() -> str:
         return metrics_of(served)
 
 
+def of_notifier() -> str:
+    with TemporaryDirectory() as folder:
+        file = FileReceiver(Path(folder) / "lines")
+        notifier = Notifier([Delivery("openlineage", file, run_event, place=Path(folder))])
+        running = Running(played().log, notifier)
+        try:
+            running.wait_for(lambda: notifier.position > 0)
+            with closing(Served(serve_notifier(notifier, NOWHERE))) as served:
+                return metrics_of(served)
+        finally:
+            running.end()
+            notifier.close()
+
+
 ROLES: Final[Mapping[str, Callable[[], str]]] = {
     "Sequencers": of_sequencer,
     "Followers": of_follower,
     "Caches": of_cache,
     "Publisher": of_publisher,
+    "Notifier": of_notifier,
 }
 # Labels are known only where a sample has them; these have none before something happens.
 LABELS: Final[Mapping[str, str]] = {
@@ -65,6 +98,8 @@ LABELS: Final[Mapping[str, str]] = {
     "lakeledger_cache_reads": "source, reason",
     "lakeledger_cache_fills": "kept",
     "lakeledger_http_requests": "path, status",
+    "lakeledger_notifier_delivered": "receiver",
+    "lakeledger_notifier_refused": "receiver",
 }
 
 
@@ -183,6 +218,22 @@ RULES: Final[Sequence[Alert]] = (
         "Rows are behind the log: see whether the follower keeps up.",
     ),
     Alert(
+        *("LedgerDiskFilling", "lakeledger_disk_free_bytes / lakeledger_disk_bytes < 0.1", "5m"),
+        *("ticket", "A disk of the ledger has little room: lakeledger status shows which."),
+    ),
+    Alert(
+        *("LedgerBackupOld", "min(lakeledger_backup_age_seconds) > 90000", "5m", "ticket"),
+        "The last backup is more than a day old: see why lakeledger backup does not run.",
+    ),
+    Alert(
+        *("LedgerWithoutBackup", "absent(lakeledger_backup_age_seconds)", "1d", "ticket"),
+        "No follower's host took a backup: run lakeledger backup there.",
+    ),
+    Alert(
+        *("LedgerTxnOld", "max(lakeledger_oldest_open_txn_seconds) > 86400", "5m", "ticket"),
+        "A txn is open for a day and holds cleaning back: lakeledger status names it.",
+    ),
+    Alert(
         *("CacheBehind", "lakeledger_cache_lag_seconds > 60", "1m", "ticket"),
         "A cache is behind the log: see its /readyz.",
     ),
@@ -197,6 +248,10 @@ RULES: Final[Sequence[Alert]] = (
     Alert(
         *("PublishedTableStopped", "lakeledger_publisher_stopped_tables > 0", "5m", "ticket"),
         "A published table stopped: lakeledger status names it and the reason.",
+    ),
+    Alert(
+        *("NotifierBehind", "lakeledger_notifier_lag_seconds > 300", "1m", "ticket"),
+        "A receiver does not take what happens: see the notifier's /readyz.",
     ),
     Alert(
         *("ImpossibleCommits", "increase(lakeledger_anomalies_total[15m]) > 0", "0s", "ticket"),

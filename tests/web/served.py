@@ -12,6 +12,7 @@ from urllib3 import HTTPHeaderDict
 
 from ledger.config.settings import UNLOCKED, WebSettings
 from ledger.machine.endpoints import ANY_PORT
+from ledger.machine.room import NO_PLACES, HostPlaces
 from ledger.reads.port import Reads
 from ledger.reads.remote.http import HttpReads
 from ledger.reads.remote.web_login import WebLogin
@@ -83,12 +84,18 @@ def serving(
     limits: WebLimits = LIMITS,
     hosts: Collection[str] = (),
     processes: Sequence[str] = (),
+    places: HostPlaces = NO_PLACES,
     doors: WebSettings = UNLOCKED,
     login: WebLogin = NO_LOGIN,
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
     pages = read_pages(
-        open_reads, lambda: follower, lag_max_s=lag_max_s, limits=limits, processes=processes
+        open_reads,
+        lambda: follower,
+        lag_max_s=lag_max_s,
+        limits=limits,
+        processes=processes,
+        places=places,
     )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
     routes = [route for route in pages.app.routes if isinstance(route, Route)]

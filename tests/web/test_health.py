@@ -15,6 +15,7 @@ from ledger.config.settings import CacheSettings
 from ledger.errors import LedgerError, LogUnavailableError
 from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from ledger.machine.room import NO_PLACES, HostPlaces
 from projections.cache.following import FollowedEntries
 from projections.cache.lists import ReadLists
 from projections.cache.process import CacheProcess
@@ -62,7 +63,7 @@ def played() -> Driver:
 
 
 @contextmanager
-def followed(driver: Driver) -> Iterator[Served]:
+def followed(driver: Driver, places: HostPlaces = NO_PLACES) -> Iterator[Served]:
     """Serve the rows of a follower that runs, once it has caught up."""
     store, stop = MemoryStore(), Signal()
     caught_up = Signal()
@@ -71,7 +72,7 @@ def followed(driver: Driver) -> Iterator[Served]:
     thread.start()
     try:
         assert caught_up.wait(PATIENCE_S)
-        with serving(lambda: StoreReads(store.reader()), follower) as served:
+        with serving(lambda: StoreReads(store.reader()), follower, places=places) as served:
             served.reads.wait(driver.head.position, PATIENCE_MS)
             yield served
     finally:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 from threading import Event as Signal
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,10 +10,14 @@ import typer
 
 from ledger.cli.answers import Output, OutputOption, answer, progress_bar, say
 from ledger.cli.options import BootstrapOption, HomeOption, NameOption
+from ledger.errors import BrokerDamagedError, SettingsError
 from ledger.machine.process import ExitCode, heed_signals
 
 if TYPE_CHECKING:
     from ledger.backup.manifest import Manifest
+    from ledger.backup.place import BackupPlace
+    from ledger.backup.restoring import RestoreOutcome
+    from ledger.config.address import Address
     from ledger.config.config import Loaded
 
 PathArgument = Annotated[
@@ -39,11 +44,22 @@ def backup(
     with closing(log_of(address)) as log, progress_bar("backup", transient=True) as progress:
         heed_signals(stop)
         taken = take(log, place, topics, stop=stop, progress=progress)
+    note_backup(address, place.path, taken.manifest.reached.head.position)
     fields = {"new_records": taken.new_records, "whole": taken.is_whole}
     answer({**fields_of(taken.manifest), **fields, "path": place.path}, output)
     if not taken.is_whole:
         say("stopped; the backup is whole up to that position, and the next run goes on from there")
         raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def note_backup(address: "Address", path: str, position: int) -> None:
+    """Let `lakeledger status` of this host tell the last backup; the copy itself is whole."""
+    from ledger.machine.room import places_of  # noqa: PLC0415
+
+    try:
+        places_of(address).note_backup(path, position)
+    except OSError as problem:
+        say(f"warning: lakeledger status will not know of this backup: {problem}")
 
 
 def restore(
@@ -58,43 +74,96 @@ def restore(
         typer.Option(min=1, help="Copies of each topic.", show_default="as many as there were"),
     ] = None,
     *,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Move the data of this machine's embedded Kafka aside if they are in the way.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read all of the backup, change nothing.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Make the topics of a ledger from a backup, in a cluster without a ledger of that name."""
-    from ledger.backup.cluster import replicas_noted, restore_into  # noqa: PLC0415
     from ledger.backup.contents import manifest_in  # noqa: PLC0415
+    from ledger.backup.errors import RestoreRefusedError  # noqa: PLC0415
     from ledger.backup.place import open_place  # noqa: PLC0415
     from ledger.config.config import load  # noqa: PLC0415
 
     place, stop = open_place(path), Signal()
     manifest = manifest_in(place)
     loaded = load({"bootstrap": bootstrap, "home": home})
-    # Reading a backup needs no broker, and a dry run must not make a broker's folder.
-    is_alone = dry_run and loaded.settings.bootstrap is None
-    unused = nullcontext((None, loaded.settings.client()))
-    with unused if is_alone else cluster(loaded, manifest.name) as (kafka, client):
-        copies = replication or (1 if loaded.settings.bootstrap is None else 0)
-        with progress_bar("restore", transient=True) as progress:
-            heed_signals(stop)
-            outcome = restore_into(
-                kafka,
-                place,
-                manifest,
-                replication=copies or replicas_noted(manifest),
-                stop=stop,
-                client=client,
-                is_dry=dry_run,
-                progress=progress,
-            )
+    if replace and (kafka := loaded.settings.bootstrap) is not None:
+        raise SettingsError(
+            "--replace is for the embedded Kafka of this machine, and bootstrap must not be set, "
+            f"got {kafka}; delete the topics of ledger {manifest.name} there instead"
+        )
+    run = partial(restored, place, manifest, loaded, stop, replication or 0, is_dry=dry_run)
+    try:
+        outcome = run()
+    except (RestoreRefusedError, BrokerDamagedError):
+        if not replace or not make_way(place, manifest, loaded, stop):
+            raise
+        outcome = run()
     fields = {"written": outcome.written, "restored": outcome.is_whole}
     answer({**fields_of(manifest), **fields, "path": place.path}, output)
     if stop.is_set() and not outcome.is_whole:
         say("stopped; the same command goes on where it was")
         raise typer.Exit(ExitCode.INTERRUPTED)
     say(next_step(manifest, loaded, is_dry=dry_run))
+
+
+def restored(
+    place: "BackupPlace",
+    manifest: "Manifest",
+    loaded: "Loaded",
+    stop: Signal,
+    replication: int,
+    *,
+    is_dry: bool,
+) -> "RestoreOutcome":
+    """Restore a backup into the cluster of the settings; raises as `restore_into`."""
+    from ledger.backup.cluster import replicas_noted, restore_into  # noqa: PLC0415
+
+    # Reading a backup needs no broker, and a dry run must not make a broker's folder.
+    is_alone = is_dry and loaded.settings.bootstrap is None
+    unused = nullcontext((None, loaded.settings.client()))
+    with unused if is_alone else cluster(loaded, manifest.name) as (kafka, client):
+        copies = replication or (1 if loaded.settings.bootstrap is None else 0)
+        with progress_bar("restore", transient=True) as progress:
+            heed_signals(stop)
+            return restore_into(
+                kafka,
+                place,
+                manifest,
+                replication=copies or replicas_noted(manifest),
+                stop=stop,
+                client=client,
+                is_dry=is_dry,
+                progress=progress,
+            )
+
+
+def make_way(place: "BackupPlace", manifest: "Manifest", loaded: "Loaded", stop: Signal) -> bool:
+    """Set the data of the embedded Kafka aside for a backup that is whole; return whether it was.
+
+    Raises as `check_backup`, and then nothing was changed.
+    """
+    from ledger.backup.restoring import check_backup  # noqa: PLC0415
+    from ledger.machine.folder import alone_in, set_broker_aside  # noqa: PLC0415
+    from ledger.machine.up_settings import UpSettings  # noqa: PLC0415
+
+    if not check_backup(place, manifest, stop):
+        return False
+    folder = UpSettings(ledger=manifest.name, home=loaded.settings.home).folder
+    with alone_in(folder):
+        kept = set_broker_aside(folder)
+    say(
+        f"the data that were in the way lie in {kept}; delete them once the ledger is as it must be"
+    )
+    return True
 
 
 @contextmanager

@@ -93,7 +93,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
     from ledger.backup.place import open_place  # noqa: PLC0415 - a command loads only what it uses
     from ledger.config.config import load  # noqa: PLC0415
     from ledger.log.kafka.log import KafkaLog  # noqa: PLC0415
-    from ledger.machine.folder import STORE  # noqa: PLC0415
+    from ledger.machine.folder import BROKER, STORE  # noqa: PLC0415
     from ledger.machine.up_settings import UpSettings  # noqa: PLC0415
     from ledger.recovery.survey import survey  # noqa: PLC0415
 
@@ -118,7 +118,7 @@ def recover(  # noqa: PLR0917 - options of a command are named
     over = "".join(f" --pass-over {offset}" for offset in passed)
     if not changed and found.is_ahead:
         there = {each: given[each] for each in ("--bootstrap", "--home")}
-        broker = None if loaded.settings.bootstrap is not None else folder / "broker"
+        broker = None if loaded.settings.bootstrap is not None else folder / BROKER
         for line in compared_ways(found, backup, option_text(there), broker):
             say(line)
     for line in next_steps(found, changed, option_text(given), option_text(more) + over):
@@ -229,14 +229,12 @@ def compared_ways(
         yield "a backup may hold what the log lost: compare it too, with --backup PATH"
     if every[0].name != "restore" or backup is None:
         return
-    clear = (
-        f"name another cluster, or first delete the topics {found.created.name}.* of this one"
-        if broker is None
-        else f"first move the folder {broker} away, and keep it"
-    )
+    replace, clear = "", f"Name another cluster, or delete the topics {found.created.name}.* first"
+    if broker is not None:
+        replace, clear = " --replace", f"The folder {broker} is moved aside, and nothing is deleted"
     yield (
-        f"the restore gives up least: lakeledger restore {shlex.quote(backup)}{there}, which says "
-        f"what follows. {clear[0].upper()}{clear[1:]}"
+        f"the restore gives up least: lakeledger restore {shlex.quote(backup)}{there}{replace}, "
+        f"which says what follows. {clear}"
     )
 
 

@@ -31,8 +31,8 @@ from ledger.errors import (
 from ledger.log.log_end import last_position
 from ledger.log.port import Log, LogReader, Topic
 from ledger.machine.exit_codes import ExitCode
-from ledger.reads.amounts import amount
-from ledger.reads.port import Reads
+from ledger.reads.amounts import amount, shown_size
+from ledger.reads.port import Reads, TxnRow
 from ledger.session.receipt import Token
 from ledger.session.tail import read_genesis
 from projections.reads.dropped_files import waiting_files
@@ -52,7 +52,8 @@ FIELDS: Final = (
         "waiting_for_vacuum",
         "next_txn",
     ),
-    *("watermark", "anomalies", "more_anomalies", "topics", "publisher"),
+    *("watermark", "oldest_txn", "last_backup", "disks"),
+    *("anomalies", "more_anomalies", "topics", "publisher"),
 )
 
 
@@ -95,6 +96,7 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     Raises SettingsError and IncompatibleError: they are about this host, not about the ledger.
     """
     reasons, seen = list[str](), None
+    found |= seen_on_host(address, output)
     if address.publisher_url is not None:
         found |= seen_of_publisher(address.publisher_url, output)
     try:
@@ -118,6 +120,34 @@ def look(address: Address, found: dict[str, Any], output: Output) -> list[str]:
     except LedgerError as problem:
         reasons.append(why_unwell(problem))
     return reasons
+
+
+def seen_on_host(address: Address, output: Output) -> Mapping[str, Any]:
+    """Return the room on the disks of this host, and the last backup taken here, as fields."""
+    from ledger.machine.room import places_of  # noqa: PLC0415 - a command loads what it uses
+
+    places = places_of(address)
+    disks, last = places.disks(), places.last_backup()
+    if output is Output.JSON:
+        backup = None if last is None else {**last._asdict(), "age_s": round(last.age_s())}
+        return {"disks": [disk._asdict() for disk in disks], "last_backup": backup}
+    return {
+        "disks": "; ".join(
+            f"{disk.what} {shown_size(disk.free)} free of {shown_size(disk.size)}" for disk in disks
+        )
+        or None,
+        "last_backup": "none was taken on this host: lakeledger backup PATH"
+        if last is None
+        else f"{shown_age(last.age_s())} ago, to {last.path}, up to position {last.position}",
+    }
+
+
+def shown_age(seconds: float) -> str:
+    """Return a duration in the largest unit of which there are two or more."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def seen_of_topics(address: Address) -> tuple[str | None, list[str]]:
@@ -177,7 +207,7 @@ def why_unwell(problem: LedgerError) -> str:
 def seen_in_rows(reads: Reads, seen: SeenLog | None, output: Output) -> Mapping[str, Any]:
     """Return the facts from the rows, as fields."""
     mark, counts, position = reads.watermark(), reads.counts(), reads.position()
-    newest = reads.history(max(0, position - 1), 1)
+    newest, oldest = reads.history(max(0, position - 1), 1), reads.open_txns(1)
     return {
         "id": reads.identity().ledger,
         "position": position,
@@ -190,8 +220,19 @@ def seen_in_rows(reads: Reads, seen: SeenLog | None, output: Output) -> Mapping[
         "waiting_for_vacuum": waiting(reads, output),
         "next_txn": mark.next_txn,
         "watermark": mark.watermark,
+        "oldest_txn": open_txn(oldest[0], output) if oldest else None,
         **counts_shown(counted(reads, catalog_of(CONFIGURED)), output),
     }
+
+
+def open_txn(row: TxnRow, output: Output) -> Any:
+    """Return an open txn with its age, session and owner: fields, or words."""
+    age_s = max(0.0, (SystemClock().now_ms() - row.opened_at) / 1000)
+    owner = f"{row.user}@{row.host} {row.application}".strip()
+    if output is Output.JSON:
+        opened = {"opened_at": when(row.opened_at), "age_s": round(age_s)}
+        return {"txn": row.txn, "session": row.session, "owner": owner, **opened}
+    return f"txn {row.txn} of {owner}, session {row.session}, open for {shown_age(age_s)}"
 
 
 def waiting(reads: Reads, output: Output) -> Any:

@@ -79,6 +79,8 @@ def up(
         http=loaded.given("follower.http"),
         cache_http=loaded.given("cache.http"),
         publisher_http=loaded.given("publisher.http"),
+        notifier_http=loaded.given("notifier.http"),
+        notifier=found.notifier,
         lease_s=lease_s,
         rebuild=rebuild,
         flush=flush,

@@ -55,7 +55,10 @@ def serve_follower(
         def serve() -> Server:
             from projections.web.roles.follower import serve_store  # noqa: PLC0415 - HTTP server
 
-            return serve_store(rows, first_of(followers), found.follower, found.web)
+            places = found.warehouse or ""
+            return serve_store(
+                rows, first_of(followers), found.follower, found.web, warehouse=places
+            )
 
         with (
             closing(KafkaLog(kafka, found.ledger, client=client)) as log,

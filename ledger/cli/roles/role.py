@@ -9,10 +9,12 @@ import typer
 
 from ledger.cli.answers import Output
 from ledger.cli.failures import tell
+from ledger.config.config import load
 from ledger.config.settings import OFF
 from ledger.log.port import Log, Topic
 from ledger.log_lines import LogLines
 from ledger.machine.process import interruptible, role_process
+from ledger.tracing import switch_on
 
 log_lines = LogLines("lakeledger.cli")
 Part = TypeVar("Part")
@@ -34,6 +36,7 @@ def run_role(
 
     The role's log has the reason of its end; with JSON output it is the object of a failure.
     """
+    switch_on(load().settings.trace)
     report = (lambda error: tell(error, as_json=True)) if output is Output.JSON else None
     raise typer.Exit(role_process(role, run, with_parent=with_parent, report=report))
 

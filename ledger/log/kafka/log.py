@@ -69,12 +69,28 @@ class KafkaLog:
 
     def writer(self, topic: Topic) -> KafkaWriter:
         """Return a new writer, which no other caller shares."""
+        return self._writer_to(self._partition(topic))
+
+    def writer_to(self, topic: str, headers: Mapping[str, str]) -> KafkaWriter:
+        """Return a new writer to a topic of the cluster that is none of the ledger's.
+
+        A topic that does not exist is created with the broker's defaults. Each record has the
+        `headers`.
+        """
+        from ledger.log.kafka.topics import create_other  # noqa: PLC0415 - loads the admin client
+
+        create_other(self._connection.bootstrap, topic, client=self._connection.client)
+        return self._writer_to(TopicPartition(topic, 0), headers)
+
+    def _writer_to(
+        self, target: TopicPartition, headers: Mapping[str, str] | None = None
+    ) -> KafkaWriter:
         check_process(self._process)
         trouble = self._connection.trouble()
         settings = self._connection.writer(
             trouble, linger_ms=self._linger_ms, delivery_timeout_s=self._delivery_timeout_s
         )
-        return KafkaWriter(settings, trouble, self._partition(topic))
+        return KafkaWriter(settings, trouble, target, headers)
 
     def ends(self, topic: Topic, timeout_s: float = 5.0) -> tuple[int, int]:
         """Return the present first and end offset from the broker."""

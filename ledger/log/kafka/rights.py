@@ -100,6 +100,10 @@ ROLES: Final[Mapping[str, RoleRights]] = {
     "publisher": RoleRights(
         "`lakeledger serve publisher`: writes the Delta logs of published tables", FOLLOWED
     ),
+    "notifier": RoleRights(
+        "`lakeledger serve notifier`: tells other programs of commits and conflicts",
+        {**FOLLOWED, Topic.CHECKPOINTS: (READ,)},
+    ),
     "recover": RoleRights(
         "`lakeledger recover`: reports what a log has lost, and lets the ledger continue",
         {

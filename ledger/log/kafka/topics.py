@@ -28,6 +28,7 @@ from ledger.log.port import REQUIRED, Topic
 
 ANSWER_S: Final = 10.0
 _PAUSE_S: Final = 0.02
+_BROKER_DEFAULT: Final = -1
 _SILENT: Final = 0  # The client must not print errors about a broker that is still starting.
 
 
@@ -140,6 +141,18 @@ def add_topic(
     replication = events.replicas if events is not None else 1
     admin.create([new_topic(ledger, topic, replication)])
     check(ledger, faults_of(bootstrap, ledger, admin.look(ledger, [topic])))
+
+
+def create_other(
+    bootstrap: str, name: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
+) -> None:
+    """Create a topic that is none of a ledger's, with one partition, if it does not exist.
+
+    Raises as `create_topics`.
+    """
+    admin = KafkaAdmin(bootstrap, client, timeout_s)
+    if not admin.describe([name]):
+        admin.create([NewTopic(name, 1, _BROKER_DEFAULT)])
 
 
 def new_topic(ledger: str, topic: Topic, replication: int, *, flush: bool = True) -> NewTopic:

@@ -1,6 +1,7 @@
 """The writer of one partition in Kafka."""
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,9 +24,19 @@ _REPORTS_S: Final = 1.0
 
 
 class KafkaWriter:
-    """Appends to one partition in order; for one thread. An empty value is a tombstone."""
+    """Appends to one partition in order; for one thread. An empty value is a tombstone.
 
-    def __init__(self, settings: dict[str, Any], trouble: Trouble, target: TopicPartition) -> None:
+    Each record has the `headers`.
+    """
+
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        trouble: Trouble,
+        target: TopicPartition,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._headers: dict[str, str | bytes | None] | None = dict(headers) if headers else None
         self._trouble = trouble
         self._topic = target.topic
         self._partition = target.partition
@@ -123,7 +134,9 @@ class KafkaWriter:
     def _is_queued(self, key: bytes, value: bytes) -> bool:
         """Try to queue a record; return whether there was room."""
         try:
-            self._producer.produce(self._topic, value or None, key, self._partition)
+            self._producer.produce(
+                self._topic, value or None, key, self._partition, headers=self._headers
+            )
         except BufferError:
             return False
         except KafkaException as problem:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ledger.config.private import make_private, write_private
-from ledger.errors import BrokerError
+from ledger.errors import BrokerDamagedError, BrokerError
 from ledger.machine.kafka.listeners import Listeners, make_plain, secured
 
 LOOPBACK = "127.0.0.1"
@@ -113,7 +113,7 @@ class BrokerFolder:
                 return lock
 
     def check(self) -> None:
-        """Raise BrokerError if Kafka would lose what is in the folder.
+        """Raise BrokerDamagedError if Kafka would lose what is in the folder.
 
         Kafka takes a folder without its identity or its metadata for a new one and then removes
         every topic it does not know.
@@ -126,20 +126,20 @@ class BrokerFolder:
         if self.is_formatted and "cluster.id" not in read_properties(self._identity):
             lost.append("cluster.id in meta.properties")
         if lost:
-            raise BrokerError(
+            raise BrokerDamagedError(
                 f"The folder {self.path} is damaged: {lost[0]} is missing below log. Put back a"
                 " copy of the whole folder, or start with an empty one."
             )
 
     def check_topics(self) -> None:
-        """Raise BrokerError if the broker that has just started left a topic out.
+        """Raise BrokerDamagedError if the broker that has just started left a topic out.
 
         Kafka cuts damaged metadata off at the first bad record and starts without the topics that
         were named behind it, setting their records aside.
         """
         if strays := sorted(self._log.glob("*-stray")):
             partitions = ", ".join(stray.name.rpartition(".")[0] for stray in strays)
-            raise BrokerError(
+            raise BrokerDamagedError(
                 f"The metadata of {self.path} is damaged: Kafka no longer knows the partitions"
                 f" {partitions}. Put back a copy of the whole folder; if you had deleted these"
                 " topics yourself, remove the folders log/*-stray."

@@ -5,14 +5,18 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from prometheus_client.core import SummaryMetricFamily
+from prometheus_client.core import GaugeMetricFamily, SummaryMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from ledger.clock import SystemClock
 from ledger.config.settings import UNLOCKED, FollowerSettings, WebSettings, hosts_of
+from ledger.machine.room import NO_PLACES, HostPlaces
 from ledger.reads.port import Reads
 from projections.fold.follower import Follower
 from projections.fold.lag import Lag
 from projections.queries import StoreReads
+from projections.rows.keys import HISTORY, number_key, reader_of
+from projections.rows.txns.history import EventFields
 from projections.store.rocks import RocksLimits
 from projections.store.rocks_reader import RocksReader
 from projections.web.answers.questions import QUESTIONS
@@ -29,12 +33,20 @@ from projections.web.server.server import WebServer
 # There are several readers in one process; the operating system caches files for all of them.
 ROCKS_LIMITS: Final = RocksLimits(block_cache_bytes=16 << 20)
 
+MS: Final = 1000
+event_fields: Final = reader_of(EventFields)
+
 Followed = Callable[[], Follower | None]
 """The follower of this process, None until its state is loaded."""
 
 
 def serve_store(
-    store: Path, followed: Followed, settings: FollowerSettings, doors: WebSettings = UNLOCKED
+    store: Path,
+    followed: Followed,
+    settings: FollowerSettings,
+    doors: WebSettings = UNLOCKED,
+    *,
+    warehouse: str = "",
 ) -> WebServer:
     """Answer reads of the store at a path, with health and metrics of its follower.
 
@@ -47,6 +59,7 @@ def serve_store(
         followed,
         lag_max_s=settings.lag_max_s,
         processes=hosts_of(settings.processes),
+        places=HostPlaces(store, warehouse),
     )
     return serve_pages("follower", pages, settings, doors)
 
@@ -58,10 +71,12 @@ def read_pages(
     lag_max_s: float,
     limits: WebLimits = LIMITS,
     processes: Sequence[str] = (),
+    places: HostPlaces = NO_PLACES,
 ) -> WebPages[Reads]:
     """Return the pages of a read model; `followed` returns the follower of these rows.
 
-    `processes` are the URLs of other processes whose health a page shows.
+    `processes` are the URLs of other processes whose health a page shows, and `places` those of the
+    ledger on this host.
     """
 
     def lag() -> Lag | None:
@@ -70,7 +85,8 @@ def read_pages(
 
     def measures(behind: Lag | None) -> Iterable[Metric]:
         follower = followed()
-        return () if follower is None else (*counters(follower), *gauges(follower, behind))
+        own = () if follower is None else (*counters(follower), *gauges(follower, behind))
+        return (*own, *measured(places))
 
     pages = Role(
         "follower",
@@ -132,8 +148,35 @@ def gauges(follower: Follower, lag: Lag | None) -> Iterator[Metric]:
     txns = fold.state.txns
     yield gauge("position", "Position up to which rows are stored", fold.mark.position)
     yield gauge("open_txns", "Txns that are open, read-only ones too", len(txns.open))
+    yield gauge("oldest_open_txn_seconds", "Age of the oldest open txn", oldest_open_s(follower))
     yield gauge("aborted_txns", "Aborted txns that are not forgotten", len(txns.aborted))
     yield gauge("cleanup_watermark", "Txn id below which mappings may go", txns.watermark)
     if lag is not None:
         yield gauge("lag_positions", "Records of the log that are not rows yet", lag.records)
         yield gauge("lag_seconds", "For how long records have been unread", lag.behind_ms / 1000)
+
+
+def oldest_open_s(follower: Follower) -> float:
+    """Return for how long the oldest txn has been open, 0 without one."""
+    fold = follower.fold
+    # One call: the fold opens and ends txns meanwhile.
+    txn = min(list(fold.state.txns.open.values()), key=lambda txn: txn.txn, default=None)
+    row = None if txn is None else fold.stored(number_key(HISTORY, txn.opened))
+    if row is None:
+        return 0.0
+    return max(0.0, (SystemClock().now_ms() - event_fields(row).at) / MS)
+
+
+def measured(places: HostPlaces) -> Iterator[Metric]:
+    """Yield the room on the disks of this host, and the age of its last backup if it is known."""
+    disks = places.disks()
+    for name, about, field in (
+        ("disk_free_bytes", "Bytes that the disk of a place has left", "free"),
+        ("disk_bytes", "Bytes of the disk of a place", "size"),
+    ):
+        family = GaugeMetricFamily(f"lakeledger_{name}", about, labels=("what",))
+        for disk in disks:
+            family.add_metric((disk.what,), getattr(disk, field))
+        yield family
+    if (last := places.last_backup()) is not None:
+        yield gauge("backup_age_seconds", "Age of the last backup taken on this host", last.age_s())

@@ -1,0 +1,1 @@
+"""The notifier: tells programs outside of commits and conflicts, each receiver in log order."""

@@ -1,0 +1,1 @@
+"""What a notifier says, to whom, and how often."""
