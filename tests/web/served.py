@@ -83,12 +83,18 @@ def serving(
     limits: WebLimits = LIMITS,
     hosts: Collection[str] = (),
     processes: Sequence[str] = (),
+    reads_rows: bool = False,
     doors: WebSettings = UNLOCKED,
     login: WebLogin = NO_LOGIN,
 ) -> Iterator[Served]:
     """Serve reads while the block runs."""
     pages = read_pages(
-        open_reads, lambda: follower, lag_max_s=lag_max_s, limits=limits, processes=processes
+        open_reads,
+        lambda: follower,
+        lag_max_s=lag_max_s,
+        limits=limits,
+        processes=processes,
+        reads_rows=reads_rows,
     )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
     routes = [route for route in pages.app.routes if isinstance(route, Route)]

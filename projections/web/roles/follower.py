@@ -47,6 +47,7 @@ def serve_store(
         followed,
         lag_max_s=settings.lag_max_s,
         processes=hosts_of(settings.processes),
+        reads_rows=settings.sql,
     )
     return serve_pages("follower", pages, settings, doors)
 
@@ -58,10 +59,12 @@ def read_pages(
     lag_max_s: float,
     limits: WebLimits = LIMITS,
     processes: Sequence[str] = (),
+    reads_rows: bool = False,
 ) -> WebPages[Reads]:
     """Return the pages of a read model; `followed` returns the follower of these rows.
 
-    `processes` are the URLs of other processes whose health a page shows.
+    `processes` are the URLs of other processes whose health a page shows. With `reads_rows` pages
+    show rows of tables, and answer queries.
     """
 
     def lag() -> Lag | None:
@@ -85,7 +88,7 @@ def read_pages(
         (*QUESTIONS, *UNITY_QUESTIONS),
         beside=registry_routes(),
     ).pages(limits)
-    pages.add_routes(page_routes(pages, processes))
+    pages.add_routes(page_routes(pages, processes, reads_rows=reads_rows))
     return pages
 
 
