@@ -54,8 +54,10 @@ class ListedTable(NamedTuple):
 
     @property
     def _known(self) -> VersionRow | None:
-        """The version with sums; the ledger lists no file of the layout `directories`."""
-        return None if self.row.definition.layout == "directories" else self.version
+        """The version with sums; views have no files, and `directories` name none."""
+        definition = self.row.definition
+        is_listed = definition.layout != "directories" and definition.kind != "view"
+        return self.version if is_listed else None
 
 
 def listed_tables(

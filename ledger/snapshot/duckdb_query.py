@@ -63,6 +63,7 @@ class SqlDatabase:
         self._seconds = seconds
         self._until_s = None if seconds is None else monotonic() + seconds
         self._is_stuck = False
+        self._is_locked = False
 
     def close(self) -> None:
         """Close the database, unless its work does not heed an interrupt."""
@@ -94,7 +95,11 @@ class SqlDatabase:
         self._fill(name, pa.schema(columns).empty_table())
 
     def view(self, name: TableName, query: str) -> None:
-        """Make a view; the tables and views that its query names are there."""
+        """Make a view; the tables and views that its query names are there.
+
+        From here on nothing else is read: DuckDB looks at the sources of a view when it is made.
+        """
+        self._lock()
         schema, view = map(identifier, name)
         self._waited(lambda: self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}"))
         self._waited(
@@ -103,8 +108,7 @@ class SqlDatabase:
 
     def ask(self, query: str, parameters: Any) -> pa.RecordBatchReader:
         """Return a reader of the rows of a query; from here on nothing else is read."""
-        for setting in SETTINGS:
-            self._connection.execute(setting)
+        self._lock()
         found = self._waited(
             lambda: self._connection.execute(query, parameters).to_arrow_reader(), query
         )
@@ -114,6 +118,12 @@ class SqlDatabase:
                 yield batch
 
         return pa.RecordBatchReader.from_batches(found.schema, batches())
+
+    def _lock(self) -> None:
+        if not self._is_locked:
+            for setting in SETTINGS:
+                self._connection.execute(setting)
+        self._is_locked = True
 
     def _fill(self, name: TableName, rows: Any) -> None:
         if name[0] in OWN_SCHEMAS:

@@ -39,7 +39,7 @@ def test_a_query_ends_with_its_time(reads: Reads) -> None:
     began_s = monotonic()
     with pytest.raises(LimitExceededError, match=r"at most 0\.3 s"):
         asked(
-            place, "SELECT sum(hash(range)) FROM range(1000000000000)", WIDE._replace(seconds=0.3)
+            reads, "SELECT sum(hash(range)) FROM range(1000000000000)", WIDE._replace(seconds=0.3)
         )
     assert monotonic() - began_s < 10
 
@@ -47,7 +47,7 @@ def test_a_query_ends_with_its_time(reads: Reads) -> None:
 def test_a_query_ends_with_its_memory(reads: Reads) -> None:
     with pytest.raises(LimitExceededError, match="memory"):
         asked(
-            place, "SELECT list(range) FROM range(50000000)", WIDE._replace(memory_bytes=32 << 20)
+            reads, "SELECT list(range) FROM range(50000000)", WIDE._replace(memory_bytes=32 << 20)
         )
 
 
@@ -63,6 +63,19 @@ def test_a_query_of_large_files_is_refused_before_they_are_read(reads: Reads) ->
 def test_rows_come_from_tables_alone(reads: Reads, source: str) -> None:
     with pytest.raises(QuerySyntaxError, match="rows must come from tables of the ledger"):
         asked(reads, f"FROM {source}")
+
+
+def test_a_view_reads_no_file(tmp_path: Path) -> None:
+    """DuckDB would look into the file when the view is made, before it answers."""
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    query = f"FROM read_csv('{tmp_path}/x.csv')"
+    with InMemoryLedger() as memory:
+        ledger = memory.connect(warehouse=tmp_path)
+        with pytest.raises(QuerySyntaxError, match="disabled"):
+            ledger.create_view("stolen", query)
+        ledger.create_view("counted", "SELECT count(*) AS n FROM duckdb_settings()")
+        with pytest.raises(QuerySyntaxError, match="rows must come from tables of the ledger"):
+            asked(memory.reads, "FROM counted")
 
 
 def test_the_hint_of_a_wrong_column_has_the_same_limits(reads: Reads) -> None:

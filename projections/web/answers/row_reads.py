@@ -68,9 +68,9 @@ def answer_of(reads: Reads, query: str, position: int) -> RowTable:
             reason=Reason.LIMIT_EXCEEDED.value,
         )
     limits = SqlLimits(SECONDS_MAX, MEMORY_MAX, BYTES_MAX)
-    place = SqlPlace(reads, CATALOG_DEFAULT)
+    place = SqlPlace(reads, CATALOG_DEFAULT, limits=limits)
     batches, rows = [], 0
-    with place.batches(query, position=position, limits=limits) as (_, reader):
+    with place.batches(query, position=position) as (_, reader):
         while rows <= ANSWERED_MAX and (batch := next(reader, None)) is not None:
             batches.append(batch)
             rows += batch.num_rows
