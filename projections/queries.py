@@ -5,24 +5,19 @@ Every public call first catches up with the writer, so it answers from the newes
 
 from collections.abc import Sequence
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Final
 
 from ledger.clock import is_now
 from ledger.core.commands import Domain, Protocol, TableDefinition
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
-from ledger.errors import LogRewrittenError, ReaderBehindError
+from ledger.errors import LogRewrittenError
 from ledger.reads.errors import (
     check_condition,
     check_list_left,
-    check_number,
     check_reads,
-    dropped_table,
     list_lost,
     list_too_old,
     plain_read,
-    unknown_table,
-    unknown_version,
 )
 from ledger.reads.metadata import AT_HAND, Bounds, MetadataAnswer, Read
 from ledger.reads.port import (
@@ -42,6 +37,7 @@ from ledger.reads.port import (
     Reads,
     SessionRow,
     TableMarkRow,
+    TableReadRow,
     TableRow,
     TxnRow,
     VersionRow,
@@ -59,6 +55,7 @@ from projections.reads import (
     snapshots,
     version_lookups,
 )
+from projections.reads.rows_in_turn import RowsInTurn
 from projections.store.port import RowReader
 from projections.store.rocks_reader import RocksReader
 
@@ -74,12 +71,11 @@ def open_reads(path: Path) -> "StoreReads":
     return StoreReads(RocksReader.open(path))
 
 
-class StoreReads(Reads):
+class StoreReads(RowsInTurn, Reads):
     """Answers any thread from the rows of one store; closes its reader."""
 
     def __init__(self, rows: RowReader) -> None:
-        self._rows = rows
-        self._turn = RLock()
+        super().__init__(rows)
         self._metadata: MetadataCache | None = None
 
     @in_turn
@@ -181,9 +177,8 @@ class StoreReads(Reads):
 
     @in_turn
     def outcome(self, session: int, n: int) -> OutcomeRow | None:
-        return lookups.outcome(
-            self._fresh(), whole_number("session", session), whole_number("n", n)
-        )
+        numbers = whole_number("session", session), whole_number("n", n)
+        return lookups.outcome(self._fresh(), *numbers)
 
     @in_turn
     def session(self, session: int) -> SessionRow | None:
@@ -216,11 +211,8 @@ class StoreReads(Reads):
 
     @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
-        return list(
-            lookups.history(
-                self._fresh(), whole_number("after", after), whole_number("limit", limit)
-            )
-        )
+        rows, start = self._fresh(), whole_number("after", after)
+        return list(lookups.history(rows, start, whole_number("limit", limit)))
 
     @in_turn
     def files(
@@ -289,9 +281,21 @@ class StoreReads(Reads):
         return version_lookups.at_position(rows, number, self._applied(place))
 
     @in_turn
+    def newest_versions(self, position: int | None = None) -> Sequence[VersionRow]:
+        rows, at = self._fresh(), None if position is None else self._applied(position)
+        return list(version_lookups.newest_rows(rows, at))
+
+    @in_turn
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
         rows, most, end = self._fresh(), whole_number("limit", limit), whole_or_none("below", below)
         return list(version_lookups.versions(rows, self._table(table).table, most, end))
+
+    @in_turn
+    def table_reads(
+        self, table: int, limit: int, *, below: int | None = None
+    ) -> Sequence[TableReadRow]:
+        rows, most, end = self._fresh(), whole_number("limit", limit), whole_or_none("below", below)
+        return list(version_lookups.table_reads(rows, self._table(table).table, most, end))
 
     @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
@@ -355,43 +359,6 @@ class StoreReads(Reads):
                 self._metadata = None
             raise
 
-    def _fresh(self) -> RowReader:
-        self._rows.refresh()
-        return self._rows
-
     def _txns_now(self) -> snapshots.TxnSets:
         rows = self._fresh()
         return snapshots.txns_at(rows, lookups.position(rows))
-
-    def _applied(self, position: int | None) -> int:
-        """Return the position if it is applied, and the newest applied position for None."""
-        applied = lookups.position(self._rows)
-        if position is None:
-            return applied
-        check_number("position", position)
-        wanted = whole_number("position", position)
-        if wanted > applied:
-            raise ReaderBehindError(applied, wanted, 0)
-        return wanted
-
-    def _table(self, table: int) -> TableRow:
-        number = whole_number("table", table)
-        found = lookups.table(self._rows, number)
-        if found is None:
-            raise unknown_table(number, lookups.position(self._rows))
-        return found
-
-    def _as_of(self, table: int, position: int | None, version: int | None) -> tuple[TableRow, int]:
-        """Return a table, and the position of a version of it or else the applied position."""
-        place, row = self._applied(position), self._table(table)
-        if version is not None:
-            place = self._version(row.table, whole_number("version", version)).position
-        if 0 < row.dropped <= place:
-            raise dropped_table(row.table, row.dropped)
-        return row, place
-
-    def _version(self, table: int, version: int) -> VersionRow:
-        found = version_lookups.version(self._rows, table, version)
-        if found is None:
-            raise unknown_version(table, version, version_lookups.newest(self._rows, table))
-        return found

@@ -92,6 +92,7 @@ LIBRARIES: Final = {
     "uvicorn": ("projections.web.server.server", "projections.web.server.connection"),
     "h11": ("projections.web.server.connection",),
     "jinja2": ("projections.web.pages.rendering",),
+    "markupsafe": ("projections.web.pages.rendering",),
     "urllib3": ("ledger.reads.remote.http_questions", "projections.notifier.receivers"),
     "psutil": ("ledger", "projections", "spark_sink"),
     "prometheus_client": ("projections", "spark_sink"),

@@ -128,7 +128,8 @@ class FollowerSettings:
     between them, by which clients may address it besides its own and loopback's, `*` = any name.
     `processes` are the URLs of other processes, with commas between them, whose health its pages
     show. A state checkpoint older than `checkpoint_s` is replaced if an event came since: a restart
-    reads again the events after it.
+    reads again the events after it. With `sql` the pages read rows of tables too, and answer
+    queries: whoever may see the pages may then read all files that this process can read.
     """
 
     http: str = "127.0.0.1:8181"
@@ -136,6 +137,7 @@ class FollowerSettings:
     processes: str = ""
     lag_max_s: float = 10.0
     checkpoint_s: float = CHECKPOINT_S
+    sql: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from ledger.reads.rows import (
     Reached,
     SessionRow,
     TableMarkRow,
+    TableReadRow,
     TableRow,
     TxnPart,
     TxnRow,
@@ -55,6 +56,7 @@ __all__ = [
     "Reads",
     "SessionRow",
     "TableMarkRow",
+    "TableReadRow",
     "TableRow",
     "TxnPart",
     "TxnRow",
@@ -282,10 +284,27 @@ class Reads(MetadataReads, Protocol):
         """
         ...
 
+    def newest_versions(self, position: int | None = None) -> Sequence[VersionRow]:
+        """Return the last version of each table that exists for all, with its sums, by table.
+
+        As of a position: of each table that existed then. Raises ReaderBehindError for a position
+        not applied yet.
+        """
+        ...
+
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
         """Return the versions of a table, newest first, only versions below `below` if given.
 
         Raises UnknownTableError.
+        """
+        ...
+
+    def table_reads(
+        self, table: int, limit: int, *, below: int | None = None
+    ) -> Sequence[TableReadRow]:
+        """Return the commits that read a table without a write to it, newest first.
+
+        Only those below a position, if given. Raises UnknownTableError.
         """
         ...
 

@@ -60,6 +60,7 @@ class TxnRow(NamedTuple):
     Times are milliseconds since 1970 UTC; user, host and application are its session's. `min_open`
     is the least txn that was open when it opened, 0 for a commit without a txn, which opened and
     ended at one position. `reason` says why it was aborted, `evidence` what it lost against.
+    `reads` are the tables that a commit read without a write to them.
     """
 
     txn: int
@@ -79,6 +80,7 @@ class TxnRow(NamedTuple):
     reason: str
     parts: tuple[TxnPart, ...]
     evidence: Evidence | None
+    reads: tuple[int, ...] = ()
 
 
 class Counts(NamedTuple):
@@ -313,6 +315,9 @@ class VersionRow(NamedTuple):
     judged file by file. `adds` and `removes` count the files that the commit listed. `info` is the
     record of an imported version's writer, such as its own `timestamp`, `userName` and
     `userMetadata`: a JSON object, or "".
+
+    `live_files`, `live_size` in bytes and `live_rows` sum up the files that are live with this
+    version. `live_rows` is None if the statistics of a file do not count its rows.
     """
 
     table: int
@@ -330,6 +335,18 @@ class VersionRow(NamedTuple):
     removes: int
     metadata_events: int
     info: str = ""
+    live_files: int = 0
+    live_size: int = 0
+    live_rows: int | None = 0
+
+
+class TableReadRow(NamedTuple):
+    """A commit that read a table without a write to it, and the tables that it wrote."""
+
+    table: int
+    position: int
+    txn: int
+    wrote: tuple[int, ...]
 
 
 class AppRow(NamedTuple):

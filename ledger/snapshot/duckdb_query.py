@@ -5,12 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from threading import Thread
-from typing import Any, Final, TypeVar
+from time import monotonic
+from typing import Any, Final, NamedTuple, TypeVar
 
 import duckdb
 import pyarrow as pa
 
+from ledger.core.refusals import Reason
+from ledger.errors import LimitExceededError
 from ledger.expressions.duckdb.terms import identifier, string
+from ledger.reads.amounts import shown_size
 from ledger.snapshot.scan import Scan
 from ledger.snapshot.sql_text import QuerySyntaxError, TableName, shown
 
@@ -31,15 +35,35 @@ STOP_S: Final = 0.05
 """A query that is left is interrupted so often, since it may begin between two of them."""
 
 
+class SqlLimits(NamedTuple):
+    """The bounds of a query: its time, DuckDB's memory, and the bytes of the files it reads."""
+
+    seconds: float
+    memory_bytes: int
+    file_bytes: int
+
+    def check_bytes(self, size: int) -> None:
+        """Raise LimitExceededError for a query that reads more."""
+        if size > self.file_bytes:
+            raise limit_exceeded(
+                f"a query here reads files of at most {shown_size(self.file_bytes)}, this one of "
+                f"{shown_size(size)}: narrow it by partition columns"
+            )
+
+
 class SqlDatabase:
     """An empty DuckDB that reads no variables of Python.
 
-    Its work runs in other threads: only so a signal reaches the program while DuckDB works.
+    Its work runs in other threads: only so a signal reaches the program while DuckDB works. With
+    `seconds` it ends after so long.
     """
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, seconds: float | None = None) -> None:
         self._connection = connection
+        self._seconds = seconds
+        self._until_s = None if seconds is None else monotonic() + seconds
         self._is_stuck = False
+        self._is_locked = False
 
     def close(self) -> None:
         """Close the database, unless its work does not heed an interrupt."""
@@ -71,7 +95,11 @@ class SqlDatabase:
         self._fill(name, pa.schema(columns).empty_table())
 
     def view(self, name: TableName, query: str) -> None:
-        """Make a view; the tables and views that its query names are there."""
+        """Make a view; the tables and views that its query names are there.
+
+        From here on nothing else is read: DuckDB looks at the sources of a view when it is made.
+        """
+        self._lock()
         schema, view = map(identifier, name)
         self._waited(lambda: self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}"))
         self._waited(
@@ -80,8 +108,7 @@ class SqlDatabase:
 
     def ask(self, query: str, parameters: Any) -> pa.RecordBatchReader:
         """Return a reader of the rows of a query; from here on nothing else is read."""
-        for setting in SETTINGS:
-            self._connection.execute(setting)
+        self._lock()
         found = self._waited(
             lambda: self._connection.execute(query, parameters).to_arrow_reader(), query
         )
@@ -91,6 +118,12 @@ class SqlDatabase:
                 yield batch
 
         return pa.RecordBatchReader.from_batches(found.schema, batches())
+
+    def _lock(self) -> None:
+        if not self._is_locked:
+            for setting in SETTINGS:
+                self._connection.execute(setting)
+        self._is_locked = True
 
     def _fill(self, name: TableName, rows: Any) -> None:
         if name[0] in OWN_SCHEMAS:
@@ -115,7 +148,14 @@ class SqlDatabase:
         running: Future[T] = Future()
         Thread(target=settle, args=(running, work), name="lakeledger-sql", daemon=True).start()
         try:
+            wait([running], None if self._until_s is None else max(0, self._until_s - monotonic()))
+            if not running.done():
+                raise limit_exceeded(f"a query here takes at most {self._seconds:g} s")
             return running.result()
+        except duckdb.OutOfMemoryException as problem:
+            # The other lines advise settings that a user of the query cannot change.
+            said, *_ = str(problem).splitlines()
+            raise limit_exceeded(f"the query needs more memory than it may take: {said}") from None
         except duckdb.Error as problem:
             if not query:
                 raise
@@ -140,13 +180,24 @@ def settle(running: Future[T], work: Callable[[], T]) -> None:
         running.set_exception(problem)
 
 
+def limit_exceeded(text: str) -> LimitExceededError:
+    """Return the error of a query beyond its bounds."""
+    return LimitExceededError(text, reason=Reason.LIMIT_EXCEEDED.value)
+
+
 @contextmanager
-def sql_database(zone: str) -> Iterator[SqlDatabase]:
-    """Give a database of its own for one query; it keeps on disk what memory cannot hold."""
+def sql_database(zone: str, limits: SqlLimits | None = None) -> Iterator[SqlDatabase]:
+    """Give a database of its own for one query.
+
+    It keeps on disk what memory cannot hold. With `limits` it writes nothing to the disk.
+    """
     with tempfile.TemporaryDirectory(prefix="lakeledger-sql-") as folder:
         config: dict[str, Any] = {"python_enable_replacements": "false", "temp_directory": folder}
+        if limits is not None:
+            bounds = {"memory_limit": f"{limits.memory_bytes}B", "threads": "1"}
+            config |= bounds | {"temp_directory": ""}
         connection = duckdb.connect(":memory:", config=config)
-        database = SqlDatabase(connection)
+        database = SqlDatabase(connection, None if limits is None else limits.seconds)
         try:
             connection.execute(f"SET TimeZone = {string(zone or 'UTC')}")
             yield database

@@ -21,7 +21,7 @@ from ledger.errors import UnknownTableError
 from ledger.reads.amounts import amount
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.as_of import position_at, position_of_version
-from ledger.snapshot.duckdb_query import sql_database
+from ledger.snapshot.duckdb_query import SqlLimits, sql_database
 from ledger.snapshot.scan import Scan, installed
 from ledger.snapshot.sql_text import (
     SCHEMA_PARTS,
@@ -93,12 +93,19 @@ class SqlResult:
 
 
 class SqlPlace:
-    """Where queries are answered: reads, a catalog of names, a position, and a time zone."""
+    """Where queries are answered: reads, a catalog of names, and a time zone.
 
-    def __init__(self, reads: Reads, catalog: str, zone: str = "") -> None:
+    With `limits` a query reads named tables alone, also in views, and raises LimitExceededError
+    beyond them.
+    """
+
+    def __init__(
+        self, reads: Reads, catalog: str, zone: str = "", *, limits: SqlLimits | None = None
+    ) -> None:
         self._reads = reads
         self._catalog = catalog
         self._zone = zone
+        self._limits = limits
 
     def query(
         self,
@@ -127,7 +134,7 @@ class SqlPlace:
         """Give the position of an answer and a reader of its rows, for a `with` block."""
         if sum(each is not None for each in (version, position, at)) > 1:
             raise ValueError("give version, position or at, not several of them")
-        asked = read_query(query)
+        asked = self._read(query)
         now = self._resolve(asked)
         place = self._place(now.rows, version=version, position=position, at=at)
         known = self._resolve(asked, place) if now.views else now
@@ -135,7 +142,10 @@ class SqlPlace:
             name: self._scan(each, row, place)
             for name, (each, row) in loaded(known.tables, known.rows).items()
         }
-        with sql_database(self._zone) as database:
+        if self._limits is not None:
+            size = sum(file.size for scan in scans.values() for file in scan.files)
+            self._limits.check_bytes(size)
+        with sql_database(self._zone, self._limits) as database:
             for name, scan in scans.items():
                 database.load(name, scan)
             for name, text in known.views.items():
@@ -143,7 +153,7 @@ class SqlPlace:
             try:
                 found = database.ask(asked.text, parameters)
             except QuerySyntaxError as problem:
-                raise misread(problem, asked, scans, parameters) from None
+                raise misread(problem, asked, scans, parameters, self._limits) from None
             yield place, found
 
     def shape(self, query: str, name: str = "") -> pa.Schema:
@@ -160,6 +170,9 @@ class SqlPlace:
             for view, text in known.views.items():
                 database.view(view, text)
             return database.ask(f"FROM ({asked.text}) LIMIT 0", None).schema
+
+    def _read(self, query: str) -> Query:
+        return read_query(query, of_tables_alone=self._limits is not None)
 
     def _resolve(
         self, asked: Query, position: int | None = None, around: tuple[str, ...] = ()
@@ -180,7 +193,7 @@ class SqlPlace:
                     "them anew"
                 )
             text = text_for(row.name, view_text(definition), "duckdb", row.catalog)
-            inner = read_query(text)
+            inner = self._read(text)
             below = self._resolve(inner, position, (*around, key))
             found.tables.extend(each._replace(comparisons=()) for each in below.tables)
             found.rows.extend(below.rows)
@@ -302,13 +315,17 @@ def in_both(first: NamedTable, second: NamedTable) -> NamedTable:
 
 
 def misread(
-    problem: QuerySyntaxError, asked: Query, scans: Mapping[TableName, Scan], parameters: Any
+    problem: QuerySyntaxError,
+    asked: Query,
+    scans: Mapping[TableName, Scan],
+    parameters: Any,
+    limits: SqlLimits | None,
 ) -> QuerySyntaxError:
     """Return the error of a query with all columns among the names that DuckDB proposes."""
     if not isinstance(problem.__cause__, duckdb.BinderException):
         return problem
     try:
-        with sql_database("") as database:
+        with sql_database("", limits) as database:
             for name, scan in scans.items():
                 database.shape(name, TableSchema.of(scan.table.definition).readable)
             database.ask(asked.text, parameters)

@@ -45,6 +45,9 @@ ANOTHER_WAY: Final = (exp.Columns, exp.Pivot, exp.PositionalColumn, exp.Describe
 BY_PLACE: Final = frozenset({"ASOF", "POSITIONAL"})
 """Joins whose rows depend on rows that the WHERE leaves out."""
 
+READ_NOTHING: Final = (exp.GenerateSeries, exp.Unnest)
+"""Functions in FROM that read neither a file nor the database itself."""
+
 ROW_NUMBER: Final = "rowid"
 TEXTS_OF_NAMES: Final = frozenset({"query", "query_table"})
 TURNED: Final[Mapping[str, str]] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -85,9 +88,19 @@ class Query(NamedTuple):
     tables: Sequence[NamedTable]
 
 
-def read_query(query: str) -> Query:
-    """Return what a query needs; raises QuerySyntaxError for a text that is not one query."""
+def read_query(query: str, *, of_tables_alone: bool = False) -> Query:
+    """Return what a query needs; raises QuerySyntaxError for a text that is not one query.
+
+    Rows of a query `of_tables_alone` come from named tables, and from functions that read nothing.
+    """
     tree = query_of(query)
+    for source in tree.find_all(exp.Table) if of_tables_alone else ():
+        if not isinstance(source.this, exp.Identifier) and not isinstance(
+            source.this, READ_NOTHING
+        ):
+            raise QuerySyntaxError(
+                f"rows must come from tables of the ledger, got {shown(source.this.sql(DIALECT))}"
+            )
     tables = tables_of(tree, words_of(query, tree))
     return Query(without_catalogs(query, tree, {table.name for table in tables}), tables)
 

@@ -167,6 +167,7 @@ def txn(rows: RowReader, number: int) -> TxnRow | None:
         reason=found.get("reason", ""),
         parts=parts_of(rows, number, found),
         evidence=evidence_from(lost) if lost is not None else None,
+        reads=tuple(found.get("reads", ())),
     )
 
 

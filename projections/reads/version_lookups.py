@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ledger.core.commands import Domain, Protocol
-from ledger.reads.port import AppRow, VersionRow
+from ledger.core.limits import NUMBER_MAX
+from ledger.reads.port import AppRow, TableReadRow, VersionRow
 from projections.reads import lookups
 from projections.rows.keys import (
     APP,
     DOMAIN,
     PROTOCOL,
+    SESSION,
+    TABLE_READ,
     VERSION,
     WRITE_IDS,
     last_number,
@@ -31,6 +34,32 @@ from projections.store.port import RowReader, prefix_end
 Fields = dict[str, Any]
 
 
+class Users(dict[int, str]):
+    """The users of sessions, each looked up once; "" for no session."""
+
+    def __init__(self, rows: RowReader) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def __missing__(self, session: int) -> str:
+        opened = lookups.read_numbered(self._rows, SESSION, session)
+        user = self[session] = "" if opened is None else str(opened.get("user", ""))
+        return user
+
+
+def newest_rows(rows: RowReader, position: int | None) -> Iterator[VersionRow]:
+    """Yield the last version of each table that existed at a position, or exists, by table."""
+    users = Users(rows)
+    for row in lookups.tables(rows) if position is None else lookups.every_table(rows):
+        if row.created > (position or NUMBER_MAX) or 0 < row.dropped <= (position or 0):
+            continue
+        found = row.version, lookups.read(rows, pair_key(VERSION, row.table, max(0, row.version)))
+        if position is not None and found[1] is not None and found[1]["position"] > position:
+            found = last_up_to(rows, row.table, lambda fields: int(fields["position"]), position)
+        if found[1] is not None:
+            yield version_row(row.table, *found, users)
+
+
 def newest(rows: RowReader, table: int) -> int:
     """Return the newest version of a table, -1 if it has none."""
     sequence = lookups.read_numbered(rows, WRITE_IDS, table)
@@ -42,12 +71,13 @@ def version(rows: RowReader, table: int, number: int) -> VersionRow | None:
     if not 0 <= number <= newest(rows, table):
         return None
     fields = lookups.read(rows, pair_key(VERSION, table, number))
-    return None if fields is None else version_row(rows, table, number, fields)
+    return None if fields is None else version_row(table, number, fields, Users(rows))
 
 
 def at_position(rows: RowReader, table: int, position: int) -> VersionRow | None:
     """Return the last version up to a position."""
-    return last_up_to(rows, table, lambda fields: int(fields["position"]), position)
+    found = last_up_to(rows, table, lambda fields: int(fields["position"]), position)
+    return None if found[1] is None else version_row(table, *found, Users(rows))
 
 
 def is_newest_at(rows: RowReader, table: int, position: int) -> bool:
@@ -58,16 +88,20 @@ def is_newest_at(rows: RowReader, table: int, position: int) -> bool:
 
 def at_time(rows: RowReader, table: int, at: int) -> VersionRow | None:
     """Return the last version up to a time."""
-    return last_up_to(rows, table, lambda fields: int(fields["at"]), at)
+    found = last_up_to(rows, table, lambda fields: int(fields["at"]), at)
+    return None if found[1] is None else version_row(table, *found, Users(rows))
 
 
 def last_up_to(
     rows: RowReader, table: int, of: Callable[[Fields], int], bound: int
-) -> VersionRow | None:
-    """Return the last version whose field `of`, which rises with versions, is at most `bound`."""
+) -> tuple[int, Fields | None]:
+    """Return the last version whose field `of`, which rises with versions, is at most `bound`.
+
+    (-1, None) if there is none.
+    """
     numbers = range(newest(rows, table) + 1)
     after = bisect_right(numbers, bound, key=lambda number: of(stored(rows, table, number)[1]))
-    return version_row(rows, table, *stored(rows, table, after - 1)) if after else None
+    return stored(rows, table, after - 1) if after else (-1, None)
 
 
 def versions(rows: RowReader, table: int, limit: int, below: int | None) -> Iterator[VersionRow]:
@@ -75,8 +109,22 @@ def versions(rows: RowReader, table: int, limit: int, below: int | None) -> Iter
     count = newest(rows, table) + 1
     end = count if below is None else max(0, min(below, count))
     ends = pair_key(VERSION, max(0, table), 0), pair_key(VERSION, max(0, table), end)
+    users = Users(rows)
     for key, data in rows.scan(*ends, limit=limit, reverse=True):
-        yield version_row(rows, table, last_number(key), read_value(data))
+        yield version_row(table, last_number(key), read_value(data), users)
+
+
+def table_reads(
+    rows: RowReader, table: int, limit: int, below: int | None
+) -> Iterator[TableReadRow]:
+    """Return the commits that only read a table, newest first."""
+    end = prefix_end(number_key(TABLE_READ, table))
+    if below is not None:
+        end = pair_key(TABLE_READ, table, min(below, NUMBER_MAX))
+    ends = pair_key(TABLE_READ, table, 0), end
+    for key, data in rows.scan(*ends, limit=limit, reverse=True):
+        txn, wrote = read_value(data)
+        yield TableReadRow(table, last_number(key), txn, tuple(wrote))
 
 
 def stored(rows: RowReader, table: int, number: int) -> tuple[int, Fields]:
@@ -90,9 +138,9 @@ def stored(rows: RowReader, table: int, number: int) -> tuple[int, Fields]:
     raise AssertionError(f"version {number} of table {table} has no row, nor has one before it")
 
 
-def version_row(rows: RowReader, table: int, number: int, fields: Fields) -> VersionRow:
-    """Return a version, made from its row and the row of its session."""
-    asker = lookups.session(rows, fields.get("session", 0))
+def version_row(table: int, number: int, fields: Fields, users: Users) -> VersionRow:
+    """Return a version, made from its row and the user of its session."""
+    is_counted = fields.get("counted", 0) == fields.get("files", 0)
     return VersionRow(
         table,
         number,
@@ -100,7 +148,7 @@ def version_row(rows: RowReader, table: int, number: int, fields: Fields) -> Ver
         fields["at"],
         txn=fields.get("txn", 0),
         write_id=fields.get("write_id", 0),
-        user=asker.user if asker is not None else "",
+        user=users[fields.get("session", 0)],
         operation=fields.get("operation", ""),
         level=fields.get("level", ""),
         blind=fields.get("blind", False),
@@ -109,6 +157,9 @@ def version_row(rows: RowReader, table: int, number: int, fields: Fields) -> Ver
         removes=fields.get("removes", 0),
         metadata_events=fields.get("metadata_events", 0),
         info=fields.get("info", ""),
+        live_files=fields.get("files", 0),
+        live_size=int(fields.get("size", 0)),
+        live_rows=int(fields.get("rows", 0)) if is_counted else None,
     )
 
 

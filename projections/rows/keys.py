@@ -23,7 +23,7 @@
 | `O` table, write id | its txn, while open; once aborted, whether data may lie   | metadata   |
 | `w` table           | last write id, least mapped one, version                  | write_ids  |
 | `m` table, write id | its txn in 8 bytes: TXN_TO_WRITE_ID                       | write_ids  |
-| `v` table, version  | one version: where, when, by whom, what                   | versions   |
+| `v` table, version  | one version: where, when, by whom, what, and sums then    | versions   |
 | `l` table, n, file  | a live file of partition n: its version, what is reported | files      |
 | `d` table, p., file | the same for a file removed at position p                 | files      |
 | `R` table, n, p., f.| a file of partition n removed at position p; it has a `d` | files      |
@@ -33,6 +33,7 @@
 | `B` table, p., val. | the number of these values of the columns since p         | files      |
 | `I` table, p., key, n | partition n has a value with this key, in a column since p | files    |
 | `E` table           | how many partitions have a number                         | files      |
+| `G` table           | sums of its live files                                    | versions   |
 | `F` table           | where its partition columns last changed                  | tables     |
 | `z` position, n     | an anomaly: table, kind, path, vector                     | files      |
 | `y` table, p., n    | the same under its table                                  | files      |
@@ -40,6 +41,7 @@
 | `o` table           | the last protocol action                                  | protocols  |
 | `j` table, domain   | the configuration of a metadata domain                    | protocols  |
 | `x` position        | a txn that lost: what it attempted, and the evidence      | conflicts  |
+| `J` table, position | a commit that only read it: its txn, what it wrote        | txns       |
 | `k`                 | the cleanup watermark and what holds it                   | watermarks |
 | `C`                 | how many txns, tables and mappings there are              | counts     |
 | `W` table, position | its least write id that has not ended, from here on       | watermarks |
@@ -93,6 +95,7 @@ PARTITION: Final = b"A"
 PARTITION_NUMBER: Final = b"B"
 PARTITION_VALUE: Final = b"I"
 PARTITIONS: Final = b"E"
+TABLE_SUMS: Final = b"G"
 PARTITIONED: Final = b"F"
 PATH: Final = b"p"
 LISTED: Final = b"L"
@@ -102,6 +105,7 @@ APP: Final = b"u"
 PROTOCOL: Final = b"o"
 DOMAIN: Final = b"j"
 CONFLICT: Final = b"x"
+TABLE_READ: Final = b"J"
 WATERMARK: Final = b"k"
 COUNTS: Final = b"C"
 FIRST_OPEN: Final = b"W"

@@ -27,7 +27,7 @@ KEYS_END = b"\xff"
 FORMAT_KEY = b"!format"
 """The row that names the format of all others; the store writes it, projections do not."""
 
-FORMAT_VERSION = 14
+FORMAT_VERSION = 15
 """Increased whenever a projection changes the format of its rows: stores are then rebuilt."""
 
 # Most scans from the highest row down need only that row.

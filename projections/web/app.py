@@ -103,6 +103,7 @@ class WebPages(Generic[Source]):
     ) -> None:
         self.limits = limits
         self._readers = readers
+        self._beside: list[Readers[Source]] = []
         self._room = Room(limits.requests_max)
         self._bodies = Bodies(limits.body_bytes_max)
         self._slots = {size: Slots(number, "long answers") for size, number in AT_ONCE.items()}
@@ -153,6 +154,12 @@ class WebPages(Generic[Source]):
         """Return an answer from a reader; raises as `PositionWaiting.answer`."""
         return await self._waiting.answer(question, asked, is_long=is_long)
 
+    def readers_beside(self, threads: int) -> Readers[Source]:
+        """Return readers of the same source in threads of their own, which `close` closes."""
+        found = self._readers.beside(threads)
+        self._beside.append(found)
+        return found
+
     async def checks(self) -> Mapping[str, Check]:
         """Return the health checks of this process."""
         return await self._health.checks()
@@ -164,7 +171,8 @@ class WebPages(Generic[Source]):
     def close(self) -> None:
         """Close the readers, after the last request."""
         self._health.close()
-        self._readers.close()
+        for readers in (self._readers, *self._beside):
+            readers.close()
 
     def _first(self, ask: Endpoint) -> Endpoint:
         async def endpoint(request: Request) -> Response:

@@ -11,9 +11,10 @@ from typing import Final
 
 from playwright.sync_api import ViewportSize, sync_playwright
 
+from ledger.core.commands import TableWrite
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from projections.store.memory import MemoryStore
-from tests.core.parts import equals, table_of
+from tests.core.parts import equals, footprint, table_of
 from tests.docs.pages import ROOT
 from tests.projections.followed import Followed
 from tests.web.lake import file_of, write
@@ -36,6 +37,7 @@ class Week(Followed):
         made = table_of(("day", "date"), ("carrier", "string"), ("dep_delay", "int"), by=["day"])
         self.flights = self.create_table(self.etl, "flights", made=made)
         self.weather = self.create_table(self.etl, "weather", made=made)
+        self.summary = self.create_table(self.etl, "summary", made=made)
         self.lost = 0
         for number, day in enumerate(DAYS):
             self.load(day, number)
@@ -46,6 +48,7 @@ class Week(Followed):
             lakeledger__publish="delta",
         )
         self.alter_table(self.etl, self.flights, wider, "ADD COLUMNS")
+        self.sum_up()
         self.lose()
         self.open_txn(self.ops)
         self.load(DAYS[0], 8)
@@ -61,6 +64,16 @@ class Week(Followed):
         self.commit(
             self.etl, txn, write(self.flights, files), write(self.weather, files[: 1 + number % 3])
         )
+
+    def sum_up(self) -> None:
+        """Write a table from the two others."""
+        sources = [
+            TableWrite(table, 0, [], footprint("", reads=[TRUE_PREDICATE]))
+            for table in (self.flights, self.weather)
+        ]
+        files = [file_of(f"day={day}/sum.parquet", day, 9_000) for day in DAYS]
+        txn = self.open_txn(self.etl)
+        self.commit(self.etl, txn, *sources, write(self.summary, files, operation="INSERT"))
 
     def lose(self) -> None:
         """Let one delete lose to another, and an update at Serializable to a blind append."""
@@ -92,13 +105,16 @@ class Week(Followed):
         table = f"table={self.flights}"
         yield "overview", "/ui"
         yield "timeline", "/ui/timeline"
+        yield "activity", "/ui/activity"
         yield "open", "/ui/open"
         yield "txn", f"/ui/txn?txn={self.reads.conflicts(0, 1)[0].txn}"
         yield "conflicts", "/ui/conflicts"
         yield "conflict", f"/ui/conflict?position={self.lost}"
         yield "tables", "/ui/tables"
-        for name in ("table", "history", "schema", "partitions", "files"):
+        for name in ("table", "history", "schema", "partitions", "files", "rows"):
             yield name, f"/ui/{name}?{table}"
+        yield "lineage", f"/ui/lineage?table={self.summary}"
+        yield "search", "/ui/search?q=flights"
         yield "watermark", "/ui/watermark"
         yield "diff", "/ui/diff?first=5"
         yield "processes", "/ui/processes"

@@ -7,6 +7,7 @@ there ever was, where rows are found by their keys.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
+from typing import TypedDict
 
 from ledger.core.commands import Footprint
 from ledger.core.conflicts.footprints import path_hash
@@ -21,6 +22,14 @@ from ledger.snapshot.reading import may_concern
 
 Partition = tuple[int, tuple[str | None, ...]]
 """When its partition columns had changed last, and its values."""
+
+
+class LiveSums(TypedDict):
+    """The sums of the live files of a table, as a version has them."""
+
+    live_files: int
+    live_size: int
+    live_rows: int | None
 
 
 class StateFiles:
@@ -94,6 +103,17 @@ class StateFiles:
             if each.removed == last[each.path] <= position
         }
         return [each for _, each in sorted(gone.items())]
+
+    def sums(self, table: int) -> LiveSums:
+        """Return the sums of the live files."""
+        live = [file for file in self._files.get(table, ()) if not file.removed]
+        rows = [rows_in(file) for file in live]
+        known = [row for row in rows if row is not None]
+        return {
+            "live_files": len(live),
+            "live_size": sum(file.size for file in live),
+            "live_rows": sum(known) if len(known) == len(rows) else None,
+        }
 
     def changes(self, table: int) -> Sequence[FileChange]:
         """Return all that commits added and removed, in order."""

@@ -34,6 +34,7 @@ from ledger.reads.port import (
     OutcomeRow,
     Reached,
     SessionRow,
+    TableReadRow,
     TableRow,
     TxnRow,
 )
@@ -121,6 +122,16 @@ class StateFold:
         count = bisect_right(self.events, position, key=lambda each: each.control.position)
         return self.events[:count]
 
+    def table_reads(self, table: int) -> list[TableReadRow]:
+        """Return the commits that only read a table, newest first."""
+        return [
+            TableReadRow(
+                table, control.position, control.txn, tuple(part.table for part in body.parts)
+            )
+            for control, body in reversed(self.events)
+            if isinstance(body, TxnCommitted) and table in {read.table for read in body.reads}
+        ]
+
     def txn_row(self, txn: TxnInFlight, end: End) -> TxnRow:
         """Return the row of a txn as it is or was while open, and how it ended, if it did."""
         opened = self.event_at(txn.opened)
@@ -157,7 +168,7 @@ class StateFold:
         control, body = event
         asker = self.sessions.get(control.session)
         user = asker.user if asker is not None else ""
-        self.versions.note_change(event, user)
+        self.versions.note_change(event, user, self.files.sums)
         lost = conflict_row(event, user)
         if lost is not None:
             self.conflicts[control.position] = lost
@@ -170,7 +181,8 @@ class StateFold:
             known = self.tables.get(part.table)
             partitioned = 0 if known is None else known.partitioned
             files = self.files.note(control.position, part, chunks, partitioned)
-            self.versions.note_part(control, part, user, files, changes)
+            sums = self.files.sums(part.table)
+            self.versions.note_part(control, part, user, files, changes, sums=sums)
             self.versions.note_chunks(control.position, part.table, chunks)
 
     def _note_session(self, event: Event) -> None:

@@ -45,6 +45,7 @@ from ledger.reads.port import (
     Reads,
     SessionRow,
     TableMarkRow,
+    TableReadRow,
     TableRow,
     TxnRow,
     VersionRow,
@@ -78,11 +79,9 @@ class StateReads(Reads):
         return self._now().state.position
 
     def wait(self, position: int, timeout_ms: int) -> int:
-        """Return the applied position as soon as it is at least `position`."""
         return wait_for(self.position, position, timeout_ms)
 
     def reach(self, position: int, seen: Reached, timeout_ms: int) -> Reached:
-        """Return how far the log was read as soon as that is to `position` and to `seen`."""
         self.wait(max(position, seen.position), timeout_ms)
         with self._turn:
             return self._fold.reached(seen)
@@ -254,7 +253,6 @@ class StateReads(Reads):
         limit: int | None = None,
         after: int = 0,
     ) -> Sequence[PartitionRow]:
-        """Return the partitions with live files, now or as of a position or a version."""
         row, place = self._as_of(table, position, version)
         check_condition(where)
         rows = self._fold.files.partitions(row, place, where)
@@ -268,25 +266,38 @@ class StateReads(Reads):
     def version_row(
         self, table: int, *, version: int | None = None, position: int | None = None, at: int = 0
     ) -> VersionRow | None:
-        """Return a version, or the last one up to a position or a time."""
         place = self._applied(position)
         return self._fold.versions.find(table, version=version, position=place, at=at)
 
     @in_turn
+    def newest_versions(self, position: int | None = None) -> Sequence[VersionRow]:
+        place = self._applied(position)
+        rows = self.tables(include_dropped=position is not None)
+        there = [row.table for row in rows if not 0 < row.dropped <= place]
+        found = (
+            self._fold.versions.find(table, version=None, position=place, at=0) for table in there
+        )
+        return [row for row in found if row is not None]
+
+    @in_turn
     def versions(self, table: int, limit: int, *, below: int | None = None) -> Sequence[VersionRow]:
-        """Return the versions of a table, newest first."""
         number = self._table(table).table
         known = self._fold.versions.versions.get(number, [])
         return [each for each in known if below is None or each.version < below][::-1][:limit]
 
     @in_turn
+    def table_reads(
+        self, table: int, limit: int, *, below: int | None = None
+    ) -> Sequence[TableReadRow]:
+        found = self._fold.table_reads(self._table(table).table)
+        return [row for row in found if below is None or row.position < below][:limit]
+
+    @in_turn
     def app(self, table: int, app: str) -> AppRow | None:
-        """Return how far an application came in a table."""
         return self._now().versions.apps.get(table, {}).get(app)
 
     @in_turn
     def apps(self, table: int) -> Sequence[AppRow]:
-        """Return the applications that recorded progress in a table."""
         number = self._table(table).table
         return [row for _, row in sorted(self._fold.versions.apps.get(number, {}).items())]
 
@@ -306,25 +317,21 @@ class StateReads(Reads):
 
     @in_turn
     def conflict(self, txn: int) -> ConflictRow | None:
-        """Return why a txn lost."""
         row = self.txn(txn)
         return self._fold.conflicts.get(row.ended) if row is not None else None
 
     @in_turn
     def conflicts(self, after: int, limit: int) -> Sequence[ConflictRow]:
-        """Return the conflicts that follow position `after`."""
         return [row for where, row in self._now().conflicts.items() if where > after][:limit]
 
     @in_turn
     def anomalies(self, table: int | None, limit: int, *, after: int = 0) -> Sequence[AnomalyRow]:
-        """Return commits that say what cannot be."""
         found = self._now().files.anomalies
         meant = (row for row in found if table in (None, row.table) and row.position > after)
         return list(islice(meant, limit))
 
     @in_turn
     def close(self) -> None:
-        """Let go of the log."""
         self._fold.close()
 
     @in_turn

@@ -51,6 +51,7 @@ class End(NamedTuple):
     reason: str = ""
     parts: Sequence[TxnPart] = ()
     evidence: Evidence | None = None
+    reads: tuple[int, ...] = ()
 
 
 def ends_of(event: Event, open_txns: Mapping[int, TxnInFlight]) -> Mapping[int, End]:
@@ -59,7 +60,8 @@ def ends_of(event: Event, open_txns: Mapping[int, TxnInFlight]) -> Mapping[int, 
     match body:
         case TxnCommitted():
             parts = committed_parts(body.parts, open_txns.get(control.txn))
-            return {control.txn: End("committed", *here, parts=parts)}
+            reads = tuple(dict.fromkeys(read.table for read in body.reads))
+            return {control.txn: End("committed", *here, parts=parts, reads=reads)}
         case TableAltered(one_shot=True):
             part = TxnPart(body.table, body.write_id, 1, body.version, body.read_at, wrote=False)
             return {control.txn: End("committed", *here, parts=[part])}
@@ -152,6 +154,7 @@ def txn_row(txn: TxnInFlight, asker: SessionRow, opened_at: int, end: End) -> Tx
         reason=end.reason,
         parts=tuple(end.parts),
         evidence=end.evidence,
+        reads=end.reads,
     )
 
 

@@ -4,7 +4,7 @@ The counterpart of `projections.rows.tables.versions` and `protocols` for
 `tests.oracle.reads`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 from ledger.core.commands import Domain, Footprint, Protocol
@@ -15,6 +15,7 @@ from ledger.core.state.staged_progress import whole_domains
 from ledger.core.state.tables import Pending
 from ledger.log.wire.file_list import FileList
 from ledger.reads.port import AppRow, VersionRow
+from tests.oracle.files import LiveSums
 
 
 class StateVersions:
@@ -26,13 +27,17 @@ class StateVersions:
         self.protocols: dict[int, Protocol] = {}
         self.domains: dict[int, dict[str, Domain]] = {}
 
-    def note_change(self, event: Event, user: str) -> None:
-        """Note the version that a change of metadata is by itself, if it is one."""
+    def note_change(self, event: Event, user: str, sums: Callable[[int], LiveSums]) -> None:
+        """Note the version that a change of metadata is by itself, if it is one.
+
+        `sums` returns the sums of the live files of a table.
+        """
         control, body = event
         if isinstance(body, TableCreated) and not control.txn:
-            self._changed(control, body, user, (0, control.at, operations.CREATED))
+            what = 0, control.at, operations.CREATED, sums(body.table)
+            self._changed(control, body, user, what)
         elif isinstance(body, TableAltered) and body.one_shot:
-            what = body.version, body.committed_at, operations.altered(body)
+            what = body.version, body.committed_at, operations.altered(body), sums(body.table)
             self._changed(control, body, user, what)
 
     def note_part(
@@ -42,6 +47,8 @@ class StateVersions:
         user: str,
         files: FileList,
         changes: Sequence[Pending],
+        *,
+        sums: LiveSums,
     ) -> None:
         """Note the version that one table of a commit is."""
         self._append(
@@ -61,6 +68,7 @@ class StateVersions:
                 removes=len(files.removes),
                 metadata_events=part.metadata_events,
                 info=files.info,
+                **sums,
             )
         )
 
@@ -94,9 +102,9 @@ class StateVersions:
         control: Control,
         body: TableCreated | TableAltered,
         user: str,
-        what: tuple[int, int, str],
+        what: tuple[int, int, str, LiveSums],
     ) -> None:
-        version, at, operation = what
+        version, at, operation, sums = what
         self._append(
             VersionRow(
                 body.table,
@@ -113,6 +121,7 @@ class StateVersions:
                 adds=0,
                 removes=0,
                 metadata_events=1,
+                **sums,
             )
         )
 

@@ -56,6 +56,20 @@ def in_directories() -> Followed:
     return domain
 
 
+def several_tables() -> Followed:
+    """Return a domain whose tables have two files without statistics, no file, and a large one."""
+    domain = Followed()
+    session = domain.open_session()
+    alpha, _, gamma = (domain.create_table(session, name) for name in ("alpha", "beta", "gamma"))
+    for table, files in (
+        (alpha, [AddFile("a", size=1_000), AddFile("b", size=124)]),
+        (gamma, [AddFile("c", size=5 << 20, stats='{"numRecords":1234567}')]),
+    ):
+        listed_files = listed(footprint(), FileList(files))
+        domain.commit(session, 0, TableWrite(table, domain.head.position, (), listed_files))
+    return domain
+
+
 @pytest.fixture
 def lakeledger(tmp_path: Path, request: pytest.FixtureRequest) -> Lakeledger:
     """Return a way to run the command line where rows are kept, of `played` unless it is told."""
@@ -283,6 +297,26 @@ def test_a_table_shown_to_people_has_rows_files_and_bytes_first(lakeledger: Lake
     names = [line.split()[0] for line in shown]
     assert not {"dropped", "creator"} & set(names)
     assert names.index("columns") < names.index("last_write_id")
+
+
+@pytest.mark.parametrize("lakeledger", [several_tables], indirect=True)
+def test_tables_are_listed_with_their_sums_sorted_and_chosen(lakeledger: Lakeledger) -> None:
+    def names(*options: str) -> list[str]:
+        return [row["name"] for row in told(lakeledger("table", "list", *options, "-o", "json"))]
+
+    assert names() == ["alpha", "beta", "gamma"]
+    assert names("--sort", "bytes") == ["gamma", "alpha", "beta"]
+    assert names("--sort", "files") == ["alpha", "gamma", "beta"]
+    assert names("--sort", "rows") == ["gamma", "beta", "alpha"]
+    assert names("--sort", "changed") == ["gamma", "alpha", "beta"]
+    assert names("--like", "AL*|*mma") == ["alpha", "gamma"]
+    assert names("--like", "lake.b*") == ["beta"]
+    alpha, beta, _ = told(lakeledger("table", "list", "-o", "json"))
+    assert (alpha["rows"], alpha["files"], alpha["bytes"]) == (None, 2, 1_124)
+    assert (beta["rows"], beta["files"], beta["bytes"]) == (0, 0, 0)
+    header, *lines = lakeledger("table", "list").stdout.splitlines()
+    assert header.split()[1:6] == ["name", "rows", "files", "bytes", "last_change"]
+    assert lines[2].split()[1:6] == ["gamma", "1,234,567", "1", "5.0", "MiB"]
 
 
 def test_a_table_that_lost_its_name_is_found_by_its_id(lakeledger: Lakeledger) -> None:

@@ -64,6 +64,9 @@ def exact_answers(reads: Reads, driver: Driver) -> dict[str, Any]:
         "lost": [reads.conflict(txn) for txn in range(state.txns.next_txn + 1)],
         "anomalies": reads.anomalies(None, 999),
         "metadata": [reads.metadata([Read(table, None)])[0].value for table in tables],
+        "newest versions": [
+            reads.newest_versions(at) for at in (None, *range(driver.head.position))
+        ],
         "of tables": [of_table(reads, driver, table) for table in tables],
     }
 
@@ -94,6 +97,8 @@ def of_table(reads: Reads, driver: Driver, table: int) -> list[Any]:
         changes_by_file(reads.file_changes(table, 0, 99, 999)),
         changes_by_file(reads.file_changes(table, 2, 4, 999)),
         changes_by_file(changes_by_pages(reads, table)),
+        reads.table_reads(table, 99),
+        reads.table_reads(table, 2, below=positions[-1] + 9),
         reads.apps(table),
         reads.app(table, "loader"),
         reads.progress(),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import AppVersion, Protocol, TableWrite
+from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.errors import ReaderBehindError
 from ledger.log.wire.file_list import AddFile, FileList, listed
 from projections.queries import StoreReads
@@ -173,3 +174,57 @@ def test_the_protocol_is_that_of_its_last_action(domain: Followed) -> None:
     assert before is None
     assert domain.reads.protocol(table) == THREE_SEVEN
     assert domain.reads.protocol(7) is None
+
+
+def test_a_version_has_the_sums_of_the_files_that_are_live_with_it(domain: Followed) -> None:
+    """Files without a count of rows leave the rows unknown, until the last of them goes."""
+    session = domain.open_session()
+    table = domain.create_table(session, "flights")
+    commit(domain, session, table, ["a", "b"])
+    uncounted = listed(footprint(), FileList([AddFile("c", size=5)]))
+    domain.commit(session, 0, TableWrite(table, domain.head.position, (), uncounted))
+    commit(domain, session, table, [], ["a", "c"])
+    domain.alter_table(session, table, table_of(("day", "int")), "ADD COLUMNS")
+    versions = [
+        (row.live_files, row.live_size, row.live_rows)
+        for row in reversed(domain.reads.versions(table, 9))
+    ]
+
+    assert versions == [(0, 0, 0), (2, 20, 2), (3, 25, None), (1, 10, 1), (1, 10, 1)]
+    (newest,) = domain.reads.newest_versions()
+    assert newest == domain.reads.version_row(table)
+    (before,) = domain.reads.newest_versions(newest.position - 2)
+    assert before.version == newest.version - 2
+
+
+def test_newest_versions_leave_out_tables_that_are_not_there(domain: Followed) -> None:
+    session = domain.open_session()
+    first = domain.create_table(session, "first")
+    gone = domain.create_table(session, "gone")
+    domain.drop_table(session, gone)
+    domain.create_table(session, "waiting", txn=domain.open_txn(session))
+    dropped = domain.reads.table(gone)
+    assert dropped is not None
+
+    assert [row.table for row in domain.reads.newest_versions()] == [first]
+    assert [row.table for row in domain.reads.newest_versions(dropped.dropped - 1)] == [first, gone]
+    assert domain.reads.newest_versions(dropped.created - 2) == []
+
+
+def test_a_commit_names_the_tables_that_it_only_read(domain: Followed) -> None:
+    session = domain.open_session()
+    source, target = (domain.create_table(session, name) for name in ("source", "target"))
+    for _ in range(3):
+        txn = domain.open_txn(session)
+        read = TableWrite(source, 0, [], footprint("", reads=[TRUE_PREDICATE]))
+        domain.commit(session, txn, read, write(target))
+    found = domain.reads.table_reads(source, 2)
+
+    assert [(row.txn, row.wrote) for row in found] == [(txn, (target,)), (txn - 1, (target,))]
+    assert [row.txn for row in domain.reads.table_reads(source, 9, below=found[1].position)] == [
+        txn - 2
+    ]
+    row = domain.reads.txn(txn)
+    assert row is not None
+    assert row.reads == (source,)
+    assert domain.reads.table_reads(target, 9) == []

@@ -60,6 +60,7 @@ class Lake(Followed):
             self.eve, "orders<b>&'\"", made=made._replace(location=f"s3://{HOSTILE}")
         )
         self.gone = self.create_table(self.ada, "gone", made=made)
+        self.delays = self.create_table(self.ada, "delays", made=made)
         self.lost: list[int] = []
         self.play()
         self.follow()
@@ -67,8 +68,14 @@ class Lake(Followed):
     def addresses(self) -> list[str]:
         """Return the address of each page, about what it has most of."""
         flights, first = f"table={self.flights}", f"position={self.lost[0]}"
-        subjects = {"txn": "txn=4", "conflict": first, "diff": "first=1"}
-        of_table = ("table", "history", "schema", "partitions", "files")
+        subjects = {
+            "txn": "txn=4",
+            "conflict": first,
+            "diff": "first=1",
+            "search": "q=flights",
+            "session": f"session={self.ada}",
+        }
+        of_table = ("table", "history", "schema", "partitions", "files", "lineage", "rows")
         subjects |= dict.fromkeys(of_table, flights)
         return [
             f"/ui/{page.path}?{subjects[page.path]}"
@@ -81,6 +88,15 @@ class Lake(Followed):
         """Commit what loses a conflict."""
         self.commit(self.eve, txn, *writes, level=level)
         self.lost.append(self.head.position)
+
+    def derive(self) -> None:
+        """Write a table from two others."""
+        sources = [
+            TableWrite(table, 0, [], footprint("", reads=[TRUE_PREDICATE]))
+            for table in (self.flights, self.hostile)
+        ]
+        late = write(self.delays, [file_of("day=1/late.parquet")], operation="INSERT")
+        self.commit(self.ada, self.open_txn(self.ada), *sources, late)
 
     def play(self) -> None:
         """Write the history."""
@@ -137,4 +153,5 @@ class Lake(Followed):
         self.abort(self.ada, aborted)
         self.open_txn(self.ada)
         self.open_txn(self.eve, "read_only")
+        self.derive()
         self.commit(self.ada, 0, write(self.flights, [file_of("day=3/12.parquet", "3")]))

@@ -85,6 +85,7 @@ def serving(
     hosts: Collection[str] = (),
     processes: Sequence[str] = (),
     places: HostPlaces = NO_PLACES,
+    reads_rows: bool = False,
     doors: WebSettings = UNLOCKED,
     login: WebLogin = NO_LOGIN,
 ) -> Iterator[Served]:
@@ -96,6 +97,7 @@ def serving(
         limits=limits,
         processes=processes,
         places=places,
+        reads_rows=reads_rows,
     )
     server = WebServer.start(pages, ANY_PORT, hosts=hosts, doors=doors)
     routes = [route for route in pages.app.routes if isinstance(route, Route)]

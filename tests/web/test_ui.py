@@ -8,6 +8,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 import urllib3
 
+from ledger.reads.amounts import shown_size
 from projections.web.pages.menu import PAGES
 from projections.web.pages.rendering import environment
 from tests.web.lake import HOSTILE, HOSTILE_PATH, Lake
@@ -29,6 +30,11 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
+        if tag != "wbr":
+            self.said.append(" ")
+
+    def handle_endtag(self, _tag: str) -> None:
+        self.said.append(" ")
 
     def handle_data(self, data: str) -> None:
         self.said.append(data)
@@ -39,7 +45,7 @@ class Seen(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.said).split())
+        return " ".join("".join(self.said).split())
 
 
 def page(served: Served, path: str, status: int = 200) -> Seen:
@@ -71,7 +77,8 @@ def test_the_address_without_a_path_leads_to_the_pages(served: Served) -> None:
 def test_links_lead_to_every_page_and_each_answers(crawled: dict[str, Seen]) -> None:
     assert len(crawled) == PAGES_MAX or len(crawled) > 100
     names = {urlsplit(each).path.removeprefix("/ui").strip("/") for each in crawled}
-    assert names >= {each.path for each in PAGES}
+    # A form leads to the search.
+    assert names >= {page.path for page in PAGES} - {"search"}
 
 
 def test_nothing_is_from_elsewhere(crawled: dict[str, Seen], served: Served) -> None:
@@ -113,12 +120,14 @@ def test_every_page_answers_at_every_position(path: str, lake: Lake, served: Ser
         "txn": "txn=1",
         "conflict": f"position={lake.lost[0]}",
         **dict.fromkeys(
-            ("table", "history", "schema", "partitions", "files"), f"table={lake.flights}"
+            ("table", "history", "schema", "partitions", "files", "lineage", "rows"),
+            f"table={lake.flights}",
         ),
     }.get(path, "")
     newest = lake.head.position
     if next(each.is_timeless for each in PAGES if each.path == path):
-        assert 'type="range"' not in served.ask(f"/ui/{path}?at=3").data.decode()
+        subject = f"&session={lake.ada}" if path == "session" else ""
+        assert 'type="range"' not in served.ask(f"/ui/{path}?at=3{subject}").data.decode()
         return
     for at in range(newest + 1):
         seen = page(served, f"/ui/{path}?{subject}&at={at}")
@@ -145,6 +154,10 @@ def test_every_page_answers_at_every_position(path: str, lake: Lake, served: Ser
         ("/ui/diff?first=7&at=3", 200),
         ("/ui/diff?first=999999", 400),
         ("/ui/schema?table=1&first=7&at=3", 200),
+        ("/ui/tables?sort=size", 400),
+        ("/ui/session?session=999999", 404),
+        ("/ui/lineage?table=999", 404),
+        ("/ui/activity?span=0", 400),
     ],
 )
 def test_errors_are_pages(served: Served, path: str, status: int) -> None:
@@ -224,3 +237,63 @@ def test_a_page_has_no_mark_of_code(crawled: dict[str, Seen]) -> None:
         if urlsplit(path).path.startswith("/ui"):
             assert "`" not in seen.text
             assert not re.search(r"(position|txn) \d+,\d{3}", seen.text)
+
+
+def first_cells(seen: Seen, name: str) -> list[str]:
+    """Return the names of tables in the order of a page."""
+    return re.findall(rf"{name}\.\w+", seen.text)
+
+
+def test_tables_are_sorted_by_what_is_asked_and_found_by_a_pattern(
+    lake: Lake, served: Served
+) -> None:
+    by_size = page(served, "/ui/tables?sort=bytes")
+    assert first_cells(by_size, "lake")[:2] == ["lake.flights", "lake.delays"]
+    assert first_cells(page(served, "/ui/tables?sort=name"), "lake")[0] == "lake.delays"
+    few = page(served, "/ui/tables?like=fl*|nothing")
+    assert first_cells(few, "lake") == ["lake.flights"]
+    files = lake.reads.files(lake.flights)
+    size = sum(file.size for file in files)
+    assert f"lake.flights 1 {7 * len(files)} {len(files)} {size / 1024:.1f} KiB" in few.text
+
+
+def test_the_search_finds_names_and_numbers(lake: Lake, served: Served) -> None:
+    assert "lake.flights" in page(served, "/ui/search?q=FLIGH").text
+    numbered = page(served, "/ui/search?q=4")
+    assert {"/ui/txn?txn=4", "/ui/timeline?at=4", "/ui/table?table=4"} <= numbered.links
+    only = page(served, f"/ui/search?q=session+{lake.ada}")
+    assert f"/ui/session?session={lake.ada}" in only.links
+    assert not [link for link in only.links if "/ui/txn" in link]
+
+
+def test_lineage_leads_both_ways(lake: Lake, served: Served) -> None:
+    made = page(served, f"/ui/lineage?table={lake.delays}")
+    assert {f"/ui/table?table={lake.flights}", f"/ui/table?table={lake.hostile}"} <= made.links
+    used = page(served, f"/ui/lineage?table={lake.flights}")
+    assert f"/ui/table?table={lake.delays}" in used.links
+    (read,) = lake.reads.table_reads(lake.flights, 9)
+    before = page(served, f"/ui/lineage?table={lake.flights}&at={read.position - 1}")
+    assert "No txn read this table" in before.text
+    assert "It only read lake.flights" in page(served, f"/ui/txn?txn={read.txn}").text
+
+
+def test_activity_counts_what_the_events_hold(lake: Lake, served: Served) -> None:
+    text = served.ask("/ui/activity").data.decode()
+    charts = {
+        name: re.findall(r"<title>(.*?)</title>", drawn)
+        for name, drawn in re.findall(
+            r'aria-label="([\w ]+) over time">(.*?)</svg>', text, re.DOTALL
+        )
+    }
+    types = [event.type for event in lake.reads.history(0, 999)]
+    size = sum(row.live_size for row in lake.reads.newest_versions())
+    assert sum(map(int, charts["Commits"])) == types.count("TxnCommitted")
+    assert sum(map(int, charts["Lost conflicts"])) == len(lake.lost)
+    assert charts["Bytes of live files"][-1] == shown_size(size)
+
+
+def test_conflicts_are_summed_up_by_table_and_by_statements(lake: Lake, served: Served) -> None:
+    seen = page(served, "/ui/conflicts")
+    assert "DELETE lost to DELETE: 2 times" in seen.text
+    assert "UPDATE lost to WRITE: 1 time" in seen.text
+    assert "lost to" not in page(served, f"/ui/conflicts?at={lake.lost[0] - 1}").text

@@ -18,7 +18,8 @@ from tests.web.served import Served
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 NARROW: Final = 360
-WIDE: Final = 1100
+PHONE: Final = 400
+WIDE: Final = 1280
 
 Scheme = Literal["light", "dark"]
 
@@ -50,6 +51,23 @@ CROSSED: Final = """() => {
     .map(([other]) => one.textContent + ' and ' + (other.textContent || other.outerHTML)));
 }"""
 """The texts of a picture that a line, a mark or another text crosses."""
+
+BROKEN: Final = """() => {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    for (const word of node.data.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+      if (lines.size > 1) found.push(word[0] + ' in ' + node.parentElement.outerHTML);
+    }
+  }
+  return found;
+}"""
+"""The words that stand on two lines."""
 
 
 @contextmanager
@@ -102,13 +120,25 @@ def test_narrow(browser: Browser, lake: Lake, served: Served) -> None:
     check_pages(browser, served, [address], NARROW, "light")
 
 
+@pytest.mark.parametrize("width", [PHONE, WIDE])
+def test_no_word_is_broken(browser: Browser, lake: Lake, served: Served, width: int) -> None:
+    """Names and paths are folded behind their marks; tables that are wider can be scrolled."""
+    found: dict[str, list[str]] = {}
+    with opened(browser, width=width) as (page, _):
+        for address in (*lake.addresses(), f"/ui/table?table={lake.hostile}"):
+            page.goto(f"{served.url}{address}")
+            if broken := page.evaluate(BROKEN):
+                found[address] = broken
+    assert found == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_any_screen_and_their_contrast_is_enough_in_both_schemes(
     browser: Browser, lake: Lake, served: Served, width: int, scheme: Scheme
 ) -> None:
-    addresses = [*lake.addresses(), "/ui?at=9", f"/ui/table?table={lake.hostile}"]
+    addresses = [*lake.addresses(), "/ui?at=9", "/ui/none", f"/ui/table?table={lake.hostile}"]
     check_pages(browser, served, addresses, width, scheme)
 
 
@@ -151,7 +181,7 @@ def test_three_clicks(browser: Browser, lake: Lake, served: Served) -> None:
         assert "day=1/1.parquet" in said
         assert "WriteSerializable would not have let it pass" in said
         page.goto(f"{served.url}/ui")
-        page.get_by_label("Txn").fill(str(row.txn))
+        page.get_by_label("Txn", exact=True).fill(str(row.txn))
         page.get_by_role("button", name="Show the txn").click()
         page.get_by_role("link", name=f"See why txn {row.txn} lost").click()
         assert "What if" in page.inner_text("main")
@@ -174,15 +204,18 @@ def test_keyboard(browser: Browser, served: Served) -> None:
 
 def test_pictures_are_as_wide_as_their_page(browser: Browser, lake: Lake, served: Served) -> None:
     with opened(browser) as (page, _):
-        for address in ("timeline", f"history?table={lake.flights}", "conflict?txn=4"):
+        for address in (
+            *("timeline", "activity", "conflict?txn=4"),
+            *(f"{page}?table={lake.flights}" for page in ("history", "lineage", "partitions")),
+        ):
             page.goto(f"{served.url}/ui/{address}")
             shares = page.evaluate(
                 "[...document.querySelectorAll('svg.chart')].map(each => "
                 "each.getBoundingClientRect().width / each.parentElement.clientWidth)"
             )
-            assert [round(share, 2) for share in shares] == [1.0], address
-        crossed = page.evaluate(CROSSED)
-        assert crossed == []
+            assert {round(share, 2) for share in shares} == {1.0}, address
+            crossed = page.evaluate(CROSSED)
+            assert crossed == [], address
 
 
 def test_hostile_names(browser: Browser, lake: Lake, served: Served) -> None:

@@ -25,20 +25,24 @@ from ledger.cli.tables.anomalies import counted, counts_shown
 from ledger.cli.tables.partitions import Columns, columns_at, columns_by_add, of_partition
 from ledger.machine.exit_codes import ExitCode
 from ledger.properties.column_mapping import is_published
-from ledger.reads.amounts import amount, shown_size
+from ledger.reads.amounts import amount, shown_count, shown_size
+from ledger.reads.listed_tables import ListedTable, TableOrder, listed_tables
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from ledger.reads.row_counts import rows_in
 
-TABLE_COLUMNS = ("table", "name", "kind", "layout", "version", "last_write_id")
+SUMS = ("rows", "files", "bytes")
+TABLE_COLUMNS = ("table", "name", *SUMS, "last_change", "version", "layout")
 # For tables that not every reader sees: the position of the drop, or the txn that alone sees it.
 EVERY_COLUMNS = (*TABLE_COLUMNS, "dropped", "creator")
 FILE_COLUMNS = ("path", "partition", "size", "modified", "version")
-SUMS = ("rows", "files", "bytes")
+OF_LOG = ("valid_write_ids", "mappings")
+"""Fields of write ids, which are shown to people only where the ids name folders."""
 KEPT = {*SUMS, "version"}
 """Fields of a table that are shown also if they are 0 or not known."""
 FIRST_FIELDS = (
     "name",
     *SUMS,
+    "last_change",
     "version",
     "columns",
     "partitioned_by",
@@ -114,13 +118,38 @@ def table_list(
     dropped: Annotated[
         bool, typer.Option("--dropped", help="Dropped ones too, and those that only a txn sees.")
     ] = False,
+    like: Annotated[
+        str, typer.Option(metavar="PATTERN", help="Only names like this; * is any text, | is or.")
+    ] = "",
+    sort: Annotated[
+        TableOrder, typer.Option(help="Sort by this; numbers and times fall.")
+    ] = TableOrder.NAME,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the tables."""
+    """List the tables with their rows, files and bytes, and the time of their last change."""
     with reading(ledger, output) as (_, reads):
         rows = reads.tables(include_dropped=dropped)
+        lines = listed_tables(rows, reads.newest_versions(), like=like, order=sort)
         columns = EVERY_COLUMNS if dropped else TABLE_COLUMNS
-        answer_rows([brief(table_fields(row), columns, output) for row in rows], output)
+        answer_rows([brief(line_fields(line, output), columns, output) for line in lines], output)
+
+
+def line_fields(line: ListedTable, output: Output) -> dict[str, Any]:
+    """Return a line of the list of tables: exact numbers as JSON, else as people read them."""
+    fields = table_fields(line.row) | line_sums(line)
+    return fields if output is Output.JSON else {**fields, **shown_counts(fields)}
+
+
+def line_sums(line: ListedTable) -> dict[str, Any]:
+    """Return the sums and the last change of a table, None for what is not known."""
+    changed = when(line.changed) if line.changed else None
+    return {"rows": line.rows, "files": line.files, "bytes": line.size, "last_change": changed}
+
+
+def shown_counts(fields: dict[str, Any]) -> dict[str, str]:
+    """Return the counts that are known with their thousands apart."""
+    known = (name for name in ("rows", "files") if fields[name] is not None)
+    return {name: shown_count(fields[name]) for name in known}
 
 
 @app.command("show")
@@ -136,7 +165,8 @@ def table_show(
     """
     with reading(ledger, output) as (_, reads):
         row = known_table(reads, catalog, name)
-        fields = table_fields(row) | table_sums(reads, row) | table_details(reads, row, output)
+        line = ListedTable(row, reads.version_row(row.table))
+        fields = table_fields(row) | line_sums(line) | table_details(reads, row, output)
         answer(fields if output is Output.JSON else readable(fields), output)
 
 
@@ -260,30 +290,18 @@ def delta_fields(row: TableRow) -> dict[str, Any]:
     return published_fields(row)
 
 
-def table_sums(reads: Reads, row: TableRow) -> dict[str, int | None]:
-    """Return the rows, files and bytes of a table, None for what is not known."""
-    if row.dropped or row.creator or row.definition.layout == "directories":
-        return dict.fromkeys(SUMS)
-    found = reads.partitions(row.table)
-    rows = [each.rows for each in found if each.rows is not None]
-    return {
-        "rows": sum(rows) if len(rows) == len(found) else None,
-        "files": sum(each.files for each in found),
-        "bytes": sum(each.size for each in found),
-    }
-
-
 def readable(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a table as people read them: the numbers of the log stand last.
 
     What the table does not have is left out.
     """
-    shown = {**fields, "name": f"{fields['catalog']}.{fields['name']}"}
+    shown = {**fields, **shown_counts(fields), "name": f"{fields['catalog']}.{fields['name']}"}
     if fields["bytes"] is not None:
         shown["bytes"] = shown_size(fields["bytes"])
     names = (*FIRST_FIELDS, *(field for field in fields if field not in FIRST_FIELDS))
+    left_out = {"catalog", *(OF_LOG if fields["layout"] != "directories" else ())}
     kept = (name for name in names if name in KEPT or shown[name] not in (None, "", 0, [], {}))
-    return {name: shown[name] for name in kept if name != "catalog"}
+    return {name: shown[name] for name in kept if name not in left_out}
 
 
 def table_fields(row: TableRow) -> dict[str, Any]:

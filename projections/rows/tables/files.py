@@ -39,7 +39,8 @@ from projections.rows.keys import (
 from projections.rows.packing import text_part
 from projections.rows.projection import Rows
 from projections.rows.tables.listed import changed_rows, list_rows
-from projections.rows.tables.partitions import ChangedPartitions, rows_of
+from projections.rows.tables.partitions import ChangedPartitions, Sums, rows_of
+from projections.rows.tables.versions import part_rows
 from projections.store.batch import Batch, Changes, LateChange
 from projections.store.port import RowChange
 
@@ -175,25 +176,26 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
     for part in body.parts:
         if part.table in applied.files:
             batch = Batch(applied.stored)
-            anomalies = list(change_files(applied, part, batch))
+            anomalies, sums = change_files(applied, part, batch)
             for anomaly in anomalies:
                 yield from anomaly_rows(applied.control.position, next(numbers), anomaly)
             yield from batch.changes.items()
+            yield from part_rows(applied, part, sums)
             yield from list_of(applied, part, batch, is_odd=bool(anomalies))
 
 
-def change_files(applied: Applied, part: CommittedPart, batch: Batch) -> Iterator[Anomaly]:
-    """Change the files of one table in `batch`; return the anomalies."""
+def change_files(
+    applied: Applied, part: CommittedPart, batch: Batch
+) -> tuple[Sequence[Anomaly], Sums]:
+    """Change the files of one table in `batch`; return the anomalies, and the change of sums."""
     files, position = applied.files[part.table], applied.control.position
     if files is None:
-        yield Anomaly(part.table, "unreadable_list")
-        return
+        return [Anomaly(part.table, "unreadable_list")], Sums()
     definition = applied.tables[part.table].table.definition
     partitions = ChangedPartitions(batch, part.table, definition)
     table = ChangedTable(part.table, position, batch, partitions)
-    yield from removed(table, files)
-    yield from added(table, part, files)
-    table.partitions.settle()
+    anomalies = [*removed(table, files), *added(table, part, files)]
+    return anomalies, table.partitions.settle()
 
 
 def list_of(

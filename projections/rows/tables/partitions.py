@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from ledger.core.commands import TableDefinition
 from ledger.core.partitions.keys import Key, PartitionSchema, key_of
@@ -49,15 +49,9 @@ NOTHING: Final = b""
 BRACKETS_MAX: Final = 500
 
 
-class PartitionFields(Fields):
-    """A partition: its values, and the sums of its live files.
+class SumFields(Fields):
+    """The sums of live files; `rows` are those of the `counted` files, whose rows are known."""
 
-    `partitioned` is the position of the last change of partition columns before its files were
-    added. `rows` are the rows of the `counted` files, of which the rows are known.
-    """
-
-    values: Values = ()
-    partitioned: int = 0
     files: int = 0
     size: int | str = 0
     rows: int | str = 0
@@ -70,10 +64,26 @@ class PartitionFields(Fields):
         self.rows = stored_sum(int(self.rows) + sums.rows)
         self.counted += sums.counted
 
+    def named(self) -> dict[str, Any]:
+        """Return the sums alone, for a row that holds more than these."""
+        fields = {"files": self.files, "size": self.size, "rows": self.rows}
+        return {**fields, "counted": self.counted}
+
+
+class PartitionFields(SumFields):
+    """A partition: its values, and the sums of its live files.
+
+    `partitioned` is the position of the last change of partition columns before its files were
+    added.
+    """
+
+    values: Values = ()
+    partitioned: int = 0
+
 
 @dataclass(slots=True)
 class Sums:
-    """Sums of files that a commit adds to a partition, less those that it removes from it."""
+    """Sums of files that a commit adds, less those that it removes."""
 
     files: int = 0
     size: int = 0
@@ -87,6 +97,13 @@ class Sums:
         if rows is not None:
             self.rows += rows
             self.counted += 1
+
+    def include(self, other: "Sums") -> None:
+        """Add the sums of other files."""
+        self.files += other.files
+        self.size += other.size
+        self.rows += other.rows
+        self.counted += other.counted
 
     def take(self, size: int, rows: int | None) -> None:
         """Take a file away."""
@@ -165,8 +182,9 @@ class ChangedPartitions:
             found = self._by_number[number] = ChangedPartition(self._table, number)
         return found
 
-    def settle(self) -> None:
-        """Put the rows of all changed partitions."""
+    def settle(self) -> Sums:
+        """Put the rows of all changed partitions; return what they changed by together."""
+        total = Sums()
         keys = {pair_key(PARTITION, self._table, each): each for each in self._by_number}
         ordered = sorted(keys)
         for key, data in zip(ordered, self._batch.get_many(ordered), strict=True):
@@ -176,7 +194,9 @@ class ChangedPartitions:
                 assert data is not None, f"partition {keys[key]} of table {self._table} has no row"
                 fields = read_partition(data)
             fields.change(changed.sums)
+            total.include(changed.sums)
             self._batch.put(key, fields.value())
+        return total
 
     @cached_property
     def _partitioned(self) -> int:

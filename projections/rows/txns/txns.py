@@ -31,7 +31,7 @@ from ledger.core.state.txns import TxnInFlight
 from ledger.reads.rows import TxnPart
 from ledger.reads.txn_parts import aborted_part, altered_part, committed_part
 from projections.rows.applied import Applied, MetadataChange
-from projections.rows.keys import FORGOTTEN, TXN, Fields, number_key, value
+from projections.rows.keys import FORGOTTEN, TABLE_READ, TXN, Fields, number_key, pair_key, value
 from projections.rows.projection import Rows
 from projections.rows.txns.conflicts import evidence_form
 from projections.rows.txns.txn_parts import parts_apart, parts_gone, parts_within
@@ -39,7 +39,10 @@ from projections.store.batch import LateChange
 
 
 class TxnFields(Fields):
-    """A txn from open to end; `opened` and `ended` are positions, `deadline` is milliseconds."""
+    """A txn from open to end; `opened` and `ended` are positions, `deadline` is milliseconds.
+
+    `reads` are the tables that its commit only read.
+    """
 
     type: TxnType
     session: int = 0
@@ -50,6 +53,7 @@ class TxnFields(Fields):
     ended: int = 0
     reason: str = ""
     parts: tuple[TxnPart, ...] = ()
+    reads: tuple[int, ...] = ()
     evidence: Mapping[str, Any] | None = None
 
 
@@ -89,7 +93,10 @@ def altered(applied: Applied, body: TableAltered) -> Iterable[LateChange]:
 
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
-    """Return the row of a committed txn; a one-shot one was opened by the same event."""
+    """Yield the row of a committed txn, and one for each table that it only read.
+
+    A one-shot txn was opened by the same event.
+    """
     control = applied.control
     txn = None if body.one_shot else applied.ended[control.txn]
     parts = [committed_part(part, txn) for part in body.parts]
@@ -98,7 +105,11 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
     else:
         fields = fields_of(txn, "committed", parts, ended=control.position)
         yield from parts_gone(txn)
+    fields.reads = tuple(dict.fromkeys(read.table for read in body.reads))
     yield number_key(TXN, control.txn), fields.value()
+    wrote = [part.table for part in body.parts]
+    for table in fields.reads:
+        yield pair_key(TABLE_READ, table, control.position), value([control.txn, wrote])
 
 
 def aborted(applied: Applied, body: TxnAborted) -> Iterable[LateChange]:

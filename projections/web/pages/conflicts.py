@@ -10,8 +10,12 @@ from ledger.reads.port import ConflictRow, VersionRow
 from ledger.session.explain import RULES, Explanation, explanation, scan_text
 from projections.reads.what_if import at_write_serializable
 from projections.web.pages.page import ROWS, Fields, NothingHereError, PageView, rows_before
+from projections.web.pages.pictures.heat_map import heat_map, table_bars
 
 LISTED_MAX: Final = 8
+SUMMED_EVENTS: Final = 20_000
+SUMMED_MAX: Final = 500
+"""The pictures of conflicts sum up those of so many events, and so many of them."""
 
 
 class LostLine(NamedTuple):
@@ -47,7 +51,13 @@ def conflicts(view: PageView) -> Fields:
     before = view.asked.number_or_none("before")
     last = view.at if before is None else min(view.at, max(0, before - 1))
     rows = rows_before(view.reads.conflicts, last, ROWS)
+    since = max(0, view.at - SUMMED_EVENTS)
+    summed = [row for row in view.reads.conflicts(since, SUMMED_MAX) if row.position <= view.at]
     return {
+        "heat": heat_map(summed),
+        "bars": [(bar, view.name_of(bar.table)) for bar in table_bars(summed)],
+        "summed": len(summed),
+        "span": min(view.at, SUMMED_EVENTS),
         "lines": lines_of(view, rows),
         "older": view.here(before=rows[-1].position) if len(rows) == ROWS else None,
         "first": view.here() if before is not None else None,

@@ -6,9 +6,9 @@ from typing import Final
 from ledger.reads.port import HistoryRow
 from projections.reads.lake_diff import lake_diff
 from projections.web.pages.conflicts import lines_of
-from projections.web.pages.lanes import lanes_of
 from projections.web.pages.marks import mark_at
 from projections.web.pages.page import ROWS, Fields, PageView, number_between, rows_before
+from projections.web.pages.pictures.lanes import lanes_of
 from projections.web.pages.txns import open_at
 
 RECENT: Final = 8

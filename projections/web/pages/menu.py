@@ -1,20 +1,35 @@
 """Every page by its path, and a page made whole: its fields in its template."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from contextlib import nullcontext
+from typing import Final
 
 from starlette.responses import Response
 
 from ledger.reads.port import Reads
+from projections.queries import StoreReads
 from projections.web.answers.asked import Asked
 from projections.web.answers.listing import Size
-from projections.web.pages import api, conflicts, history, marks, processes, tables, txns
-from projections.web.pages.page import Checks, Fields, PageView, UiPage, address, view_of
+from projections.web.pages import (
+    activity,
+    api,
+    conflicts,
+    history,
+    lineage,
+    marks,
+    processes,
+    row_pages,
+    search,
+    tables,
+    txns,
+)
+from projections.web.pages.page import Beside, Fields, PageView, UiPage, address, view_of
 from projections.web.pages.rendering import html
 
 PAGES: Final[Sequence[UiPage]] = (
     UiPage("", "Overview", history.overview, nav="Overview", has_checks=True),
     UiPage("timeline", "Timeline", history.timeline, nav="Timeline"),
+    UiPage("activity", "Activity", activity.activity, nav="Activity"),
     UiPage("open", "Open txns", txns.open_txns, nav="Open txns"),
     UiPage("txn", "Txn", txns.one_txn),
     UiPage("conflicts", "Conflicts", conflicts.conflicts, nav="Conflicts"),
@@ -25,6 +40,11 @@ PAGES: Final[Sequence[UiPage]] = (
     UiPage("schema", "Schema", tables.schema),
     UiPage("partitions", "Partitions", tables.partitions, size=Size.PAGES),
     UiPage("files", "Files", tables.files),
+    UiPage("lineage", "Lineage", lineage.lineage),
+    UiPage("rows", "Rows and columns", row_pages.rows, has_rows=True),
+    UiPage("sql", "SQL", row_pages.sql, nav="SQL", has_rows=True),
+    UiPage("search", "Search", search.search, size=Size.WHOLE, is_timeless=True),
+    UiPage("session", "Session", search.one_session, is_timeless=True),
     UiPage("watermark", "Watermark", marks.watermark, nav="Watermark"),
     UiPage("diff", "Difference", history.difference, nav="Difference", size=Size.PAGES),
     UiPage(
@@ -42,14 +62,14 @@ PAGES: Final[Sequence[UiPage]] = (
 """The pages; those with a text in the menu are in its order."""
 
 
-def answered(
-    page: UiPage, reads: Reads, asked: Asked, checks: Checks, others: Sequence[Any] = ()
-) -> Response:
-    """Return a page over reads; raises as they do, and NothingHereError."""
-    view = view_of(page, reads, asked, checks, others)
-    fields = page.gather(view)
-    asked.check_all_read()
-    return html(page.template, {**frame(page, view), **fields})
+def answered(page: UiPage, reads: Reads, asked: Asked, beside: Beside) -> Response:
+    """Return a page over one state of the rows; raises as reads do, and NothingHereError."""
+    with reads.still() if isinstance(reads, StoreReads) else nullcontext():
+        view = view_of(page, reads, asked, beside)
+        fields = page.gather(view)
+        asked.check_all_read()
+        # Templates ask for names, and for times of positions.
+        return html(page.template, {**frame(page, view), **fields})
 
 
 def frame(page: UiPage, view: PageView) -> Fields:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -23,13 +24,24 @@ class NothingHereError(BadRequestError):
     """A page has nothing to show: no txn, table or conflict has that number."""
 
 
+class Beside(NamedTuple):
+    """What a page gets beside reads.
+
+    `checks` are the health checks of this process, `others` of further processes; both are empty
+    where a page does not show them. `reads_rows` says whether pages may read rows of tables.
+    """
+
+    checks: Checks = MappingProxyType({})
+    others: Sequence[Any] = ()
+    reads_rows: bool = False
+
+
 @dataclass(slots=True)
 class PageView:
     """The reads behind one page, as of position `at`; `newest` is the applied position.
 
     `path` is the page, `subject` are the parameters that say what it is about: the slider keeps
-    them. `checks` are the health checks of this process, `others` of further processes; both are
-    empty where a page does not show them.
+    them.
     """
 
     reads: Reads
@@ -37,8 +49,7 @@ class PageView:
     path: str
     newest: int
     at: int
-    checks: Checks = field(default_factory=dict)
-    others: Sequence[Any] = ()
+    beside: Beside = field(default_factory=Beside)
     subject: Fields = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
 
@@ -46,6 +57,11 @@ class PageView:
     def is_past(self) -> bool:
         """Whether the page shows an earlier position than the newest one."""
         return self.at < self.newest
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the page may read rows of tables."""
+        return self.beside.reads_rows
 
     @property
     def list_at(self) -> int | None:
@@ -97,7 +113,8 @@ class UiPage(NamedTuple):
 
     A page that `has_checks` shows the health of this process, one that `has_others` that of other
     ones. `nav` is its text in the menu, "" if it is not there. `size` is the size of what it reads.
-    A page that `is_timeless` shows the same at each position, so it has no slider.
+    A page that `is_timeless` shows the same at each position, so it has no slider. A page that
+    `has_rows` may read rows of tables, which takes long.
     """
 
     path: str
@@ -108,6 +125,7 @@ class UiPage(NamedTuple):
     has_others: bool = False
     size: Size = Size.FEW
     is_timeless: bool = False
+    has_rows: bool = False
 
     @property
     def template(self) -> str:
@@ -115,15 +133,13 @@ class UiPage(NamedTuple):
         return f"{self.path or 'overview'}.html"
 
 
-def view_of(
-    page: UiPage, reads: Reads, asked: Asked, checks: Checks, others: Sequence[Any]
-) -> PageView:
+def view_of(page: UiPage, reads: Reads, asked: Asked, beside: Beside) -> PageView:
     """Return the view of a page; raises ReaderBehindError for a position not applied yet."""
     newest = reads.position()
     at = asked.number_or_none("at")
     if at is not None and at > newest:
         raise ReaderBehindError(newest, at, 0)
-    return PageView(reads, asked, page.path, newest, newest if at is None else at, checks, others)
+    return PageView(reads, asked, page.path, newest, newest if at is None else at, beside)
 
 
 def rows_before(

@@ -55,4 +55,4 @@ def checks_in(form: Mapping[str, Any]) -> Mapping[str, Check]:
 
 def processes(view: PageView) -> Fields:
     """Gather the health of this follower, and of the other processes."""
-    return {"identity": view.reads.identity(), "others": view.others}
+    return {"identity": view.reads.identity(), "others": view.beside.others}

@@ -3,12 +3,14 @@
 Every value is escaped, and a page loads nothing from another origin.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from ledger.clock import time_text
@@ -18,6 +20,8 @@ from ledger.reads.row_counts import rows_in
 FOLDER: Final = Path(__file__).parent / "templates"
 CALENDAR_END_MS: Final = 253_402_300_799_999
 TEXT_MAX: Final = 120
+MARKS: Final = re.compile(r"([/=._,:@-])(?=\w)")
+"""Where a path or a name may be folded; none of them is in the escape of a character."""
 
 HEADERS: Final[Mapping[str, str]] = {
     "content-security-policy": (
@@ -54,6 +58,7 @@ def environment() -> Environment:
         "changed_rows": shown_rows,
         "count": shown_count,
         "cut": cut,
+        "folding": folding,
         "size": shown_size,
         "time": shown_time,
     }
@@ -79,6 +84,11 @@ def file_named(name: str) -> Response:
     headers = {**HEADERS, "cache-control": "max-age=300"}
     data = (FOLDER / name).read_bytes()
     return Response(data, headers=headers | {"content-type": FILES[name]})
+
+
+def folding(text: str, most: int = TEXT_MAX) -> Markup:
+    """Return a text that a narrow page may fold behind its marks, and never within a word."""
+    return Markup(MARKS.sub(r"\1<wbr>", str(escape(cut(text, most)))))  # noqa: S704 - escaped
 
 
 def shown_time(at_ms: int) -> str:

@@ -1,7 +1,7 @@
 """Serving: the pages of a follower as routes of its server, within the bounds of all requests."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -20,9 +20,11 @@ from projections.web.api.openapi import DOCUMENTS as DOCUMENT_PATHS
 from projections.web.api.openapi import openapi
 from projections.web.app import WebPages, status_of
 from projections.web.pages.menu import PAGES, answered, refused
-from projections.web.pages.page import ROOT, NothingHereError, UiPage
+from projections.web.pages.page import ROOT, Beside, NothingHereError, UiPage
 from projections.web.pages.processes import look_at
 from projections.web.pages.rendering import FILES, file_named
+from projections.web.server.readers import Readers
+from projections.web.server.slots import Slots
 
 FAULT_STATUS: Final = 500
 
@@ -41,16 +43,47 @@ DOCUMENTS: Final[Mapping[str, Callable[[], Schema]]] = dict(
 log_lines = LogLines("lakeledger.web")
 
 
-def page_routes(pages: WebPages[Reads], processes: Sequence[str]) -> Sequence[Route]:
+ROWS_AT_ONCE: Final = 2
+"""How many pages read rows of tables at once; the others wait."""
+
+
+class Serving(NamedTuple):
+    """What pages are served with.
+
+    `processes` are the URLs of other processes whose health a page shows, `rows` the readers of
+    pages that read rows of tables, None if no page may.
+    """
+
+    pages: WebPages[Reads]
+    processes: Sequence[str]
+    rows: Readers[Reads] | None
+    slots: Slots
+
+    async def ask(
+        self, page: UiPage, question: Callable[[Reads], Response], asked: Asked
+    ) -> Response:
+        """Return a page; a long query does not keep listings waiting."""
+        if page.has_rows and self.rows is not None:
+            async with self.slots.taken():
+                return await self.rows.ask(question, is_long=True)
+        return await self.pages.ask(question, asked, is_long=page.size is not Size.FEW)
+
+
+def page_routes(
+    pages: WebPages[Reads], processes: Sequence[str], *, reads_rows: bool = False
+) -> Sequence[Route]:
     """Return a route for each page and each file that pages load.
 
-    `processes` are the URLs of other processes whose health a page shows.
+    `processes` are the URLs of other processes whose health a page shows. With `reads_rows` pages
+    may read rows of tables.
     """
+    readers = pages.readers_beside(ROWS_AT_ONCE) if reads_rows else None
+    serving = Serving(pages, processes, readers, Slots(ROWS_AT_ONCE, "pages with rows"))
     return [
         *(pages.route(path, document_endpoint(made)) for path, made in DOCUMENTS.items()),
         *(pages.route(f"{ROOT}/{name}", file_endpoint(name)) for name in FILES),
-        *(pages.route(path_of(page), page_endpoint(pages, page, processes)) for page in PAGES),
-        pages.route(f"{ROOT}/", page_endpoint(pages, PAGES[0], processes)),
+        *(pages.route(path_of(page), page_endpoint(serving, page)) for page in PAGES),
+        pages.route(f"{ROOT}/", page_endpoint(serving, PAGES[0])),
         pages.route(f"{ROOT}/{{path:path}}", unknown_page),
         pages.route("/", to_pages),
     ]
@@ -79,19 +112,19 @@ def file_endpoint(name: str) -> Endpoint:
     return endpoint
 
 
-def page_endpoint(pages: WebPages[Reads], page: UiPage, processes: Sequence[str]) -> Endpoint:
+def page_endpoint(serving: Serving, page: UiPage) -> Endpoint:
     """Return the endpoint of a page; its errors are pages too."""
+    pages = serving.pages
 
     async def endpoint(request: Request) -> Response:
         try:
             asked = Asked(request.path_params, request.query_params.multi_items())
             async with pages.place(page.size):
                 checks = await pages.checks() if page.has_checks else {}
-                others = await look_at(processes) if page.has_others else ()
-                return await pages.ask(
-                    lambda reads: answered(page, reads, asked, checks, others),
-                    asked,
-                    is_long=page.size is not Size.FEW,
+                others = await look_at(serving.processes) if page.has_others else ()
+                beside = Beside(checks, others, reads_rows=serving.rows is not None)
+                return await serving.ask(
+                    page, lambda reads: answered(page, reads, asked, beside), asked
                 )
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return page_instead(request, error)

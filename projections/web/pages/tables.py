@@ -1,15 +1,17 @@
 """The pages about tables: the list, and of one table its history, schema, partitions and files."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from ledger.core.commands import TableDefinition
 from ledger.properties.column_mapping import is_published
+from ledger.reads.listed_tables import ListedTable, TableOrder, listed_tables
 from ledger.reads.port import FileRow, PartitionRow, TableRow, VersionRow
 from projections.reads.dropped_files import waiting_files
 from projections.reads.lake_diff import schema_diff
-from projections.web.pages.charts import history_chart, share_bars
+from projections.web.answers.asked import BadRequestError
 from projections.web.pages.page import ROWS, Fields, NothingHereError, PageView, number_between
+from projections.web.pages.pictures.charts import history_chart, share_bars
+from projections.web.pages.pictures.tree_map import SizedThing, tree_map
 
 CHARTED: Final = 40
 METADATA_SOUGHT: Final = 200
@@ -17,19 +19,23 @@ APPS_SHOWN: Final = 20
 
 
 def tables(view: PageView) -> Fields:
-    """Gather the tables that existed at the position of the page, by id, some at a time."""
-    above = view.asked.number_or_none("above") or 0
+    """Gather the tables that existed at the position of the page, some at a time."""
+    like, skip = view.asked.text_or_none("like") or "", view.asked.number_or_none("skip") or 0
+    order = order_in(view.asked.text_or_none("sort") or TableOrder.NAME)
+    view.subject |= {"sort": order.value} | ({"like": like} if like else {})
     every = view.reads.tables(include_dropped=view.is_past)
-    there = [each for each in every if is_there(each, view.at)]
-    found = [each for each in there if each.table > above]
-    shown = [(row, at) for row, at in definitions(view, found[: ROWS + 1]) if at is not None]
-    lines = [line_of(view, row, definition) for row, definition in shown[:ROWS]]
-    last = found[ROWS - 1].table if len(found) > ROWS else 0
+    there = [row for row in every if is_there(row, view.at)]
+    found = listed_tables(there, view.reads.newest_versions(view.list_at), like=like, order=order)
+    # A table without a version was not there yet for every reader.
+    found = [line for line in found if line.version is not None]
     return {
-        "lines": lines,
-        "total": len(there),
-        "next": view.here(above=last) if last else None,
-        "first": view.here() if above else None,
+        "lines": [line_of(view, line) for line in found[skip : skip + ROWS]],
+        "total": len(found),
+        "sums": sums_of(found),
+        "sort": order.value,
+        "like": like,
+        "next": view.here(skip=skip + ROWS) if len(found) > skip + ROWS else None,
+        "first": view.here() if skip else None,
         "waiting": "" if view.is_past else waiting_files(view.reads).text(),
     }
 
@@ -39,23 +45,34 @@ def is_there(row: TableRow, position: int) -> bool:
     return row.created <= position and not 0 < row.dropped <= position
 
 
-def definitions(
-    view: PageView, rows: Sequence[TableRow]
-) -> Iterator[tuple[TableRow, TableDefinition | None]]:
-    """Yield tables with their definitions at the position of the page, None for no reader yet."""
-    for row in rows:
-        yield row, view.reads.definition(row.table, view.list_at)
+def order_in(text: str) -> TableOrder:
+    """Return the order of a list; raises BadRequestError for an unknown one."""
+    if text not in list(TableOrder):
+        raise BadRequestError(f"sort must be one of {', '.join(TableOrder)}, got {text!r}")
+    return TableOrder(text)
 
 
-def line_of(view: PageView, row: TableRow, definition: TableDefinition) -> Fields:
-    """Return one line of the list."""
-    version = view.reads.version_row(row.table, position=view.list_at)
+class ListSums(NamedTuple):
+    """The files and bytes of several tables, as far as they are known."""
+
+    files: int
+    size: int
+
+
+def sums_of(lines: Sequence[ListedTable]) -> ListSums:
+    """Add up what is known of files and bytes, for the line above a list."""
+    return ListSums(sum(line.files or 0 for line in lines), sum(line.size or 0 for line in lines))
+
+
+def line_of(view: PageView, line: ListedTable) -> Fields:
+    """Return one line of the list, with the definition at the position of the page."""
+    table = line.row.table
+    definition = view.reads.definition(table, view.list_at) or line.row.definition
     return {
-        "row": row,
+        "line": line,
         "definition": definition,
-        "version": version,
         "published": is_published(definition),
-        "link": view.link("table", table=row.table),
+        "link": view.link("table", table=table),
     }
 
 
@@ -155,6 +172,7 @@ def partitions(view: PageView) -> Fields:
     return {
         **head,
         "bars": share_bars(rows),
+        "map": tree_map([SizedThing(partition_text(row.partition), row.size) for row in rows]),
         "next": view.here(after=rows[-1].number) if len(rows) == ROWS else None,
         "first": view.here() if after else None,
     }
@@ -174,10 +192,16 @@ def files(view: PageView) -> Fields:
     return {
         **head,
         "files": rows,
+        "map": tree_map([SizedThing(row.path, row.size) for row in rows]),
         # The pages of one listing are of one position, whatever is committed meanwhile.
         "next": last and view.here(at=view.at, path=last.path, vector=last.vector),
         "first": view.here() if path or vector else None,
     }
+
+
+def partition_text(values: Sequence[str | None]) -> str:
+    """Return the values of a partition in words."""
+    return ", ".join("NULL" if value is None else value for value in values) or "no partition"
 
 
 def is_readable(head: Fields) -> bool:

@@ -67,6 +67,7 @@ def one_txn(view: PageView) -> Fields:
         "state": row.status if is_ended else "open",
         "is_ended": is_ended,
         "parts": [(part, view.name_of(part.table)) for part in row.parts[:ROWS]],
+        "reads": [(table, view.name_of(table)) for table in row.reads[:ROWS]] if is_ended else (),
         "more_parts": max(0, len(row.parts) - ROWS),
         "conflict": view.link("conflict", txn=number) if row.evidence else None,
     }

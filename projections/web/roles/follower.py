@@ -60,6 +60,7 @@ def serve_store(
         lag_max_s=settings.lag_max_s,
         processes=hosts_of(settings.processes),
         places=HostPlaces(store, warehouse),
+        reads_rows=settings.sql,
     )
     return serve_pages("follower", pages, settings, doors)
 
@@ -72,11 +73,12 @@ def read_pages(
     limits: WebLimits = LIMITS,
     processes: Sequence[str] = (),
     places: HostPlaces = NO_PLACES,
+    reads_rows: bool = False,
 ) -> WebPages[Reads]:
     """Return the pages of a read model; `followed` returns the follower of these rows.
 
     `processes` are the URLs of other processes whose health a page shows, and `places` those of the
-    ledger on this host.
+    ledger on this host. With `reads_rows` pages show rows of tables, and answer queries.
     """
 
     def lag() -> Lag | None:
@@ -101,7 +103,7 @@ def read_pages(
         (*QUESTIONS, *UNITY_QUESTIONS),
         beside=registry_routes(),
     ).pages(limits)
-    pages.add_routes(page_routes(pages, processes))
+    pages.add_routes(page_routes(pages, processes, reads_rows=reads_rows))
     return pages
 
 

@@ -64,6 +64,10 @@ class Readers(Generic[Source]):
         self._long_threads = ThreadPoolExecutor(long_threads, "lakeledger-web-listing")
         self._looking = ThreadPoolExecutor(1, "lakeledger-web-position")
 
+    def beside(self, threads: int) -> "Readers[Source]":
+        """Return readers of the same source whose long answers have threads of their own."""
+        return Readers(self._open, 1, threads)
+
     async def ask(self, question: Callable[[Source], Answer], *, is_long: bool = False) -> Answer:
         """Return the answer to a question; raises as `Reads` do, and as `open_source` does."""
         loop = asyncio.get_running_loop()

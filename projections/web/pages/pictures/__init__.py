@@ -1,0 +1,1 @@
+"""Pictures in numbers: where the templates draw bars, lanes, lines and rectangles."""
