@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.cli.tables.table_partitions import place_of
 from ledger.core.commands import TableWrite
+from ledger.core.partitions.keys import place_of
 from ledger.log.wire.file_list import AddFile, FileList, listed
 from tests.core.parts import footprint, table_of
 from tests.driver import CATALOG, STARTED_AT
@@ -89,7 +89,7 @@ def test_spellings_of_one_value_are_one_partition(lakeledger: Lakeledger) -> Non
 def test_order_of_values(spark_type: str, ordered: list[str | None]) -> None:
     """Values are in the order of their type: NULL first, texts that are no value of it last."""
     given = sorted(ordered, key=str)
-    assert sorted(given, key=lambda each: place_of(each, spark_type)) == ordered
+    assert sorted(given, key=lambda each: place_of((each,), (spark_type,))) == ordered
 
 
 def test_the_command_lists_partitions_by_their_values(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ import urllib3
 from ledger.reads.amounts import shown_size
 from projections.web.pages.menu import PAGES
 from projections.web.pages.rendering import environment
-from tests.web.lake import HOSTILE, HOSTILE_PATH, Lake
+from tests.core.parts import table_of
+from tests.projections.followed import Followed
+from tests.web.lake import HOSTILE, HOSTILE_PATH, Lake, file_of, write
 from tests.web.served import Served, rows_in, serving
 
 LOADS: Final = {"script": "src", "link": "href", "img": "src", "form": "action"}
@@ -297,3 +299,16 @@ def test_conflicts_are_summed_up_by_table_and_by_statements(lake: Lake, served: 
     assert "DELETE lost to DELETE: 2 times" in seen.text
     assert "UPDATE lost to WRITE: 1 time" in seen.text
     assert "lost to" not in page(served, f"/ui/conflicts?at={lake.lost[0] - 1}").text
+
+
+def test_partitions_of_numbers_are_in_the_order_of_numbers() -> None:
+    domain = Followed()
+    session = domain.open_session()
+    made = table_of(("hour", "int"), by=["hour"])
+    table = domain.create_table(session, "flights", made=made)
+    files = [file_of(f"hour={hour}/a.parquet", hour) for hour in ("10", "2", "1")]
+    domain.commit(session, 0, write(table, files))
+    domain.follow()
+    with serving(rows_in(domain)) as served:
+        text = served.ask(f"/ui/partitions?table={table}").data.decode()
+    assert re.findall(r"<td>(\d+)</td>\s*<td><svg", text) == ["1", "2", "10"]

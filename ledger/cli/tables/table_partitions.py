@@ -20,7 +20,7 @@ from ledger.cli.tables.tables import (
     condition_at,
     moment_of,
 )
-from ledger.core.partitions.keys import UNCASTABLE, NoValue, key_of
+from ledger.core.partitions.keys import UNCASTABLE, place_of
 from ledger.core.partitions.units import identity_of
 from ledger.reads.amounts import amount, shown_size
 from ledger.reads.port import PartitionRow, Reads, TableRow
@@ -66,10 +66,11 @@ def merged(reads: Reads, row: TableRow, rows: Iterable[PartitionRow]) -> Iterato
     ordered = sorted(rows, key=lambda each: (each.partitioned, each.number))
     for since, some in groupby(ordered, key=lambda each: each.partitioned):
         columns = columns_since(reads, row, since)
+        types = [column.type for column in columns]
         alike: dict[tuple[object, ...], list[PartitionRow]] = {}
         for each in some:
             alike.setdefault(identity(each, columns), []).append(each)
-        in_order = sorted(alike.values(), key=lambda each: place(each[0], columns))
+        in_order = sorted(alike.values(), key=lambda alike: place_of(alike[0].partition, types))
         yield from (fields_of(each, columns) for each in in_order)
 
 
@@ -90,20 +91,6 @@ def identity(partition: PartitionRow, columns: Columns) -> tuple[object, ...]:
     return tuple(
         (own,) if key is UNCASTABLE else key for own, key in zip(values, keys, strict=True)
     )
-
-
-def place(partition: PartitionRow, columns: Columns) -> tuple[tuple[int, Any], ...]:
-    """Return a key that sorts partitions as their types sort: NULL first, odd texts last."""
-    types = [column.type for column in columns] + [""] * len(partition.partition)
-    return tuple(map(place_of, partition.partition, types))
-
-
-def place_of(value: str | None, spark_type: str) -> tuple[int, Any]:
-    """Return a key that sorts the values of one column."""
-    key = key_of(value, spark_type)
-    if isinstance(key, NoValue):
-        return (0, "") if key is NoValue.NULL else (2, value or "")
-    return 1, key
 
 
 def fields_of(alike: Sequence[PartitionRow], columns: Columns) -> dict[str, Any]:

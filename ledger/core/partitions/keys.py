@@ -1,8 +1,9 @@
 """Partition values as keys of an index: texts that are equal in Spark SQL have equal keys."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Final
+from itertools import chain, repeat
+from typing import Any, Final
 
 from ledger.core.predicates.casts import Value, cast_between
 from ledger.core.predicates.types import STRING, UndecidableError, parse_type
@@ -49,3 +50,19 @@ def reader(spark_type: str) -> Callable[[str | None], Key]:
         raise UndecidableError(f"type {spark_type} is not supported")
     read = cast_between(STRING, found)
     return lambda value: read(value) if value else NoValue.NULL
+
+
+def place_of(values: Row, types: Sequence[str]) -> tuple[tuple[int, Any], ...]:
+    """Return what sorts partitions as the types of their columns sort: NULL first, odd texts last.
+
+    A value without a type is an odd text.
+    """
+    return tuple(map(value_place, values, chain(types, repeat(""))))
+
+
+def value_place(value: str | None, spark_type: str) -> tuple[int, Any]:
+    """Return what sorts the values of one column."""
+    key = key_of(value, spark_type)
+    if isinstance(key, NoValue):
+        return (0, "") if key is NoValue.NULL else (2, value or "")
+    return 1, key

@@ -64,7 +64,9 @@ PAGES: Final[Sequence[UiPage]] = (
 
 def answered(page: UiPage, reads: Reads, asked: Asked, beside: Beside) -> Response:
     """Return a page over one state of the rows; raises as reads do, and NothingHereError."""
-    with reads.still() if isinstance(reads, StoreReads) else nullcontext():
+    # Rows of tables are read by several threads, which ask for definitions.
+    rows = reads if isinstance(reads, StoreReads) and not page.has_rows else None
+    with nullcontext() if rows is None else rows.still():
         view = view_of(page, reads, asked, beside)
         fields = page.gather(view)
         asked.check_all_read()

@@ -1,8 +1,10 @@
 """The pages about tables: the list, and of one table its history, schema, partitions and files."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from ledger.core.partitions.keys import place_of
+from ledger.core.state.traits import partitioned_by
 from ledger.properties.column_mapping import is_published
 from ledger.reads.listed_tables import ListedTable, TableOrder, listed_tables
 from ledger.reads.port import FileRow, PartitionRow, TableRow, VersionRow
@@ -171,7 +173,7 @@ def partitions(view: PageView) -> Fields:
         )
     return {
         **head,
-        "bars": share_bars(rows),
+        "bars": share_bars(in_order(rows, head) if not after and len(rows) < ROWS else rows),
         "map": tree_map([SizedThing(partition_text(row.partition), row.size) for row in rows]),
         "next": view.here(after=rows[-1].number) if len(rows) == ROWS else None,
         "first": view.here() if after else None,
@@ -197,6 +199,18 @@ def files(view: PageView) -> Fields:
         "next": last and view.here(at=view.at, path=last.path, vector=last.vector),
         "first": view.here() if path or vector else None,
     }
+
+
+def in_order(rows: Sequence[PartitionRow], head: Fields) -> Sequence[PartitionRow]:
+    """Return partitions as the types of their columns sort, those of former columns first."""
+    row = head["row"]
+    types = [kind for _, kind, _ in partitioned_by(head["definition"] or row.definition)]
+    now = row.partitioned
+
+    def place(part: PartitionRow) -> tuple[int, tuple[tuple[int, Any], ...]]:
+        return part.partitioned, place_of(part.partition, types if part.partitioned == now else ())
+
+    return sorted(rows, key=place)
 
 
 def partition_text(values: Sequence[str | None]) -> str:
