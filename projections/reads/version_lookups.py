@@ -76,8 +76,8 @@ def version(rows: RowReader, table: int, number: int) -> VersionRow | None:
 
 def at_position(rows: RowReader, table: int, position: int) -> VersionRow | None:
     """Return the last version up to a position."""
-    found = last_up_to(rows, table, lambda fields: int(fields["position"]), position)
-    return None if found[1] is None else version_row(table, *found, Users(rows))
+    number, found = last_up_to(rows, table, lambda fields: int(fields["position"]), position)
+    return None if found is None else version_row(table, number, found, Users(rows))
 
 
 def is_newest_at(rows: RowReader, table: int, position: int) -> bool:
@@ -88,8 +88,8 @@ def is_newest_at(rows: RowReader, table: int, position: int) -> bool:
 
 def at_time(rows: RowReader, table: int, at: int) -> VersionRow | None:
     """Return the last version up to a time."""
-    found = last_up_to(rows, table, lambda fields: int(fields["at"]), at)
-    return None if found[1] is None else version_row(table, *found, Users(rows))
+    number, found = last_up_to(rows, table, lambda fields: int(fields["at"]), at)
+    return None if found is None else version_row(table, number, found, Users(rows))
 
 
 def last_up_to(
