@@ -32,7 +32,7 @@ from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
 
 Completion = Callable[[dict[str, Any], int], None]
-"""Adds the columns that so many rows leave out, by name, to those that they have."""
+"""Adds the columns that rows leave out, by name, to those that they have; takes their count."""
 
 CURE: Final = (
     "give an Arrow table or batches, a data frame of pandas or polars, a list of dicts, a dict of "

@@ -23,7 +23,7 @@ from ledger.session.refusals import body_as
 from ledger.session.session import UNNUMBERED, CommandAnswer
 
 RANGE: Final = 1000
-"""A client takes at least so many numbers at once."""
+"""The least count of numbers that a client takes at once."""
 
 OPERATION: Final = "TAKE IDENTITY RANGE"
 DEADLINE_S: Final = 30.0
@@ -31,7 +31,7 @@ PAUSE_S: Final = 0.05
 
 
 class IdentityRanges:
-    """The numbers that one client has taken and not given to rows; threads may share it."""
+    """The numbers that one client has taken and not used for rows; threads may share it."""
 
     def __init__(self, view: View, ask: Callable[[SessionCommand], CommandAnswer]) -> None:
         self._view, self._ask = view, ask
@@ -39,7 +39,7 @@ class IdentityRanges:
         self._turn = Lock()
 
     def take(self, table: int, column: int, count: int) -> range:
-        """Return so many numbers of a column that no row has, and none will get.
+        """Return numbers of a column that no row has, and no other call gets.
 
         Raises ValueError if the column has no numbers left, and MetadataChangedException if other
         writers are always faster.

@@ -106,15 +106,15 @@ def initial_bounds(
 ) -> ColumnBounds | None:
     """Return the bounds of a column that a file lacks: all its rows have one value.
 
-    Nothing is known of a column without an id, or where files of others may have columns beside
-    those of their table.
+    Nothing is known of a column without such a value or without an id, nor of files of others,
+    which may have columns beside those of their table.
     """
     type_, rows = core_type(column), stats.get("numRecords")
     has_ids = column.id and any(each.id for each in written.columns)
-    if type_ is None or not has_ids or type(rows) is not int or is_other:
+    if type_ is None or column.initial is None or not has_ids or is_other:
         return None
-    if column.initial is None:
-        return ColumnBounds(type_[0], nulls=rows, rows=rows)
+    if type(rows) is not int:
+        return None
     form = form_of(column.declared)
     value = column.initial if form is None else form.read(column.initial)
     if value != value:  # noqa: PLR0124 - NaN is in no bound

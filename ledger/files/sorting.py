@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ledger.properties.column_lists import SortKey
 
 RUN_BYTES: Final = 512 << 20
-"""So many bytes of rows are ordered at once."""
+"""The bytes of rows that are ordered at once."""
 
 WAYS: Final = {False: "ascending", True: "descending"}
 

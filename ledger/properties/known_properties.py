@@ -71,8 +71,9 @@ def reason_against(key: str, value: str) -> str:
         return f"its property {key} must be {' or '.join(ROW_CHANGES)}, got {value!r}"
     if not small.startswith(OWN) or small in KNOWN or small.startswith(NOTED_OF_DELTA):
         return ""
-    near = get_close_matches(small, [each.lower() for each in SETTABLE], n=1, cutoff=NEAR)
-    meant = f", did you mean {near[0]}?" if near else ": give it a name of your own"
+    names = [each.lower().removeprefix(OWN) for each in SETTABLE]
+    near = get_close_matches(small.removeprefix(OWN), names, n=1, cutoff=NEAR)
+    meant = f", did you mean {OWN}{near[0]}?" if near else ": give it a name of your own"
     return f"a property of {OWN} must be one of {', '.join(SETTABLE)}, got {key}{meant}"
 
 

@@ -47,6 +47,10 @@ COLUMNS: Final = [("id", "int"), ("day", "int")]
 PACKAGES: Final = {ARROW: "deltalake", SQL: "deltalake", POLARS: "polars", DUCKDB: "duckdb"}
 # The ledger takes the place of a coordinator, and publishes no log in the other form.
 NOT_PUBLISHED: Final = {"adaptiveMetadata-preview", "catalogManaged", "coordinatedCommits-preview"}
+# What only writers must know.
+OF_WRITERS: Final = {
+    *("checkConstraints", "allowColumnDefaults", "generatedColumns", "identityColumns")
+}
 # A feature that needs another one.
 NEEDED_TOO: Final = {"variantShredding": "variantType"}
 REFUSALS: Final = "eature|column mapping|reader version|Unsupported Delta table type"
@@ -106,6 +110,7 @@ CHANGES: Final[Mapping[str, tuple[str, Change]]] = {
     "variant": ("variantType", altering(*COLUMNS, ("any", "variant"))),
     "void": (VOID, altering(*COLUMNS, ("none", "struct<void: int, x: void>"))),
     "check": ("checkConstraints", altering(properties={"delta.constraints.c": "id > 0"})),
+    "default": ("allowColumnDefaults", altering(("id", "int"), ("day", "int DEFAULT 5"))),
     "add": ("", lambda ledger, name: ledger.append(name, [{"id": 1, "x": "y"}], evolve=True)),
 }
 
@@ -149,7 +154,7 @@ def bare_log(folder: Path, feature: str) -> None:
 
 def test_what_the_table_has() -> None:
     """It has each feature that readers must know, and the versions that are measured here."""
-    assert NEEDS.keys() - {"checkConstraints", VOID} == READER_FEATURES
+    assert NEEDS.keys() - OF_WRITERS - {VOID} == READER_FEATURES
     assert {each for need in NEEDS.values() for each in need.refused_by} <= set(READERS)
     for reader, package in PACKAGES.items():
         number = reader.split()[1]

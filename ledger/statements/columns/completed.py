@@ -33,7 +33,7 @@ class ColumnValues:
         return generations_of(self._schema, self._zone)
 
     def complete(self, values: dict[str, Any], rows: int) -> None:
-        """Add the columns that so many rows leave out to those that they have.
+        """Add the columns that rows leave out to those that they have; `rows` is their count.
 
         Raises ConstraintViolatedError for another value of a generated column, and ValueError for
         one of an identity column.
@@ -63,7 +63,7 @@ class ColumnValues:
         return with_generated(judge, self.generations, rows, given) if self.generations else rows
 
     def absent(self, column: TableColumn, rows: int) -> Any:
-        """Return the values of a column in so many rows that leave it out."""
+        """Return the values of a column for a count of rows that leave it out."""
         if column.identity is not None:
             numbers = self._numbers(column.id, rows) if rows else range(0)
             return pa.array(numbers, pa.int64())
