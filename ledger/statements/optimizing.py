@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from ledger.arrow.schema import TableSchema
 from ledger.core.partitions.values import NULLS
 from ledger.core.predicates.tree import Node
+from ledger.definitions.given import check_list
 from ledger.files.data_files import TARGET_BYTES
 from ledger.files.file_columns import has_names_of
 from ledger.log.wire.file_list import AddFile
@@ -45,7 +46,7 @@ def optimize(
     sort by every file is written anew, and the rows of each new one are in their order.
     """
     table.check_listed()
-    check_sortable(table.schema, sort_by)
+    sort_by = sortable(table.schema, sort_by)
     removes: list[FileRow] = []
     adds: list[AddFile] = []
     with table.kept(adds):
@@ -135,8 +136,10 @@ def in_order(batches: Iterator[Any], sort_by: Sequence[str]) -> Iterator[Any]:
     yield rows.take(pc.sort_indices(rows, sort_keys=keys))
 
 
-def check_sortable(schema: TableSchema, sort_by: Sequence[str]) -> None:
-    """Raise ValueError for columns by which no file can be sorted."""
+def sortable(schema: TableSchema, sort_by: Sequence[str]) -> Sequence[str]:
+    """Return columns as the table spells them; raises ValueError if no file can be sorted so."""
+    check_list("sort_by", sort_by)
+    names = []
     for name in sort_by:
         column = schema.find(name)
         if column is None:
@@ -150,6 +153,8 @@ def check_sortable(schema: TableSchema, sort_by: Sequence[str]) -> None:
             raise ValueError(
                 f"sort_by must name columns with an order, got {name} of type {column.declared}"
             )
+        names.append(column.name)
+    return names
 
 
 def check_partitions(schema: TableSchema, rows: Any) -> None:

@@ -167,6 +167,23 @@ def test_an_aborted_txn_leaves_no_file(ledger: Ledger, sales: TableRow) -> None:
     assert rows_of(ledger, "shop.sales") == ROWS
 
 
+def test_optimize_sorts_the_rows_of_each_file(ledger: Ledger, sales: TableRow) -> None:
+    ledger.append(sales, [{"id": number * 7 % 20, "day": ONE} for number in range(20)])
+    before = rows_of(ledger, "shop.sales")
+    for columns in (["none"], ["day"]):
+        with pytest.raises(ValueError, match="sort_by must name columns"):
+            ledger.optimize(sales, sort_by=columns)
+    with pytest.raises(TypeError, match="sort_by must be a list"):
+        ledger.optimize(sales, sort_by="id")
+    ledger.optimize(sales, sort_by=["ID"])
+    assert rows_of(ledger, "shop.sales") == before
+    found = ledger.scan(sales, "day = DATE'2024-01-01'").to_arrow()["id"].to_pylist()
+    assert found == sorted(found)
+    with ledger.transaction() as txn:
+        assert txn.optimize(sales, "day IS NULL", sort_by=["id"]).added <= 1
+    assert ledger.optimize(sales).tables == {}
+
+
 def test_many_small_files_become_one_in_each_partition(ledger: Ledger, sales: TableRow) -> None:
     for number in range(5, 9):
         with ledger.transaction() as txn:

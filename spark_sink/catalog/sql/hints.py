@@ -46,6 +46,7 @@ OF_ALTER: Final[Mapping[tuple[str, ...], str]] = {
     ("TAG",): NAMED,
     ("FEATURE",): "Features of Delta belong to the published log: see the property in its page",
 }
+VERSIONS: Final = "An earlier version is t VERSION AS OF n, or t TIMESTAMP AS OF '...'"
 CLONE: Final = "CREATE TABLE ... AS SELECT * FROM t VERSION AS OF n copies a table of the ledger"
 
 
@@ -65,7 +66,7 @@ def hint(attached: Iterable[str], asked: Mapping[str, Any]) -> str | None:
         return found_in(tokens, place, {("CLONE",): CLONE})
     form = form_of(tokens)
     if form is None:
-        return None
+        return VERSIONS if any(token["text"] == "@" for token in asked["tokens"]) else None
     return f"For a ledger the statement is {form.whole}, its table with the name of its catalog"
 
 

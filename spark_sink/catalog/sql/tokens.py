@@ -98,10 +98,11 @@ class Tokens:
     def number(self) -> str:
         """Read a number, which may stand in quotes."""
         token = self._one("a number", NUMBER, STRING)
-        if not token.text.strip().replace(".", "", 1).isdecimal():
+        number = token.text.strip().rstrip("lL")
+        if not number.replace(".", "", 1).isdecimal():
             self._at -= 1
             raise self.error("a number")
-        return token.text.strip()
+        return number
 
     def until(self, *words: str) -> str:
         """Read up to a word outside of parentheses, or to the end, and return that text."""

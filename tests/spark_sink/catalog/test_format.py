@@ -94,6 +94,14 @@ def test_merge_schema_adds_columns(table: Lake, way: str) -> None:
     assert rows(table, f"SELECT id, also FROM {T}") == [(2, None), (4, True)]
 
 
+def test_overwrite_schema_is_a_matter_of_save_as_table(table: Lake) -> None:
+    write = writer(table, "SELECT 1.5D AS other", "overwrite", overwriteSchema="true")
+    assert "saveAsTable('ledger.db.t')" in refused(lambda: write.save(T))
+    write.saveAsTable(T)
+    assert rows(table, f"SELECT * FROM {T}") == [(1.5,)]
+    assert "with its catalog" in refused(lambda: write.saveAsTable("plain"))
+
+
 def test_a_numbered_write_is_done_once(table: Lake) -> None:
     batch = {"txnAppId": "nightly", "txnVersion": 7}
     for _ in range(2):

@@ -73,7 +73,11 @@ def test_statements_with_parameters_keep_them(lake: Lake) -> None:
     done(lake, "CREATE TABLE ledger.db.a AS SELECT 1 AS id")
     found = lake.spark.sql("SELECT id + :more AS n FROM ledger.db.a", {"more": 2}).collect()
     assert found[0].n == 3
-    assert len(lake.spark.sql("DESCRIBE HISTORY ledger.db.a", {}).collect()) == 1
+    done(lake, "INSERT INTO ledger.db.a VALUES (5)")
+    history = lake.spark.sql("DESCRIBE HISTORY ledger.db.a LIMIT :n", {"n": 1})
+    assert [row.version for row in history.collect()] == [1]
+    lake.spark.sql("RESTORE ledger.db.a TO VERSION AS OF ?", [0])
+    assert rows(lake, "SELECT id FROM ledger.db.a") == [(1,)]
 
 
 def test_a_new_session_and_a_second_attach_have_one_parser(lake: Lake) -> None:

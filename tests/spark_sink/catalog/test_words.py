@@ -129,6 +129,7 @@ REFUSED: Final = [
     ("CALL ledger.system.create_changelog_view(table => 'db.t')", "system.changes"),
     (f"SELECT * FROM {T}.snapshots", "history"),
     (f"UNDROP TABLE {T}", "BEGIN"),
+    (f"SELECT * FROM {T}@v1", "VERSION AS OF"),
     ("EXPLAIN CONFLICT 999999", "999999"),
     ("EXPLAIN CONFLICT it", "a number"),
     ("COMMIT", "must follow BEGIN"),

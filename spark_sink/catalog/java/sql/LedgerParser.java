@@ -65,7 +65,7 @@ public final class LedgerParser implements ParserInterface {
 
     public LogicalPlan parsePlanWithParameters(String given, ParameterContext parameters)
         throws ParseException {
-        LogicalPlan own = own(given);
+        LogicalPlan own = isOwn(given) ? own(SqlTokens.filled(given, parameters)) : null;
         if (own != null) return own;
         String text = withoutFunctions(given);
         try {
@@ -75,12 +75,16 @@ public final class LedgerParser implements ParserInterface {
         }
     }
 
-    /** The plan of a statement of the ledger, null for any other. */
-    private LogicalPlan own(String text) {
+    private static boolean isOwn(String text) {
         String head = SqlTokens.head(text);
         int blank = head.indexOf(' ');
         String first = blank < 0 ? head : head.substring(0, blank);
-        if (!WORDS.contains(first) && !WORDS.contains(head)) return null;
+        return WORDS.contains(first) || WORDS.contains(head);
+    }
+
+    /** The plan of a statement of the ledger, null for any other. */
+    private LogicalPlan own(String text) {
+        if (!isOwn(text)) return null;
         JsonNode found = ask("statement", text);
         if (found == null || found.isNull()) return null;
         List arguments = new ArrayList();

@@ -51,11 +51,11 @@ public class DefaultSource implements SupportsCatalogOptions, DataSourceRegister
 
     private static JsonNode named(CaseInsensitiveStringMap options) {
         String name = options.get("path");
-        if (name == null || !PythonCall.isAttached()) {
+        if (name == null) {
             throw new Refused(
                 "LEDGER_UNSUPPORTED",
-                "format lakeledger must name a table, as load('ledger.db.sales'), in a session with "
-                    + "a ledger: call spark_sink.attach(spark) first");
+                "format lakeledger must name a table of a ledger with its catalog, as "
+                    + "saveAsTable('ledger.db.sales') or load('ledger.db.sales'), got none");
         }
         SparkSession session = Session.spark();
         ObjectNode asked = Names.place(session);
