@@ -5,6 +5,7 @@ LedgerError
 │   └── LedgerDownError      no such ledger is up on this machine
 ├── JarsError                the Java libraries are missing, damaged or out of reach
 ├── BrokerError              the embedded Kafka did not start, died, or lost its folder
+│   └── BrokerDamagedError   the folder of the embedded Kafka lacks data
 ├── RoleEndedError           a process of the ledger failed; a restart would fail alike
 ├── RefusedError             the ledger refused a command, with a reason; nothing changed
 │   ├── SessionExpiredError  the session ended; open a new one

@@ -132,9 +132,10 @@ def python(home: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredUp]:
-    """Run a secured ledger with a cache and a publisher."""
+    """Run a secured ledger with a cache, a publisher and a notifier."""
     home = tmp_path_factory.mktemp("secured") / "home"
-    with up(home, "--secure", "--caches", "1", "--publish") as command:
+    told = {"LAKELEDGER_NOTIFIER__OPENLINEAGE": str(home.parent / "lineage.jsonl")}
+    with up(home, "--secure", "--caches", "1", "--publish", **told) as command:
         yield seen(home, command)
         assert command.end(signal.SIGTERM) == ExitCode.DONE
 
@@ -156,6 +157,7 @@ def test_clients_of_this_machine_find_their_logins_by_themselves(secured: Secure
 
 def test_every_query_finds_data(secured: SecuredUp) -> None:
     python(secured.home, CONFLICT)
+    answer_of(secured.home, "backup", str(secured.home / "copy"))
     said = "".join(secured.command.said)
     urls = set(re.findall(r"https://[\d.]+:\d+", said))
     cache = next(line for line in secured.command.said if "metadata cache at" in line).split()[-1]
@@ -172,7 +174,7 @@ def test_every_query_finds_data(secured: SecuredUp) -> None:
             text = answer.read().decode()
         every = text_string_to_metric_families(text)
         found |= {sample.name for each in every for sample in each.samples}
-    assert len(urls) == 5
+    assert len(urls) == 6
     wanted = {name for query in queries() for name in NAMES.findall(query)}
     assert wanted - found == NONE_STOPPED
 

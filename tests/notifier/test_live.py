@@ -21,11 +21,12 @@ from ledger.machine.secured import Secured
 from ledger.reads.remote.web_login import WebLogin
 from projections.queries import open_reads
 from tests.integration.commands import answer_of, environment, starting
-from tests.notifier.receiving import PATIENCE_S, desk
+from tests.notifier.receiving import PATIENCE_S, Desk, desk
 
 pytestmark = pytest.mark.kafka
 
 TOPIC = "lake.told"
+FILES = 3
 WEBHOOK = "LAKELEDGER_NOTIFIER__WEBHOOK"
 TO_TOPIC = "LAKELEDGER_NOTIFIER__TOPIC"
 LINEAGE = "LAKELEDGER_NOTIFIER__OPENLINEAGE"
@@ -80,6 +81,34 @@ def test_up_runs_a_notifier_that_tells_all_receivers_also_after_a_restart(tmp_pa
     events = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
     assert [event["eventType"] for event in events] == ["COMPLETE"] * 3
     assert server.headers[0]["content-type"] == "application/cloudevents+json; charset=utf-8"
+
+
+def test_a_notifier_that_is_killed_in_a_batch_tells_all_of_it_again_in_order(
+    tmp_path: Path,
+) -> None:
+    with desk() as server, starting(tmp_path, **{WEBHOOK: server.url}) as command:
+        command.wait_for("Ctrl-C stops it all")
+        with Ledger.connect(answer_of(tmp_path, "status")["bootstrap"], "lake") as ledger:
+            created = ledger.create_table("t", [("a", "INT")])
+            server.wait_for(1)
+            server.answers += [204, *[503] * 1000]
+            receipts = [ledger.append(created, [f"f{name}"]) for name in range(FILES)]
+        with server.changed:
+            assert server.changed.wait_for(lambda: server.refused, PATIENCE_S)
+        (notifier,) = (role for role in command.children() if "notifier" in role.cmdline())
+        notifier.kill()
+        server.answers.clear()
+        positions = [created.created, *(receipt.position for receipt in receipts)]
+        with server.changed:
+            assert server.changed.wait_for(lambda: ids(server)[-1] == positions[-1], PATIENCE_S)
+        assert command.end(signal.SIGTERM) == ExitCode.DONE
+
+    assert sorted(set(ids(server))) == positions
+    assert ids(server)[-FILES:] == positions[-FILES:]
+
+
+def ids(server: Desk) -> list[int]:
+    return [int(event["id"]) for event in server.taken]
 
 
 def test_a_secured_ledger_lets_its_notifier_write_the_topic(tmp_path: Path) -> None:
