@@ -8,13 +8,14 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Final, Literal
+from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.web.lake import HOSTILE, Lake
-from tests.web.served import Served
+from tests.web.served import Served, rows_in, serving
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 NARROW: Final = 360
@@ -138,8 +139,19 @@ def test_no_word_is_broken(browser: Browser, lake: Lake, served: Served, width: 
 def test_pages_fit_any_screen_and_their_contrast_is_enough_in_both_schemes(
     browser: Browser, lake: Lake, served: Served, width: int, scheme: Scheme
 ) -> None:
-    addresses = [*lake.addresses(), "/ui?at=9", "/ui/none", f"/ui/table?table={lake.hostile}"]
+    addresses = [*lake.addresses(), "/ui?at=9", f"/ui/table?table={lake.hostile}"]
     check_pages(browser, served, addresses, width, scheme)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_answers_to_queries_fit_any_screen_too(
+    browser: Browser, lake: Lake, scheme: Scheme
+) -> None:
+    queries = ("SELECT 1 AS number, NULL AS nothing", "SELECT * FROM nowhere")
+    addresses = [f"/ui/sql?{urlencode({'q': query})}" for query in queries]
+    with serving(rows_in(lake), reads_rows=True) as served:
+        check_pages(browser, served, [*addresses, "/ui/sql"], NARROW, scheme)
 
 
 def test_slider(browser: Browser, lake: Lake, served: Served) -> None:
