@@ -129,7 +129,7 @@ class FollowerSettings:
     `processes` are the URLs of other processes, with commas between them, whose health its pages
     show. A state checkpoint older than `checkpoint_s` is replaced if an event came since: a restart
     reads again the events after it. With `sql` the pages read rows of tables too, and answer
-    queries: whoever may see the pages may then read all files that this process can read.
+    queries: a reader of the pages may then read all files that this process can read.
     """
 
     http: str = "127.0.0.1:8181"

@@ -13,6 +13,7 @@ from ledger.core.commands import Domain, TableDefinition
 from ledger.core.commands import Protocol as TableProtocol
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.reads.metadata import MetadataReads
+from ledger.reads.namespaces import NamespaceRow
 from ledger.reads.rows import (
     AnomalyRow,
     AppRow,
@@ -24,7 +25,6 @@ from ledger.reads.rows import (
     HistoryRow,
     Identity,
     MappingRow,
-    NamespaceRow,
     OutcomeRow,
     PartitionRow,
     Reached,

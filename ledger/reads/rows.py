@@ -4,12 +4,11 @@ They hold plain values in tuples, so that equal rows are equal wherever they com
 reference to the read model. `ledger.reads.remote.http_form` is their form over HTTP.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from ledger.core.commands import Property, TableDefinition, TableWrite, TxnType
+from ledger.core.commands import TableDefinition, TableWrite, TxnType
 from ledger.core.events.parts import Evidence
-from ledger.core.state.tables import name_key
 from ledger.log.wire.file_extras import DeletionVector, Tags
 from ledger.reads.amounts import amount
 from ledger.reads.html import SHOWN_MAX, table_of
@@ -95,31 +94,6 @@ class Counts(NamedTuple):
     aborted_txns: int
     tables: int
     mappings: int
-
-
-class NamespaceRow(NamedTuple):
-    """A namespace that was created, and the position of its last change."""
-
-    catalog: str
-    name: str
-    properties: Sequence[Property]
-    changed: int
-
-
-def namespaces_with(
-    created: Iterable[NamespaceRow], tables: Iterable["TableRow"]
-) -> Sequence[NamespaceRow]:
-    """Return the created namespaces and those of tables, by name; the latter have `changed` 0."""
-    found: dict[tuple[str, str], NamespaceRow] = {}
-    for row in created:
-        found[name_key(row.catalog, row.name)] = row
-    names = [(row.catalog, row.name) for row in found.values()]
-    for catalog, name in (*names, *((table.catalog, table.name) for table in tables)):
-        outer = name.rpartition(".")[0]
-        while outer and name_key(catalog, outer) not in found:
-            found[name_key(catalog, outer)] = NamespaceRow(catalog, outer, (), 0)
-            outer = outer.rpartition(".")[0]
-    return [found[key] for key in sorted(found)]
 
 
 class TableRow(NamedTuple):

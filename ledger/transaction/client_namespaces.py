@@ -9,7 +9,7 @@ from ledger.definitions.definitions import names_of, properties_of
 from ledger.definitions.given import check_text
 from ledger.definitions.views import check_notes
 from ledger.reads.html import ShownList
-from ledger.reads.rows import NamespaceRow, namespaces_with
+from ledger.reads.namespaces import NamespaceRow, namespaces_with
 from ledger.session.receipt import Receipt
 from ledger.session.session import UNNUMBERED
 from ledger.transaction.client_txns import LedgerTxns

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ledger.reads.rows import NamespaceRow
+from ledger.reads.namespaces import NamespaceRow
 from projections.rows.keys import NAMESPACE, last_number, reader_of
 from projections.rows.namespaces import NamespaceFields
 from projections.rows.packing import INT_BYTES

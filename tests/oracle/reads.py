@@ -138,7 +138,6 @@ class StateReads(Reads):
         return next((each for since, each in reversed(known) if since <= place), None)
 
     def metadata(self, reads: Sequence[Read], bounds: Bounds = AT_HAND) -> Sequence[MetadataAnswer]:
-        """Return what readers see, in their order, all as of one position."""
         check_reads(reads, bounds)
         self.wait(bounds.token, bounds.max_wait_ms)
         self._fold.check_token(bounds.token)
@@ -375,7 +374,6 @@ class StateReads(Reads):
         return valid_write_ids(name, txns, self._mapped(row.table), row.last_write_id)
 
     def _as_of(self, table: int, position: int | None, version: int | None) -> tuple[TableRow, int]:
-        """Return a table, and the position that is meant."""
         place, row = self._applied(position), self._table(table)
         if version is not None:
             found = self._fold.versions.find(table, version=version, position=0, at=0)
@@ -399,5 +397,4 @@ class StateReads(Reads):
         return self._fold.txn_row(still_open, End("open", parts=open_parts(still_open)))
 
     def _rows_of(self, txns: Iterable[int]) -> list[TxnRow]:
-        rows = (self._txn(txn) for txn in txns)
-        return [row for row in rows if row is not None]
+        return [row for row in map(self._txn, txns) if row is not None]

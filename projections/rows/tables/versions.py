@@ -5,7 +5,7 @@ Positions and times never decrease with them, so a version is found by either wi
 A rename outside a txn makes no version; neither does an alter of an external table.
 
 A version holds the sums of the files that are live with it. The sums of now have a row of their own
-as well, from which the next version goes on.
+as well, from which those of the next version are made.
 """
 
 from collections.abc import Iterator, Mapping

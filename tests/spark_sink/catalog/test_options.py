@@ -14,8 +14,8 @@ from spark_sink.catalog.options import CHANGES, KNOWN, OPTIONS, QUERY, USES, WRI
 from spark_sink.catalog.session.open_statements import Refusal
 from tests.spark_sink.catalog.sql import done, refusal, rows
 
-FOREIGN = {"userMetadata": "x", "txnAppId": "a", "dataChange": "false", "foo": "1"}
-HELPS = {"userMetadata": "txn.app", "txnAppId": "foreach_batch", "dataChange": "optimize"}
+FOREIGN = {"userMetadata": "x", "dataChange": "false", "foo": "1"}
+HELPS = {"userMetadata": "txn.app", "dataChange": "optimize"}
 
 SAME_PLACES = (("/a/b", "file:/a/b"), ("file:///a/b/", "/a/b"), ("s3a://b/c/", "s3a://b/c"))
 
