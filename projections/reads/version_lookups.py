@@ -16,8 +16,11 @@ from projections.reads import lookups
 from projections.rows.keys import (
     APP,
     DOMAIN,
+    NAME,
     PROTOCOL,
     SESSION,
+    TABLE,
+    TABLE_CREATED,
     TABLE_READ,
     VERSION,
     WRITE_IDS,
@@ -48,16 +51,27 @@ class Users(dict[int, str]):
 
 
 def newest_rows(rows: RowReader, position: int | None) -> Iterator[VersionRow]:
-    """Yield the last version of each table that existed at a position, or exists, by table."""
+    """Yield the last version of each table that exists, or existed at a position, by table."""
     users = Users(rows)
-    for row in lookups.tables(rows) if position is None else lookups.every_table(rows):
-        if row.created > (position or NUMBER_MAX) or 0 < row.dropped <= (position or 0):
-            continue
-        found = row.version, lookups.read(rows, pair_key(VERSION, row.table, max(0, row.version)))
+    for table, number in tables_there(rows, position):
+        found = number, lookups.read(rows, pair_key(VERSION, table, max(0, number)))
         if position is not None and found[1] is not None and found[1]["position"] > position:
-            found = last_up_to(rows, row.table, lambda fields: int(fields["position"]), position)
+            found = last_up_to(rows, table, lambda fields: int(fields["position"]), position)
         if found[1] is not None:
-            yield version_row(row.table, *found, users)
+            yield version_row(table, *found, users)
+
+
+def tables_there(rows: RowReader, position: int | None) -> Iterator[tuple[int, int]]:
+    """Yield each table with its newest version; definitions are not read."""
+    if position is None:
+        for table in sorted(read_value(data) for _, data in rows.scan(NAME, prefix_end(NAME))):
+            yield table, newest(rows, table)
+        return
+    kinds = (TABLE_CREATED, TABLE, WRITE_IDS)
+    for parts in zip(*(rows.scan(kind, prefix_end(kind)) for kind in kinds), strict=False):
+        created, standing, sequence = (read_value(data) for _, data in parts)
+        if created["created"] <= position and not 0 < standing.get("dropped", 0) <= position:
+            yield last_number(parts[0][0]), sequence.get("version", 0)
 
 
 def newest(rows: RowReader, table: int) -> int:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
-from statistics import median
 from time import perf_counter
 from typing import Final
 
@@ -96,14 +95,14 @@ class BusyLake(Followed):
 
 
 def measure(served: Served, address: str) -> float:
-    """Return the median of the time for a page, in milliseconds."""
+    """Return the shortest time for a page in milliseconds: others may use the machine too."""
     times = []
     for _ in range(ROUNDS):
         began_s = perf_counter()
         answer = served.ask(f"/ui/{address}".rstrip("/"))
         times.append(1_000 * (perf_counter() - began_s))
         assert answer.status == 200, (address, answer.data)
-    return median(times)
+    return min(times)
 
 
 def main() -> int:

@@ -243,3 +243,18 @@ def test_threads_share_reads_one_answer_at_a_time(domain: Followed) -> None:
 
     assert found is not None
     assert rows.moved_within == [0]
+
+
+def test_rows_that_are_held_still_answer_from_one_state() -> None:
+    domain = Followed()
+    store = domain.store
+    assert isinstance(store, MemoryStore)
+    domain.follow()
+    reads = StoreReads(store.reader())
+    before = reads.position()
+    with reads.still():
+        session = domain.open_session()
+        domain.follow()
+
+        assert (reads.position(), reads.session(session)) == (before, None)
+    assert reads.session(session) is not None
