@@ -1,14 +1,17 @@
 """The room of a ledger's disks, its last backup and its oldest open txn, as they are told."""
 
+import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ledger.cli.answers import Output
 from ledger.cli.log.backup import note_backup
-from ledger.cli.machine.status import seen_on_host, shown_age
+from ledger.cli.machine.status import seen_in_rows, seen_on_host, shown_age
 from ledger.config.address import Address
 from ledger.machine.room import HostPlaces
+from projections.fold.log_reads import open_reads
 from tests.web.served import samples
 from tests.web.test_health import followed, played
 
@@ -51,6 +54,15 @@ def test_a_damaged_note_of_a_backup_tells_of_none(tmp_path: Path) -> None:
     (tmp_path / "store.backup.json").write_text('{"path": 1', encoding="utf-8")
 
     assert HostPlaces(tmp_path / "store").last_backup() is None
+
+
+def test_status_tells_the_oldest_open_txn_with_its_age_session_and_user() -> None:
+    with closing(open_reads(played().log)) as reads:
+        told = seen_in_rows(reads, None, Output.JSON)["oldest_txn"]
+        words = seen_in_rows(reads, None, Output.TABLE)["oldest_txn"]
+
+    assert (told["txn"], told["owner"].partition("@")[0], told["age_s"] > 0) == (4, "ada", True)
+    assert re.fullmatch(rf"txn 4 of {told['owner']}, session {told['session']}, open for .+", words)
 
 
 def test_metrics_tell_the_room_the_backup_and_the_oldest_open_txn(tmp_path: Path) -> None:

@@ -117,6 +117,28 @@ def test_all_commands_of_a_txn_are_one_trace_and_two_txns_are_two(ledger: Ledger
     assert len({trace_of(span) for span in spans if span.name == "Transaction.commit"}) == 2
 
 
+def test_the_span_of_a_statement_holds_the_spans_of_its_txn(
+    memory: InMemoryLedger, tmp_path: Path
+) -> None:
+    ledger = memory.connect(warehouse=tmp_path)
+    ledger.create_table("t", [{"a": 1}])
+    with kept() as exporter:
+        ledger.update("t", {"a": "2"})
+        memory.leader.wait_rounds(2)
+        own = {
+            span.context.span_id: span
+            for span in spans_of(exporter, "Ledger.update")
+            if span.context is not None
+        }
+    above = {span.name: own[span.parent.span_id].name for span in own.values() if span.parent}
+
+    assert above["Transaction.commit"] == "Ledger.run"
+    assert above["Ledger.run"] == "Ledger.update"
+    assert above["command OpenTxn"] == "Ledger.run"
+    assert above["command CommitTxn"] == "Transaction.commit"
+    assert [span.name for span in own.values() if not span.parent] == ["Ledger.update"]
+
+
 def test_a_lost_conflict_is_an_error_of_its_verb_and_its_command(ledger: Ledger) -> None:
     ledger.create_table("t", [("a", "INT")])
     files = ["f"]
