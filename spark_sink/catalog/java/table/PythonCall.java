@@ -21,6 +21,11 @@ public final class PythonCall {
         backend = function;
     }
 
+    /** Whether there is Python to ask: executors of other processes have none. */
+    static boolean answers() {
+        return backend != null;
+    }
+
     /** The answer of Python; throws what Spark knows, else Refused. */
     static JsonNode ask(String catalog, String txn, String word, ObjectNode asked) {
         try {
