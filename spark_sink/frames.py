@@ -33,7 +33,7 @@ from spark_sink.folders import (
 from spark_sink.host_files import files_frame
 from spark_sink.host_tables import HostSnapshot, HostTables, Level, host_tables, partition_columns
 from spark_sink.partition_values import is_read_as_text, read_as
-from spark_sink.unions import TEXT, empty, in_pairs, quoted, schema_of, type_of, union
+from spark_sink.unions import TEXT, empty, in_pairs, quoted, read_schema, type_of, union
 
 if TYPE_CHECKING:
     from ledger.expressions.build import Expression
@@ -233,7 +233,7 @@ def scan(
             column._replace(type=TEXT) if column.name in texts else column
             for column in table.columns
         ]
-        reader = reader.schema(schema_of(table._replace(columns=columns)))
+        reader = reader.schema(read_schema(table._replace(columns=columns)))
     values = {name: read_as(sf.col(quoted(name)), kind, name) for name, kind in texts.items()}
     return parquet(reader, paths).withColumns(values)
 

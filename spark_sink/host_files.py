@@ -24,6 +24,7 @@ from ledger.files.storage import places_of, storage_at
 from ledger.reads.amounts import amount
 from ledger.reads.port import FileRow, Reads
 from ledger.snapshot.table_snapshot import TableSnapshot
+from spark_sink.catalog.columns import initial_metadata
 from spark_sink.catalog.compiled import load
 from spark_sink.catalog.read.files import hadoop, in_groups
 from spark_sink.folders import location_of
@@ -180,7 +181,14 @@ def answer_of(
         "position": position,
         "seen": f"@{uuid.uuid4().hex}",  # Two scans of a table may have other files.
         "pinned": True,
-        "columns": [{"name": column.name, "type": type_of(column)} for column in table.columns],
+        "columns": [
+            {
+                "name": column.name,
+                "type": type_of(column),
+                "metadata": json.dumps(initial_metadata(column)),
+            }
+            for column in table.columns
+        ],
         "partition": list(table.partition_columns),
         "files": files,
     }

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from ledger.core.commands import Column, TableDefinition
+from spark_sink.catalog.columns import initial_metadata
 
 # Names of fields may hold any text: text between backticks is matched in order to keep it.
 BOUNDED_TEXT: Final = re.compile(
@@ -44,6 +45,14 @@ def schema_of(table: TableDefinition) -> str:
     types = map(type_of, table.columns)
     names = (quoted(column.name) for column in table.columns)
     return ", ".join(map(" ".join, zip(names, types, strict=True)))
+
+
+def read_schema(table: TableDefinition) -> StructType:
+    """Return the columns of a table for Spark's reader of files, some of which may be older."""
+    made = StructType.fromDDL(schema_of(table))
+    for field, column in zip(made.fields, table.columns, strict=True):
+        field.metadata = dict(initial_metadata(column))
+    return made
 
 
 def type_of(column: Column) -> str:

@@ -12,7 +12,7 @@ from ledger.core.commands import Column
 from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.predicates.sql_text import sql_of_node
 from ledger.core.predicates.tree import Literal
-from ledger.expressions.parse import parse
+from ledger.expressions.parse import PredicateSyntaxError, parse
 from ledger.properties.column_values import DEFAULT, EXPLICIT, GENERATED, START, STEP, initial_of
 
 # What Spark keeps for a column as metadata, and what the ledger keeps of it.
@@ -52,9 +52,13 @@ def spark_metadata(column: Column | None) -> Mapping[str, Any]:
     known = column_metadata(column)
     found = {key: known[key] for key in KEPT if key in known}
     found.update({key: known[own] for key, own in COMPUTED.items() if own in known})
-    if (text := initial_of(column)) is not None:
-        found[IN_OLD_FILES] = sql_of_initial(column, text)
-    return found
+    return {**found, **initial_metadata(column)}
+
+
+def initial_metadata(column: Column) -> Mapping[str, str]:
+    """Return the metadata by which Spark's reader knows the value of a column in older files."""
+    text = initial_of(column)
+    return {} if text is None else {IN_OLD_FILES: sql_of_initial(column, text)}
 
 
 def sql_of_initial(column: Column, text: str) -> str:
@@ -100,6 +104,14 @@ def computed_columns(schema: TableSchema) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
+def columns_in(text: str) -> Sequence[str]:
+    """Return the columns of an expression in lower case, none for one that is not understood."""
+    try:
+        return [name.lower() for name in parse(text).columns()]
+    except PredicateSyntaxError:
+        return []
+
+
 def written_order(schema: TableSchema) -> Sequence[Mapping[str, Any]]:
     """Return the order in which rows come to a writer: by partition, then as the table says.
 
@@ -109,7 +121,7 @@ def written_order(schema: TableSchema) -> Sequence[Mapping[str, Any]]:
     for name in schema.partition_columns:
         column = schema.find(name)
         generated = "" if column is None else column.generated
-        names += parse(generated).columns() if generated else [name]
+        names += columns_in(generated) if generated else [name]
     found = dict.fromkeys(each.name for name in names if (each := schema.find(name)) is not None)
     keys = [{"column": name, "descending": False, "nulls_first": True} for name in found]
     keys += [

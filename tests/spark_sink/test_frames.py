@@ -371,3 +371,21 @@ def test_folder_of_another_maker(spark: SparkSession, host: Host, folder: str) -
     host.write(f"day=1/{folder}/part.parquet", ["N1"])
     with pytest.raises(UnreadableTableError, match="is not named delta_<write id>"):
         cached_table(spark, NAME, host.snapshot(), host.tables)
+
+
+@pytest.mark.parametrize("layout", ["directories", "listed"])
+def test_older_files_have_the_default_that_a_column_is_added_with(
+    spark: SparkSession, host: Host, layout: Layout
+) -> None:
+    host.create(layout)
+    with host.ledger.transaction() as txn:
+        if layout == "listed":
+            txn.add_files(NAME, [host.file("day=1/a.parquet", "N1")])
+        else:
+            host.insert(txn, "N1")
+    columns = [("day", "INT"), ("tail", "STRING"), ("at", "TIMESTAMP DEFAULT DATE'2026-01-01'")]
+    host.ledger.alter_table(NAME, columns=[*columns, ("c", "CHAR(3) DEFAULT 'a'")])
+    frame = cached_table(spark, NAME, host.snapshot(), host.tables)
+    found = frame.selectExpr("tail", "unix_seconds(at)", "c").collect()
+    assert [tuple(row) for row in found] == [("N1", 1767225600, "a  ")]
+    assert [row["c"] for row in host.ledger.scan(NAME).to_arrow().to_pylist()] == ["a  "]

@@ -12,14 +12,14 @@ from ledger.arrow.casts import is_text
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.core.predicates.predicates import TRUE_PREDICATE
-from ledger.expressions.parse import PredicateSyntaxError, parse, parsed
+from ledger.expressions.parse import PredicateSyntaxError, parsed
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.known_properties import CONSTRAINT, constraints_of
 from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
 from ledger.statements.restoring import check_files
 from ledger.statements.target import StatementTable
-from spark_sink.catalog.columns import is_computed
+from spark_sink.catalog.columns import columns_in, is_computed
 from spark_sink.catalog.session.open_statements import Question, unsupported
 
 CHECK: Final = "Check"
@@ -39,7 +39,7 @@ def left_to_spark(definition: TableDefinition, schema: TableSchema) -> Sequence[
     return [
         each
         for each in constraint_answers(definition)
-        if computed.isdisjoint(map(str.lower, parse(each["condition"]).columns()))
+        if not computed or computed.isdisjoint(columns_in(each["condition"]))
     ]
 
 

@@ -129,6 +129,7 @@ def local_cluster() -> Found:
             "executors": len(set(processes.collect())),
             "sdk": lake.ledger.scan("db.t").to_arrow().num_rows,
             "words": words(lake),
+            **computed(lake),
         }
         spark.stop()
     return found
@@ -247,6 +248,23 @@ def words(lake: Lake) -> Found:
         "optimized": list(optimized),
         "sum": sql("SELECT sum(v) AS n FROM ledger.db.w").collect()[0].n,
         "history": [row.operation for row in sql("DESCRIBE HISTORY ledger.db.w").collect()],
+    }
+
+
+def computed(lake: Lake) -> Found:
+    """Return what executors compute, and how they refuse what only the driver knows."""
+    twice = "twice INT GENERATED ALWAYS AS (id * 2)"
+    lake.spark.sql(f"CREATE TABLE ledger.db.g (id INT, {twice})")
+    lake.spark.sql("INSERT INTO ledger.db.g (id) SELECT int(id) FROM range(0, 4, 1, 4)")
+    lake.spark.sql("CREATE TABLE ledger.db.n (id BIGINT GENERATED ALWAYS AS IDENTITY, v INT)")
+    said = ""
+    try:
+        lake.spark.sql("INSERT INTO ledger.db.n (v) VALUES (1)")
+    except PySparkException as error:
+        said = str(error)
+    return {
+        "generated": sorted(row.twice for row in lake.spark.table("ledger.db.g").collect()),
+        "numbers": "which this executor cannot ask" in said,
     }
 
 

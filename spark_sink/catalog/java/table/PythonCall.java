@@ -23,6 +23,7 @@ public final class PythonCall {
         backend = function;
     }
 
+    /** Whether there is Python to ask: executors of other processes have none. */
     static boolean isAttached() {
         return backend != null;
     }
