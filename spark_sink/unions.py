@@ -50,6 +50,7 @@ def schema_of(table: TableDefinition) -> str:
 def read_schema(table: TableDefinition) -> StructType:
     """Return the columns of a table for Spark's reader of files, some of which may be older."""
     made = StructType.fromDDL(schema_of(table))
+    assert isinstance(made, StructType), "columns make a struct"
     for field, column in zip(made.fields, table.columns, strict=True):
         field.metadata = dict(initial_metadata(column))
     return made

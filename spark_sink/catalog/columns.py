@@ -117,7 +117,7 @@ def written_order(schema: TableSchema) -> Sequence[Mapping[str, Any]]:
 
     A computed partition is not known then: rows come in the order of what it is computed from.
     """
-    names = []
+    names: list[str] = []
     for name in schema.partition_columns:
         column = schema.find(name)
         generated = "" if column is None else column.generated
