@@ -47,13 +47,14 @@ class SortKey(NamedTuple):
 def keys_in(key: str, text: str) -> Sequence[SortKey]:
     """Return what a list names; raises ValueError for another text, and for a column twice."""
     found: list[SortKey] = []
+    what = f"the property {key}" if key in LISTS else key
     place = 0
     while place < len(text):
         item = ITEM.match(text, place)
         if item is None or item.end() == place:
             raise ValueError(
-                f"the property {key} must be a list of columns, such as "
-                f"{'day, id DESC' if key == SORT else 'id, name'}, got {text!r}"
+                f"{what} must be a list of columns, such as "
+                f"{'id, name' if key == BLOOM else 'day, id DESC'}, got {text!r}"
             )
         place = item.end()
         name = item["plain"] or item["quoted"].replace("``", "`")
@@ -64,7 +65,7 @@ def keys_in(key: str, text: str) -> Sequence[SortKey]:
         found.append(SortKey(name, is_descending, nulls == "FIRST", words))
     names = [each.column.lower() for each in found]
     if len(set(names)) < len(names):
-        raise ValueError(f"the property {key} must name each column once, got {text!r}")
+        raise ValueError(f"{what} must name each column once, got {text!r}")
     if key == BLOOM and any(each.words for each in found):
         raise ValueError(f"the property {key} must name columns without an order, got {text!r}")
     return found

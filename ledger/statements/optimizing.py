@@ -14,6 +14,7 @@ from ledger.definitions.given import check_list
 from ledger.files.data_files import TARGET_BYTES
 from ledger.files.file_columns import has_names_of
 from ledger.log.wire.file_list import AddFile
+from ledger.properties.column_lists import SORT, SortKey, is_fit, keys_in
 from ledger.reads.rows import FileRow
 from ledger.statements.deleting import wholly_fulfilled
 from ledger.statements.target import StatementTable
@@ -46,17 +47,16 @@ def optimize(
     sort by every file is written anew, and the rows of each new one are in their order.
     """
     table.check_listed()
-    sort_by = sortable(table.schema, sort_by)
+    order = order_in(table.schema, sort_by)
     removes: list[FileRow] = []
     adds: list[AddFile] = []
     with table.kept(adds):
         files = chosen(table, where)
-        anew = {key_of(file) for file in files} if sort_by else written_anew(table, files)
+        anew = {key_of(file) for file in files} if order else written_anew(table, files)
         several = list(groups(files, anew, target_bytes))
         todo = table.shown([each for group in several for each in group])
         for group in several:
-            rows = batches(table, todo, len(group))
-            adds += table.write(in_order(rows, sort_by) if sort_by else rows, target_bytes)
+            adds += table.write(batches(table, todo, len(group)), target_bytes, order)
             removes += group
     if removes:
         table.rewrite(removes, adds)
@@ -129,32 +129,26 @@ def batches(table: StatementTable, files: Iterator[FileRow], count: int) -> Iter
         yield rows
 
 
-def in_order(batches: Iterator[Any], sort_by: Sequence[str]) -> Iterator[Any]:
-    """Yield all rows of batches by the values of columns, NULL last."""
-    rows = pa.concat_tables(list(batches))
-    keys = [(name, "ascending") for name in sort_by]
-    yield rows.take(pc.sort_indices(rows, sort_keys=keys))
-
-
-def sortable(schema: TableSchema, sort_by: Sequence[str]) -> Sequence[str]:
-    """Return columns as the table spells them; raises ValueError if no file can be sorted so."""
+def order_in(schema: TableSchema, sort_by: Sequence[str]) -> Sequence[SortKey] | None:
+    """Return the order that a list of columns names, None for an empty one; raises ValueError."""
     check_list("sort_by", sort_by)
-    names = []
-    for name in sort_by:
-        column = schema.find(name)
+    order = []
+    for key in keys_in("sort_by", ", ".join(sort_by)):
+        column = schema.find(key.column)
         if column is None:
-            raise ValueError(f"sort_by must name columns of table {schema.name}, got {name}")
+            raise ValueError(f"sort_by must name columns of table {schema.name}, got {key.column}")
         if column.name in schema.partition_columns:
             raise ValueError(
-                f"sort_by must name columns that are in files, got {name}: a file has one value of "
-                "a partition column"
+                f"sort_by must name columns that are in files, got {column.name}: a file has one "
+                "value of a partition column"
             )
-        if pa.types.is_nested(column.type):
+        if not is_fit(SORT, column.declared):
             raise ValueError(
-                f"sort_by must name columns with an order, got {name} of type {column.declared}"
+                f"sort_by must name columns with an order, got {column.name} of type "
+                f"{column.declared}"
             )
-        names.append(column.name)
-    return names
+        order.append(key._replace(column=column.name))
+    return order or None
 
 
 def check_partitions(schema: TableSchema, rows: Any) -> None:

@@ -1,6 +1,7 @@
 """The table of a statement as its txn sees it: its files, its rows, and how they are replaced."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
+from ledger.properties.column_lists import SortKey
 from ledger.properties.column_values import raised
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
@@ -128,12 +130,18 @@ class StatementTable:
             found[tuple(file.partition)] = None
         return found
 
-    def write(self, batches: Iterable[Any], target_bytes: int = TARGET_BYTES) -> Sequence[AddFile]:
-        """Write rows into new files of the txn."""
+    def write(
+        self,
+        batches: Iterable[Any],
+        target_bytes: int = TARGET_BYTES,
+        order: Sequence[SortKey] | None = None,
+    ) -> Sequence[AddFile]:
+        """Write rows into new files of the txn, by default in the order of the table."""
         self.check_listed()
         storage = storage_at(self.definition.location)
+        schema = self.schema if order is None else replace(self.schema, sort=order)
         files = write_rows(
-            storage, self.schema, batches, writer=self.work.writer, target_bytes=target_bytes
+            storage, schema, batches, writer=self.work.writer, target_bytes=target_bytes
         )
         paths = [file.path for file in files]
         self.work.files.note(self.definition.location, storage, paths, self.definition)

@@ -176,9 +176,8 @@ class TxnRows(TxnTables):
         No row changes, so the txn loses only to a commit that removed the same files. `where` may
         name partition columns only. Files that the txn itself wrote stay.
 
-        With columns to sort by every file is written anew, and the rows of each new one are sorted.
-        So a condition on these columns passes over more files. The rows of one new file are in
-        memory at once.
+        With `sort_by`, columns such as "day" or "id DESC", every file is written anew with its rows
+        in this order, once. The property `lakeledger.sort` keeps an order for all files.
         """
         from ledger.statements import optimizing  # noqa: PLC0415 - loads Arrow
 

@@ -37,6 +37,10 @@ STATEMENTS: Final = {
     "CTAS": "CREATE TABLE ledger.db.u AS SELECT * FROM ledger.db.t",
     "SHOW": "SHOW PARTITIONS ledger.db.t",
     "CALL": "CALL ledger.system.history('db.t')",
+    "BEGIN": "BEGIN",
+    "OPTIMIZE": "OPTIMIZE ledger.db.t ZORDER BY (id)",
+    "COMMIT": "COMMIT",
+    "DESCRIBE HISTORY": "DESCRIBE HISTORY ledger.db.t LIMIT 1",
     "AS OF": "SELECT * FROM ledger.db.t VERSION AS OF 1",
 }
 EXPECTED: Final = [(1, "z"), (2, "y"), (4, "w"), (5, "v")]

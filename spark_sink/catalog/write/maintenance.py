@@ -1,8 +1,7 @@
 """Procedures that work on files: optimize, vacuum, and the way back to a version or a time."""
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from ledger.errors import UnknownTableError
 from ledger.tables.vacuum_report import VacuumReport
@@ -18,8 +17,6 @@ from spark_sink.catalog.session.open_statements import (
 
 Arguments = Mapping[str, str | None]
 
-COLUMN: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`,\s]+))\s*(?:,|$)")
-
 
 def optimize(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
     """Put the rows of small files into larger ones, or all rows in order if columns say which."""
@@ -27,22 +24,10 @@ def optimize(state: CatalogState, joined: StatementsTxn | None, given: Arguments
     size = given["target_bytes"]
     options: dict[str, Any] = {} if size is None else {"target_bytes": int(size)}
     if given["sort_by"] is not None:
-        options["sort_by"] = columns_in(str(given["sort_by"]))
+        options["sort_by"] = [given["sort_by"]]
     with state.lend(joined) as txn:
         done = txn.optimize(table, where, **options)
     return [[done.removed, done.added]]
-
-
-def columns_in(text: str) -> Sequence[str]:
-    """Return the names in a list of columns; raises Refusal for another text."""
-    names, at = [], 0
-    while at < len(text):
-        found = COLUMN.match(text, at)
-        if found is None:
-            raise unsupported(f"sort_by must be columns with commas between, got {text!r}")
-        names.append(found[2] or found[1].replace("``", "`"))
-        at = found.end()
-    return names
 
 
 def vacuum(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
