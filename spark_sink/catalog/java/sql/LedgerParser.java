@@ -22,6 +22,7 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.SparkSqlParser;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -32,8 +33,11 @@ import scala.collection.immutable.Seq;
  * Spark's parser, with the ledger's own words before it. Python reads a statement that begins with
  * such words, and names the procedure that does it. Every other statement, and one about a table of
  * another catalog, goes to the parser below as it is.
+ *
+ * The class extends Spark's parser, which answers what a later Spark asks besides. Scala's methods
+ * name no exceptions, and Janino does not ask for them.
  */
-public final class LedgerParser implements ParserInterface {
+public final class LedgerParser extends SparkSqlParser {
     /** What a statement of the ledger begins with: one word, or two. */
     private static final Set WORDS =
         new HashSet(
