@@ -14,9 +14,13 @@ IMPORT: Final = (
 )
 PARTITIONS: Final = (
     "A table of the ledger is partitioned by columns, PARTITIONED BY (day): keep the values of a "
-    "transform as a column of its own"
+    "transform as a column of its own, such as day DATE GENERATED ALWAYS AS (CAST(at AS DATE))"
 )
-SORTED: Final = "OPTIMIZE t ZORDER BY (columns) sorts the rows of a table of the ledger"
+SORTED: Final = (
+    "The order of rows in files of the ledger is a property: ALTER TABLE t SET TBLPROPERTIES "
+    "('lakeledger.sort' = 'a, b DESC'); OPTIMIZE t brings older files into it"
+)
+UNSORTED: Final = "ALTER TABLE t UNSET TBLPROPERTIES ('lakeledger.sort') ends the order of rows"
 NAMED: Final = (
     "A table of the ledger has no branches and tags: read VERSION AS OF n, and remember n. CREATE "
     "TABLE ... AS SELECT makes a copy"
@@ -38,7 +42,7 @@ HINTS: Final[Mapping[tuple[str, ...], str]] = {
 OF_ALTER: Final[Mapping[tuple[str, ...], str]] = {
     ("PARTITION", "FIELD"): PARTITIONS,
     ("WRITE", "ORDERED"): SORTED,
-    ("WRITE", "UNORDERED"): SORTED,
+    ("WRITE", "UNORDERED"): UNSORTED,
     ("WRITE", "DISTRIBUTED"): "Rows of one partition go to one task of Spark as it is",
     ("WRITE", "LOCALLY"): SORTED,
     ("IDENTIFIER", "FIELDS"): "A table of the ledger has no identifier fields: name keys in MERGE",

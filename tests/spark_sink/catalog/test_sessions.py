@@ -154,7 +154,7 @@ def test_executors_in_processes_of_their_own_get_the_catalog(tmp_path: Path) -> 
     assert found["rows"] == [[0, None], [1, None], [2, None], [3, "z"], [9, "z"]]
     assert found["changes"] == 7
     assert found["executors"] == 2
-    assert (found["generated"], found["numbers"]) == ([0, 2, 4, 6], True)
+    assert (found["generated"], found["numbers"], found["own"]) == ([0, 2, 4, 6], 9000, True)
     assert found["sdk"] == 5
     assert found["words"] == WORDS
 

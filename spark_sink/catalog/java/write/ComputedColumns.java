@@ -68,6 +68,7 @@ final class ComputedColumns {
             } else {
                 boolean own = rewrites || Json.at(each, "explicit").asBoolean();
                 long id = Json.at(each, "id").asLong();
+                DriverNumbers.start();
                 numbers[i] = new Numbers(catalog, write, id, all[i].name(), own);
             }
         }

@@ -50,15 +50,8 @@ public class Numbers implements Serializable {
     }
 
     private void take() {
-        if (!PythonCall.isAttached()) {
-            throw new Refused(
-                "LEDGER_UNSUPPORTED",
-                "column " + name + " is an identity column, and its numbers come from the driver, "
-                    + "which this executor cannot ask: insert the rows with local[*], or with the "
-                    + "SDK");
-        }
         ObjectNode asked = Json.object().put("write", write).put("column", column);
-        JsonNode found = PythonCall.ask(catalog, "", "numbers", asked.put("count", count));
+        JsonNode found = DriverNumbers.ask(catalog, asked.put("count", count));
         following = Json.at(found, "first").asLong();
         step = Json.at(found, "step").asLong();
         left = count;
