@@ -58,8 +58,9 @@ class LedgerTables(LedgerTxns):
     ) -> TableRow:
         """Create a table at once, from its columns, or from rows that are inserted as well.
 
-        `columns` are pairs of name and Spark SQL type, a schema of Arrow, or rows as for
-        `Transaction.insert`: then one commit makes the table and has the rows. `TableOptions` has
+        `columns` are pairs of name and declaration, a schema of Arrow, or rows as for
+        `Transaction.insert`: then one commit makes the table and has the rows. A declaration is a
+        Spark SQL type and what may follow it, such as `int NOT NULL DEFAULT 5`. `TableOptions` has
         the options, such as `partition_columns`, `layout` and `location`. Without a location the
         files lie in a folder of their own below the warehouse (`warehouse` of `connect`).
 

@@ -34,9 +34,9 @@ class TxnRows(TxnTables):
     `rows` are an Arrow table, batches or a reader, a frame of pandas or polars, a list of dicts, a
     dict of lists, or a DuckDB relation. What can be read once, such as a generator or a reader, is
     kept for the next attempt of `Ledger.run`, up to 256 MiB; a second statement that gets it is
-    refused. Columns are found by name; a missing one is NULL. Every
-    method raises as `Transaction.read` and `add_files`, TypeError for anything but rows or for a
-    value of another type, and ValueError for a value that its column cannot hold.
+    refused. Columns are found by name; a missing one has its default, is generated or numbered, or
+    is NULL. Every method raises as `Transaction.read` and `add_files`, TypeError for anything but
+    rows or for a value of another type, and ValueError for a value that its column cannot hold.
     """
 
     def scan(

@@ -6,7 +6,7 @@ import java.io.Serializable;
 
 /** The numbers of an identity column in one task: ranges that Python takes from the log. */
 public class Numbers implements Serializable {
-    private static final int FIRST = 1000;
+    private static final int FIRST = 100;
     private static final int MOST = 1000000;
 
     private final String catalog;
