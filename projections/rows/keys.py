@@ -4,7 +4,7 @@
 |---------------------|-----------------------------------------------------------|------------|
 | `g`                 | the identity of the ledger                                | catalogs   |
 | `a` catalog         | position of its creation                                  | catalogs   |
-| `G` cat., name, p.  | what became of a namespace at this position               | namespaces |
+| `H` cat., name, p.  | what became of a namespace at this position               | namespaces |
 | `s` session         | the client that opened it                                 | sessions   |
 | `q` session         | position of its end                                       | sessions   |
 | `i` nonce           | the session this nonce opened                             | sessions   |
@@ -68,7 +68,7 @@ from projections.rows.packing import INT_BYTES, pack
 
 GENESIS: Final = b"g"
 CATALOG: Final = b"a"
-NAMESPACE: Final = b"G"
+NAMESPACE: Final = b"H"
 SESSION: Final = b"s"
 SESSION_END: Final = b"q"
 NONCE: Final = b"i"

@@ -1,5 +1,6 @@
 """Keys sort as their parts do, and come apart again."""
 
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from projections.rows import keys
 from projections.rows.keys import number_key, pair_key
 from projections.rows.packing import INT_BYTES, Part, pack, text_part
 
@@ -97,3 +99,9 @@ def _unpacked(rest: bytes, kind: type[Part]) -> tuple[Part, bytes]:
     if not end:
         raise ValueError(f"a text of a key must end with a zero byte, got {text!r}")
     return text.decode(), rest
+
+
+def test_each_kind_of_row_has_a_first_byte_of_its_own() -> None:
+    kinds = Counter(kind[:1] for kind in vars(keys).values() if isinstance(kind, bytes))
+
+    assert {kind for kind, count in kinds.items() if count > 1} == {b"!"}
