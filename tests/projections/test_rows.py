@@ -1,6 +1,7 @@
 """The form of rows: of a value with named fields only those stand in it that say something."""
 
 from ast import literal_eval
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -27,6 +28,13 @@ def test_projections_name_types_of_events_alone() -> None:
     assert set[type]().union(*named) == EVERY
 
 
+def forms_of(kind: type[Fields]) -> Iterator[type[Fields]]:
+    """Yield the classes below a class."""
+    for form in kind.__subclasses__():
+        yield form
+        yield from forms_of(form)
+
+
 def made_anew(default: Any) -> Any:
     """Return an equal value that was read from somewhere, as those in a log are."""
     return literal_eval(repr(default))
@@ -34,9 +42,7 @@ def made_anew(default: Any) -> Any:
 
 def test_kinds() -> None:
     """Each form of rows belongs to one projection."""
-    forms = [
-        subclass for subclass in Fields.__subclasses__() if subclass.__module__.startswith(ROWS)
-    ]
+    forms = [form for form in forms_of(Fields) if form.__module__.startswith(ROWS)]
     assert sorted(map(repr, KINDS)) == sorted(map(repr, forms))
 
 

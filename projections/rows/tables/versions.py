@@ -17,11 +17,12 @@ from ledger.core.events.parts import CommittedPart
 from projections.rows.applied import Applied
 from projections.rows.keys import TABLE_SUMS, VERSION, number_key, pair_key, reader_of
 from projections.rows.projection import Rows
-from projections.rows.tables.partitions import SumFields, Sums
+from projections.rows.tables import partitions
+from projections.rows.tables.partitions import Sums
 from projections.store.port import RowChange
 
 
-class VersionFields(SumFields, kw_only=True):
+class VersionFields(partitions.SumFields, kw_only=True):
     """A version of a table: its position, time, command and changes, and the sums of its files."""
 
     position: int
@@ -39,7 +40,7 @@ class VersionFields(SumFields, kw_only=True):
     info: str = ""
 
 
-read_sums: Final = reader_of(SumFields)
+read_sums: Final = reader_of(partitions.SumFields)
 
 
 def committed(applied: Applied, body: TxnCommitted) -> Iterator[RowChange]:
@@ -58,10 +59,10 @@ def part_rows(applied: Applied, part: CommittedPart, sums: Sums) -> Iterator[Row
     yield pair_key(VERSION, part.table, part.version), of_part(applied, part, after).value()
 
 
-def sums_now(applied: Applied, table: int) -> SumFields:
+def sums_now(applied: Applied, table: int) -> partitions.SumFields:
     """Return the sums of the files that are live before an event."""
     stored = applied.stored.get(number_key(TABLE_SUMS, table))
-    return SumFields() if stored is None else read_sums(stored)
+    return partitions.SumFields() if stored is None else read_sums(stored)
 
 
 def created(applied: Applied, body: TableCreated) -> list[RowChange]:
@@ -80,7 +81,7 @@ def altered(applied: Applied, body: TableAltered) -> list[RowChange]:
     return [(pair_key(VERSION, body.table, body.version), fields.value())]
 
 
-def of_part(applied: Applied, part: CommittedPart, sums: SumFields) -> VersionFields:
+def of_part(applied: Applied, part: CommittedPart, sums: partitions.SumFields) -> VersionFields:
     """Return the version of one table of a commit, after which its files have some sums."""
     control, files = applied.control, applied.files.get(part.table)
     return VersionFields(
