@@ -2,14 +2,14 @@
 
 A declaration is `INT`, `INT NOT NULL`, `INT DEFAULT 5`, `INT NOT NULL DEFAULT 5`,
 `DATE GENERATED ALWAYS AS (CAST(at AS DATE))`, or `BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1
-INCREMENT BY 1)`.
+INCREMENT BY 1)`. Each may end with `COMMENT 'words'`.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from ledger.properties.column_values import DEFAULT, GENERATED, Numbering
+from ledger.properties.column_values import COMMENT, DEFAULT, GENERATED, Numbering
 
 CLAUSE: Final = re.compile(
     r"\b(?:NOT\s+NULL|DEFAULT|GENERATED|COMMENT|PRIMARY|CHECK)\b", re.IGNORECASE
@@ -27,6 +27,11 @@ IDENTITY_CLAUSE: Final = re.compile(
 )
 IDENTITY_OPTION: Final = re.compile(
     r"\s*(?P<word>START\s+WITH|INCREMENT\s+BY)\s+(?P<number>-?[0-9]{1,19})\s*", re.IGNORECASE
+)
+
+
+COMMENT_CLAUSE: Final = re.compile(
+    r"(?:^|\s)COMMENT\s+'(?P<words>(?:[^']|'')*)'\s*$", re.IGNORECASE
 )
 
 
@@ -50,7 +55,14 @@ def declaration_of(column: str, text: str) -> Declaration:
             kind, clauses = before.strip(), text[found.start() :].strip()
             nulls = NOT_NULL.match(clauses)
             rest = clauses[nulls.end() :] if nulls else clauses
-            return Declaration(kind, nulls is None, values_of(column, rest) if rest else {})
+            words = COMMENT_CLAUSE.search(rest)
+            if words is None:
+                return Declaration(kind, nulls is None, values_of(column, rest) if rest else {})
+            said = {COMMENT: words["words"].replace("''", "'")}
+            rest = rest[: words.start()].strip()
+            return Declaration(
+                kind, nulls is None, {**(values_of(column, rest) if rest else {}), **said}
+            )
     return Declaration(text)
 
 
@@ -65,8 +77,8 @@ def values_of(column: str, clause: str) -> Mapping[str, Any]:
         return identity_in(column, found).entries()
     raise ValueError(
         f"column {column!r} must be declared by a type, NOT NULL, and DEFAULT <value>, GENERATED "
-        "ALWAYS AS (<expression>) or GENERATED ALWAYS AS IDENTITY, as in 'int NOT NULL DEFAULT 5', "
-        f"got {clause!r}"
+        "ALWAYS AS (<expression>) or GENERATED ALWAYS AS IDENTITY, with COMMENT '<words>' at the "
+        f"end, as in 'int NOT NULL DEFAULT 5', got {clause!r}"
     )
 
 

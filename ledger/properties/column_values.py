@@ -13,6 +13,9 @@ from ledger.core.conflicts.metadata_diff import IDENTITY_MARK, column_metadata
 DEFAULT: Final = "CURRENT_DEFAULT"
 """Under this key a column has the SQL of its default, as Spark and Delta have it."""
 
+COMMENT: Final = "comment"
+"""Under this key a column has words on it, as Spark and Delta have them."""
+
 INITIAL: Final = "lakeledger.initialDefault"
 """Under this key a column has the text of its value in files from before the column was added."""
 
@@ -118,3 +121,8 @@ def with_values(column: Column, changes: Mapping[str, Any]) -> Column:
     kept = {key: each for key, each in metadata.items() if each is not None}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False) if kept else ""
     return column._replace(metadata=text)
+
+
+def comment_of(column: Column) -> str:
+    """Return the words on a column, "" without any."""
+    return str(column_metadata(column).get(COMMENT, "")) if COMMENT in column.metadata else ""

@@ -13,10 +13,17 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.predicates.sql_text import sql_of_node
 from ledger.core.predicates.tree import Literal
 from ledger.expressions.parse import PredicateSyntaxError, parse
-from ledger.properties.column_values import DEFAULT, EXPLICIT, GENERATED, START, STEP, initial_of
+from ledger.properties.column_values import (
+    COMMENT,
+    DEFAULT,
+    EXPLICIT,
+    GENERATED,
+    START,
+    STEP,
+    initial_of,
+)
 
 # What Spark keeps for a column as metadata, and what the ledger keeps of it.
-COMMENT: Final = "comment"
 KEPT: Final = (COMMENT, DEFAULT)
 # Under this key Spark has the SQL of a column's value in files that lack it.
 IN_OLD_FILES: Final = "EXISTS_DEFAULT"

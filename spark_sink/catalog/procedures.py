@@ -82,6 +82,12 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         (("files_removed", "bigint"), ("files_added", "bigint")),
         maintenance.rollback_to_timestamp,
     ),
+    "undrop": Procedure(
+        "Brings back a dropped table with its last columns and rows, as a new table.",
+        [TABLE],
+        (("table", "string"), ("id", "bigint")),
+        maintenance.undrop,
+    ),
     "last_statement": Procedure(
         "How many rows the last statement of this session changed.", [], LAST, last_statement
     ),

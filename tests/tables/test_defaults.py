@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from ledger.client import Ledger
 from ledger.core.commands import Column
+from ledger.definitions.definitions import table_definition
+from ledger.properties.column_values import comment_of, default_of
 from ledger.testing import InMemoryLedger
 
 NAME = "db.t"
@@ -219,3 +221,24 @@ def test_no_older_row_is_lost_by_a_condition_on_its_default(
         # A file of its own values has the same bounds.
         ledger.update(NAME, {"id": 2})
         assert pruned == ledger.scan(NAME, where).count()
+
+
+@pytest.mark.parametrize(
+    ("declared", "words", "default"),
+    [
+        ("int COMMENT 'the key'", "the key", ""),
+        ("int NOT NULL comment 'it''s'", "it's", ""),
+        ("int DEFAULT 5 COMMENT 'five'", "five", "5"),
+        ("string DEFAULT 'a COMMENT ''b'''", "", "'a COMMENT ''b'''"),
+        ("struct<comment: string> COMMENT ''", "", ""),
+    ],
+)
+def test_a_declaration_may_end_with_words(declared: str, words: str, default: str) -> None:
+    (column,) = table_definition([("c", declared)]).columns
+
+    assert (comment_of(column), default_of(column)) == (words, default)
+
+
+def test_words_without_quotes_are_refused() -> None:
+    with pytest.raises(ValueError, match="COMMENT '<words>'"):
+        table_definition([("c", "int COMMENT five")])

@@ -23,8 +23,10 @@ from ledger.cli.reading import (
 )
 from ledger.cli.tables.anomalies import counted, counts_shown
 from ledger.cli.tables.partitions import Columns, columns_at, columns_by_add, of_partition
+from ledger.core.commands import Column
 from ledger.machine.exit_codes import ExitCode
 from ledger.properties.column_mapping import is_published
+from ledger.properties.column_values import comment_of
 from ledger.reads.amounts import amount, shown_count, shown_size
 from ledger.reads.listed_tables import ListedTable, TableOrder, listed_tables
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
@@ -256,13 +258,19 @@ def version_fields(version: VersionRow, output: Output) -> dict[str, Any]:
     return {**version._asdict(), "at": when(version.at), "rows": counts}
 
 
+def described(column: Column) -> str:
+    """Return a column as `table show` prints it: its name, its type and the words on it."""
+    words = comment_of(column)
+    return f"{column.name} {column.type}{words and f': {words}'}"
+
+
 def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]:
     """Return the fields that only `table show` prints."""
     definition, protocol = row.definition, reads.protocol(row.table)
     valid = reads.write_ids_at(row.table)
     return {
         "location": definition.location,
-        "columns": [f"{column.name} {column.type}" for column in definition.columns],
+        "columns": list(map(described, definition.columns)),
         "partitioned_by": list(definition.partition_columns),
         "properties": {each.key: each.value for each in definition.properties},
         "protocol": protocol._asdict() if protocol is not None else None,

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from ledger.clock import time_text
+from ledger.properties.column_values import comment_of
 from ledger.reads.amounts import amount, shown_count, shown_size
 from ledger.reads.row_counts import rows_in
 
@@ -56,6 +57,7 @@ def environment() -> Environment:
     found.filters |= {
         "amount": amount,
         "changed_rows": shown_rows,
+        "comment": comment_of,
         "count": shown_count,
         "cut": cut,
         "folding": folding,

@@ -36,7 +36,6 @@ HINTS: Final[Mapping[tuple[str, ...], str]] = {
     ("GENERATE",): PUBLISH,
     ("REORG",): REWRITE,
     ("FSCK",): "`lakeledger table verify NAME` compares a table with its files",
-    ("UNDROP",): "The ledger has no UNDROP: drop a table in BEGIN, and COMMIT what is right",
     ("SAVEPOINT",): "A transaction of the ledger has no savepoints: COMMIT, and BEGIN anew",
 }
 OF_ALTER: Final[Mapping[tuple[str, ...], str]] = {

@@ -76,6 +76,11 @@ def restore(tokens: Tokens) -> tuple[str, Arguments]:
     return "rollback_to_timestamp", {"timestamp": tokens.string()}
 
 
+def undrop(_: Tokens) -> tuple[str, Arguments]:
+    """Read what follows UNDROP TABLE and the table."""
+    return "undrop", {}
+
+
 def conflicts(_: Tokens) -> tuple[str, Arguments]:
     """Read SHOW CONFLICTS."""
     return "conflicts", {}
@@ -131,6 +136,7 @@ FORMS: Final = (
         restore,
         has_table=True,
     ),
+    StatementForm((("UNDROP", "TABLE"), ("UNDROP",)), "UNDROP [TABLE] t", undrop, has_table=True),
     StatementForm(
         ((*SHOW, "IN"), (*SHOW, "FROM")), "SHOW CONFLICTS [IN t]", conflicts, has_table=True
     ),

@@ -78,3 +78,12 @@ def rollback_to_timestamp(
     with state.lend(joined) as txn:
         done = txn.restore(table, at=at)
     return [[done.removed, done.added]]
+
+
+def undrop(state: CatalogState, joined: StatementsTxn | None, given: Arguments) -> Rows:
+    """Bring back a dropped table; raises as `undrop_table`."""
+    with state.lend(joined) as txn:
+        row = txn.undrop_table(str(given["table"]))
+    if joined is not None:
+        joined.rename("", row.name)
+    return [[row.name, row.table]]

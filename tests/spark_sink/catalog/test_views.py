@@ -112,3 +112,10 @@ def test_schemas_have_properties_and_are_known_to_all_clients(lake: Lake) -> Non
     done(lake, "DROP SCHEMA ledger.s CASCADE")
 
     assert rows(lake, "SHOW SCHEMAS IN ledger") == []
+
+
+def test_a_dropped_table_comes_back(table: Lake) -> None:
+    done(table, "DROP TABLE ledger.db.t")
+    (row,) = table.spark.sql("UNDROP TABLE ledger.db.t").collect()
+
+    assert (row.table, rows(table, "SELECT id FROM ledger.db.t")) == ("db.t", [(1,), (2,)])

@@ -43,7 +43,7 @@ public final class LedgerParser extends SparkSqlParser {
         new HashSet(
             Arrays.asList(
                 new String[] {
-                    "OPTIMIZE", "VACUUM", "RESTORE", "COMMIT", "ROLLBACK", "BEGIN",
+                    "OPTIMIZE", "VACUUM", "RESTORE", "UNDROP", "COMMIT", "ROLLBACK", "BEGIN",
                     "START TRANSACTION", "DESCRIBE HISTORY", "DESC HISTORY", "DESCRIBE DETAIL",
                     "DESC DETAIL", "SHOW CONFLICTS", "EXPLAIN CONFLICT"
                 }));
