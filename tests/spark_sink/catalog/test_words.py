@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark_sink import Lake
-from tests.spark_sink.catalog.sql import done, rows
+from tests.spark_sink.catalog.sql import done, refusal, rows
 
 pytestmark = pytest.mark.spark
 
@@ -131,6 +131,9 @@ REFUSED: Final = [
     (f"UNDROP TABLE {T}", "was dropped"),
     ("UNDROP TABLE", "UNDROP"),
     (f"SELECT * FROM {T}@v1", "VERSION AS OF"),
+]
+# The same, for statements about the ledger that a session uses.
+REFUSED_THERE: Final = [
     ("EXPLAIN CONFLICT 999999", "999999"),
     ("EXPLAIN CONFLICT it", "a number"),
     ("COMMIT", "must follow BEGIN"),
@@ -167,6 +170,18 @@ def test_a_refused_statement_is_told_what_helps(table: Lake, statement: str, sai
         done(table, statement)
     assert re.search(re.escape(said).replace("\\|", "|"), str(refused.value)), str(refused.value)
     assert rows(table, ALL) == AS_UPDATED
+
+
+@pytest.mark.parametrize(("statement", "said"), REFUSED_THERE)
+def test_a_word_without_a_table_means_the_ledger_in_use(
+    table: Lake, statement: str, said: str
+) -> None:
+    before = table.spark.catalog.currentCatalog()
+    done(table, "USE ledger")
+    try:
+        assert said in refusal(table, statement)
+    finally:
+        table.spark.catalog.setCurrentCatalog(before)
 
 
 def test_the_rows_of_a_history_and_of_a_detail(table: Lake) -> None:
