@@ -25,7 +25,7 @@ from ledger.core.conflicts.metadata_diff import (
 from ledger.core.partitions.values import form_of, read
 from ledger.definitions.partition_texts import PartitionColumn
 from ledger.errors import UnreadableTableError
-from ledger.properties.column_lists import LISTS, SortKey, list_of
+from ledger.properties.column_lists import SortKey, lists_of
 from ledger.properties.column_values import (
     Numbering,
     default_of,
@@ -118,8 +118,9 @@ class TableSchema:
         """Return the schema of a definition; a column of an unknown type has a `problem`."""
         mapping = properties(definition).get(MAPPING_MODE, UNMAPPED)
         columns, partitioned = tuple(definition.columns), tuple(definition.partition_columns)
-        lists = tuple(tuple(list_of(definition, key)) for key in LISTS)
-        return schema_of(columns, partitioned, mapping, lists, name=name, table=table)
+        return schema_of(
+            columns, partitioned, mapping, lists_of(definition), name=name, table=table
+        )
 
     @cached_property
     def arrow(self) -> pa.Schema:

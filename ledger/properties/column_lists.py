@@ -6,6 +6,7 @@ backquotes. When a column is renamed, the list names it anew.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Property, TableDefinition
@@ -75,6 +76,17 @@ def list_of(definition: TableDefinition, key: str) -> Sequence[SortKey]:
     """Return the columns that a property of a definition names, none without it."""
     text = next((each.value for each in definition.properties if each.key.lower() == key), "")
     return keys_in(key, text)
+
+
+def lists_of(definition: TableDefinition) -> tuple[tuple[SortKey, ...], ...]:
+    """Return the columns that each of `LISTS` names, the same ones for the same properties."""
+    return _lists_in(tuple(definition.properties))
+
+
+@lru_cache(maxsize=128)
+def _lists_in(given: tuple[Property, ...]) -> tuple[tuple[SortKey, ...], ...]:
+    known = {key.lower(): text for key, text in given}
+    return tuple(tuple(keys_in(key, known.get(key, ""))) for key in LISTS)
 
 
 def check_lists(name: str, definition: TableDefinition) -> None:

@@ -126,3 +126,9 @@ def with_values(column: Column, changes: Mapping[str, Any]) -> Column:
 def comment_of(column: Column) -> str:
     """Return the words on a column, "" without any."""
     return str(column_metadata(column).get(COMMENT, "")) if COMMENT in column.metadata else ""
+
+
+def described(column: Column) -> str:
+    """Return a column in a line: its name, its type and the words on it."""
+    words = comment_of(column)
+    return f"{column.name} {column.type}{words and f': {words}'}"

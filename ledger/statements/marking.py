@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ledger.core.commands import TableDefinition
-from ledger.core.conflicts.metadata_diff import ROW_TRACKING, properties
+from ledger.core.conflicts.metadata_diff import ROW_TRACKING
 from ledger.expressions.column_bounds import parsed_stats
 from ledger.files.deletion_vectors import in_log, with_more
 from ledger.files.file_columns import has_names_of
@@ -78,7 +78,7 @@ class Marking:
 
 def asks_for_marks(definition: TableDefinition) -> bool:
     """Return whether a table asks for marks; a new vector would give tracked rows new ids."""
-    known = {key.lower(): value.lower() for key, value in properties(definition).items()}
+    known = {key.lower(): value.lower() for key, value in definition.properties}
     return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
 
 

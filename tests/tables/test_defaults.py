@@ -50,7 +50,6 @@ REFUSED = {
     "tinyint DEFAULT 1000": "which is not computed here",
     "array<int> DEFAULT array(1)": "not supported on rows",
     "int DEFAULT": "must be declared by a type",
-    "int COMMENT 'x'": "must be declared by a type",
     "int PRIMARY KEY": "must be declared by a type",
     "int NOT NULL": "must stay without NOT NULL",
     "binary DEFAULT X'01'": "default X'01'",

@@ -23,10 +23,9 @@ from ledger.cli.reading import (
 )
 from ledger.cli.tables.anomalies import counted, counts_shown
 from ledger.cli.tables.partitions import Columns, columns_at, columns_by_add, of_partition
-from ledger.core.commands import Column
 from ledger.machine.exit_codes import ExitCode
 from ledger.properties.column_mapping import is_published
-from ledger.properties.column_values import comment_of
+from ledger.properties.column_values import described
 from ledger.reads.amounts import amount, shown_count, shown_size
 from ledger.reads.listed_tables import ListedTable, TableOrder, listed_tables
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
@@ -256,12 +255,6 @@ def version_fields(version: VersionRow, output: Output) -> dict[str, Any]:
     rows = rows_in(version.info)
     counts = None if rows is None else rows._asdict() if output is Output.JSON else str(rows)
     return {**version._asdict(), "at": when(version.at), "rows": counts}
-
-
-def described(column: Column) -> str:
-    """Return a column as `table show` prints it: its name, its type and the words on it."""
-    words = comment_of(column)
-    return f"{column.name} {column.type}{words and f': {words}'}"
 
 
 def table_details(reads: Reads, row: TableRow, output: Output) -> dict[str, Any]:
