@@ -11,6 +11,8 @@ from ledger.core.state.id_set import IdSet
 ROUNDS = 50_000
 # An iterator that is never freed takes 220 bytes.
 KEPT_MAX_BYTES = 20 * ROUNDS
+# What other threads of the process take is in one span; what asking keeps is in each.
+SPANS = 4
 
 
 @pytest.mark.parametrize("ids", [(), (3, 70_000)], ids=["empty", "some"])
@@ -21,11 +23,14 @@ KEPT_MAX_BYTES = 20 * ROUNDS
 )
 def test_asking_keeps_nothing(ask: Callable[[IdSet], object], ids: tuple[int, ...]) -> None:
     members = IdSet(ids)
-    for _ in range(ROUNDS):
-        ask(members)
+    assert min(growth(ask, members) for _ in range(SPANS)) < KEPT_MAX_BYTES
+
+
+def growth(ask: Callable[[IdSet], object], members: IdSet) -> int:
+    """Return the bytes by which this process grew while ids were asked for."""
     gc.collect()
     before = psutil.Process().memory_info().rss
     for _ in range(ROUNDS):
         ask(members)
     gc.collect()
-    assert psutil.Process().memory_info().rss - before < KEPT_MAX_BYTES
+    return int(psutil.Process().memory_info().rss - before)
