@@ -1,19 +1,24 @@
 """How fast the pages come: `python -m tests.benchmarks.pages [--tables N] [--versions N]`.
 
 A log of many tables and versions is decided and folded in this process, without a broker. Then each
-page is requested from a follower's server, at the newest position and in the middle of the past. A
-page is slow beyond 300 ms: then the command ends with 1.
+page is requested from a follower's server, at the newest position and in the middle of the past,
+and opened in a browser until its first paint. A page is slow beyond 300 ms: then the command ends
+with 1.
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from random import Random
 from time import perf_counter
 from typing import Final
+
+from playwright.sync_api import Page, sync_playwright
 
 from ledger.log.port import Topic
 from projections.store.rocks_store import RocksStore
@@ -32,6 +37,11 @@ SLOW_MS: Final = 300.0
 DAYS: Final = 30
 LONG_EVERY: Final = 10
 LOST_EVERY: Final = 100
+CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
+PAINTED: Final = """() => new Promise((done) => new PerformanceObserver((found) => {
+    for (const each of found.getEntries())
+        if (each.name === "first-contentful-paint") done(each.startTime);
+}).observe({type: "paint", buffered: true}))"""
 OF_TABLES: Final = ("table", "history", "schema", "partitions", "files", "lineage", "rows")
 
 
@@ -105,8 +115,17 @@ def measure(served: Served, address: str) -> float:
     return min(times)
 
 
+def paint(page: Page, address: str) -> float:
+    """Return the shortest time to the first paint of a page in milliseconds."""
+    times = []
+    for _ in range(ROUNDS):
+        page.goto(address)
+        times.append(float(page.evaluate(PAINTED)))
+    return min(times)
+
+
 def main() -> int:
-    """Build the ledger, and measure each page now and in the past; 1 if one is slow."""
+    """Build the ledger, and measure each page now, in the past, in a browser; 1 if one is slow."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=TABLES)
     parser.add_argument("--versions", type=int, default=VERSIONS)
@@ -117,12 +136,18 @@ def main() -> int:
         records, newest = len(lake.log.topics[Topic.EVENTS].records), lake.head.position
         print(f"\n{records:,} events in {perf_counter() - began_s:.0f} s", file=sys.stderr)
         slow = 0
-        with serving(partial(open_rows, Path(folder))) as served:
-            print(f"{'page':40} {'now ms':>8} {'past ms':>8}")
+        with (
+            serving(partial(open_rows, Path(folder))) as served,
+            sync_playwright() as playwright,
+            closing(playwright.chromium.launch(executable_path=CHROMIUM)) as browser,
+        ):
+            page = browser.new_page()
+            print(f"{'page':40} {'now ms':>8} {'past ms':>8} {'paint ms':>8}")
             for address in lake.addresses():
                 past = f"{address}{'&' if '?' in address else '?'}at={newest // 2}"
-                times = measure(served, address), measure(served, past)
-                print(f"{'/ui/' + address:40} {times[0]:8.1f} {times[1]:8.1f}", flush=True)
+                shown = f"{served.url}/ui/{address}".rstrip("/")
+                times = measure(served, address), measure(served, past), paint(page, shown)
+                print(f"{'/ui/' + address:40}", *(f"{each:8.1f}" for each in times), flush=True)
                 slow += max(times) > SLOW_MS
     return int(slow > 0)
 
