@@ -20,7 +20,7 @@ class NamespaceRow(NamedTuple):
 def namespaces_with(
     created: Iterable[NamespaceRow], tables: Iterable[TableRow]
 ) -> Sequence[NamespaceRow]:
-    """Return the created namespaces and those of tables, by name; the latter have `changed` 0."""
+    """Return namespaces by name. One that only tables name has `changed` 0."""
     found: dict[tuple[str, str], NamespaceRow] = {}
     for row in created:
         found[name_key(row.catalog, row.name)] = row

@@ -72,7 +72,7 @@ class KafkaLog:
         return self._writer_to(self._partition(topic))
 
     def writer_to(self, topic: str, headers: Mapping[str, str]) -> KafkaWriter:
-        """Return a new writer to a topic of the cluster that is none of the ledger's.
+        """Return a new writer to another topic of the cluster, not one of the ledger's.
 
         A topic that does not exist is created with the broker's defaults. Each record has the
         `headers`.

@@ -146,7 +146,7 @@ def add_topic(
 def create_other(
     bootstrap: str, name: str, *, client: Mapping[str, Any] = {}, timeout_s: float = ANSWER_S
 ) -> None:
-    """Create a topic that is none of a ledger's, with one partition, if it does not exist.
+    """Create a topic outside a ledger, with one partition, if it does not exist.
 
     Raises as `create_topics`.
     """

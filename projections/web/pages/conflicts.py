@@ -15,7 +15,7 @@ from projections.web.pages.pictures.heat_map import heat_map, table_bars
 LISTED_MAX: Final = 8
 SUMMED_EVENTS: Final = 20_000
 SUMMED_MAX: Final = 500
-"""The pictures of conflicts sum up those of so many events, and so many of them."""
+"""How many events the pictures of conflicts look back, and how many conflicts they sum up."""
 
 
 class LostLine(NamedTuple):

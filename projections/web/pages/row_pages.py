@@ -104,7 +104,7 @@ def column_statistics(column: Column, said: Sequence[Mapping[str, Any]]) -> Colu
 
 
 def read_statistics(text: str) -> Mapping[str, Any]:
-    """Return the statistics of a file, {} for a text that is none."""
+    """Return the statistics of a file, {} for a text that holds no statistics."""
     if not text or text.count("{") + text.count("[") > BRACKETS_MAX:
         return {}
     try:

@@ -1,6 +1,6 @@
 """Statements of the ledger's own words, and the procedures that do them.
 
-A statement about a table of another catalog is none of them: it stays with Spark's parser.
+A statement about a table of another catalog stays with Spark's parser.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -38,7 +38,7 @@ class HeatMap(NamedTuple):
 
 
 class TableBar(NamedTuple):
-    """A table, its conflicts, and their share of those of the first table in percent."""
+    """A table, its conflicts, and their percentage of the first table's conflicts."""
 
     table: int
     number: int
