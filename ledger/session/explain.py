@@ -4,6 +4,7 @@ The evidence in the log has tables by id and files by hash; the client adds the 
 text is for people. The dictionary is for programs, and its keys stay.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,10 +32,13 @@ RULES: Final[Mapping[str, str]] = {
     "app_progressed": "the winner recorded progress of an application that the loser looked up",
     "file_added": "the winner added files where the loser read",
     "file_read_removed": "the winner removed a file that the loser read",
+    "row_read_changed": "the winner changed a row that the loser matched",
+    "row_changed_twice": "both change or delete the same row",
     "file_removed_twice": "both remove the same file",
     "coarse_write_write": "both change or delete rows of the same unit",
 }
 NAMED_KINDS: Final = frozenset({"file", "partition", "domain", "app"})
+ROWS: Final = re.compile(r"rows ([0-9, ]+)(?: and ([0-9]+) more)? of file ([0-9a-f]+)")
 
 PathsOf = Callable[[int, bytes], Sequence[str]]
 """Returns the known paths of a table that have a hash."""
@@ -57,9 +61,9 @@ class Explanation:
 
     @property
     def path_hash(self) -> bytes:
-        """The hash of the file in conflict, b"" if the unit is not a file."""
-        kind, _, rest = self.evidence.unit.partition(" ")
-        return bytes.fromhex(rest) if kind == "file" else b""
+        """The hash of the file in conflict, b"" if the unit is neither a file nor rows of one."""
+        unit = self._unit()
+        return bytes.fromhex(unit["name"]) if unit["kind"] in ("file", "rows") else b""
 
     @property
     def summary(self) -> str:
@@ -76,8 +80,9 @@ class Explanation:
     def unit_text(self) -> str:
         """The unit in conflict, in words."""
         match self._unit():
-            case {"kind": "file", "paths": [*paths]} if paths:
-                return f"file {' or '.join(paths)}"
+            case {"kind": "file" | "rows", "paths": [*paths]} if paths:
+                what, _, _ = self.evidence.unit.rpartition(" ")
+                return f"{what} {' or '.join(paths)}"
             case {"kind": "partition", "values": dict(values)}:
                 texts = (
                     f"{key}={'NULL' if text is None else text}" for key, text in values.items()
@@ -150,6 +155,10 @@ class Explanation:
 
     def _unit(self) -> dict[str, Any]:
         """Return the unit in conflict: its kind, and its name."""
+        if rows := ROWS.fullmatch(self.evidence.unit):
+            numbers, more, name = rows.groups()
+            found = {"rows": [int(each) for each in numbers.split(", ")], "more": int(more or 0)}
+            return {"kind": "rows", "name": name, **found, "paths": list(self.paths)}
         kind, _, rest = self.evidence.unit.partition(" ")
         if kind not in NAMED_KINDS:
             return {"kind": self.evidence.unit}
