@@ -9,12 +9,11 @@ from pyroaring import BitMap
 
 from ledger.core.commands import Footprint, Marks, Moved, RowChanges
 from ledger.core.conflicts.index import TableWinners
-from ledger.core.conflicts.row_changes import NO_ROWS
 from ledger.core.conflicts.settling import Settled, counted, groups, settle
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import TRANSLATED_BYTES_MAX
 from ledger.core.rows.bitmaps import bytes_of
-from tests.core.parts import footprint
+from tests.core.parts import NO_ROWS, footprint
 from tests.core.rewritten_files import Model, Plan, packed
 from tests.core.won import winners, won_at
 

@@ -13,12 +13,11 @@ from ledger.core.commands import AddedRows, CoarseWrite, Footprint, TableDefinit
 from ledger.core.conflicts.attempts import Attempt, Hit
 from ledger.core.conflicts.checks import first_hit
 from ledger.core.conflicts.index import TableWinners
-from ledger.core.conflicts.row_changes import NO_ROWS
 from ledger.core.conflicts.told_rows import is_inside, told_columns
 from ledger.core.limits import COLUMN_NAMES_MAX
 from ledger.core.partitions.keys import NoValue, key_of
 from ledger.core.predicates.predicates import Predicates, compile_predicate
-from tests.core.parts import above, equals, footprint, partition, table_of
+from tests.core.parts import NO_ROWS, above, equals, footprint, partition, table_of
 from tests.core.predicate_trees import SCHEMA, VALUES, condition
 from tests.core.won import winners, won_at
 

@@ -24,7 +24,7 @@ def won_at(
         metadata="",
         replaces=False,
         protocol="",
-        coarse=coarse,
+        coarse=list(coarse),
         footprint=said,
     )
 
