@@ -100,6 +100,8 @@ class StatementTable:
     @property
     def by_row(self) -> bool:
         """Whether rows are the grain of the table; a new vector would give tracked rows new ids."""
+        if not self.definition.properties:
+            return False
         known = {key.lower(): value.lower() for key, value in self.definition.properties}
         return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
 

@@ -55,9 +55,9 @@ def check_unique(
     gone = {file.path for file in removes}
     if where is None:
         return
+    tree, then = where.in_zone(table.zone), table.snapshot.schema_of
     for file in table.read(where, by_row=table.by_row):
-        schema = table.schema
-        if file.path in gone or not file_may_hold(where, file, schema, table.snapshot.schema_of):
+        if file.path in gone or not file_may_hold(tree, file, table.schema, then):
             continue
         known = keys_in(table, file, names)
         if file.path in marks:
