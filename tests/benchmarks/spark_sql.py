@@ -23,7 +23,7 @@ from tests.benchmarks.closed_loop import warm_broker
 from tests.benchmarks.figure import Figure, SkippedError, against
 from tests.benchmarks.table_rows import Lake, ms, up
 
-PACKAGE: Final = "io.delta:delta-spark_4.2_2.13:4.4.0"
+PACKAGE: Final = "io.delta:delta-spark_4.2_2.13:4.4.1"
 SETTINGS: Final = {
     "spark.jars.packages": PACKAGE,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
