@@ -34,9 +34,10 @@ ROUNDS: Final = 3
 SECONDS: Final = 15.0
 PROCESSES: Final = 2
 SESSIONS_EACH: Final = 8
+WARM_UP: Final = 3
 LEDGER: Final = "rl1"
 LOAD: Final = (
-    f"{PROCESSES * SESSIONS_EACH} sessions update single rows of one file of {LINES} rows, each "
+    f"{PROCESSES * SESSIONS_EACH} sessions update single rows of one file of {LINES:,} rows, each "
     "row once"
 )
 
@@ -88,7 +89,9 @@ def share_of(figure_id: str, found: Sequence[Worked]) -> Figure:
     return Figure(figure_id, round(share, 1), "% refused", note=note)
 
 
-def rate_figure(figure_id: str, ours: Sequence[Worked], other: Sequence[Worked], who: str) -> Figure:
+def rate_figure(
+    figure_id: str, ours: Sequence[Worked], other: Sequence[Worked], who: str
+) -> Figure:
     # A peer that committed nothing has no rate to compare with.
     rates = [(mine.rate, max(theirs.rate, 0.1)) for mine, theirs in zip(ours, other, strict=True)]
     return against(figure_id, "commits/s", rates, f"{LOAD}, against {who}; refused ones again")
@@ -132,10 +135,7 @@ def ours(broker: Broker, lake: Lake) -> Worked:
     rows = pa.table({"id": ids, "n": pa.array([0] * LINES, pa.int64()), "name": names})
     job = job_of(lake, bootstrap=broker.bootstrap, ledger=LEDGER, store=str(lake.store))
     table = lake.ledger.create_table(
-        f"db.t{len(lake.ledger.tables())}",
-        rows,
-        location=job["path"],
-        properties={ROWS: MARKS},
+        f"db.t{len(lake.ledger.tables())}", rows, location=job["path"], properties={ROWS: MARKS}
     )
     assert len(list(lake.ledger.read(table))) == 1, "the rows must lie in one file"
     done = peer.work("row_session", {**job, "table": table.name}, is_ours=True)
@@ -183,11 +183,14 @@ def in_spark(both: Sides, lake: Lake) -> Worked:
 
     def updating(session: int) -> crew.Call:
         def update(row: int) -> None:
-            both.sql(f"UPDATE {table} SET n = n + 1 WHERE id = {row}")
+            both.sql(f"UPDATE {table} SET n = n + 1 WHERE id = {row}")  # noqa: S608
 
         return one_file.one_after_the_other({**job_of(lake), "session": session}, update)
 
     calls = list(map(updating, range(sessions)))
+    warm_up = updating(sessions)
+    for number in range(WARM_UP):
+        warm_up(number)
     before_s, until_s = tree_cpu_s(), perf_counter() + SECONDS
     with ThreadPoolExecutor(sessions) as threads:
         done = list(threads.map(crew.loop, calls, repeat(until_s)))

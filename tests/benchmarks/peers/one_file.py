@@ -19,7 +19,7 @@ def rows_of(job: crew.Job) -> Iterator[int]:
 
 
 def one_after_the_other(job: crew.Job, update: Callable[[int], object]) -> crew.Call:
-    """Return a call that updates the next row; where it fails, the next call tries the row again."""
+    """Return a call that updates the next row; where it fails, the next call tries again."""
     ids = rows_of(job)
     now = next(ids)
 
