@@ -64,6 +64,7 @@ class Share(NamedTuple):
     They are among the `first` ids.
     """
 
+    what: str
     first: int
     where: Callable[[int], str]
     on: str
@@ -76,10 +77,12 @@ VECTORS: Final = Properties(
     "TBLPROPERTIES ('lakeledger.rows' = 'marks')",
     "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
 )
-IN_ONE: Final = Share(FIRST, lambda _: f"t.p = 3 AND t.id < {FIRST}", "t.p = 3 AND t.id = s.id", 3)
+IN_ONE: Final = Share(
+    "in one", FIRST, lambda _: f"t.p = 3 AND t.id < {FIRST}", "t.p = 3 AND t.id = s.id", 3
+)
 # Other rows in each call, of all partitions. They lie in the first files, few enough for marks.
 SPREAD: Final = Share(
-    CHANGED, lambda number: f"t.id % 101 = {number}", "t.p = s.p AND t.id = s.id", 2
+    "in all", CHANGED, lambda number: f"t.id % 101 = {number}", "t.p = s.p AND t.id = s.id", 2
 )
 
 
@@ -198,7 +201,7 @@ def measure_marks(broker: Broker) -> list[Figure]:
 
 def changes(both: Sides, name: str, properties: Properties, share: Share) -> list[Figure]:
     """Return what UPDATE and MERGE of a share of the rows take."""
-    what = f"of 1 % of {CHANGED} rows in {PARTITIONS} partitions, against delta-spark"
+    what = f"of 1 % of {CHANGED} rows, {share.what} of {PARTITIONS} partitions, against delta-spark"
     if properties.delta:
         what += " with deletion vectors"
 
