@@ -65,6 +65,7 @@ def delete(where: str) -> Work:
 
 BY_ID: Final = "target.id = source.id"
 BY_CITY: Final = "target.city = source.city"
+BY_BOTH: Final = f"{BY_ID} AND {BY_CITY}"
 STATEMENTS: Final[dict[str, Callable[[int], Work]]] = {
     "INSERT": lambda _: insert(ELSEWHERE),
     "UPDATE": lambda number: update(f"id = {number}"),
@@ -84,7 +85,7 @@ READERS: Final[dict[str, Work]] = {
 BRINGERS: Final[dict[str, Callable[[str], Work]]] = {
     "INSERT of a row": insert,
     "UPDATE … SET city": lambda city: update(f"id = {OTHER}", city=f"'{city}'"),
-    "MERGE that inserts": lambda city: merge([row(NEW, city)], BY_ID),
+    "MERGE that inserts": lambda city: merge([row(NEW, city)], BY_BOTH),
 }
 """Statements that bring a row of a city."""
 

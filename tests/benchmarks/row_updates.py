@@ -146,14 +146,14 @@ def ours(broker: Broker, lake: Lake) -> Worked:
 
 @contextmanager
 def deltalake(lake: Lake) -> Iterator[Load]:
-    """Yield the load of deltalake."""
+    """Yield what runs its sessions on a new table."""
     peer.DELTA.prepare(sys.stderr)
     yield lambda: peer.work("delta_rows", job_of(lake))
 
 
 @contextmanager
 def ducklake(lake: Lake) -> Iterator[Load]:
-    """Yield the load of DuckLake."""
+    """Yield what runs its sessions on a new catalog, or say why it cannot be had."""
     postgres.prepare(sys.stderr)
     peer.DUCKLAKE.prepare(sys.stderr)
     with postgres.postgres() as port:
@@ -163,7 +163,7 @@ def ducklake(lake: Lake) -> Iterator[Load]:
 
 @contextmanager
 def delta_spark(lake: Lake) -> Iterator[Load]:
-    """Yield the load of delta-spark, threads of one session."""
+    """Yield what runs threads of one session on a new table."""
     with spark_sql.sides(lake) as both:
         yield lambda: in_spark(both, lake)
 
