@@ -34,6 +34,8 @@ UPDATES_EACH: Final = 10
 BOTH: Final = 7_000
 """A flight that no writer updates."""
 PATIENCE_S: Final = 60.0
+FAULTY: Final = "deltalake"
+"""It may leave out other rows of a large file than the deleted ones, see docs/publishing.md."""
 
 
 class Rewrites(NamedTuple):
@@ -58,7 +60,7 @@ def show_one_file(stage: Stage, report: Report) -> int:
         act.check_sums("the SDK", act.scanned())
     act.check_sums("Spark, in the files of its own store,", spark_sums(stage, act.table))
     row = one_row(stage, act.table)
-    check_other_readers(report, row, row.version, act.wanted)
+    check_other_readers(report, row, row.version, act.wanted, but=[FAULTY])
     return act.conflicts
 
 
