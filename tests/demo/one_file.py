@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from ledger.client import Ledger
-from ledger.errors import ConflictError
+from ledger.errors import ConcurrentDeleteDeleteException, ConflictError
 from ledger.properties.column_mapping import PUBLISH
 from ledger.properties.known_properties import MARKS, ROWS
 from ledger.reads.port import TableRow
@@ -128,7 +128,7 @@ class OneFile:
         self.conflicts += lost is not None
         self._report.check(
             "UPDATE of one flight beside UPDATE of the same, an OPTIMIZE between",
-            holds=lost is not None,
+            holds=isinstance(lost, ConcurrentDeleteDeleteException),
             found=f"one commits, one aborts: {type(lost).__name__}" if lost else "both commit",
         )
         for line in lost.explain().splitlines() if lost is not None else ():
