@@ -11,10 +11,11 @@ from ledger.arrow.partition_rows import partition_scalar
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import ROW_TRACKING, column_metadata
-from ledger.core.predicates.tree import Node
+from ledger.core.predicates.tree import TRUE, Node
 from ledger.definitions.definitions import changed_definition
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
+from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.files.data_files import TARGET_BYTES, write_rows
 from ledger.files.data_reading import read_file
@@ -114,13 +115,16 @@ class StatementTable:
     ) -> Sequence[FileRow]:
         """Return the files that may hold rows of a condition, and note the read.
 
-        `by_row`: of the files only the rows count that the statement notes.
+        A file whose statistics exclude every row is left out. `by_row`: of the files only the rows
+        count that the statement notes.
         """
         found = self.find(where, record=record and not by_row)
         if by_row and not self.is_new:
             self.work.check()
             self.work.writes.read(found, by_row=True)
-        return found.files
+        tree = TRUE if where is None else where.in_zone(self.zone)
+        then = self.snapshot.schema_of
+        return [file for file in found.files if file_may_hold(tree, file, self.schema, then)]
 
     def find(self, where: Node | None, *, record: bool = True) -> TableFiles:
         """Return a read of the table with the txn's own changes; the rest is as for `read`."""
