@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from ledger.core.predicates.tree import Node
 from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
-from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.column_bounds import parsed_stats
 from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import has_names_of
@@ -36,9 +35,6 @@ SHARE: Final = 10
 
 FEW: Final = 100
 """So many rows are marked in any file: every statement beside this one then finds it in place."""
-
-FILES_SKIPPED_FROM: Final = 2
-"""A single file is read without a look at its statistics."""
 
 BITMAP_BYTES_MAX: Final = 32 << 10
 """A longer bitmap would fill the log: then the file is written anew, and its rows count as one."""
@@ -70,18 +66,8 @@ class ChangedFiles:
         return self.placing is not None
 
     def read(self, where: Node | None) -> Sequence[FileRow]:
-        """Return the files that may hold rows of a condition, and note the read.
-
-        The read is noted with all files of its partitions: what their statistics say is no promise
-        of the rows to come.
-        """
-        table = self._table
-        found = table.read(where, by_row=self.by_row)
-        if where is None or len(found) < FILES_SKIPPED_FROM:
-            return found
-        tree, schema = where.in_zone(table.zone), table.schema
-        then = table.snapshot.schema_of
-        return [file for file in found if file_may_hold(tree, file, schema, then)]
+        """Return the files that may hold rows of a condition, and note the read."""
+        return self._table.read(where, by_row=self.by_row)
 
     def gone(self, file: FileRow) -> None:
         """Take a file all of whose rows are deleted."""

@@ -11,7 +11,7 @@ from ledger.arrow.partition_rows import partition_scalar
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import ROW_TRACKING, column_metadata
-from ledger.core.predicates.tree import TRUE, Node
+from ledger.core.predicates.tree import Node
 from ledger.definitions.definitions import changed_definition
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
@@ -35,6 +35,9 @@ from ledger.statements.altering import alter
 from ledger.statements.columns.completed import ColumnValues
 from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
+
+FILES_SKIPPED_FROM: Final = 2
+"""A single file is read without a look at its statistics."""
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -122,8 +125,9 @@ class StatementTable:
         if by_row and not self.is_new:
             self.work.check()
             self.work.writes.read(found, by_row=True)
-        tree = TRUE if where is None else where.in_zone(self.zone)
-        then = self.snapshot.schema_of
+        if where is None or len(found.files) < FILES_SKIPPED_FROM:
+            return found.files
+        tree, then = where.in_zone(self.zone), self.snapshot.schema_of
         return [file for file in found.files if file_may_hold(tree, file, self.schema, then)]
 
     def find(self, where: Node | None, *, record: bool = True) -> TableFiles:

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from ledger.core.predicates.tree import Node
 from ledger.errors import DuplicateKeyError
-from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.build import col, condition_in
 from ledger.files.data_reading import ROW_NUMBER, read_file
 from ledger.files.storage import storage_at
@@ -55,9 +54,8 @@ def check_unique(
     gone = {file.path for file in removes}
     if where is None:
         return
-    tree, then = where.in_zone(table.zone), table.snapshot.schema_of
     for file in table.read(where, by_row=table.by_row):
-        if file.path in gone or not file_may_hold(tree, file, table.schema, then):
+        if file.path in gone:
             continue
         known = keys_in(table, file, names)
         if file.path in marks:
