@@ -23,7 +23,7 @@ from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import text_of
 from ledger.errors.storage import refusals_named
 from ledger.files.file_writers import FileWriter
-from ledger.files.placing import CopiedRows, Placed, Placing
+from ledger.files.rows.placing import CopiedRows, Placed, Placing
 from ledger.files.sorting import in_order
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -17,13 +17,10 @@ import pyarrow.compute as pc
 
 from ledger.errors import UnreadableTableError
 from ledger.files.data_reading import ROW_NUMBER, OpenedFile
-from ledger.files.deletion_vectors import deleted_rows
+from ledger.files.deletion_vectors import DeletedRows, deleted_rows
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.snapshot.table_snapshot import TableSnapshot
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap64
 
 CHANGE_COLUMNS: Final = ("_change_type", "_commit_version", "_position", "_commit_timestamp")
 """The columns that changed rows have behind the ones of their table."""
@@ -91,7 +88,7 @@ class CommitRows:
             gone.append(FilePart(file, rows))
         return gone, [FilePart(file, None) for file in added if file.path not in marked]
 
-    def _lost(self, before: FileRow, after: FileRow | None) -> "BitMap64 | None":
+    def _lost(self, before: FileRow, after: FileRow | None) -> DeletedRows | None:
         """Return the rows that a file lost, None if it did not only lose rows."""
         if after is None or after.deletion_vector is None:
             return None
@@ -173,7 +170,7 @@ class FilePart(NamedTuple):
     """A file, or some of its rows by number."""
 
     file: FileRow
-    rows: "BitMap64 | None"
+    rows: DeletedRows | None
 
 
 class Multiset:

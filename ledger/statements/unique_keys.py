@@ -8,12 +8,13 @@ is a conflict.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ledger.core.predicates.tree import Node
+from ledger.core.rows.bitmaps import RowSet
 from ledger.errors import DuplicateKeyError
 from ledger.expressions.build import col, condition_in
 from ledger.files.data_reading import ROW_NUMBER, read_file
@@ -25,9 +26,6 @@ from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
 from ledger.statements.target import StatementTable
 
-if TYPE_CHECKING:
-    from pyroaring import BitMap
-
 NAMED_MAX = 1_000
 """More values of a key are looked for between the least and the greatest one."""
 
@@ -36,7 +34,7 @@ def check_unique(
     table: StatementTable,
     adds: Sequence[AddFile],
     removes: Iterable[FileRow],
-    marks: "Mapping[str, BitMap]",
+    marks: Mapping[str, RowSet],
 ) -> None:
     """Raise DuplicateKeyError if new files leave two rows with one key.
 
