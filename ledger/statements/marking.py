@@ -42,7 +42,7 @@ BITMAP_BYTES_MAX: Final = 32 << 10
 class ChangedFiles:
     """The files whose rows one statement changes.
 
-    `columns` are the columns that its condition names: the commit tells their values in new rows.
+    `columns` are the columns that its condition names: the commit states their values in new rows.
 
     Attributes:
         files: the files that give way, whole once the rows are written.
@@ -210,7 +210,7 @@ class ChangedFiles:
 
 
 def told_names(table: StatementTable, columns: Iterable[str]) -> Sequence[str]:
-    """Return the columns whose values are told: of the key, of the table's choice, then others."""
+    """Return the columns whose values are stated: the key's, the table's choice, then others."""
     said = [list_of(table.definition, key) for key in (KEY, CONFLICTS)]
     return [*(each.column for keys in said for each in keys), *columns]
 

@@ -38,7 +38,7 @@ class MarkedFile:
 
 @dataclass(slots=True)
 class RowWinners:
-    """The marked files and the moves of a table, and the columns that its new rows tell."""
+    """The marked files and the moves of a table, and the columns that its new rows state."""
 
     files: dict[bytes, MarkedFile] = field(default_factory=dict)
     moves: dict[bytes, dict[int, list[Move]]] = field(default_factory=dict)

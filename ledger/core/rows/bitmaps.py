@@ -33,7 +33,7 @@ TOO_MANY: Final = f"a row number must be {ROW_MAX} at most"
 
 
 def empty() -> RowSet:
-    """Return a set without rows."""
+    """Return a set of row numbers that has none yet."""
     from pyroaring import BitMap  # noqa: PLC0415 - slow to load, and needed for tables with marks
 
     return BitMap()

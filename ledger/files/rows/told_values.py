@@ -1,8 +1,8 @@
-"""Told values: what a commit tells of the new rows of a table, so that fewer statements conflict.
+"""Stated values: what a commit says of the new rows of a table, so that fewer conflicts arise.
 
-A condition such as `id = 7` does not meet a new row with the id 8. So a statement tells the values
+A condition such as `id = 7` does not meet a new row with the id 8. So a statement states the values
 that its new rows have in a few columns: all combinations of them, or bounds if they are too many.
-A value whose text could be taken for another one is not told.
+A value whose text could be taken for another one is not stated.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from ledger.definitions.partition_texts import PartitionColumn, text_of
 from ledger.properties.column_lists import TELLABLE
 
 VALUES_MAX: Final = 1_000
-"""More combinations of values are told as bounds."""
+"""More combinations of values are stated as bounds."""
 
 TEXTS_MAX: Final = 32 << 10
-"""The characters of all values that are told of one partition."""
+"""The characters of all values that are stated of one partition."""
 
 TEXT_MAX: Final = 256
 
@@ -44,7 +44,7 @@ class PartitionValues:
 
 
 class ToldValues:
-    """What a statement tells of its new rows, partition by partition."""
+    """What a statement states of its new rows, partition by partition."""
 
     def __init__(self, schema: TableSchema, names: Sequence[str]) -> None:
         self._columns = told_columns(schema, names)
@@ -78,7 +78,7 @@ class ToldValues:
             known.seen = None
 
     def rows(self) -> Sequence[AddedRows]:
-        """Return what is told, one entry for each partition with new rows."""
+        """Return what is stated, one entry for each partition with new rows."""
         return [self._added(partition, known) for partition, known in self._found.items()]
 
     def _added(self, partition: Values, known: PartitionValues) -> AddedRows:
@@ -98,7 +98,7 @@ class ToldValues:
 
 
 def told_columns(schema: TableSchema, names: Sequence[str]) -> Sequence[TableColumn]:
-    """Return the columns of which values can be told, the first few of those named."""
+    """Return the columns of which values can be stated, the first few of those named."""
     found: dict[str, TableColumn] = {}
     for name in names:
         column = schema.find(name)
@@ -111,7 +111,7 @@ def told_columns(schema: TableSchema, names: Sequence[str]) -> Sequence[TableCol
 
 
 def told_text(value: Any, column: PartitionColumn) -> str | None:
-    """Return the text of a value, None for NULL, "" for a value that is not told."""
+    """Return the text of a value, None for NULL, "" for a value that is not stated."""
     if not value.is_valid:
         return None
     try:
