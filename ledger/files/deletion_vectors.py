@@ -58,10 +58,21 @@ def with_more(storage: Storage, known: DeletionVector | None, hit: pa.BooleanArr
 
     `hit` says for each row that was left whether it is deleted now. Raises DamagedVectorError.
     """
-    before = BitMap64() if known is None else deleted_rows(storage, known)
+    before = deleted_before(storage, known)
     rows = len(hit) + len(before)
     left = pa.array(range(rows), pa.int64()).filter(kept(before, 0, rows))
     return before | BitMap64(left.filter(hit).to_pylist())
+
+
+def deleted_before(storage: Storage, known: DeletionVector | None) -> BitMap64:
+    """Return the deleted rows of a file with a vector or without; raises as `deleted_rows`."""
+    return BitMap64() if known is None else deleted_rows(storage, known)
+
+
+def stay(before: BitMap64, gone: BitMap64, left: int) -> pa.BooleanArray:
+    """Return for each of the `left` rows that a file had left whether it is not gone now either."""
+    rows = left + len(before)
+    return kept(before | gone, 0, rows).filter(kept(before, 0, rows))
 
 
 def in_log(deleted: BitMap64) -> DeletionVector:

@@ -8,11 +8,12 @@ stands in the log, as Delta's inline form has it.
 from typing import Any, Final
 
 import pyarrow as pa
+from pyroaring import BitMap64
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import ROW_TRACKING
 from ledger.expressions.column_bounds import parsed_stats
-from ledger.files.deletion_vectors import in_log, with_more
+from ledger.files.deletion_vectors import deleted_before, in_log, with_more
 from ledger.files.file_columns import has_names_of
 from ledger.files.storage import storage_at
 from ledger.log.wire.file_extras import DeletionVector
@@ -47,15 +48,20 @@ class Marking:
 
         `hit` says for each row that the file has left whether it is deleted.
         """
-        known = parsed_stats(file.stats)
-        rows = known.get("numRecords")
-        if self._storage is None or type(rows) is not int or known.get(TIGHT) is True:
-            return False
-        if not self._may_mark(file):
+        if self._storage is None or not self._may_mark(file):
             return False
         one = hit.combine_chunks() if isinstance(hit, pa.ChunkedArray) else hit
-        deleted = with_more(self._storage, file.deletion_vector, one)
-        if len(deleted) * SHARE > rows:
+        return self._marked(file, with_more(self._storage, file.deletion_vector, one))
+
+    def mark_rows(self, file: FileRow, rows: BitMap64) -> bool:
+        """Mark rows of a file by their numbers, and return whether that was done, as `mark`."""
+        if self._storage is None or not self._may_mark(file):
+            return False
+        return self._marked(file, deleted_before(self._storage, file.deletion_vector) | rows)
+
+    def _marked(self, file: FileRow, deleted: BitMap64) -> bool:
+        known = parsed_stats(file.stats)
+        if len(deleted) * SHARE > known["numRecords"]:
             return False
         vector = in_log(deleted)
         if vector.size > VECTOR_BYTES_MAX:
@@ -65,7 +71,9 @@ class Marking:
 
     def _may_mark(self, file: FileRow) -> bool:
         """Return whether a file may be added again as it is, with another vector."""
-        table = self._table
+        table, known = self._table, parsed_stats(file.stats)
+        if type(known.get("numRecords")) is not int or known.get(TIGHT) is True:
+            return False
         if file.vector and file.deletion_vector is None:
             return False
         if table.work.files.definition(table.definition.location, file.path) is not None:

@@ -163,6 +163,7 @@ def in_groups(
         "groups": [list(names) for _, names in groups],
         "marked": [is_marked for is_marked, _ in groups],
         "deleted": deleted,
+        "vectors": {place: kept[place].vector for place in deleted},
         "group_of": group_of,
     }
 

@@ -34,6 +34,7 @@ from spark_sink.catalog.session.open_statements import (
 )
 from spark_sink.catalog.write.constraints import check_written
 from spark_sink.catalog.write.counting import note_last, rows_of, rows_rewritten
+from spark_sink.catalog.write.marks import marked_files, without_rows
 from spark_sink.catalog.write.overwriting import (
     APPEND,
     WROTE,
@@ -201,7 +202,13 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
         txn.txn.read(table.number, position=seen, whole=True)
     mode = str(asked["mode"])
     if mode in REWRITES:
-        removed = [txn.file(table.number, path) for path in asked.get("removed", ())]
+        if "marked" in asked:
+            marked = marked_files(txn, table, asked["marked"])
+            removed = [each.file for each in marked]
+            with table.kept(adds):
+                adds = [*adds, *without_rows(table, marked)]
+        else:
+            removed = [txn.file(table.number, *each) for each in asked.get("removed", ())]
         table.replace(removed, adds, REWRITES[mode])
         return rows_rewritten(asked, removed, adds)
     added = rows_of(adds)

@@ -23,7 +23,7 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     /** The columns of a stream: Spark takes them by their places, in the order of the table. */
     private StructType inOrder;
 
-    /** `operation` is the UPDATE, DELETE or MERGE that rewrites the files, null for a query. */
+    /** `operation` is the UPDATE, DELETE or MERGE that changes the rows, null for a query. */
     LedgerScanBuilder(
         FileRelation table, CaseInsensitiveStringMap options, RowOperation operation) {
         this.table = table;
@@ -57,15 +57,15 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     }
 
     /**
-     * Returns the filters that Spark still has to apply. A row-level operation reads whole files:
-     * rows that fulfil no condition are written again. So it pushes filters on partitions only. A
+     * Returns the filters that Spark still has to apply. A statement that writes files again reads
+     * them whole, also rows that fulfil no condition. So it pushes filters on partitions only. A
      * rewrite among changes is read whole, so that filters on its partitions are left to Spark too.
      */
     public Seq pushFilters(Seq filters) {
         Seq rest = inner.pushFilters(filters);
         files.where(Conditions.of(filters));
         if (table instanceof LedgerChanges) return filters;
-        if (operation == null) return rest;
+        if (operation == null || operation.marks()) return rest;
         Seq partitionFilters = inner.partitionFilters();
         inner = made();
         inner.pushFilters(partitionFilters);
