@@ -1,7 +1,11 @@
 package lakeledger;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -63,13 +67,27 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
      */
     public Seq pushFilters(Seq filters) {
         Seq rest = inner.pushFilters(filters);
-        files.where(Conditions.of(filters));
+        files.where(Conditions.of(onColumns(filters)));
         if (table instanceof LedgerChanges) return filters;
         if (operation == null || operation.marks()) return rest;
         Seq partitionFilters = inner.partitionFilters();
         inner = made();
         inner.pushFilters(partitionFilters);
         return filters;
+    }
+
+    /** The filters on columns of the table: Python knows no others, and Spark judges all rows. */
+    private Seq onColumns(Seq filters) {
+        List found = new ArrayList();
+        for (Object item : Scala.list(filters)) {
+            boolean isOnPlace = false;
+            for (Object column : Scala.list(((Expression) item).references().toSeq())) {
+                String name = ((Attribute) column).name();
+                isOnPlace = isOnPlace || name.equals(table.file) || name.equals(table.row);
+            }
+            if (!isOnPlace) found.add(item);
+        }
+        return Scala.seq(found);
     }
 
     public Predicate[] pushedFilters() {

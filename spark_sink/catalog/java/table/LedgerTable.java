@@ -18,6 +18,7 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -100,6 +101,14 @@ class LedgerTable extends FileRelation
 
     /** True only if whole files can go: every condition must be judged by partitions alone. */
     public boolean canDeleteWhere(Predicate[] where) {
+        for (int i = 0; i < where.length; i++) {
+            NamedReference[] read = where[i].references();
+            for (int k = 0; k < read.length; k++) {
+                // Python does not know where rows lie.
+                String column = read[k].fieldNames()[0];
+                if (column.equals(file) || column.equals(row)) return false;
+            }
+        }
         return ask("can_delete", where).asBoolean();
     }
 
