@@ -31,14 +31,14 @@ def marked_files(
 ) -> Sequence[MarkedFile]:
     """Return the files of which tasks marked rows: a path, the id of its vector, and a bitmap."""
     return [
-        MarkedFile(txn.file(table.number, path, vector), BitMap64(BitMap.deserialize(b64decode(rows))))
+        MarkedFile(
+            txn.file(table.number, path, vector), BitMap64(BitMap.deserialize(b64decode(rows)))
+        )
         for path, vector, rows in told
     ]
 
 
-def without_rows(
-    table: StatementTable, marked: Sequence[MarkedFile]
-) -> Sequence[AddFile]:
+def without_rows(table: StatementTable, marked: Sequence[MarkedFile]) -> Sequence[AddFile]:
     """Return what a commit adds in the place of files that lose rows.
 
     A file with few such rows gets a vector, the other rows of a file with many are written anew, and
