@@ -41,8 +41,8 @@ def marked_files(
 def without_rows(table: StatementTable, marked: Sequence[MarkedFile]) -> Sequence[AddFile]:
     """Return what a commit adds in the place of files that lose rows.
 
-    A file with few such rows gets a vector, the other rows of a file with many are written anew, and
-    a file without other rows is just removed.
+    A file with few such rows gets a vector. The other rows of a file with many are written anew. A
+    file without other rows is just removed.
     """
     marking = Marking(table)
     storage = storage_at(table.definition.location)

@@ -205,8 +205,7 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
         if "marked" in asked:
             marked = marked_files(txn, table, asked["marked"])
             removed = [each.file for each in marked]
-            with table.kept(adds):
-                adds = [*adds, *without_rows(table, marked)]
+            adds = [*adds, *without_rows(table, marked)]
         else:
             removed = [txn.file(table.number, *each) for each in asked.get("removed", ())]
         table.replace(removed, adds, REWRITES[mode])

@@ -94,19 +94,20 @@ def statement(random: Random) -> str:
         ["`it's` = 'z'", "`it's` = ''", "`v``w` = t.`v``w` + 1, `_file` = 'ab'"]
     )
     matched = random.choice(["UPDATE SET `v``w` = s.v", "DELETE", f"UPDATE SET {changed}"])
-    return random.choice(
-        [
-            f"DELETE FROM {{t}} t WHERE {condition}",
-            f"UPDATE {{t}} t SET {changed} WHERE {condition}",
-            f"MERGE INTO {{t}} t USING (SELECT * FROM VALUES {source} AS s(id, v)) s "
-            f"ON t.`i.d` = s.id WHEN MATCHED AND s.v = 1 THEN {matched} "
-            "WHEN MATCHED THEN UPDATE SET `_row` = 7 "
-            "WHEN NOT MATCHED THEN INSERT (`i.d`, `it's`) VALUES (s.id, 'n') "
-            f"WHEN NOT MATCHED BY SOURCE AND t.`i.d` = {some[0] + 1} THEN UPDATE SET {changed}",
-            f"MERGE INTO {{t}} t USING (SELECT * FROM {{t}} WHERE `i.d` < 9) s "
-            f"ON t.`i.d` = s.`i.d` WHEN MATCHED THEN {matched.replace('s.v', 's.`v``w`')}",
-        ]
+    by_values = (
+        f"MERGE INTO {{t}} t USING (SELECT * FROM VALUES {source} AS s(id, v)) s "
+        f"ON t.`i.d` = s.id WHEN MATCHED AND s.v = 1 THEN {matched} "
+        "WHEN MATCHED THEN UPDATE SET `_row` = 7 "
+        "WHEN NOT MATCHED THEN INSERT (`i.d`, `it's`) VALUES (s.id, 'n') "
+        f"WHEN NOT MATCHED BY SOURCE AND t.`i.d` = {some[0] + 1} THEN UPDATE SET {changed}"
     )
+    by_itself = (
+        "MERGE INTO {t} t USING (SELECT * FROM {t} WHERE `i.d` < 9) s "
+        f"ON t.`i.d` = s.`i.d` WHEN MATCHED THEN {matched.replace('s.v', 's.`v``w`')}"
+    )
+    delete = f"DELETE FROM {{t}} t WHERE {condition}"
+    update = f"UPDATE {{t}} t SET {changed} WHERE {condition}"
+    return random.choice([delete, update, by_values, by_itself])
 
 
 @pytest.mark.parametrize("seed", range(4))
