@@ -54,11 +54,6 @@ final class Marks {
             checkApart((String) each.getKey(), known, rows);
             known.or(rows);
         }
-        for (Object item : updated.entrySet()) {
-            Map.Entry each = (Map.Entry) item;
-            RoaringBitmap gone = (RoaringBitmap) deleted.get(each.getKey());
-            if (gone != null) checkApart((String) each.getKey(), gone, (RoaringBitmap) each.getValue());
-        }
     }
 
     String[] paths() {
@@ -69,10 +64,10 @@ final class Marks {
 
     /** All rows of a file that go, in RoaringBitmap's portable form. */
     byte[] rows(String path) {
-        RoaringBitmap all = new RoaringBitmap();
-        if (updated.containsKey(path)) all.or((RoaringBitmap) updated.get(path));
-        if (deleted.containsKey(path)) all.or((RoaringBitmap) deleted.get(path));
-        return bytes(all);
+        RoaringBitmap all = of(updated, path);
+        RoaringBitmap gone = of(deleted, path);
+        checkApart(path, all, gone);
+        return bytes(RoaringBitmap.or(all, gone));
     }
 
     long updated() {
