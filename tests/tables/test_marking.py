@@ -230,3 +230,15 @@ def test_other_engines_read_a_published_table_with_marks(
         wanted = texts(ledger.scan("t.marks", version=version).to_arrow(), schema)
         for name, read in READERS.items():
             assert texts(read(place, version), schema) == wanted, (name, version)
+
+
+def test_an_overwrite_by_a_condition_keeps_the_other_rows_of_a_file(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made(ledger, tmp_path)
+    for name in TABLES:
+        ledger.overwrite(f"t.{name}", [{"id": 3, "n": 1, "s": "new"}], "id = 3")
+
+    assert rows(ledger, "marks") == rows(ledger, "rewrite")
+    assert vectors(ledger) == [1]
+    assert len(rows(ledger, "marks")) == ROWS
