@@ -55,9 +55,8 @@ def same(lake: Lake) -> None:
 
 
 def changes(table: str) -> str:
-    """Return the query of changed rows, as rows that went and rows that came at some time."""
-    gone = "_change_type IN ('delete', 'update_preimage')"
-    return f"SELECT * EXCEPT (_change_type, _commit_version), {gone} FROM {table}.changes"
+    """Return the query of changed rows: an UPDATE of no value makes a version of one table only."""
+    return f"SELECT * EXCEPT (_commit_version) FROM {table}.changes"
 
 
 def versions(lake: Lake) -> list[int]:
