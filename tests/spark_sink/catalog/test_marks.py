@@ -55,8 +55,12 @@ def same(lake: Lake) -> None:
 
 
 def changes(table: str) -> str:
-    """Return the query of changed rows: an UPDATE of no value makes a version of one table only."""
-    return f"SELECT * EXCEPT (_commit_version) FROM {table}.changes"
+    """Return the query of changed rows, as rows that went and rows that came at some time.
+
+    A statement that changes no row may write files again: then a version of one table has its name.
+    """
+    gone = "_change_type IN ('delete', 'update_preimage')"
+    return f"SELECT * EXCEPT (_change_type, _commit_version), {gone} FROM {table}.changes"
 
 
 def versions(lake: Lake) -> list[int]:
@@ -150,6 +154,10 @@ def test_files_stay_while_few_of_their_rows_change(lake: Lake) -> None:
         "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (`i.d`) VALUES (s.id)",
     )
     assert last(lake) == [1, 0, 1]
+    kinds = "SELECT `i.d`, _change_type, _commit_version FROM {}.changes WHERE _commit_version > 1"
+    found = [rows(lake, kinds.format(table)) for table in TWINS]
+    assert found[0] == found[1]
+    assert [each[1] for each in found[1]].count("update_preimage") == 1
     after = files(lake)
     assert before < set(after)
     assert len(after) == len(before) + 2
