@@ -25,6 +25,8 @@ from ledger.log.wire.inline_vectors import TIGHT, marked
 from ledger.properties.column_lists import CONFLICTS, KEY, list_of
 from ledger.properties.known_properties import asks_for_unique
 from ledger.reads.rows import FileRow
+from ledger.snapshot.overlay import file_row
+from ledger.snapshot.reading import TableFiles
 from ledger.statements.target import StatementTable
 from ledger.statements.unique_keys import check_unique
 from ledger.work.noted_rows import StatementRows
@@ -34,6 +36,9 @@ SHARE: Final = 10
 
 FEW: Final = 100
 """So many rows are marked in any file: every statement beside this one then finds it in place."""
+
+READ_BYTES_MAX: Final = 4 << 20
+"""Larger files of other programs are not read for the values in them."""
 
 BITMAP_BYTES_MAX: Final = 32 << 10
 """A longer bitmap would fill the log: then the file is written anew, and its rows count as one."""
@@ -54,6 +59,7 @@ class ChangedFiles:
         self.placing: Placing | None = None
         self._table = table
         self._rows = StatementRows()
+        self._stated: list[str] = []
         self._sources: dict[str, CopiedFile] = {}
         self._storage = storage_at(table.definition.location)
         if table.by_row:
@@ -99,7 +105,9 @@ class ChangedFiles:
     def mark(self, file: FileRow, numbers: RowSet, size: int) -> bool:
         """Mark rows of a file by their numbers and return True, or False if it must give way."""
         known = parsed_stats(file.stats)
-        if known.get(TIGHT) is True or known.get("numRecords") != size or not self._may_stay(file):
+        if known.get(TIGHT) is True or known.get("numRecords") != size:
+            return False
+        if self._is_own(file) or not self._may_stay(file):
             return False
         try:
             after = marked(added_again(file), numbers)
@@ -140,6 +148,21 @@ class ChangedFiles:
             numbers = numbered(one_array(hit), self._deleted(file))
             if numbers:
                 self._rows.read[file.path] = self._rows.read.get(file.path, empty()) | numbers
+
+    def state_given(self, adds: Sequence[AddFile]) -> None:
+        """State values of the rows of small files that another program wrote for the statement.
+
+        The values are read from the files. Of large files nothing is stated.
+        """
+        table = self._table
+        if self.placing is None or sum(add.size for add in adds) > READ_BYTES_MAX:
+            return
+        names = [column.name for column in self.placing.told.columns]
+        unread = TableFiles(table.row, table.snapshot.position, "", ())
+        for add in adds if names else ():
+            rows = table.rows(file_row(add, unread), names)
+            self.placing.told.take(tuple(add.partition), rows)
+            self._stated.append(add.path)
 
     def note(self, adds: Sequence[AddFile], operation: str, given: Sequence[AddFile] = ()) -> None:
         """Note in the txn what the statement changed: files that give way, and marked rows.
@@ -185,7 +208,7 @@ class ChangedFiles:
             if path not in whole:
                 self._rows.marks[path] = rows_from(0, source.size)
         self._rows.added = self.placing.told.rows()
-        self._rows.told = [add.path for add in adds]
+        self._rows.told = [*(add.path for add in adds), *self._stated]
         return self._rows
 
     def _deleted(self, file: FileRow) -> RowSet:

@@ -278,3 +278,15 @@ def test_a_rewrite_and_a_statement_beside_it_both_commit_in_each_order(
     assert len(found) == 5 * ROWS == len({number for number, *_ in found})
     changed = {number for number, _, text in found if text == "new"}
     assert changed == {*range(4), *range(ROWS, ROWS + 4)}
+
+
+def test_an_overwrite_by_a_condition_keeps_the_other_rows_of_a_file(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made(ledger, tmp_path)
+    for name in TABLES:
+        ledger.overwrite(f"t.{name}", [{"id": 3, "n": 1, "s": "new"}], "id = 3")
+
+    assert rows(ledger, "marks") == rows(ledger, "rewrite")
+    assert vectors(ledger) == [1]
+    assert len(rows(ledger, "marks")) == ROWS

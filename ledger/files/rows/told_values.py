@@ -47,16 +47,16 @@ class ToldValues:
     """What a statement states of its new rows, partition by partition."""
 
     def __init__(self, schema: TableSchema, names: Sequence[str]) -> None:
-        self._columns = told_columns(schema, names)
-        self._texts = [PartitionColumn(each.name, each.declared) for each in self._columns]
+        self.columns = told_columns(schema, names)
+        self._texts = [PartitionColumn(each.name, each.declared) for each in self.columns]
         self._found: dict[Values, PartitionValues] = {}
 
     def take(self, partition: Values, rows: Any) -> None:
         """Take new rows of one partition."""
         known = self._found.setdefault(partition, PartitionValues())
-        if not self._columns or not len(rows):
+        if not self.columns or not len(rows):
             return
-        columns = [one_array(rows.column(each.name)) for each in self._columns]
+        columns = [one_array(rows.column(each.name)) for each in self.columns]
         bounds = [pc.min_max(column) for column in columns]
         pairs = [(each["min"], each["max"]) for each in bounds]
         known.bounds = [*map(wider, known.bounds, pairs)] if known.bounds else pairs
@@ -83,7 +83,7 @@ class ToldValues:
 
     def _added(self, partition: Values, known: PartitionValues) -> AddedRows:
         text = partition_text(partition)
-        told = [ToldColumn(each.name, each.declared) for each in self._columns]
+        told = [ToldColumn(each.name, each.declared) for each in self.columns]
         if known.seen:
             return AddedRows(text, told, list(map(partition_text, known.seen)), "", "")
         if not known.bounds:
