@@ -52,7 +52,7 @@ def overwrite(
         fulfilled = fulfilling(table, judge, condition, batches)
         new = CountedRows(fulfilled, f"overwrite {table.row.name}, rows")
         adds = table.write(chain(gone.kept(), new))
-    table.replace(gone.files, adds, WRITE)
+    table.replace(gone.files, [*adds, *gone.marking.files], WRITE)
     return table.counted(ChangedRows(inserted=new.count, deleted=gone.count))
 
 

@@ -83,6 +83,22 @@ def merge(ledger: Ledger, table: str) -> None:
     )
 
 
+def overwrite(ledger: Ledger, table: str) -> None:
+    """Replace two rows of a file by one."""
+    with ledger.transaction() as txn:
+        txn.overwrite(table, [{"id": 30, "n": 0, "s": "over"}], "id IN (30, 31)")
+
+
+def test_an_overwrite_of_few_rows_keeps_the_others(ledger: Ledger, tmp_path: Path) -> None:
+    made(ledger, tmp_path)
+    for table in TABLES:
+        overwrite(ledger, f"t.{table}")
+
+    assert len(rows(ledger, "marks")) == ROWS - 1
+    assert rows(ledger, "marks") == rows(ledger, "rewrite")
+    assert vectors(ledger) == [2]
+
+
 def in_one_txn(ledger: Ledger, table: str) -> None:
     """Change rows of one file again and again, also rows that the txn has written itself."""
     with ledger.transaction() as txn:
@@ -98,6 +114,7 @@ STEPS: Final[dict[str, Step]] = {
     "update many": lambda ledger, table: ledger.update(table, {"n": "n * 2"}, "id % 3 = 0"),
     "merge": merge,
     "in one txn": in_one_txn,
+    "overwrite": lambda ledger, table: overwrite(ledger, table),
     "insert": lambda ledger, table: ledger.append(table, values(range(300, 340))),
     "optimize": lambda ledger, table: ledger.optimize(table),
     "rename": lambda ledger, table: ledger.alter_table(table, swapped),

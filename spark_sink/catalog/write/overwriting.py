@@ -109,7 +109,7 @@ def replace(table: StatementTable, meant: RowsMeant, adds: Sequence[AddFile]) ->
         kept = table.write(gone.kept())
         if meant.where is not None:
             check_fulfilled(table, judge, meant.where, adds)
-    table.replace(gone.files, [*kept, *adds], WROTE)
+    table.replace(gone.files, [*kept, *adds, *gone.marking.files], WROTE)
     return gone.count
 
 
