@@ -206,6 +206,10 @@ class History:
         made.kinds = mine.world[made.table].types
         return made
 
+    def may(self, made: Statement) -> bool:  # noqa: ARG002 - some histories have no use for some
+        """Return whether a statement is one for this history."""
+        return True
+
     def drawn(self, mine: OpenTxn) -> Statement:
         """Return a statement for a txn."""
         return statement(self.rng, mine.world, mine.own)
@@ -251,7 +255,7 @@ class History:
         mine = OpenTxn(self.ledger.begin("read_only"), self.world)
         mine.txn.abort()
         made = statement(self.rng, {table: mine.world[table]}, {table: False})
-        if not isinstance(made, Alteration):
+        if not isinstance(made, Alteration) or not self.may(made):
             return
         self.left -= 1
         self.steps.append(f"at once: {made}")

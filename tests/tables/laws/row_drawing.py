@@ -100,9 +100,11 @@ def few_rows(rng: Random, model: TableModel) -> Term:
     if draw < 0.25:
         named = among(one, some)
     elif draw < 0.4:
-        above = compared(">=", one, literal(some[0]))
-        named = conjunction(above, compared("<", one, literal(some[0] + rng.randint(1, 5))))
-    elif draw < 0.5:
+        named = conjunction(not_below(one, some[0]), below(one, some[0] + rng.randint(1, 5)))
+    elif draw < 0.48:
+        # So many that no file is marked for all of them.
+        named = conjunction(not_below(one, some[0]), below(one, some[0] + 150))
+    elif draw < 0.58:
         high = known[-rng.randint(1, min(4, len(known)))]
         named = compared(rng.choice([">", ">="]), one, literal(high))
     rest = {key: kind for key, kind in model.types.items() if key != ID}
@@ -116,6 +118,10 @@ def few_rows(rng: Random, model: TableModel) -> Term:
     if draw < 0.45:
         return condition(rng, model.types)
     return named
+
+
+def not_below(one: Term, number: int) -> Term:
+    return compared(">=", one, literal(number))
 
 
 def below(one: Term, number: int) -> Term:

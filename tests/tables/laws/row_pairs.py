@@ -20,6 +20,7 @@ from tests.tables.laws.statements import (
     Delete,
     Merge,
     ModelClause,
+    Optimize,
     Statement,
     Update,
     counted,
@@ -58,6 +59,11 @@ def key_of(kind: str, number: int) -> Any:
 
 
 KINDS: Final = ("int", "bigint", "string", "date", "timestamp", "decimal(7,2)")
+MERGED: Final = KINDS[:4]
+"""Types of keys by whose values a merge names what it reads; by others it reads all rows."""
+
+SMALL: Final = 2_000
+LARGE: Final = 1 << 28
 
 
 class Meant(NamedTuple):
@@ -102,7 +108,7 @@ class PairHunt:
 
     def play(self, *, must_commit: bool) -> None:
         """Let statements over different rows commit, and then statements that meet."""
-        for _ in range(2):
+        for _ in range(3):
             self._at_once(self._apart(self.rng.randint(2, 4)), must_commit=must_commit)
         for _ in range(2):
             self._at_once(self._meeting(), must_commit=False)
@@ -118,6 +124,9 @@ class PairHunt:
             numbers = numbers[size:]
         if self.rng.random() < 0.3:
             found.append(self._range({number for each in found for number in each.numbers}))
+        if self.rng.random() < 0.4:
+            optimize = Optimize(NAME, None, self.rng.choice([SMALL, LARGE]))
+            found.insert(self.rng.randint(0, len(found)), Meant(optimize, frozenset()))
         return found
 
     def _meeting(self) -> list[Meant]:
@@ -141,7 +150,7 @@ class PairHunt:
         rng = self.rng
         keys = [key_of(self.kind, number) for number in sorted(numbers)]
         draw = rng.random()
-        if draw < 0.3:
+        if draw < 0.3 and self.kind in MERGED:
             return Meant(
                 Merge(NAME, self._source(keys), joined(), self._clauses(), "arrow"), numbers
             )
@@ -197,7 +206,7 @@ class PairHunt:
         for txn, (made, _) in zip(txns, several, strict=True):
             if self.rng.random() < 0.25:
                 self.steps.append("  optimize")
-                self.ledger.optimize(NAME)
+                self.ledger.optimize(NAME, target_bytes=self.rng.choice([SMALL, LARGE]))
             own = before.copy()
             made.apply({NAME: own})
             changed = before.rows.keys() - own.rows.keys()
@@ -205,7 +214,7 @@ class PairHunt:
             try:
                 txn.commit()
             except ConflictError as error:
-                self.steps.append(f"  {made} loses: {type(error).__name__}")
+                self.steps.append(f"  {made} loses: {error.explain()}")
                 self.outcomes["lost"] += 1
                 assert not must_commit, f"{made} met no other statement in a row, and lost"
                 continue

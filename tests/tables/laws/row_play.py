@@ -7,13 +7,17 @@ One seed is one history. Every third one has the grain of files. Some are publis
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from ledger.log.memory import MemoryLog
+from ledger.statements import marking
 from ledger.testing import InMemoryLedger
+from tests.isolation.mutants import Mutant, Swap, broken
 from tests.tables.laws.history import replayable
 from tests.tables.laws.row_bounds import hunt_bounds
 from tests.tables.laws.row_checks import check_rows
@@ -24,6 +28,9 @@ from tests.tables.published_lake import PUBLISHED, PublishedLake, publish
 
 READERS: Final = ("duckdb",)
 """Other readers than DuckDB refuse widened types, or column mapping."""
+
+CHOICES: Final = ((10, 100), (10, 1), (1 << 20, 0))
+"""Where a file is marked and where written anew is free to choose: as is, seldom marked, never."""
 
 Law = Callable[[Path, int], Counter[str]]
 
@@ -78,7 +85,14 @@ def laws_of(seed: int) -> list[str]:
     return [*found, "pairs" if seed % 2 else "bounds"]
 
 
+def choosing(seed: int) -> AbstractContextManager[None]:
+    """Choose otherwise between marks and new files inside the block, by the seed."""
+    chance = Random(f"choice of {seed}")  # noqa: S311 - a history must come back from its seed
+    share, few = chance.choice(CHOICES)
+    return broken(Mutant("", [Swap(marking, "SHARE", share), Swap(marking, "FEW", few)]))
+
+
 def play(law: str, seed: int) -> Counter[str]:
     """Play a law by a seed in a folder of its own."""
-    with TemporaryDirectory(prefix="lakeledger-rows-") as folder:
+    with choosing(seed), TemporaryDirectory(prefix="lakeledger-rows-") as folder:
         return LAWS[law](Path(folder) / "t", seed)
