@@ -211,7 +211,7 @@ def schema_of(
     ]
     partitioned = tuple(known.get(column.lower(), column) for column in partition_columns)
     known |= {each.name.lower(): each.name for each in made}
-    sort, bloom = (
+    sort, bloom, *_ = (
         [
             each._replace(column=known[each.column.lower()])
             for each in keys

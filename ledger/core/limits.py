@@ -104,6 +104,16 @@ COARSE_WRITES_MAX: Final = 10_000
 FOOTPRINT_BYTES_MAX: Final = 700_000
 # Progress and domains, each, in the commit itself; more goes into chunks.
 RIDING_BYTES_MAX: Final = 100_000
+# Row by row: bitmaps of one part in the index of winners. With more it counts as one that removed
+# the files. A row costs the translation through a rewrite a microsecond.
+ROWS_BYTES_MAX: Final = 64 * 1024
+ROWS_TRANSLATED_MAX: Final = 200_000
+# What a commit means after the rewrites since its read, beside its footprint in one record.
+TRANSLATED_BYTES_MAX: Final = 500_000
+# Rewrites of one file in a row that a row is followed through.
+REWRITES_MAX: Final = 100
+# Columns of new rows whose values a commit may tell.
+ADDED_COLUMNS_MAX: Final = 4
 # The chunks of a larger footprint.
 FILES_PER_CHUNK: Final = 10_000
 # Of the unpacked text. In memory a character takes up to eight bytes.
@@ -121,6 +131,8 @@ assert PREDICATE_CHARS_MAX * CHAR_BYTES < FOOTPRINT_BYTES_MAX
 assert PARTITION_CHARS_MAX * CHAR_BYTES < FOOTPRINT_BYTES_MAX
 assert READ_BYTES_PER_CHUNK < FOOTPRINT_BYTES_MAX
 assert READ_BYTES_PER_CHUNK // HASH_BYTES <= FOOTPRINT_ENTRIES_MAX
+assert ROWS_BYTES_MAX < FOOTPRINT_BYTES_MAX
+assert COMMAND_BYTES_MAX + TRANSLATED_BYTES_MAX < EVENT_BYTES_MAX
 assert FILES_PER_CHUNK <= FOOTPRINT_ENTRIES_MAX
 assert LIST_CHARS_PER_CHUNK * 8 <= LIST_BYTES_MAX
 assert COMMAND_BYTES_MAX <= STAGED_BYTES_MAX

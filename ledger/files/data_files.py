@@ -23,6 +23,7 @@ from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import text_of
 from ledger.errors.storage import refusals_named
 from ledger.files.file_writers import FileWriter
+from ledger.files.placing import CopiedRows, Placed, Placing
 from ledger.files.sorting import in_order
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
@@ -49,15 +50,21 @@ def write_rows(
     *,
     writer: FileWriter,
     target_bytes: int = TARGET_BYTES,
+    placing: Placing | None = None,
 ) -> Sequence[AddFile]:
     """Write batches of the schema into new files of about `target_bytes`, and return the files.
 
-    If it raises, the files written so far are deleted.
+    If it raises, the files written so far are deleted. `placing` notes where the rows are.
     """
-    files = NewFiles(storage, schema, writer, target_bytes)
+    files = NewFiles(storage, schema, writer, target_bytes, placing=placing)
+    if placing is None or schema.sort:
+        batches = (each.rows if isinstance(each, CopiedRows) else each for each in batches)
     try:
         for batch in in_order(batches, schema.sort):
-            files.write(batch)
+            if isinstance(batch, CopiedRows):
+                files.write(batch.rows, batch.source)
+            else:
+                files.write(batch)
         return files.finish()
     except BaseException:
         files.discard()
@@ -78,6 +85,7 @@ class NewFiles:
         target_bytes: int = TARGET_BYTES,
         *,
         folder: str = "",
+        placing: Placing | None = None,
     ) -> None:
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be 1 or more, got {target_bytes}")
@@ -88,6 +96,7 @@ class NewFiles:
         self._safe = spared(schema.name, writer.txn)
         self._target = target_bytes
         self._folder = folder
+        self._placing = placing
         self._open: dict[Values, NewFile] = {}
         self._done: list[AddFile] = []
         self._paths: list[str] = []
@@ -101,12 +110,19 @@ class NewFiles:
             if column.name in filtered
         }
 
-    def write(self, batch: Any) -> None:
-        """Write the rows of a batch or table that has the columns of the schema."""
-        for values, rows in self._split(batch):
-            if not len(rows):
-                continue
+    def write(self, batch: Any, source: str = "") -> None:
+        """Write the rows of a batch or table that has the columns of the schema.
+
+        `source` is the path of the file from which they are copied, "" for new rows.
+        """
+        parts = [(values, rows) for values, rows in self._split(batch) if len(rows)]
+        for values, rows in parts:
             file = self._file(values)
+            # Rows that part ways have no common order any more.
+            if self._placing is not None and source and len(parts) == 1:
+                self._placing.placed.append(Placed(source, file.path, file.rows, len(rows)))
+            elif self._placing is not None:
+                self._placing.told.take(values, rows)
             file.take(stored(rows, self._names, self._stored))
             if file.waiting >= min(GROUP_BYTES, self._target):
                 file.flush()
@@ -171,8 +187,9 @@ class NewFile:
     def __init__(
         self, storage: Storage, path: str, schema: Any, safe: str, filters: Mapping[str, Any]
     ) -> None:
-        self.waiting = 0
-        self._path, self._place, self._safe = path, f"{storage.location}/{path}", safe
+        self.waiting = self.rows = 0
+        self.path = path
+        self._place, self._safe = f"{storage.location}/{path}", safe
         self._schema = schema
         self._rows: list[Any] = []
         self._statistics = FileStatistics(schema)
@@ -190,6 +207,7 @@ class NewFile:
     def take(self, rows: Any) -> None:
         """Take rows, which wait for the next row group."""
         self._rows.append(rows)
+        self.rows += len(rows)
         self.waiting += rows.nbytes
 
     def flush(self) -> None:
@@ -210,7 +228,7 @@ class NewFile:
             size = self.size
             self._stream.close()
         now_ms = time.time_ns() // 1_000_000
-        return AddFile(self._path, values, size, now_ms, stats=self._statistics.text)
+        return AddFile(self.path, values, size, now_ms, stats=self._statistics.text)
 
     def abandon(self) -> None:
         """Close what is open, without a whole file."""

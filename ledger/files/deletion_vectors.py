@@ -15,18 +15,11 @@ from pyroaring import BitMap, BitMap64
 from ledger.errors import UnreadableTableError
 from ledger.files.storage import Storage
 from ledger.log.wire.file_extras import DeletionVector
+from ledger.log.wire.inline_vectors import MAGIC, decoded, inline_bytes
 
-ALPHABET: Final = (
-    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-)
-DIGITS: Final = {character: digit for digit, character in enumerate(ALPHABET)}
-GROUP: Final = 5
-WORD_BYTES: Final = 4
-WORD_MAX: Final = 1 << 32
 ROW_MAX: Final = (1 << 31) - 1
 UUID_CHARACTERS: Final = 20
 UUID_BYTES: Final = 16
-MAGIC: Final = 1681511377
 NATIVE_MAGIC: Final = 1681511376
 FORMAT_VERSION: Final = 1
 MAGIC_FORM: Final = struct.Struct("<i")
@@ -44,30 +37,13 @@ def deleted_rows(storage: Storage, vector: DeletionVector) -> BitMap64:
     Row numbers begin with 0.
     """
     try:
-        data = inline(vector) if vector.storage == "i" else stored(storage, vector)
+        data = inline_bytes(vector) if vector.storage == "i" else stored(storage, vector)
         found = bitmap(data)
     except (ValueError, struct.error, UnicodeError) as problem:
         raise damaged(vector, str(problem)) from problem
     if len(found) != vector.cardinality:
         raise damaged(vector, f"it has {len(found)} rows, the log names {vector.cardinality}")
     return found
-
-
-def with_more(storage: Storage, known: DeletionVector | None, hit: pa.BooleanArray) -> BitMap64:
-    """Return the deleted rows of a file, those of a vector and some of the rows that it leaves.
-
-    `hit` says for each row that was left whether it is deleted now. Raises DamagedVectorError.
-    """
-    before = BitMap64() if known is None else deleted_rows(storage, known)
-    rows = len(hit) + len(before)
-    left = pa.array(range(rows), pa.int64()).filter(kept(before, 0, rows))
-    return before | BitMap64(left.filter(hit).to_pylist())
-
-
-def in_log(deleted: BitMap64) -> DeletionVector:
-    """Return a vector of row numbers that the log holds itself."""
-    data = MAGIC_FORM.pack(MAGIC) + deleted.serialize()
-    return DeletionVector("i", encoded(data), None, len(data), len(deleted))
 
 
 def portable(deleted: BitMap64) -> bytes:
@@ -93,14 +69,6 @@ def damaged(vector: DeletionVector, what: str) -> DamagedVectorError:
         f"the deletion vector {vector.id} cannot be read: {what}. Restore its file from a copy: "
         "without it, deleted rows would come back"
     )
-
-
-def inline(vector: DeletionVector) -> bytes:
-    """Return the bitmap of a vector that the log holds itself; raises ValueError."""
-    data = decoded(vector.place)
-    if not 0 <= len(data) - vector.size < GROUP - 1:
-        raise ValueError(f"it has {len(data)} bytes, the log names {vector.size}")
-    return data[: vector.size]
 
 
 def stored(storage: Storage, vector: DeletionVector) -> bytes:
@@ -158,32 +126,3 @@ def native_bitmap(data: bytes, form: struct.Struct) -> BitMap64:
         found |= BitMap64((high << 32) + each for each in low)
         start += size
     return found
-
-
-def encoded(data: bytes) -> str:
-    """Return bytes as a text in base 85 (Z85), filled up with zero bytes to whole words."""
-    filled = data + bytes(-len(data) % WORD_BYTES)
-    found: list[str] = []
-    for (word,) in struct.iter_unpack(">I", filled):
-        digits = []
-        rest = word
-        for _ in range(GROUP):
-            rest, digit = divmod(rest, len(ALPHABET))
-            digits.append(ALPHABET[digit])
-        found += reversed(digits)
-    return "".join(found)
-
-
-def decoded(text: str) -> bytes:
-    """Return the bytes of a text in base 85 (Z85); raises ValueError for another text."""
-    if len(text) % GROUP or not DIGITS.keys() >= set(text):
-        raise ValueError(f"{text[:40]!r} is no text in base 85")
-    words = []
-    for start in range(0, len(text), GROUP):
-        word = 0
-        for character in text[start : start + GROUP]:
-            word = word * len(ALPHABET) + DIGITS[character]
-        if word >= WORD_MAX:
-            raise ValueError(f"{text[:40]!r} is no text in base 85")
-        words.append(word)
-    return struct.pack(f">{len(words)}I", *words)

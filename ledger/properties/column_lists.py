@@ -1,4 +1,4 @@
-"""Properties that name columns: the order of rows in files, and columns with Bloom filters.
+"""Properties that name columns: the order of rows, Bloom filters, the key, and told columns.
 
 A value is a list such as `day, id DESC`. A name with other signs than letters, digits and `_` is in
 backquotes. When a column is renamed, the list names it anew.
@@ -15,7 +15,10 @@ from ledger.properties.column_values import generation_of, identity_of
 
 SORT: Final = "lakeledger.sort"
 BLOOM: Final = "lakeledger.bloom"
-LISTS: Final = (SORT, BLOOM)
+KEY: Final = "lakeledger.key"
+CONFLICTS: Final = "lakeledger.conflictColumns"
+LISTS: Final = (SORT, BLOOM, KEY, CONFLICTS)
+SMALL_LISTS: Final = {each.lower(): each for each in LISTS}
 
 ITEM: Final = re.compile(
     r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))"
@@ -24,6 +27,20 @@ ITEM: Final = re.compile(
 )
 PLAIN: Final = re.compile(r"\w+")
 # Kinds whose values have one form in a Parquet file, by which a filter knows them.
+TELLABLE: Final = frozenset(
+    {
+        *(Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.STRING, Kind.BOOLEAN),
+        *(Kind.DATE, Kind.DECIMAL, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ),
+    }
+)
+"""Kinds whose values have one text, and whose order has no exceptions such as NaN."""
+
+WANTED: Final = {
+    SORT: "an order",
+    BLOOM: "a filter",
+    KEY: "one text for each value",
+    CONFLICTS: "one text for each value",
+}
 FILTERED: Final = frozenset(
     {Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.STRING, Kind.DATE, Kind.TIMESTAMP}
 )
@@ -55,7 +72,7 @@ def keys_in(key: str, text: str) -> Sequence[SortKey]:
         if item is None or item.end() == place:
             raise ValueError(
                 f"{what} must be a list of columns, such as "
-                f"{'id, name' if key == BLOOM else 'day, id DESC'}, got {text!r}"
+                f"{'day, id DESC' if key == SORT else 'id, name'}, got {text!r}"
             )
         place = item.end()
         name = item["plain"] or item["quoted"].replace("``", "`")
@@ -67,14 +84,16 @@ def keys_in(key: str, text: str) -> Sequence[SortKey]:
     names = [each.column.lower() for each in found]
     if len(set(names)) < len(names):
         raise ValueError(f"{what} must name each column once, got {text!r}")
-    if key == BLOOM and any(each.words for each in found):
+    if key in LISTS and key != SORT and any(each.words for each in found):
         raise ValueError(f"the property {key} must name columns without an order, got {text!r}")
     return found
 
 
 def list_of(definition: TableDefinition, key: str) -> Sequence[SortKey]:
     """Return the columns that a property of a definition names, none without it."""
-    text = next((each.value for each in definition.properties if each.key.lower() == key), "")
+    text = next(
+        (each.value for each in definition.properties if each.key.lower() == key.lower()), ""
+    )
     return keys_in(key, text)
 
 
@@ -86,7 +105,7 @@ def lists_of(definition: TableDefinition) -> tuple[tuple[SortKey, ...], ...]:
 @lru_cache(maxsize=128)
 def _lists_in(given: tuple[Property, ...]) -> tuple[tuple[SortKey, ...], ...]:
     known = {key.lower(): text for key, text in given}
-    return tuple(tuple(keys_in(key, known.get(key, ""))) for key in LISTS)
+    return tuple(tuple(keys_in(key, known.get(key.lower(), ""))) for key in LISTS)
 
 
 def check_lists(name: str, definition: TableDefinition) -> None:
@@ -120,7 +139,7 @@ def check_lists(name: str, definition: TableDefinition) -> None:
                     f"computed column {each.column}: name the columns that it is computed from"
                 )
             if not is_fit(key, kind):
-                wanted = "an order" if key == SORT else "a filter"
+                wanted = WANTED[key]
                 raise ValueError(
                     f"the property {key} of table {name} must name columns whose type has {wanted},"
                     f" got {each.column} of type {kind}"
@@ -133,12 +152,12 @@ def is_fit(key: str, kind: str) -> bool:
         word = re.match(r"\w*", kind.strip().lower())
         return word is not None and word[0] in BY_NAME and word[0] != "void"
     found = parse_type(kind)
-    return found is not None and found.kind in FILTERED
+    return found is not None and found.kind in (FILTERED if key == BLOOM else TELLABLE)
 
 
 def followed(before: TableDefinition, after: TableDefinition) -> TableDefinition:
     """Return a changed definition whose lists name columns as they are called now."""
-    if not any(each.key.lower() in LISTS for each in after.properties):
+    if not any(each.key.lower() in SMALL_LISTS for each in after.properties):
         return after
     now = {column.id: column.name for column in after.columns if column.id}
     names = {each.name.lower(): now.get(each.id, each.name) for each in before.columns}
@@ -152,9 +171,10 @@ def followed(before: TableDefinition, after: TableDefinition) -> TableDefinition
 
 def called(property_: Property, names: Mapping[str, str]) -> str:
     """Return the value of a property with other names for columns."""
-    if property_.key.lower() not in LISTS:
+    key = SMALL_LISTS.get(property_.key.lower())
+    if key is None:
         return property_.value
-    keys = keys_in(property_.key.lower(), property_.value)
+    keys = keys_in(key, property_.value)
     if all(names.get(each.column.lower(), each.column) == each.column for each in keys):
         return property_.value
     return ", ".join(renamed(keys, names))

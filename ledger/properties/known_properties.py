@@ -20,7 +20,8 @@ OWN: Final = "lakeledger."
 APPEND_ONLY: Final = "delta.appendonly"
 ROWS: Final = "lakeledger.rows"
 MARKS: Final = "marks"
-SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY, *LISTS, ROWS)
+UNIQUE: Final = "lakeledger.unique"
+SETTABLE: Final = (PUBLISH, "lakeledger.publish.folder", ENFORCE_PROPERTY, *LISTS, ROWS, UNIQUE)
 """What users set."""
 
 NOTED: Final = ("lakeledger.publish.adopted", "lakeledger.packed")
@@ -63,7 +64,7 @@ def set_anew(before: TableDefinition | None, after: TableDefinition) -> Iterator
 def reason_against(key: str, value: str) -> str:
     """Return why a table cannot be given a property, "" if it can."""
     small = key.lower()
-    if small == APPEND_ONLY and not is_switch(value):
+    if small in (APPEND_ONLY, UNIQUE) and not is_switch(value):
         return f"its property {key} must be true or false, got {value!r}"
     if small == PUBLISH and value.lower() not in PUBLICATIONS:
         return f"its property {key} must be {' or '.join(PUBLICATIONS)}, got {value!r}"

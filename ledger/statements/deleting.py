@@ -13,7 +13,7 @@ from ledger.log.wire.file_list import AddFile
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.statements.judge import RowJudge
-from ledger.statements.marking import Marking
+from ledger.statements.marking import ChangedFiles
 from ledger.statements.target import StatementTable, partition_rows
 
 
@@ -22,8 +22,8 @@ def delete(table: StatementTable, where: Node | None = None) -> ChangedRows:
     table.check_listed()
     with table.judge() as judge:
         gone = Deletion(table, judge, where)
-        adds = table.write(gone.kept())
-    table.replace(gone.files, [*adds, *gone.marking.files], "DELETE")
+        adds = table.write(gone.kept(), placing=gone.changed.placing)
+    table.change(gone.changed, adds, "DELETE")
     return table.counted(ChangedRows(deleted=gone.count))
 
 
@@ -31,19 +31,17 @@ class Deletion:
     """A deletion in progress.
 
     Attributes:
-        files: the files that give way, whole after `kept` has ended.
+        changed: the files that change, whole after `kept` has ended.
         count: how many rows are deleted, None if a whole file does not say how many it has.
-        marking: the files that lose rows by a vector, whole after `kept` as well.
     """
 
     def __init__(self, table: StatementTable, judge: RowJudge, where: Node | None) -> None:
-        self.files: list[FileRow] = []
         self.count: int | None = 0
-        self.marking = Marking(table)
         self._table = table
         self._judge = judge
         self._condition = table.condition(where)
-        self._found = table.read(where)
+        self.changed = ChangedFiles(table, self._condition.columns)
+        self._found = self.changed.read(where)
 
     def kept(self) -> Iterator[Any]:
         """Yield the rows that stay of files that lose some of their rows.
@@ -54,18 +52,17 @@ class Deletion:
         for file in self._table.shown(self._found):
             if whole is not None:
                 if whole[tuple(file.partition)]:
-                    self._gone(file, rows_in(file))
+                    self.changed.gone(file)
+                    self._count(rows_in(file))
                 continue
             rows = self._table.rows(file)
             hit = self._judge.fulfilled(rows, self._condition)
             gone = pc.sum(hit).as_py() or 0
             if gone:
-                self._gone(file, gone)
-                if gone < len(rows) and not self.marking.mark(file, hit):
-                    yield rows.filter(pc.invert(hit))
+                self._count(gone)
+                yield from self.changed.change(file, rows, hit)
 
-    def _gone(self, file: FileRow, rows: int | None) -> None:
-        self.files.append(file)
+    def _count(self, rows: int | None) -> None:
         self.count = None if rows is None or self.count is None else self.count + rows
 
 

@@ -24,6 +24,7 @@ from ledger.statements.constraints import RowChecks
 from ledger.statements.deleting import Deletion
 from ledger.statements.evolving import evolved
 from ledger.statements.judge import RowJudge
+from ledger.statements.marking import ChangedFiles
 from ledger.statements.target import StatementTable
 from ledger.work.writes import coarse_write
 
@@ -36,7 +37,8 @@ def insert(table: StatementTable, rows: Any, *, evolve: bool = False) -> Changed
     if is_in_folders(table.row):
         insert_into_folders(table, counted)
     else:
-        table.add(table.write(counted), WRITE)
+        changed = ChangedFiles(table)
+        table.add(table.write(counted, placing=changed.placing), WRITE, changed)
     return table.counted(ChangedRows(inserted=counted.count))
 
 
@@ -51,8 +53,8 @@ def overwrite(
         gone = Deletion(table, judge, where)
         fulfilled = fulfilling(table, judge, condition, batches)
         new = CountedRows(fulfilled, f"overwrite {table.row.name}, rows")
-        adds = table.write(chain(gone.kept(), new))
-    table.replace(gone.files, [*adds, *gone.marking.files], WRITE)
+        adds = table.write(chain(gone.kept(), new), placing=gone.changed.placing)
+    table.change(gone.changed, adds, WRITE)
     return table.counted(ChangedRows(inserted=new.count, deleted=gone.count))
 
 

@@ -1,79 +1,182 @@
-"""Marks: rows of a file that a statement deletes by a vector, in place of writing the file anew.
+"""Changed files: what a statement makes of the files whose rows it deletes or changes.
 
-A table asks for them by the property `lakeledger.rows`. A file is marked while few of its rows are
-deleted; beyond that it is written anew, since every reader passes over the marked rows. The vector
-stands in the log, as Delta's inline form has it.
+In a table whose property `lakeledger.rows` is `marks`, a file stays while few of its rows are hit,
+and the commit marks these. Any other file is written anew without them, and the commit says where
+the copied rows are. So statements that change different rows of one file do not conflict.
 """
 
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import ROW_TRACKING
+from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
+from ledger.core.rows.moves import Move
 from ledger.expressions.column_bounds import parsed_stats
-from ledger.files.deletion_vectors import in_log, with_more
+from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import has_names_of
+from ledger.files.placing import CopiedRows, Placing, Source, moved_rows
 from ledger.files.storage import storage_at
-from ledger.log.wire.file_extras import DeletionVector
+from ledger.files.told_values import ToldValues
 from ledger.log.wire.file_list import AddFile
+from ledger.log.wire.inline_vectors import TIGHT, marked
+from ledger.properties.column_lists import CONFLICTS, KEY, list_of
 from ledger.properties.known_properties import MARKS, ROWS
 from ledger.reads.rows import FileRow
 from ledger.statements.target import StatementTable
+from ledger.work.noted_rows import StatementRows
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 SHARE: Final = 10
-"""The number of rows of a file for each row that may be marked."""
+"""The number of rows of a file for each row that is marked."""
 
-TIGHT: Final = "tightBounds"
-VECTOR_BYTES_MAX: Final = 32 << 10
-"""A longer vector would fill the log; then the file is written anew."""
+FEW: Final = 100
+"""So many rows are marked in any file: every statement beside this one then finds it in place."""
+
+BITMAP_BYTES_MAX: Final = 32 << 10
+"""A longer bitmap would fill the log: then the file is written anew, and its rows count as one."""
 
 
-class Marking:
-    """The files that one statement marks.
+class ChangedFiles:
+    """The files whose rows one statement changes.
+
+    `columns` are the columns that its condition names: the commit tells their values in new rows.
 
     Attributes:
-        files: the marked files, as the commit adds them.
+        files: the files that give way, whole once the rows are written.
+        placing: where the written rows are, None in a table whose grain is the file.
     """
 
-    def __init__(self, table: StatementTable) -> None:
-        self.files: list[AddFile] = []
+    def __init__(self, table: StatementTable, columns: Iterable[str] = ()) -> None:
+        self.files: list[FileRow] = []
+        self.placing: Placing | None = None
         self._table = table
-        self._is_asked = asks_for_marks(table.definition)
-        self._storage = storage_at(table.definition.location) if self._is_asked else None
+        self._rows = StatementRows()
+        self._sources: dict[str, Source] = {}
+        self._storage = storage_at(table.definition.location)
+        if asks_for_marks(table.definition):
+            self.placing = Placing(ToldValues(table.schema, told_names(table, columns)))
 
-    def mark(self, file: FileRow, hit: Any) -> bool:
-        """Mark rows of a file, and return whether that was done; else it must be written anew.
+    @property
+    def by_row(self) -> bool:
+        """Whether rows are the grain of the table."""
+        return self.placing is not None
 
-        `hit` says for each row that the file has left whether it is deleted.
+    def read(self, where: Any) -> Sequence[FileRow]:
+        """Return the files that may hold rows of a condition, and note the read."""
+        return self._table.read(where, by_row=self.by_row)
+
+    def gone(self, file: FileRow) -> None:
+        """Take a file all of whose rows are deleted."""
+        self.files.append(file)
+        size = size_of(file)
+        if self.by_row and size is not None and not self._is_own(file):
+            self._rows.marks[file.path] = rows_from(0, size)
+
+    def change(self, file: FileRow, rows: Any, hit: Any) -> Iterator[Any]:
+        """Take some rows out of a file, and yield the rows to copy into a new one.
+
+        `rows` are all rows that the file has left, `hit` says for each whether it is taken out.
         """
+        if not self.by_row:
+            self.files.append(file)
+            yield rows.filter(pc.invert(hit))
+            return
+        deleted = self._deleted(file)
+        numbers = numbered(one_array(hit), deleted)
+        if len(numbers) == len(rows):
+            self.gone(file)
+        elif self._is_own(file):
+            # The file is in no commit yet, so its rows are as new as all others of the txn.
+            self.files.append(file)
+            yield rows.filter(pc.invert(hit))
+        elif not self.mark(file, numbers, len(rows) + len(deleted)):
+            self.copy(file, numbers, deleted, len(rows) + len(deleted))
+            yield CopiedRows(file.path, rows.filter(pc.invert(hit)))
+
+    def mark(self, file: FileRow, numbers: "BitMap", size: int) -> bool:
+        """Mark rows of a file by their numbers and return True, or False if it must give way."""
         known = parsed_stats(file.stats)
-        rows = known.get("numRecords")
-        if self._storage is None or type(rows) is not int or known.get(TIGHT) is True:
+        if known.get(TIGHT) is True or known.get("numRecords") != size or not self._may_stay(file):
             return False
-        if not self._may_mark(file):
+        try:
+            after = marked(added_again(file), numbers)
+        except ValueError:
             return False
-        one = hit.combine_chunks() if isinstance(hit, pa.ChunkedArray) else hit
-        deleted = with_more(self._storage, file.deletion_vector, one)
-        if len(deleted) * SHARE > rows:
+        vector = after.deletion_vector
+        is_few = vector is not None and vector.cardinality * SHARE <= size
+        if not (is_few or len(numbers) <= FEW) or vector is None or vector.size > BITMAP_BYTES_MAX:
             return False
-        vector = in_log(deleted)
-        if vector.size > VECTOR_BYTES_MAX:
-            return False
-        self.files.append(marked(file, vector))
+        self._rows.marks[file.path] = numbers
+        self._rows.pairs.append((file, after))
+        self.files.append(file)
         return True
 
-    def _may_mark(self, file: FileRow) -> bool:
-        """Return whether a file may be added again as it is, with another vector."""
-        table = self._table
-        if file.vector and file.deletion_vector is None:
+    def copy(self, file: FileRow, numbers: "BitMap", deleted: "BitMap", size: int) -> None:
+        """Let a file of `size` rows give way to copies of all rows but some."""
+        self.files.append(file)
+        stayed = numbers | deleted
+        if max(len(bytes_of(numbers)), len(bytes_of(stayed))) > BITMAP_BYTES_MAX:
+            self._rows.marks[file.path] = rows_from(0, size)
+            return
+        if numbers:
+            self._rows.marks[file.path] = numbers
+        self._sources[file.path] = Source(size, stayed)
+
+    def rewrite(self, file: FileRow, rows: Any) -> Any:
+        """Let a file give way to a copy of all rows that it has left, and return the copy."""
+        if not self.by_row:
+            self.files.append(file)
+            return rows
+        deleted = self._deleted(file)
+        self.copy(file, empty(), deleted, len(rows) + len(deleted))
+        return CopiedRows(file.path, rows)
+
+    def keep(self, file: FileRow, hit: Any) -> None:
+        """Note rows of a file that the statement matched and leaves as they are."""
+        if self.by_row and not self._is_own(file):
+            numbers = numbered(one_array(hit), self._deleted(file))
+            if numbers:
+                self._rows.read[file.path] = self._rows.read.get(file.path, empty()) | numbers
+
+    def noted(self, adds: Sequence[AddFile]) -> StatementRows | None:
+        """Return what the statement did row by row, given its new files; None at file grain."""
+        if self.placing is None:
+            return None
+        placed = [each for each in self.placing.placed if each.source in self._sources]
+        self._rows.moved = list(moved_rows(placed, self._sources))
+        whole = {moved.source for moved in self._rows.moved}
+        for path, source in self._sources.items():
+            if path not in whole:
+                self._rows.marks[path] = rows_from(0, source.size)
+        self._rows.added = self.placing.told.rows()
+        self._rows.told = [add.path for add in adds]
+        return self._rows
+
+    def _deleted(self, file: FileRow) -> "BitMap":
+        vector = file.deletion_vector
+        if vector is None:
+            return empty()
+        return rows_in(portable(deleted_rows(self._storage, vector)))
+
+    def _is_own(self, file: FileRow) -> bool:
+        """Return whether the txn itself wrote a file."""
+        location = self._table.definition.location
+        return self._table.work.files.definition(location, file.path) is not None
+
+    def _may_stay(self, file: FileRow) -> bool:
+        """Return whether a file may stay as it is, with another vector."""
+        if file.vector and (file.deletion_vector is None or file.deletion_vector.storage != "i"):
             return False
-        if table.work.files.definition(table.definition.location, file.path) is not None:
-            # A txn deletes the files that it wrote itself and whose rows are in other files now.
-            return False
-        then = table.snapshot.schema_of(file)
-        is_divided_alike = list(then.partition_columns) == list(table.schema.partition_columns)
-        return is_divided_alike and has_names_of(then, table.schema)
+        then = self._table.snapshot.schema_of(file)
+        schema = self._table.schema
+        is_divided_alike = list(then.partition_columns) == list(schema.partition_columns)
+        return is_divided_alike and has_names_of(then, schema)
 
 
 def asks_for_marks(definition: TableDefinition) -> bool:
@@ -82,22 +185,39 @@ def asks_for_marks(definition: TableDefinition) -> bool:
     return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
 
 
-def marked(file: FileRow, vector: DeletionVector) -> AddFile:
-    """Return a file as a commit adds it again, with a vector."""
+def told_names(table: StatementTable, columns: Iterable[str]) -> Sequence[str]:
+    """Return the columns whose values are told: of the key, of the table's choice, then others."""
+    said = [list_of(table.definition, key) for key in (KEY, CONFLICTS)]
+    return [*(each.column for keys in said for each in keys), *columns]
+
+
+def numbered(hit: Any, deleted: "BitMap") -> "BitMap":
+    """Return the numbers in the file of rows, given which of the rows that are left they are."""
+    found = empty()
+    found.update(pc.indices_nonzero(pc.fill_null(hit, fill_value=False)).to_pylist())
+    return Move("", "", 0, len(hit), deleted).back(found) if deleted else found
+
+
+def size_of(file: FileRow) -> int | None:
+    """Return how many rows a file has by its statistics, deleted ones included; None = unknown."""
+    rows = parsed_stats(file.stats).get("numRecords")
+    return rows if type(rows) is int and rows > 0 else None
+
+
+def added_again(file: FileRow) -> AddFile:
+    """Return a file as a commit adds it again."""
     return AddFile(
         path=file.path,
         partition=tuple(file.partition),
         size=file.size,
         modified=file.modified,
-        stats=loosened(file.stats),
-        vector=vector.id,
-        deletion_vector=vector,
+        stats=file.stats,
+        vector=file.vector,
+        deletion_vector=file.deletion_vector,
         tags=file.tags,
     )
 
 
-def loosened(stats: str) -> str:
-    """Return statistics that say that no row may have a bound, all else in the same words."""
-    if parsed_stats(stats).get(TIGHT) is False:
-        return stats
-    return f'{stats.rstrip().removesuffix("}")},"{TIGHT}":false}}'
+def one_array(values: Any) -> Any:
+    """Return values in one piece."""
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

@@ -72,20 +72,26 @@ def condition_on(on: Any, target: TableSchema, source: MergeSource) -> Node | No
     return parse(on, own_name)
 
 
-def read_of(on: Node, target: TableSchema, source: MergeSource) -> Node | None:
+def read_of(
+    on: Node, target: TableSchema, source: MergeSource, *, any_column: bool = False
+) -> Node | None:
     """Return a condition on the target that all matching rows fulfil, None = TRUE.
 
     It has the parts of the condition that name the target alone, and for a partition column that
-    equals a column of the source the values that the source has.
+    equals a column of the source the values that the source has; with `any_column`, for others too.
     """
     known = judged(on)
     parts = known.parts if isinstance(known, And) else (known,)
-    found = [part for each in parts if (part := part_of(each, target, source)) is not None]
+    found = [
+        part for each in parts if (part := part_of(each, target, source, any_column=any_column))
+    ]
     read = connected(And, found) if found else None
     return read if read is None or fits(read) else shown_unknown(sql_of_node(read))
 
 
-def part_of(part: Node, target: TableSchema, source: MergeSource) -> Node | None:
+def part_of(
+    part: Node, target: TableSchema, source: MergeSource, *, any_column: bool
+) -> Node | None:
     """Return what a part of the condition says of the target alone, None if nothing."""
     others = [each for each in walked(part) if isinstance(each, Unknown) and each.names is None]
     if not others:
@@ -97,7 +103,8 @@ def part_of(part: Node, target: TableSchema, source: MergeSource) -> Node | None
                 if isinstance(judged(mine), ColumnRef) and is_of(
                     names, SOURCE, source.schema, target
                 ):
-                    return values_in(mine.columns()[0], names[-1], target, source)
+                    name = mine.columns()[0]
+                    return values_in(name, names[-1], target, source, any_column=any_column)
     return None
 
 
@@ -121,19 +128,30 @@ def is_of(names: Sequence[str], side: str, mine: TableSchema, others: TableSchem
     return False
 
 
-def values_in(mine: str, other: str, target: TableSchema, source: MergeSource) -> Node | None:
-    """Return that a partition column has one of the source's values, None if that says nothing."""
+def values_in(
+    mine: str, other: str, target: TableSchema, source: MergeSource, *, any_column: bool
+) -> Node | None:
+    """Return that a column has one of the source's values, None if that says nothing.
+
+    For a partition column, or with `any_column` for any other; too many values of such a one are
+    named by their bounds.
+    """
     column, given = target.find(mine), source.schema.find(other)
-    if column is None or given is None or column.name not in target.partition_columns:
+    if column is None or given is None:
         return None
-    if column.type != given.type or not is_named(column.type):
+    is_inside = column.name in target.partition_columns
+    if column.type != given.type or not is_named(column.type) or not (is_inside or any_column):
         return None
     values = pc.unique(source.rows[given.name].combine_chunks()).drop_null()
-    if len(values) > VALUES_MAX:
-        return None
     if not len(values):
         return condition_in(lit(1) == lit(0))  # NULL equals nothing.
-    return condition_in(col(column.name).isin(*values.to_pylist()))
+    if len(values) <= VALUES_MAX:
+        return condition_in(col(column.name).isin(*values.to_pylist()))
+    if is_inside:
+        return None
+    bounds = pc.min_max(values)
+    lowest, highest = bounds["min"].as_py(), bounds["max"].as_py()
+    return condition_in((col(column.name) >= lowest) & (col(column.name) <= highest))
 
 
 def is_named(kind: Any) -> bool:

@@ -19,7 +19,7 @@ from ledger.reads.rows import FileRow
 from ledger.statements.columns.identity import check_numbered
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge, numbered
-from ledger.statements.marking import Marking
+from ledger.statements.marking import ChangedFiles, asks_for_marks
 from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, condition_on, read_of
 from ledger.statements.target import StatementTable
 from ledger.statements.updating import Assignments, assigned, assignments
@@ -35,8 +35,8 @@ def merge(
     table.check_listed()
     with table.judge() as judge:
         made = Merge(table, judge, MergeSource(source, table.schema), on, clauses)
-        adds = table.write(made.rows())
-    table.replace(made.touched, [*adds, *made.marking.files], "MERGE")
+        adds = table.write(made.rows(), placing=made.changed.placing)
+    table.change(made.changed, adds, "MERGE")
     return table.counted(ChangedRows(made.inserted, made.updated, made.deleted))
 
 
@@ -61,8 +61,7 @@ class Merge:
     """A merge in progress.
 
     Attributes:
-        touched: the files that give way, whole after `rows` has ended; so are the counts.
-        marking: those of them that lose rows by a vector.
+        changed: the files that change, whole after `rows` has ended; so are the counts.
     """
 
     def __init__(
@@ -73,8 +72,6 @@ class Merge:
         on: Any,
         clauses: Sequence[MergeClause],
     ) -> None:
-        self.touched: list[FileRow] = []
-        self.marking = Marking(table)
         self.inserted = self.updated = self.deleted = 0
         self._table, self._judge, self._source = table, judge, source
         self._values = table.values
@@ -97,8 +94,10 @@ class Merge:
         }
         where = None
         if isinstance(on, str) and matching and not self._clauses["not_matched_by_source"]:
-            where = read_of(matching, table.schema, source)
-        self._found = table.read(where)
+            by_row = asks_for_marks(table.definition)
+            where = read_of(matching, table.schema, source, any_column=by_row)
+        self.changed = ChangedFiles(table, matched_columns(self._on))
+        self._found = self.changed.read(where)
         self._hit = pa.nulls(0, pa.int64())
 
     def rows(self) -> Iterator[Any]:
@@ -112,11 +111,7 @@ class Merge:
 
     def _pairs(self, file: FileRow) -> Any:
         """Return the numbers of target and source rows that match, file by file."""
-        prefix = f"{TARGET}."
-        names = [
-            column.removeprefix(prefix) for column in self._on.columns if column.startswith(prefix)
-        ]
-        target = numbered(self._table.rows(file, names))
+        target = numbered(self._table.rows(file, matched_columns(self._on)))
         found = self._judge.pairs({TARGET: target, SOURCE: numbered(self._source.rows)}, self._on)
         self._hit = pc.unique(pa.concat_arrays([self._hit, one_array(found[SOURCE])]))
         matched = self._clauses["matched"]
@@ -158,13 +153,10 @@ class Merge:
             ):
                 gone.append(others.take(chosen))
                 new += self._changed(clause, rows)
-        changed = pa.concat_arrays(gone)
-        if not len(changed):
-            return
-        self.touched.append(file)
-        hit = pc.is_in(numbers, changed)
-        if not self.marking.mark(file, hit):
-            yield target.filter(pc.invert(hit))
+        hit = pc.is_in(numbers, pa.concat_arrays(gone))
+        self.changed.keep(file, pc.and_not(pc.is_in(numbers, one_array(pairs[TARGET])), hit))
+        if pc.any(hit).as_py():
+            yield from self.changed.change(file, target, hit)
         yield from new
 
     def _taken(
@@ -212,6 +204,12 @@ class Merge:
                 if not column.nullable:
                     check_filled(made[column.name].is_valid(), column.name)
             yield self._checks.passed(self._judge, made)
+
+
+def matched_columns(condition: RowCondition) -> Sequence[str]:
+    """Return the columns of the target by which rows match."""
+    prefix = f"{TARGET}."
+    return [name.removeprefix(prefix) for name in condition.columns if name.startswith(prefix)]
 
 
 def one_array(values: Any) -> Any:

@@ -17,6 +17,7 @@ from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_lists import SORT, SortKey, is_fit, keys_in
 from ledger.reads.rows import FileRow
 from ledger.statements.deleting import wholly_fulfilled
+from ledger.statements.marking import ChangedFiles
 from ledger.statements.target import StatementTable
 
 FULL: Final = 0.75
@@ -48,22 +49,21 @@ def optimize(
     """
     table.check_listed()
     order = order_in(table.schema, sort_by)
-    removes: list[FileRow] = []
-    adds: list[AddFile] = []
+    changed, adds = ChangedFiles(table), list[AddFile]()
     with table.kept(adds):
-        files = chosen(table, where)
+        files = chosen(table, changed, where)
         anew = {key_of(file) for file in files} if order else written_anew(table, files)
         several = list(groups(files, anew, target_bytes))
         todo = table.shown([each for group in several for each in group])
         for group in several:
-            adds += table.write(batches(table, todo, len(group)), target_bytes, order)
-            removes += group
-    if removes:
-        table.rewrite(removes, adds)
-    return RewrittenFiles(len(removes), len(adds))
+            rows = batches(table, changed, todo, len(group))
+            adds += table.write(rows, target_bytes, order, placing=changed.placing)
+    if changed.files:
+        table.rewrite(changed, adds)
+    return RewrittenFiles(len(changed.files), len(adds))
 
 
-def chosen(table: StatementTable, where: Node | None) -> Sequence[FileRow]:
+def chosen(table: StatementTable, changed: ChangedFiles, where: Node | None) -> Sequence[FileRow]:
     """Return the files of the partitions that fulfil a condition; raises ValueError for others."""
     condition = table.condition(where)
     outside = set(condition.columns) - set(table.schema.partition_columns)
@@ -74,7 +74,7 @@ def chosen(table: StatementTable, where: Node | None) -> Sequence[FileRow]:
         )
     noted = table.work.writes.noted(table.number)
     own = {(each.path, each.vector) for each in noted.added} if noted is not None else set()
-    found = [each for each in table.read(where) if key_of(each) not in own]
+    found = [each for each in changed.read(where) if key_of(each) not in own]
     with table.judge() as judge:
         whole = wholly_fulfilled(table, judge, condition, found)
     return [each for each in found if whole is not None and whole[tuple(each.partition)]]
@@ -121,12 +121,14 @@ def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey
     return found
 
 
-def batches(table: StatementTable, files: Iterator[FileRow], count: int) -> Iterator[Any]:
+def batches(
+    table: StatementTable, changed: ChangedFiles, files: Iterator[FileRow], count: int
+) -> Iterator[Any]:
     """Yield the rows of the next files, file by file."""
     for each in islice(files, count):
         rows = table.rows(each)
         check_partitions(table.schema, rows)
-        yield rows
+        yield changed.rewrite(each, rows)
 
 
 def order_in(schema: TableSchema, sort_by: Sequence[str]) -> Sequence[SortKey] | None:

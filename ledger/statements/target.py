@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from ledger.definitions.time_zones import ZoneLike
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.files.data_files import TARGET_BYTES, write_rows
 from ledger.files.data_reading import read_file
+from ledger.files.placing import Placing
 from ledger.files.progress import shown
 from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
@@ -32,6 +33,9 @@ from ledger.statements.altering import alter
 from ledger.statements.columns.completed import ColumnValues
 from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
+
+if TYPE_CHECKING:
+    from ledger.statements.marking import ChangedFiles
 
 
 class StatementTable:
@@ -93,9 +97,18 @@ class StatementTable:
         """Return a judge of rows, for a `with` block."""
         return RowJudge(self.row.name)
 
-    def read(self, where: Node | None, *, record: bool = True) -> Sequence[FileRow]:
-        """Return the files that may hold rows of a condition, and note the read."""
-        return self.find(where, record=record).files
+    def read(
+        self, where: Node | None, *, record: bool = True, by_row: bool = False
+    ) -> Sequence[FileRow]:
+        """Return the files that may hold rows of a condition, and note the read.
+
+        `by_row`: of the files only the rows count that the statement notes.
+        """
+        found = self.find(where, record=record and not by_row)
+        if by_row and not self.is_new:
+            self.work.check()
+            self.work.writes.read(found, by_row=True)
+        return found.files
 
     def find(self, where: Node | None, *, record: bool = True) -> TableFiles:
         """Return a read of the table with the txn's own changes; the rest is as for `read`."""
@@ -135,42 +148,84 @@ class StatementTable:
         batches: Iterable[Any],
         target_bytes: int = TARGET_BYTES,
         order: Sequence[SortKey] | None = None,
+        placing: Placing | None = None,
     ) -> Sequence[AddFile]:
         """Write rows into new files of the txn, by default in the order of the table."""
         self.check_listed()
         storage = storage_at(self.definition.location)
         schema = self.schema if order is None else replace(self.schema, sort=order)
         files = write_rows(
-            storage, schema, batches, writer=self.work.writer, target_bytes=target_bytes
+            storage,
+            schema,
+            batches,
+            writer=self.work.writer,
+            target_bytes=target_bytes,
+            placing=placing,
         )
         paths = [file.path for file in files]
         self.work.files.note(self.definition.location, storage, paths, self.definition)
         return files
 
-    def replace(self, removes: Sequence[FileRow], adds: Sequence[AddFile], operation: str) -> None:
-        """Note that files give way to others; the txn's own ones are in no commit."""
+    def replace(
+        self,
+        removes: Sequence[FileRow],
+        adds: Sequence[AddFile],
+        operation: str,
+        *,
+        is_done: bool = False,
+    ) -> None:
+        """Note that files give way to others; the txn's own ones are in no commit.
+
+        `is_done`: the statement did something anyway, so it is noted without files too.
+        """
         with self.kept(adds):
-            if removes:
+            if removes or is_done:
                 check_may_remove(self.row.name, self.definition)
             self._settle()
-        if not removes and not adds:
+        if not (removes or adds or is_done):
             return
         with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
             own = writer.replace(removes, adds, self.row.partitioned)
             self.work.writes.plan_from(self.number, 0)
         self.work.files.replace(self.definition.location, own)
 
-    def add(self, adds: Sequence[AddFile], operation: str) -> None:
-        """Note new files."""
+    def change(
+        self,
+        changed: "ChangedFiles",
+        adds: Sequence[AddFile],
+        operation: str,
+        given: Sequence[AddFile] = (),
+    ) -> None:
+        """Note what a statement changed: files that give way to others, and marked rows.
+
+        Beside the files that it wrote, it may add `given` ones, of whose rows it knows nothing.
+        """
+        rows = changed.noted(adds)
+        if rows is not None:
+            with self.kept(adds), self.work.writes.growing(self.number) as writer:
+                writer.note_rows(rows)
+        marked = {file.path for file, _ in rows.pairs} if rows is not None else set()
+        gone = [file for file in changed.files if file.path not in marked]
+        self.replace(gone, [*adds, *given], operation, is_done=bool(marked))
+
+    def add(
+        self, adds: Sequence[AddFile], operation: str, changed: "ChangedFiles | None" = None
+    ) -> None:
+        """Note new files; `changed` has what is told of their rows."""
         with self.kept(adds):
             self._settle()
+        rows = changed.noted(adds) if changed is not None else None
         with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
             writer.add(adds)
+            if rows is not None and any(each.columns for each in rows.added):
+                writer.note_rows(rows)
 
-    def rewrite(self, removes: Sequence[FileRow], adds: Sequence[AddFile]) -> None:
+    def rewrite(self, changed: "ChangedFiles", adds: Sequence[AddFile]) -> None:
         """Note that the same rows are in other files."""
         with self.kept(adds), self.work.writes.growing(self.number, "OPTIMIZE") as writer:
-            writer.rewrite(removes, adds, self.row.partitioned)
+            writer.rewrite(changed.files, adds, self.row.partitioned)
+            if (rows := changed.noted(adds)) is not None:
+                writer.note_rows(rows)
             self.work.writes.plan_from(self.number, 0)
 
     def counted(self, rows: ChangedRows) -> ChangedRows:

@@ -23,7 +23,7 @@ from ledger.statements.columns.identity import check_numbered
 from ledger.statements.columns.storing import stored_expression
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge
-from ledger.statements.marking import Marking
+from ledger.statements.marking import ChangedFiles
 from ledger.statements.target import StatementTable
 
 Assignments = Mapping[str, "RowExpression | pa.Scalar"]
@@ -43,7 +43,8 @@ def update(
     check_numbered(table.schema, terms, "update")
     condition = table.condition(where)
     checks, values = RowChecks(table.row.name, table.definition, table.zone), table.values
-    found, touched, count, marking = table.read(where), [], 0, Marking(table)
+    changed = ChangedFiles(table, [*condition.columns, *terms])
+    found, count = changed.read(where), 0
     with table.judge() as judge:
 
         def rows() -> Iterator[Any]:
@@ -54,16 +55,14 @@ def update(
                 hits = pc.sum(hit).as_py() or 0
                 if not hits:
                     continue
-                touched.append(file)
                 count += hits
-                if not marking.mark(file, hit):
-                    yield before.filter(pc.invert(hit))
+                yield from changed.change(file, before, hit)
                 after = assigned(judge, table.schema, before.filter(hit), terms)
                 after = values.generated(judge, after, terms)
                 yield checks.passed(judge, after)
 
-        adds = table.write(rows())
-    table.replace(touched, [*adds, *marking.files], "UPDATE")
+        adds = table.write(rows(), placing=changed.placing)
+    table.change(changed, adds, "UPDATE")
     return table.counted(ChangedRows(updated=count))
 
 

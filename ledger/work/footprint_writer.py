@@ -8,17 +8,18 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from ledger.core.commands import AppVersion, Domain, Footprint, Protocol
+from ledger.core.commands import AppVersion, Domain, Footprint, Protocol, RowChanges
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, joined_names, packed, path_hash
 from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.core.partitions.file_paths import path_key
-from ledger.core.partitions.names import Values
+from ledger.core.partitions.names import Values, partition_text
 from ledger.core.predicates.predicates import TRUE_PREDICATE
 from ledger.definitions.given import check_text, shown
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed, removed
 from ledger.reads.port import FileRow
 from ledger.snapshot.reading import TableFiles
 from ledger.work.given_files import Listed, RemoveLike
+from ledger.work.noted_rows import NotedRows, StatementRows
 
 ROW_COUNT: Final = "numRecords"
 # A backfill gives ids to existing rows; an un-backfill only takes ids away.
@@ -38,6 +39,9 @@ class FootprintWriter:
         # Files added up to here may have the values of other partition columns than the present.
         self._partitioned = 0
         self._read: dict[str, FileRow] = {}
+        # The files of which any change counts, not only that of the rows that are noted.
+        self._read_whole: dict[str, None] = {}
+        self._rows = NotedRows()
         self._location = ""
         # By key; filled when a path is named in another spelling than it was read.
         self._keys: dict[str, FileRow] | None = None
@@ -58,16 +62,32 @@ class FootprintWriter:
 
     @property
     def added(self) -> Sequence[AddFile]:
-        """The files added."""
-        return list(self._adds.values())
+        """The files added, and files after their marks."""
+        return [*self._adds.values(), *(after for _, after in self._rows.pairs)]
+
+    def row_changes(self) -> RowChanges | None:
+        """Return what the part read and wrote row by row, None if its grain is the file."""
+        scanned = packed(path for path in self._read if path not in self._read_whole)
+        return self._rows.changes(scanned, list(self._adds.values()))
+
+    def marked_in(self) -> Sequence[str] | None:
+        """Return the partitions of files with marks, None if one is not known."""
+        found = [self.removal(file)[1] for file, _ in self._rows.pairs]
+        known = [partition_text(values) for values in found if values is not None]
+        return list(dict.fromkeys(known)) if len(known) == len(found) else None
 
     @property
     def read_files(self) -> bytes:
         """The hashes of the files read, b"" for a table that was read as a whole."""
-        return b"" if self._reads_whole else packed(self._read)
+        return b"" if self._reads_whole else packed(self._read_whole)
 
-    def read(self, files: TableFiles) -> None:
-        """Note a scan and the files it returned."""
+    def read(self, files: TableFiles, *, by_row: bool = False) -> None:
+        """Note a scan and the files it returned.
+
+        `by_row`: of these files only the rows count that the statement notes.
+        """
+        if not by_row:
+            self._read_whole.update(dict.fromkeys(file.path for file in files))
         self._scans[files.where] = None
         self._reads_whole |= files.whole
         self._partitioned = max(self._partitioned, files.table.partitioned)
@@ -124,10 +144,11 @@ class FootprintWriter:
         `remove`. Raises as `add`.
         """
         self._partitioned = max(self._partitioned, partitioned)
-        rows = list(removes)
+        rows = [self._rows.unmarked(row) for row in removes]
         own = [key for row in rows if (key := (row.path, row.vector)) in self._adds]
         gone = [row for row in rows if (row.path, row.vector) not in self._adds]
         taken = [self._adds.pop(key) for key in own]
+        self._rows.take_back(path for path, _ in own)
         try:
             self._take(map(self._removed, gone), adds)
         except BaseException:
@@ -142,10 +163,15 @@ class FootprintWriter:
             self._adds = {key: each._replace(data_change=True) for key, each in self._adds.items()}
         return [path for path, _ in own]
 
+    def note_rows(self, rows: StatementRows) -> None:
+        """Note what a statement did row by row; its files are noted by `replace` or `rewrite`."""
+        self._rows.take(rows)
+        self._read.update((file.path, file) for file, _ in rows.pairs)
+
     @property
     def removed(self) -> Collection[FileKey]:
-        """The files removed, each a path and its deletion vector."""
-        return self._removes.keys()
+        """The files removed, each a path and its deletion vector, and files before their marks."""
+        return [*self._removes, *((file.path, file.vector) for file, _ in self._rows.pairs)]
 
     def removal(self, file: RemoveLike) -> RemoveFile:
         """Return the removal of a file, with its partition if a read of this txn knows it.

@@ -6,10 +6,17 @@ digest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ledger.core.commands import Footprint, TableWrite
+from ledger.core.commands import Footprint, RowChanges, TableWrite
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest
+from ledger.core.conflicts.row_changes import (
+    NO_ROWS,
+    added_bytes,
+    mark_bytes,
+    moved_bytes,
+    weight_of,
+)
 from ledger.core.limits import (
     FILES_PER_CHUNK,
     FOOTPRINT_BYTES_MAX,
@@ -26,6 +33,7 @@ Send = Callable[[int, int, Footprint], None]
 """Stages a chunk: the table, the number of the chunk, its footprint."""
 
 Files = Sequence[AddFile | RemoveFile]
+Item = TypeVar("Item")
 
 
 class Sent(NamedTuple):
@@ -94,6 +102,8 @@ def riding(part: DeclaredPart, room: int) -> Footprint | None:
     if len(files) > FILES_PER_CHUNK or not fits_a_reader(files):
         return None
     found = part.writer.with_files(part.head._replace(read_files=part.read_files), files, part.info)
+    if part.rows is not None:
+        found = with_row_changes(part.writer, found, part.rows)
     return found if size_of(found) <= room else None
 
 
@@ -104,9 +114,47 @@ def chunks_of(part: DeclaredPart) -> Iterator[Footprint]:
         yield EMPTY_FOOTPRINT._replace(read_files=hashes[at : at + READ_BYTES_PER_CHUNK])
     if part.head is not None:
         yield from chunks_beside_files(noted(part.head, part.info))
+    if part.rows is not None:
+        for rows in row_chunks(part.rows):
+            yield with_row_changes(part.writer, EMPTY_FOOTPRINT, rows)
     files = part.writer.files
     for at in range(0, len(files), FILES_PER_CHUNK):
         yield from fitting(part.writer, files[at : at + FILES_PER_CHUNK])
+
+
+def with_row_changes(writer: FootprintWriter, footprint: Footprint, rows: RowChanges) -> Footprint:
+    """Return a footprint with what a part did row by row; marks name the partitions of files."""
+    if not rows.marks:
+        return footprint._replace(rows=rows)
+    known = writer.marked_in()
+    has_removes = bool(footprint.removes)
+    is_known = known is not None and (not has_removes or bool(footprint.removes_in))
+    partitions = list(dict.fromkeys([*footprint.removes_in, *(known or ())])) if is_known else []
+    return footprint._replace(rows=rows, removes_in=partitions, data_change=True)
+
+
+def row_chunks(rows: RowChanges) -> Iterator[RowChanges]:
+    """Yield row changes in pieces that each fit one record."""
+    for at in range(0, len(rows.scanned), READ_BYTES_PER_CHUNK):
+        yield NO_ROWS._replace(scanned=rows.scanned[at : at + READ_BYTES_PER_CHUNK])
+    yield from (NO_ROWS._replace(marks=some) for some in pieces(rows.marks, mark_bytes))
+    yield from (NO_ROWS._replace(read=some) for some in pieces(rows.read, mark_bytes))
+    yield from (NO_ROWS._replace(moved=some) for some in pieces(rows.moved, moved_bytes))
+    yield from (NO_ROWS._replace(added=some) for some in pieces(rows.added, added_bytes))
+
+
+def pieces(every: Sequence[Item], size: Callable[[Item], int]) -> Iterator[Sequence[Item]]:
+    """Yield runs of items that each fit one record."""
+    some: list[Item] = []
+    room = FOOTPRINT_BYTES_MAX // 2
+    for each in every:
+        room -= size(each)
+        if some and room < 0:
+            yield some
+            some, room = [], FOOTPRINT_BYTES_MAX // 2 - size(each)
+        some.append(each)
+    if some:
+        yield some
 
 
 def noted(head: Footprint, info: str) -> Footprint:
@@ -146,4 +194,5 @@ def size_of(footprint: Footprint) -> int:
     texts = (*footprint.adds, *footprint.removes_in, *footprint.reads, *footprint.read_apps)
     hashes = len(footprint.read_files) + len(footprint.removes)
     beside = domain_bytes(footprint) + app_bytes(footprint)
-    return sum(map(len, map(str.encode, texts))) + beside + hashes + len(footprint.files)
+    rows = 0 if footprint.rows is None else weight_of(footprint.rows)
+    return sum(map(len, map(str.encode, texts))) + beside + hashes + rows + len(footprint.files)

@@ -10,7 +10,14 @@ from operator import index
 from threading import Lock
 from typing import Any, Final, NamedTuple, get_args
 
-from ledger.core.commands import AppVersion, CoarseWrite, Footprint, IsolationLevel, Operation
+from ledger.core.commands import (
+    AppVersion,
+    CoarseWrite,
+    Footprint,
+    IsolationLevel,
+    Operation,
+    RowChanges,
+)
 from ledger.core.partitions.names import folder_values
 from ledger.core.refusals import Reason
 from ledger.core.state.traits import LEVEL_OF, traits_of
@@ -37,7 +44,8 @@ class DeclaredPart(NamedTuple):
     """One table of a future commit: `head` is its footprint without files, None if absent.
 
     `read_files` are the hashes of the files that the judgement needs; `writer` has the files added
-    and removed. `info` is what the commit notes of the table, as JSON.
+    and removed. `info` is what the commit notes of the table, as JSON. `rows` is what it did row by
+    row.
     """
 
     table: int
@@ -47,6 +55,7 @@ class DeclaredPart(NamedTuple):
     read_files: bytes
     writer: FootprintWriter
     info: str = ""
+    rows: RowChanges | None = None
 
 
 class DeclaredWrites:
@@ -139,11 +148,11 @@ class DeclaredWrites:
                 writer.name(operation)
             self._writers[table] = writer
 
-    def read(self, read: TableFiles) -> None:
-        """Declare a read of files."""
+    def read(self, read: TableFiles, *, by_row: bool = False) -> None:
+        """Declare a read of files; `by_row` as for `FootprintWriter.read`."""
         table = read.table.table
         with self._turn:
-            self.writer(table).read(read)
+            self.writer(table).read(read, by_row=by_row)
             self.plan_from(table, read.position)
             if traits_of(read.table.definition).level == STRONGEST:
                 self._strict.add(table)
@@ -236,8 +245,9 @@ class DeclaredWrites:
         # level conflicts by itself. So the files of other reads need not be named.
         needs_reads = is_written or is_judged or table in self._strict
         read_files = writer.read_files if needs_reads else b""
+        by_row = writer.row_changes() if needs_reads else None
         return DeclaredPart(
-            table, self._read_at.get(table, 0), writes, head, read_files, writer, info
+            table, self._read_at.get(table, 0), writes, head, read_files, writer, info, by_row
         )
 
     def _check_writable(self) -> None:

@@ -23,8 +23,7 @@ from ledger.core.events.events import (
 from ledger.core.events.parts import CommittedPart
 from ledger.core.state.domain import DomainState
 from ledger.core.state.staged_progress import whole_domains
-from ledger.log.wire.file_list import FileList, chunks_of, records_again
-from projections.delta.actions.file_actions import FileKey
+from ledger.log.wire.file_list import chunks_of, records_again
 from projections.delta.actions.metadata_action import metadata_action
 from projections.delta.actions.protocol_action import protocol_action
 from projections.delta.actions.schema_json import UnpublishableError
@@ -132,7 +131,7 @@ class Publication:
         table, log = version.table, self.logs[version.table]
         yield row_key(TABLE, table), partial(value_as_given, log.state)
         yield row_key(LOG_OF_TABLE, table), partial(value_as_given, log)
-        for key in keys_of(version.files):
+        for key in log.state.changed:
             live = log.state.live.get(key)
             yield file_row_key(table, key), None if live is None else partial(value_as_given, live)
 
@@ -153,13 +152,6 @@ def outcomes_of(events: Iterable[Event], publication: Publication) -> Iterator[O
     state, nothing = DomainState(), MemoryStore()
     for event in events:
         yield from publication.take(apply(state, event, nothing), event.body)[0]
-
-
-def keys_of(files: FileList | None) -> Iterator[FileKey]:
-    """Yield the files that a version adds or removes."""
-    if files is not None:
-        yield from ((add.path, add.vector) for add in files.adds)
-        yield from ((remove.path, remove.vector) for remove in files.removes)
 
 
 def versions_of(applied: Applied, body: Body) -> Iterator[CommittedVersion]:

@@ -1,15 +1,17 @@
 """The state of one table that its next published version depends on; a fold of its versions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import AppVersion, Domain, Protocol, TableDefinition
 from ledger.core.conflicts.footprints import IMPORT_APPS
 from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.rows.bitmaps import rows_in
 from ledger.core.state.traits import DEFAULT_PROTOCOL
 from ledger.definitions.locations import as_stored
 from ledger.delta.schema import partition_keys
-from ledger.log.wire.file_list import FileList
+from ledger.log.wire.file_list import FileList, RemoveFile
+from ledger.log.wire.inline_vectors import loosened, with_rows
 from ledger.properties.column_mapping import is_published
 from ledger.properties.delta_readers import TYPE_CHANGES, WIDENING
 from projections.delta.actions.file_actions import (
@@ -18,6 +20,8 @@ from projections.delta.actions.file_actions import (
     LiveFile,
     added_fields,
     removed_fields,
+    vector_fields,
+    vector_of,
 )
 from projections.delta.actions.metadata_action import FOLDER
 from projections.delta.actions.schema_json import (
@@ -79,6 +83,7 @@ class PublishedState(Fields, dict=True):
     Attributes:
         live: the files of the newest version.
         before: the definition of the version before.
+        changed: the files that the newest version removed or added.
     """
 
     table: int
@@ -100,6 +105,9 @@ class PublishedState(Fields, dict=True):
     def __post_init__(self) -> None:
         self.live: dict[FileKey, LiveFile] = {}
         self.before: TableDefinition | None = None
+        self.changed: dict[FileKey, None] = {}
+        # The vector of each live path that has one, made when the first mark needs it.
+        self._vectors: dict[str, str] | None = None
 
     def take(self, version: CommittedVersion) -> list[Action]:
         """Apply the next version, and return its actions for files, domains and applications.
@@ -110,6 +118,7 @@ class PublishedState(Fields, dict=True):
             self.created_at = version.at
         self.passes_lost = version.version > self.version + 1
         self.version = version.version
+        self.changed = {}
         try:
             self._define(version)
             actions = [*self._progress(version), *self._change(version)]
@@ -186,27 +195,91 @@ class PublishedState(Fields, dict=True):
             )
         if version.files is None:
             raise UnpublishableError(f"the file list of version {version.version} is damaged")
+        marked = [self._marked(version, *each) for each in self._marks(version.files)]
+        removes = [self._as_live(version.files, each) for each in version.files.removes]
+        removes += [remove for remove, _ in marked]
+        gone = dict(self._removed(version, removes))
+        added = dict(self._added(version, version.files))
+        places = self.places()
+        for key, live in (after for _, after in marked):
+            added[key] = self._put(key, live, places)
+        if self._vectors is not None:
+            for path, _ in gone:
+                self._vectors.pop(path, None)
+            self._vectors.update(key for key in added if key[1])
+        if any("deletionVector" in action["remove"] for action in gone.values()):
+            self.features.add("deletionVectors")
+        if any("deletionVector" in action["add"] for action in added.values()):
+            self.features.add("deletionVectors")
+        return [*(action for key, action in gone.items() if key not in added), *added.values()]
+
+    def _removed(
+        self, version: CommittedVersion, removes: Iterable[RemoveFile]
+    ) -> Iterator[tuple[FileKey, Action]]:
+        """Take files out, and yield the actions."""
         places, keys = self.places(), partition_keys(version.definition)
-        gone: dict[FileKey, Action] = {}
-        for removed in version.files.removes:
+        for removed in removes:
             key = removed.path, removed.vector
+            self.changed[key] = None
             live = self.live.pop(key, None)
             fields = removed_fields(removed, live, version.at, keys, places)
-            gone[key] = {"remove": places.placed(fields)}
-            if "deletionVector" in fields:
-                self.features.add("deletionVectors")
-        added: dict[FileKey, Action] = {}
-        for file in version.files.adds:
+            yield key, {"remove": places.placed(fields)}
+
+    def _added(
+        self, version: CommittedVersion, files: FileList
+    ) -> Iterator[tuple[FileKey, Action]]:
+        """Put files in, and yield the actions."""
+        places, keys = self.places(), partition_keys(version.definition)
+        for file in files.adds:
             key = file.path, file.vector
-            if version.is_again and key not in self.live:
-                continue
-            fields = added_fields(file, keys, places)
-            self.live[key] = LiveFile(version.version, fields)
-            gone.pop(key, None)
-            added[key] = {"add": places.placed(fields)}
-            if file.deletion_vector is not None:
-                self.features.add("deletionVectors")
-        return [*gone.values(), *added.values()]
+            if not version.is_again or key in self.live:
+                fields = added_fields(file, keys, places)
+                yield key, self._put(key, LiveFile(version.version, fields), places)
+
+    def _put(self, key: FileKey, live: LiveFile, places: FilePlaces) -> Action:
+        """Put a file in, and return the action."""
+        self.changed[key] = None
+        self.live[key] = live
+        return {"add": places.placed(live.fields)}
+
+    def _marks(self, files: FileList) -> Iterator[tuple[FileKey, bytes]]:
+        """Yield the live files of which rows are deleted, with the rows."""
+        for path, rows in files.marks:
+            key = path, self._vector_of(path)
+            if key in self.live:
+                yield key, rows
+
+    def _as_live(self, files: FileList, removed: RemoveFile) -> RemoveFile:
+        """Return the removal of a file under the vector that it has, if it was written anew."""
+        if removed.path not in files.rewritten:
+            return removed
+        return removed._replace(vector=self._vector_of(removed.path), deletion_vector=None)
+
+    def _vector_of(self, path: str) -> str:
+        if self._vectors is None:
+            self._vectors = dict(key for key in self.live if key[1])
+        return self._vectors.get(path, "")
+
+    def _marked(
+        self, version: CommittedVersion, key: FileKey, rows: bytes
+    ) -> tuple[RemoveFile, tuple[FileKey, LiveFile]]:
+        """Return the removal of a file, and the same file with more rows deleted.
+
+        Raises UnpublishableError for a file whose vector is not in the ledger's log.
+        """
+        fields = self.live[key].fields
+        try:
+            vector = with_rows(vector_of(fields), rows_in(rows))
+        except ValueError as error:
+            raise UnpublishableError(
+                f"version {version.version} deletes rows of file {key[0]}, and {error}; write the "
+                "file anew, as OPTIMIZE does"
+            ) from error
+        more: dict[str, Any] = {"dataChange": True, "deletionVector": vector_fields(vector)}
+        if "stats" in fields:
+            more["stats"] = loosened(fields["stats"])
+        after = LiveFile(version.version, {**fields, **more})
+        return RemoveFile(key[0], vector=key[1]), ((key[0], vector.id), after)
 
     def places(self) -> FilePlaces:
         """Return how the log of the newest version names files."""

@@ -15,7 +15,7 @@ from projections.reads import lookups, version_lookups
 from projections.reads.listings import file_row
 from projections.reads.partition_lookups import KnownValues
 from projections.rows.keys import LISTED, REMOVED_FILE, pair_key, read_number, triple_key
-from projections.rows.tables.files import file_name, read_file
+from projections.rows.tables.file_rows import file_name, read_file
 from projections.store.port import RowReader
 
 # A place is the number of a chunk of the list and, in the lower bits, the number of a file in it.

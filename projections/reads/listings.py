@@ -31,7 +31,8 @@ from projections.rows.keys import (
     read_value,
 )
 from projections.rows.packing import INT_BYTES, pack
-from projections.rows.tables.files import FileFields, read_file, rows_in
+from projections.rows.tables.file_rows import FileFields, read_file
+from projections.rows.tables.files import rows_in
 from projections.rows.tables.partitions import PartitionFields, Sums
 from projections.store.port import RowReader, prefix_end
 

@@ -26,7 +26,7 @@ from projections.rows.keys import (
     pair_key,
     read_value,
 )
-from projections.rows.tables.files import PathFields, path_key, read_file
+from projections.rows.tables.file_rows import PathFields, path_key, read_file
 from projections.store.port import RowReader, prefix_end
 
 # The first byte above the zero that closes a text in a key: behind all keys with that text.

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Footprint, TableWrite
-from ledger.core.conflicts.checks import DERIVING
+from ledger.core.conflicts.added_checks import DERIVING
 from ledger.core.conflicts.footprints import (
     BACKFILLS,
     hashes,

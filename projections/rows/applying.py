@@ -28,6 +28,7 @@ from ledger.core.state.domain import DomainState
 from ledger.core.state.tables import Table
 from ledger.core.state.txns import TxnInFlight
 from ledger.errors import FileListError
+from ledger.log.wire.counted_files import counted_files
 from ledger.log.wire.file_list import FileList, chunks_of, unpack_chunks
 from projections.rows.applied import Applied, MetadataChange, TouchedTable, WriteId
 from projections.store.batch import StoredRows
@@ -67,9 +68,10 @@ def listed_files(body: TxnCommitted, txn: TxnInFlight | None) -> dict[int, FileL
 
 def part_files(part: CommittedPart, txn: TxnInFlight | None) -> FileList | None:
     """Return the files of one part in the order sent, None if they cannot be decoded."""
+    chunks = chunks_of(part, txn)
     try:
-        return unpack_chunks(chunks_of(part, txn))
-    except FileListError:
+        return counted_files(part, chunks, unpack_chunks(chunks))
+    except (FileListError, ValueError):
         return None
 
 

@@ -8,7 +8,8 @@ from time import perf_counter
 import pytest
 
 from ledger.core.commands import Footprint
-from ledger.core.conflicts.checks import Attempt, first_hit
+from ledger.core.conflicts.attempts import Attempt
+from ledger.core.conflicts.checks import first_hit
 from ledger.core.conflicts.footprints import is_blind
 from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.conflicts.winners import WinningPart

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ledger.core.commands import CoarseWrite
-from ledger.core.conflicts.index import SLACK, ConflictIndex, Positions
+from ledger.core.conflicts.index import ConflictIndex
+from ledger.core.conflicts.positions import SLACK, Positions
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import CommandRefused, TxnAborted, TxnCommitted
 from ledger.core.events.parts import Limits

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ledger.core.commands import LEVELS, Footprint, IsolationLevel, TableWrite
+from ledger.core.conflicts import added_checks, footprints, index, removed_checks, winners
 from ledger.core.conflicts import checks as conflicts
-from ledger.core.conflicts import footprints, index, winners
-from ledger.core.conflicts.checks import CHECKS, Attempt, Check, Hit
+from ledger.core.conflicts.attempts import Attempt, Check, Hit
+from ledger.core.conflicts.checks import CHECKS
 from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.decide import commit as decide_commit
 from ledger.core.decide import judge, table_part
@@ -298,7 +299,7 @@ def coarse_only(winners: TableWinners, attempt: Attempt, asked: Predicates) -> I
 
 def columns_of_now(winners: TableWinners, attempt: Attempt, asked: Predicates) -> Iterator[Hit]:
     """Take the partition columns of now for those of the read."""
-    return conflicts.added_hits(replace(winners, shapes=winners.shapes[-1:]), attempt, asked)
+    return added_checks.added_hits(replace(winners, shapes=winners.shapes[-1:]), attempt, asked)
 
 
 def both_later(hit: Hit) -> Hit:
@@ -334,7 +335,7 @@ MUTANTS: Final = (
     Mutant("denial of blindness ignored", [Swap(table_part, "is_blind", every_blind)]),
     Mutant(
         "blind appends exempt although current changes metadata",
-        attempted_otherwise(conflicts.added_hits, lambda each: each._replace(alters=False)),
+        attempted_otherwise(added_checks.added_hits, lambda each: each._replace(alters=False)),
     ),
     Mutant("downgrade ignored", [leveled(never_downgraded)]),
     Mutant("downgrade always", [leveled(always_downgraded)]),
@@ -353,16 +354,20 @@ MUTANTS: Final = (
     Mutant("OR taken for AND", [Swap(predicates, "compile_predicate", always_derived)]),
     Mutant("equality index not typed", [Swap(index, "valued", valued_as_text)]),
     Mutant(
-        "whole read ignored", attempted_otherwise(conflicts.added_hits, altered_footprint(unread))
+        "whole read ignored",
+        attempted_otherwise(added_checks.added_hits, altered_footprint(unread)),
     ),
     Mutant(
         "no bound from mixed conditions",
-        attempted_otherwise(conflicts.added_hits, altered_footprint(any_operation)),
+        attempted_otherwise(added_checks.added_hits, altered_footprint(any_operation)),
     ),
-    Mutant("removed-vs-read skipped", only_rule(conflicts.removed_hits, "file_read_removed")),
-    Mutant("removed-vs-removed skipped", only_rule(conflicts.removed_hits, "file_removed_twice")),
+    Mutant("removed-vs-read skipped", only_rule(removed_checks.removed_hits, "file_read_removed")),
     Mutant(
-        "removed twice after read and removed", told_otherwise(conflicts.removed_hits, both_later)
+        "removed-vs-removed skipped", only_rule(removed_checks.removed_hits, "file_removed_twice")
+    ),
+    Mutant(
+        "removed twice after read and removed",
+        told_otherwise(removed_checks.removed_hits, both_later),
     ),
     Mutant("no check of units", checks("coarse_hits")),
     Mutant("coarse vs files skipped", checks("coarse_hits", coarse_only)),

@@ -13,8 +13,8 @@ from pyroaring import BitMap64
 
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import Column, Property, TableDefinition
-from ledger.files.deletion_vectors import MAGIC, encoded
 from ledger.log.wire.file_extras import DeletionVector
+from ledger.log.wire.inline_vectors import MAGIC, encoded
 from ledger.reads.port import FileRow
 
 VECTORS = UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")

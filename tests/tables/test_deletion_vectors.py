@@ -6,16 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.files.deletion_vectors import (
-    DamagedVectorError,
-    decoded,
-    deleted_rows,
-    encoded,
-    kept,
-    path_of,
-)
+from ledger.files.deletion_vectors import DamagedVectorError, deleted_rows, kept, path_of
 from ledger.files.storage import storage_at
 from ledger.log.wire.file_extras import DeletionVector
+from ledger.log.wire.inline_vectors import decoded, encoded
 from tests.tables.files import inline_vector, stored_vector
 
 # The example of Delta's protocol has the early form, the one of Delta's kernel the later form.

@@ -3,6 +3,7 @@
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import duckdb
 import pyarrow as pa
@@ -35,7 +36,10 @@ def test_each_connection_is_set_up() -> None:
             found = connection.execute(
                 "SELECT current_setting('TimeZone'), current_setting('disabled_optimizers')"
             ).fetchone()
-            assert found == ("UTC", "expression_rewriter,filter_pushdown,join_filter_pushdown")
+            assert found == (
+                "UTC",
+                "expression_rewriter,filter_pushdown,in_clause,join_filter_pushdown",
+            )
             with pytest.raises(duckdb.PermissionException):
                 connection.execute("SELECT * FROM read_csv('/etc/hosts')")
             connection.execute("SET TimeZone = 'Europe/Oslo'")
@@ -65,3 +69,17 @@ def test_a_forked_process_judges_conditions_and_ends() -> None:
         os._exit(is_shared or found != [(False, 1), (True, 1)])
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert judged(1) == [True, False]
+
+
+def test_a_long_list_of_values_keeps_the_order_of_rows() -> None:
+    """Row by row: a condition is judged over rows that come in pieces of any size."""
+    wanted = [7, 8, 9, 20, 499, 500, *range(600, 640)]
+    ends = [0, 1, 2, 2, 1_000, 71_000, 71_003]
+    pieces = [pa.record_batch({"a": pa.array(range(*span), pa.int64())}) for span in pairwise(ends)]
+    rows = pa.Table.from_batches(pieces)
+    with duck() as connection:
+        connection.register("rows", rows)
+        listed = ", ".join(map(str, wanted))
+        sql = f"SELECT a IN ({listed}) FROM rows"  # noqa: S608
+        hit = connection.execute(sql).to_arrow_table().column(0)
+    assert rows.filter(hit)["a"].to_pylist() == wanted

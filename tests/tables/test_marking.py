@@ -12,7 +12,8 @@ from ledger.client import Ledger
 from ledger.errors import ConflictError
 from ledger.files.deletion_vectors import deleted_rows
 from ledger.files.storage import storage_at
-from ledger.statements.marking import SHARE, loosened
+from ledger.log.wire.inline_vectors import loosened
+from ledger.statements.marking import SHARE
 from ledger.testing import InMemoryLedger
 from tests.tables.delta_readers import READERS, texts
 from tests.tables.published_lake import PUBLISHED, publish

@@ -7,56 +7,18 @@ the first winner that conflicts. The cost grows with what the attempt read and w
 number of winners. Hive's write-write check (rule c1) is the same check on coarse units.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Final
 
-from ledger.core.commands import CoarseWrite, Footprint, IsolationLevel
-from ledger.core.conflicts.footprints import ROW_TRACKING_DOMAIN, hashes, is_backfill, operations_of
+from ledger.core.commands import CoarseWrite
+from ledger.core.conflicts.added_checks import added_hits
+from ledger.core.conflicts.attempts import Attempt, Check, Hit
+from ledger.core.conflicts.footprints import ROW_TRACKING_DOMAIN
 from ledger.core.conflicts.index import TableWinners
-from ledger.core.conflicts.winners import ANY_FILE, ANYWHERE, removed_units
-from ledger.core.partitions.names import Values, partition_values
+from ledger.core.conflicts.removed_checks import removed_hits
+from ledger.core.conflicts.winners import removed_units
 from ledger.core.partitions.units import WHOLE_TABLE, Unit, meeting, unit_of
-from ledger.core.predicates.predicates import CompiledPredicate, Predicates
-
-# Operations whose mixed conditions still bound the partitions they read (facts d.3).
-DERIVING: Final = frozenset({"DELETE", "UPDATE"})
-
-
-class Attempt(NamedTuple):
-    """One table part about to commit, as the check reads it.
-
-    `changes`: it changes metadata. `alters`: one of these changes is more than a rename.
-    `rearranges`: its files hold the same rows as before. `breaks`: its protocol action removes a
-    feature. `operation` names what it does in a word or two.
-    """
-
-    read_at: int
-    level: IsolationLevel
-    coarse: Sequence[CoarseWrite]
-    footprint: Footprint | None
-    blind: bool
-    rearranges: bool
-    changes: bool
-    alters: bool
-    replaces: bool
-    breaks: bool
-    operation: str = ""
-
-
-class Hit(NamedTuple):
-    """A conflict: the winner's position, the step and rule that found it, and where both met.
-
-    `unit` names the place, `predicate` the scan that matched. The least of several hits counts.
-    """
-
-    position: int
-    step: int
-    rule: str
-    unit: str
-    predicate: str = ""
-
-
-Check = Callable[[TableWinners, Attempt, Predicates], Iterator[Hit]]
+from ledger.core.predicates.predicates import Predicates
 
 
 def first_hit(winners: TableWinners, attempt: Attempt, predicates: Predicates) -> Hit | None:
@@ -118,121 +80,6 @@ def app_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator
     for app in attempt.footprint.read_apps if attempt.footprint else ():
         if position := winners.first(("app", app), attempt.read_at):
             yield Hit(position, 4, "app_progressed", f"app {app}")
-
-
-def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) -> Iterator[Hit]:
-    """Step 6: files added where the attempt read; the only step that depends on the level."""
-    footprint = attempt.footprint
-    if footprint is None or attempt.blind or attempt.level == "SnapshotIsolation":
-        return
-    if is_backfill(footprint):
-        return
-    blind_exempt = attempt.level == "WriteSerializable" and not attempt.alters
-    kind = "seen" if blind_exempt else "added"
-    schema = winners.schema_at(attempt.read_at)
-    if footprint.reads_whole or not schema:
-        if position := winners.first(kind, attempt.read_at):
-            yield Hit(position, 6, "file_added", "table", "")
-        return
-    derive = DERIVING.issuperset(operations_of(footprint))
-    left = predicates.asked_max
-    for text in footprint.reads:
-        scan = predicates.of(text, schema, derive=derive)
-        partitions, left = partitions_to_test(winners, attempt.read_at, scan, left)
-        if partitions is not None:
-            yield from scanned_hits(winners, attempt.read_at, kind, scan, partitions)
-        elif position := winners.first(kind, attempt.read_at):
-            yield Hit(position, 6, "file_added", "table", scan.text)
-            return  # No other scan can meet an earlier winner.
-
-
-def partitions_to_test(
-    winners: TableWinners, read_at: int, scan: CompiledPredicate, left: int
-) -> tuple[Sequence[str] | None, int]:
-    """Return the partitions to test a scan against, None for all, and the steps left after that.
-
-    A scan that would need more than the steps `left` counts as one that read all partitions.
-    """
-    if scan.always:
-        return None, left
-    found: list[str] = []
-    for text in candidates(winners, read_at, scan):
-        left -= scan.cost(text)
-        if left < 0:
-            return None, 0
-        found.append(text)
-    return found, left
-
-
-def scanned_hits(
-    winners: TableWinners,
-    read_at: int,
-    kind: str,
-    scan: CompiledPredicate,
-    partitions: Sequence[str],
-) -> Iterator[Hit]:
-    """Return a hit for the first winner that added files in each partition the scan read."""
-    for text in (ANYWHERE, *partitions):
-        position = winners.first((kind, text), read_at)
-        if position and reads(scan, text):
-            yield Hit(position, 6, "file_added", f"partition {text}", scan.text)
-
-
-def candidates(winners: TableWinners, read_at: int, scan: CompiledPredicate) -> Iterator[str]:
-    """Return a superset of the partitions with new files that a scan can have read."""
-    if scan.equals and winners.are_valued_at(read_at):
-        return winners.partitions_with(scan.equals)
-    return winners.newest_partitions(read_at)
-
-
-def reads(scan: CompiledPredicate, text: str) -> bool:
-    """Tell whether a scan read a partition; a partition that cannot be judged counts as read."""
-    values: Values | None = partition_values(text)
-    return values is None or scan.matches(values)
-
-
-def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
-    """Steps 7 and 8: files removed that the attempt read, or also removes."""
-    footprint = attempt.footprint
-    if footprint is None:
-        return
-    read_at = attempt.read_at
-    if footprint.reads_whole and (position := winners.first("removed", read_at)):
-        yield Hit(position, 7, "file_read_removed", "table")
-    if reads_unlocated(attempt, footprint) and (at := winners.first("coarse", read_at)):
-        yield Hit(at, 7, "file_read_removed", "table")
-    # A backfill reads files only to record them again. It leaves out files that are gone (a.4 step
-    # 5), and so does every reader of its commit.
-    read_files = b"" if is_backfill(footprint) else footprint.read_files
-    for position, unit in removers(winners, read_at, read_files):
-        yield Hit(position, 7, "file_read_removed", unit)
-    for position, unit in removers(winners, read_at, footprint.removes):
-        # Two commits that only rearrange also read what they remove. The documented answer is that
-        # both removed it.
-        both = attempt.rearranges and winners.parts[position].rearranges
-        yield Hit(position, 6 if both else 8, "file_removed_twice", unit)
-
-
-def removers(winners: TableWinners, read_at: int, row: bytes) -> Iterator[tuple[int, str]]:
-    """Return the first winner that removed each of these files, with the unit where both met."""
-    if row and (position := winners.first(ANY_FILE, read_at)):
-        yield position, "files"
-    for path in hashes(row):
-        if position := winners.first(path, read_at):
-            yield position, f"file {path.hex()}"
-
-
-def reads_unlocated(attempt: Attempt, footprint: Footprint) -> bool:
-    """Tell whether files were read whose partitions no other step checks for coarse writes.
-
-    Step 6 checks the partitions of the scans, except at SnapshotIsolation. Step 8 checks those of
-    removed files.
-    """
-    if not footprint.reads:
-        return bool(footprint.read_files)
-    if attempt.level != "SnapshotIsolation":
-        return False
-    return bool(set(hashes(footprint.read_files)).difference(hashes(footprint.removes)))
 
 
 def coarse_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:

@@ -9,12 +9,14 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final
 
-from ledger.core.commands import LEVELS, Footprint, IsolationLevel
+from ledger.core.commands import LEVELS, Footprint, IsolationLevel, RowChanges
+from ledger.core.conflicts.row_changes import entries_of, fault_of_rows, joined_rows, weight_of
 from ledger.core.limits import (
     FOOTPRINT_ENTRIES_MAX,
     FOOTPRINT_READS_MAX,
     HASH_BYTES,
     OPERATION_CHARS_MAX,
+    ROWS_BYTES_MAX,
     ROWS_PER_WRITE_MAX,
     TEXT_CHARS_MAX,
 )
@@ -100,7 +102,22 @@ def fault_of(footprint: Footprint) -> str:
     for text in chain(footprint.adds, footprint.removes_in):
         if partition_values(text) is None:
             return f"a partition must be a JSON array of texts and nulls, got {text[:80]!r}"
-    return excess_of(footprint)
+    problem = "" if footprint.rows is None else fault_of_rows(footprint.rows)
+    return problem or excess_of(footprint)
+
+
+def fault_of_whole(footprint: Footprint) -> str:
+    """Return what is wrong between the chunks of a footprint, "" if it is valid."""
+    if footprint.rows is None:
+        return ""
+    removed = set(hashes(footprint.removes))
+    for moved in footprint.rows.moved:
+        if path_hash(moved.source) not in removed:
+            return f"file {moved.source[:200]!r} must be removed, since its rows are elsewhere"
+    paths = [marks.path for marks in footprint.rows.marks]
+    if len(set(paths)) < len(paths):
+        return "the rows of a file must be marked in one bitmap, got several"
+    return ""
 
 
 def excess_of(footprint: Footprint) -> str:
@@ -108,6 +125,8 @@ def excess_of(footprint: Footprint) -> str:
     entries = len(footprint.adds) + len(footprint.removes_in) + len(footprint.apps)
     entries += len(footprint.read_apps) + len(footprint.domains)
     entries += (len(footprint.read_files) + len(footprint.removes)) // HASH_BYTES
+    if footprint.rows is not None:
+        entries += entries_of(footprint.rows)
     if entries > FOOTPRINT_ENTRIES_MAX:
         return (
             f"files, partitions, applications and domains must be {FOOTPRINT_ENTRIES_MAX} at most, "
@@ -141,7 +160,7 @@ def joined(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
         return last
     every = (*chunks, last)
     # A chunk that removes files without naming partitions may remove them from any.
-    is_unsaid = any(each.removes and not each.removes_in for each in every)
+    is_unsaid = any(takes_rows(each) and not each.removes_in for each in every)
     return last._replace(
         reads=distinct(each.reads for each in every),
         reads_whole=any(each.reads_whole for each in every),
@@ -153,6 +172,7 @@ def joined(chunks: Sequence[Footprint], last: Footprint) -> Footprint:
         data_change=any(each.data_change for each in every),
         not_blind=any(each.not_blind for each in every),
         rows_added=sum(each.rows_added for each in every),
+        rows=joined_rows([each.rows for each in every if each.rows is not None]),
     )
 
 
@@ -170,7 +190,8 @@ def weight(footprint: Footprint) -> int:
     """Return about how many bytes a footprint takes in memory."""
     texts = chain(footprint.reads, footprint.read_apps, footprint.adds, footprint.removes_in)
     lists = len(footprint.files) + len(footprint.removes) + len(footprint.read_files)
-    return CHUNK_BYTES + lists + sum(TEXT_BYTES + len(text) for text in texts)
+    rows = 0 if footprint.rows is None else weight_of(footprint.rows)
+    return CHUNK_BYTES + lists + rows + sum(TEXT_BYTES + len(text) for text in texts)
 
 
 def bare(footprint: Footprint) -> Footprint:
@@ -181,21 +202,43 @@ def bare(footprint: Footprint) -> Footprint:
 def won(footprint: Footprint) -> Footprint:
     """Return what the index keeps of a winner: what it wrote; no later check needs its reads."""
     domains = [domain._replace(configuration="") for domain in footprint.domains]
-    return bare(footprint)._replace(
+    found = bare(footprint)._replace(
         reads=[], reads_whole=False, read_files=b"", read_apps=[], domains=domains
     )
+    return found if found.rows is None else with_bounded_rows(found, found.rows)
+
+
+def with_bounded_rows(footprint: Footprint, rows: RowChanges) -> Footprint:
+    """Return a footprint with rows that fit the index.
+
+    A file with too large bitmaps counts as one that is gone: a conflict too many at worst.
+    """
+    kept = rows._replace(read=(), scanned=b"")
+    size = sum(len(each.rows) for each in rows.marks) + sum(len(each.stayed) for each in rows.moved)
+    if size <= ROWS_BYTES_MAX:
+        return footprint._replace(rows=kept)
+    marked = packed(each.path for each in rows.marks)
+    kept = kept._replace(marks=(), moved=())
+    return footprint._replace(rows=kept, removes=footprint.removes + marked)
+
+
+def takes_rows(footprint: Footprint) -> bool:
+    """Tell whether the part removes files, or rows of files."""
+    return bool(footprint.removes or (footprint.rows is not None and footprint.rows.marks))
 
 
 def reads_anything(footprint: Footprint) -> bool:
     """Tell whether the part depends on data of its table."""
-    return bool(footprint.reads or footprint.reads_whole or footprint.read_files)
+    rows = footprint.rows
+    by_row = rows is not None and (rows.read or rows.scanned)
+    return bool(footprint.reads or footprint.reads_whole or footprint.read_files or by_row)
 
 
 def writes_anything(footprint: Footprint) -> bool:
     """Tell whether the part would change its table, or the metadata of the table."""
     return bool(
         footprint.adds
-        or footprint.removes
+        or takes_rows(footprint)
         or footprint.rows_added
         or footprint.protocol is not None
         or footprint.domains
@@ -205,7 +248,7 @@ def writes_anything(footprint: Footprint) -> bool:
 
 def is_blind(footprint: Footprint) -> bool:
     """Tell whether the part is a blind append: only adds, nothing read, and not denied (c.1)."""
-    return not (footprint.not_blind or footprint.removes or reads_anything(footprint))
+    return not (footprint.not_blind or takes_rows(footprint) or reads_anything(footprint))
 
 
 def depends_on_base(footprint: Footprint) -> bool:
@@ -246,6 +289,8 @@ def rearranges(footprint: Footprint, *, does_more: bool) -> bool:
     progress of an import does not count.
     """
     if footprint.data_change or does_more or footprint.protocol is not None:
+        return False
+    if footprint.rows is not None and footprint.rows.marks:
         return False
     domains = any(domain.name != ROW_TRACKING_DOMAIN for domain in footprint.domains)
     return not domains and all(app.startswith(IMPORT_APPS) for app, _ in footprint.apps)

@@ -5,14 +5,15 @@ a cost that hardly grows with the number of winners. Parts leave oldest first, u
 were entered by. The index knows no commit below `floor`.
 """
 
-from bisect import bisect_right
 from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final
 
+from ledger.core.conflicts.positions import Positions, least
+from ledger.core.conflicts.row_winners import RowWinners
 from ledger.core.conflicts.winners import (
+    ANY_FILE,
     WinningPart,
     added_partitions,
     changed_units,
@@ -22,51 +23,6 @@ from ledger.core.conflicts.winners import (
 from ledger.core.limits import COLUMN_NAMES_MAX, ENTRIES_LEAVING_MAX
 from ledger.core.partitions.keys import Key, NoValue, PartitionSchema
 
-SLACK: Final = 32
-
-
-class Positions:
-    """Ascending positions; the oldest leave first."""
-
-    __slots__ = ("_items", "_start")
-
-    def __init__(self) -> None:
-        self._items: list[int] = []
-        self._start = 0
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether both hold the same positions."""
-        return isinstance(other, Positions) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __iter__(self) -> Iterator[int]:
-        """Return the positions, ascending."""
-        return iter(self._items[self._start :])
-
-    def add(self, position: int) -> None:
-        """Add the newest position; the same one twice counts once."""
-        if not self._items or self._items[-1] != position:
-            self._items.append(position)
-
-    def after(self, position: int) -> int:
-        """Return the least position above `position`, or 0."""
-        items = self._items
-        if items[-1] <= position:
-            return 0
-        return items[bisect_right(items, position, self._start)]
-
-    def drop_through(self, position: int) -> bool:
-        """Drop all up to `position`; return whether the rest is empty."""
-        items = self._items
-        self._start = bisect_right(items, position, self._start)
-        if self._start == len(items):
-            return True
-        if self._start > SLACK and self._start * 2 > len(items):
-            del items[: self._start]
-            self._start = 0
-        return False
-
 
 @dataclass(slots=True)
 class TableWinners:
@@ -75,7 +31,8 @@ class TableWinners:
     `shapes` are the partition columns, each with the position from which they are in force.
     `recent` are the partitions that got files, the latest addition last. `by_value` finds them by
     one typed value, if they got files under the columns in force now. `column_names` counts units
-    whose columns are known only from their text, by the names of these columns.
+    whose columns are known only from their text, by the names of these columns. `rows` has what the
+    parts changed row by row.
     """
 
     shapes: list[tuple[int, PartitionSchema]]
@@ -84,11 +41,16 @@ class TableWinners:
     recent: OrderedDict[str, int] = field(default_factory=OrderedDict)
     by_value: dict[tuple[int, Key], dict[str, None]] = field(default_factory=dict)
     column_names: Counter[object] = field(default_factory=Counter)
+    rows: RowWinners = field(default_factory=RowWinners)
 
     def first(self, key: Hashable, read_at: int) -> int:
         """Return the first position after `read_at` entered under a key, or 0."""
         found = self.marks.get(key)
         return found.after(read_at) if found is not None else 0
+
+    def first_removal(self, file: bytes, read_at: int) -> int:
+        """Return the first position after `read_at` at which a file was removed, or 0."""
+        return least(self.first(file, read_at), self.first(ANY_FILE, read_at))
 
     def schema_at(self, position: int) -> PartitionSchema:
         """Return the partition columns as they were at a position."""
@@ -148,7 +110,15 @@ class TableWinners:
             self.recent.move_to_end(text)
         self.parts[part.position] = part
         self.column_names.update(names_in(part, schema))
-        return len(keys)
+        return len(keys) + self.enter_rows(part)
+
+    def enter_rows(self, part: WinningPart) -> int:
+        """Enter what a part changed row by row, and return the number of entries."""
+        rows = part.footprint.rows if part.footprint is not None else None
+        if rows is None:
+            return 0
+        self.rows.enter(part.position, rows)
+        return len(rows.marks) + len(rows.moved) + sum(len(each.values) for each in rows.added)
 
     def leave(self, part: WinningPart) -> None:
         """Remove a part, which must be the oldest."""
@@ -164,6 +134,8 @@ class TableWinners:
                 if self.is_valued(part.position):
                     self.forget(text)
         del self.parts[part.position]
+        if part.footprint is not None and part.footprint.rows is not None:
+            self.rows.leave(part.position, part.footprint.rows)
         for names in names_in(part, schema):
             self.column_names[names] -= 1
             if not self.column_names[names]:

@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ledger.core.commands import CoarseWrite, Footprint
-from ledger.core.conflicts.footprints import hashes, is_backfill
+from ledger.core.conflicts.footprints import hashes, is_backfill, takes_rows
 from ledger.core.conflicts.metadata_diff import MetadataKind
 from ledger.core.limits import HASH_BYTES, WINNER_PARTITIONS_MAX, WINNER_REMOVES_MAX
-from ledger.core.partitions.keys import Key, PartitionSchema
+from ledger.core.partitions.keys import Key, PartitionSchema, key_of
 from ledger.core.partitions.names import (
     READ_KEPT,
     hive_values,
@@ -70,15 +70,33 @@ def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) ->
             yield kind
         for text in texts:
             yield kind, text
+        yield from told_keys(part, kind)
     for unit in changed_units(part, schema):
         yield "coarse"
         yield "removed"
         yield from unit_keys("coarse", unit)
 
 
+def told_keys(part: WinningPart, kind: str) -> Iterator[Hashable]:
+    """Return the keys of the values that all new rows of a part tell, column by column."""
+    if part.coarse or part.footprint is None or part.footprint.rows is None:
+        return
+    added = part.footprint.rows.added
+    if not added or not all(each.values for each in added):
+        return
+    told = set(added[0].columns).intersection(*(each.columns for each in added[1:]))
+    for column in told:
+        yield kind, "told", column
+        for each in added:
+            at = each.columns.index(column)
+            for text in each.values:
+                value = (partition_values(text) or ())[at]
+                yield kind, "value", column, key_of(value, column.type)
+
+
 def footprint_keys(footprint: Footprint) -> Iterator[Hashable]:
     """Return the keys of the files, domains and applications of a footprint."""
-    if footprint.removes:
+    if takes_rows(footprint):
         yield "removed"
     if len(footprint.removes) > WINNER_REMOVES_MAX * HASH_BYTES:
         yield ANY_FILE
@@ -92,10 +110,18 @@ def added_partitions(part: WinningPart, schema: PartitionSchema) -> Sequence[str
     """Return the partitions that got new rows; a backfill only adds present files again."""
     texts = [coarse_partition(write, schema) for write in part.coarse]
     if part.footprint is not None and not is_backfill(part.footprint):
-        if len(part.footprint.adds) > WINNER_PARTITIONS_MAX:
+        adds = partitions_of_new_rows(part.footprint)
+        if len(adds) > WINNER_PARTITIONS_MAX:
             return (ANYWHERE,)
-        texts.extend(found_partition(text, schema) for text in part.footprint.adds)
+        texts.extend(found_partition(text, schema) for text in adds)
     return tuple(dict.fromkeys(texts))
+
+
+def partitions_of_new_rows(footprint: Footprint) -> Sequence[str]:
+    """Return the partitions that got rows; rows that a rewrite only moved are not new."""
+    if footprint.rows is None:
+        return footprint.adds
+    return [each.partition for each in footprint.rows.added]
 
 
 @lru_cache(READ_KEPT)
@@ -128,7 +154,7 @@ def removed_units(footprint: Footprint, schema: PartitionSchema) -> Iterator[Uni
     are not known, or if a partition does not fit them in number or type.
     """
     count = len(footprint.removes_in)
-    if count > WINNER_PARTITIONS_MAX or (footprint.removes and not (count and schema)):
+    if count > WINNER_PARTITIONS_MAX or (takes_rows(footprint) and not (count and schema)):
         yield WHOLE_TABLE
         return
     for text in footprint.removes_in:

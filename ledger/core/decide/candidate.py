@@ -19,6 +19,7 @@ from ledger.core.commands import (
 from ledger.core.conflicts.footprints import (
     excess_of_reads,
     fault_of,
+    fault_of_whole,
     next_digest,
     only_reads,
     writes_anything,
@@ -151,6 +152,7 @@ def joined_part(txn: TxnInFlight | None, write: TableWrite) -> TableWrite:
     every = whole_footprint(chunks, footprint)
     if only_reads(footprint) and (writes_anything(every) or any(each.files for each in chunks)):
         fault = "a footprint that writes must name its operation"
+    fault = fault or fault_of_whole(every)
     # Each scan is tested against each partition with new files, whichever chunk brought it.
     fault = fault or excess_of_reads(every)
     if not fault and chunks and (app := repeated_app(every)):

@@ -11,6 +11,7 @@ from typing import Final
 
 from ledger.core.commands import CommitTxn, TableWrite
 from ledger.core.conflicts.footprints import bare, depends_on_base
+from ledger.core.conflicts.settling import Settled, settle
 from ledger.core.decide.candidate import Candidate, candidate_of
 from ledger.core.decide.judge import first_conflict
 from ledger.core.decide.table_part import TablePart
@@ -44,7 +45,7 @@ def commit(state: DomainState, command: CommitTxn, now: int) -> Answer:
         return lost(state, candidate, "conflict", evidence)
     for part in candidate.parts:
         check_partitions(part)
-    return committed(candidate, now)
+    return committed(state, candidate, now)
 
 
 def already_committed(state: DomainState, session: int, txn: int) -> Answer | None:
@@ -230,11 +231,11 @@ def remembered(part: TablePart) -> TableWrite:
     return part.write._replace(footprint=None if last is None else bare(last))
 
 
-def committed(candidate: Candidate, now: int) -> TxnCommitted:
+def committed(state: DomainState, candidate: Candidate, now: int) -> TxnCommitted:
     """Return the commit of a candidate that passed all checks."""
     txn, parts = candidate.txn, candidate.parts
     written = [
-        committed_part(candidate, part, part.seen, now)
+        committed_part(state, candidate, part, part.seen, now)
         for part in parts
         if part.seen is not None and not part.is_read
     ]
@@ -244,7 +245,9 @@ def committed(candidate: Candidate, now: int) -> TxnCommitted:
     )
 
 
-def committed_part(candidate: Candidate, part: TablePart, table: Table, now: int) -> CommittedPart:
+def committed_part(
+    state: DomainState, candidate: Candidate, part: TablePart, table: Table, now: int
+) -> CommittedPart:
     """Return one table of a commit that passed all checks."""
     txn, write, footprint = candidate.txn, part.write, part.footprint
     write_id = txn.write_ids.get(part.table, 0) if txn else 0
@@ -262,7 +265,17 @@ def committed_part(candidate: Candidate, part: TablePart, table: Table, now: int
         max(now, table.committed_at + 1),
         table.next_row_id if tracked else -1,
         part.last_chunk,
+        *settled_part(state, candidate, part),
     )
+
+
+def settled_part(state: DomainState, candidate: Candidate, part: TablePart) -> Settled:
+    """Return what the winners since the read of a part make of it, row by row."""
+    winners = state.winners.tables.get(part.table)
+    if part.footprint is None or candidate.is_replica or winners is None or not winners.rows:
+        return Settled()
+    read_at = part.read_at or state.position
+    return settle(winners, part.footprint, read_at, rearranges=part.rearranges)
 
 
 def tracks_rows(part: TablePart, table: Table) -> bool:

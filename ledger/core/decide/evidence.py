@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from ledger.core.conflicts.checks import Attempt, Hit
+from ledger.core.conflicts.attempts import Attempt, Hit
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.parts import Evidence, Side
 from ledger.core.state.domain import DomainState
@@ -51,6 +51,8 @@ RULES: Final[Mapping[str, Rule]] = {
         "a condition on partition columns that excludes the winner's partition avoids the conflict",
     ),
     "file_read_removed": Rule("ConcurrentDeleteRead", READ_AGAIN),
+    "row_read_changed": Rule("ConcurrentDeleteRead", READ_AGAIN),
+    "row_changed_twice": Rule("ConcurrentDeleteDelete", READ_AGAIN),
     "file_removed_twice": Rule(
         "ConcurrentDeleteDelete", f"{READ_AGAIN}; a compaction can be given up"
     ),

@@ -8,7 +8,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from ledger.core.commands import Footprint, IsolationLevel
-from ledger.core.conflicts.checks import Attempt, first_hit
+from ledger.core.conflicts.attempts import Attempt
+from ledger.core.conflicts.checks import first_hit
 from ledger.core.conflicts.footprints import REPLACES
 from ledger.core.conflicts.operations import attempted
 from ledger.core.decide.candidate import Candidate
@@ -126,6 +127,7 @@ def attempt_of(
         bool(part.changes) and any(change.operation in REPLACES for change in part.changes),
         footprint is not None and breaks(table, footprint),
         attempted(footprint, part.write.writes if part.write is not None else (), part.changes),
+        None if part.changes else part.definition,
     )
 
 

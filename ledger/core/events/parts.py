@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.core.commands import CoarseWrite, EndCause, Footprint
+from ledger.core.commands import CoarseWrite, EndCause, Footprint, Marks
 
 
 class Limits(NamedTuple):
@@ -36,7 +36,10 @@ class CommittedPart(NamedTuple):
     Behind a cut the first version of a table stands above all versions that it may have lost.
     `level` is the level it was judged at, `blind` whether it counts as a blind append.
     `committed_at` (milliseconds) rises with every version of the table. `first_row_id` is the row
-    id of the first row it added, -1 if rows are not tracked.
+    id of the first row it added, -1 if rows are not tracked. Winners since `read_at` may have put
+    rows elsewhere, or replaced files. So `translated` are further marks of this commit, by the
+    present places of the rows, and what it says of the files `left_out` does not count: their add,
+    their removal and their marks.
     """
 
     table: int
@@ -50,6 +53,8 @@ class CommittedPart(NamedTuple):
     committed_at: int = 0
     first_row_id: int = -1
     footprint: Footprint | None = None
+    translated: Sequence[Marks] = ()
+    left_out: Sequence[str] = ()
 
 
 class AbortedPart(NamedTuple):

@@ -10,6 +10,7 @@ from ledger.core.commands import JUDGED_TYPES, CoarseWrite, Footprint, Protocol,
 from ledger.core.conflicts.footprints import REPLACES, rearranges, won
 from ledger.core.conflicts.metadata_diff import metadata_kind
 from ledger.core.conflicts.operations import winning
+from ledger.core.conflicts.settling import counted
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import Control, TableAltered, TxnCommitted
 from ledger.core.events.parts import CommittedPart
@@ -30,7 +31,9 @@ def txn_committed(state: DomainState, control: Control, body: TxnCommitted) -> N
     changed = by_table(changes)
     for part in body.parts:
         chunks = ended.staged.get(part.table, ())
-        footprint = whole_footprint(chunks, part.footprint) if part.footprint is not None else None
+        footprint = None
+        if part.footprint is not None:
+            footprint = counted(part, whole_footprint(chunks, part.footprint))
         commit_part(state, control, part, ended.write_ids.get(part.table, 0))
         coarse = part.writes if body.type in JUDGED_TYPES else []
         own = changed.get(part.table, ())

@@ -24,6 +24,7 @@ from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
+from ledger.core.evolve.row_form import row_changes_form, row_changes_from
 from ledger.core.evolve.tables import note_forgettable
 from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.namespaces import Namespace
@@ -62,7 +63,9 @@ def pending_from(form: Plain) -> Pending:
 
 def footprint_form(footprint: Footprint) -> Plain:
     """Return the form of a footprint, with bytes as hex digits."""
-    return [each.hex() if isinstance(each, bytes) else each for each in footprint]
+    *form, rows = (each.hex() if isinstance(each, bytes) else each for each in footprint)
+    # Left out if there are none, so that most checkpoints keep their earlier bytes.
+    return form if rows is None else [*form, row_changes_form(footprint.rows)]
 
 
 def footprint_from(form: Plain) -> Footprint:
@@ -76,6 +79,7 @@ def footprint_from(form: Plain) -> Footprint:
         apps=[AppVersion(*app) for app in found.apps],
         files=bytes.fromhex(form[14]),
         digest=bytes.fromhex(form[16]),
+        rows=row_changes_from(found.rows),
     )
 
 

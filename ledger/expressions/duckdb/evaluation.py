@@ -15,8 +15,12 @@ from ledger.errors import LedgerError
 
 SETTINGS: Final = (
     # Spark fails where a number overflows; rewrites would compute without the overflow. Filters
-    # that are pushed into tables of Arrow are judged by Arrow, to which NaN equals nothing.
-    "SET GLOBAL disabled_optimizers = 'expression_rewriter,filter_pushdown,join_filter_pushdown'",
+    # that are pushed into tables of Arrow are judged by Arrow, to which NaN equals nothing. A long
+    # IN list becomes a join, whose rows come in another order than the ones that are judged.
+    (
+        "SET GLOBAL disabled_optimizers = "
+        "'expression_rewriter,filter_pushdown,in_clause,join_filter_pushdown'"
+    ),
     "SET GLOBAL autoinstall_known_extensions = false",
     "SET GLOBAL autoload_known_extensions = false",
     "SET GLOBAL enable_external_access = false",

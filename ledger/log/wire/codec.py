@@ -4,10 +4,13 @@ A value is `0x00`, the schema id as 4 bytes big-endian, and the Avro body. The i
 the type: a union of types would cost several times more to write and to read. The ids and schemas
 are part of the package, so no registry is needed. Every event begins with the fields of `Control`,
 which can be read without the rest.
+
+A type may have a second schema, which adds fields. A record that has no value in these fields keeps
+the first one: its bytes stay as they were, and older readers take it.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from types import ModuleType
 from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_hints
@@ -17,6 +20,7 @@ from ledger.core.acceptance import AFTER_CHAIN, CHAIN_AT, NO_CHAIN, RecordKind, 
 from ledger.core.commands import Command, TableDefinition, Unreadable
 from ledger.core.events import events
 from ledger.core.events.events import Body, Control, Event
+from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import COMMAND_RECORD_BYTES_MAX
 from ledger.errors import IncompatibleError
 from ledger.log.wire.avro_rows import Write, longs_bytes, read_longs, row_writer
@@ -26,6 +30,7 @@ from ledger.log.wire.published_schemas import COMMAND_IDS, EVENT_IDS, coding_sch
 MAGIC = 0
 HEADER = struct.Struct(">BI")
 DEFINITION: Final = "definition"
+SECOND: Final = ".2"
 CONTROL_FIELDS: Final = len(Control._fields)
 
 Convert = Callable[[Any], Any]
@@ -98,7 +103,9 @@ def converted(fields: dict[str, Any], inward: list[tuple[int, Convert]]) -> list
     """Return the values of a record, with nested dicts converted to records."""
     values = [*fields.values()]
     for at, into in inward:
-        values[at] = into(values[at])
+        # A first schema lacks the last fields.
+        if at < len(values):
+            values[at] = into(values[at])
     return values
 
 
@@ -140,7 +147,7 @@ def packing(write: Write) -> Write:
 def kinds_by_header(module: ModuleType, ids: range) -> dict[bytes, type]:
     """Return the types of a module whose schema ids are in a range, by their header."""
     return {
-        HEADER.pack(MAGIC, schema_id): getattr(module, name)
+        HEADER.pack(MAGIC, schema_id): getattr(module, name.removesuffix(SECOND))
         for name, schema_id in schema_ids().items()
         if schema_id in ids
     }
@@ -148,20 +155,34 @@ def kinds_by_header(module: ModuleType, ids: range) -> dict[bytes, type]:
 
 EVENTS: Final = kinds_by_header(events, EVENT_IDS)
 COMMANDS: Final = kinds_by_header(commands, COMMAND_IDS)
-HEADER_OF: Final = {kind: header for header, kind in (EVENTS | COMMANDS).items()}
-"""The header of each type of event and command."""
+SECOND_HEADER_OF: Final = {
+    getattr(module, name.removesuffix(SECOND)): HEADER.pack(MAGIC, schema_id)
+    for name, schema_id in schema_ids().items()
+    if name.endswith(SECOND)
+    for module in (events if schema_id in EVENT_IDS else commands,)
+}
+"""The header of the second schema of each type that has one."""
+
+HEADER_OF: Final = {
+    kind: header
+    for header, kind in (EVENTS | COMMANDS).items()
+    if header != SECOND_HEADER_OF.get(kind)
+}
+"""The header of the first schema of each type of event and command."""
 
 
-class Shapes(dict[type, Shape]):
-    """The shapes by type; a schema is parsed at the first use of its type.
+class Shapes(dict[bytes, Shape]):
+    """The shapes by header; a schema is parsed at its first use.
 
     Parsing all of them takes longer than most commands run.
     """
 
-    def __missing__(self, kind: type) -> Shape:
-        header = HEADER_OF[kind]
+    def __missing__(self, header: bytes) -> Shape:
+        kind = EVENTS.get(header) or COMMANDS[header]
         leading = Control._fields if header in EVENTS else ()
-        shape = self[kind] = shape_of(kind.__name__, header, kind, leading)
+        is_second = header == SECOND_HEADER_OF.get(kind)
+        name = f"{kind.__name__}{SECOND}" if is_second else kind.__name__
+        shape = self[header] = shape_of(name, header, kind, leading)
         return shape
 
 
@@ -172,6 +193,32 @@ KINDS: Final = {
     events.LogCut: RecordKind.LOG_CUT,
 }
 SPECIAL: Final = {HEADER_OF[kind]: role for kind, role in KINDS.items()}
+
+
+def shape_for(record: Any) -> Shape:
+    """Return the shape of a command or of the body of an event: the first one that holds it."""
+    kind = type(record)
+    if kind in SECOND_HEADER_OF and any(map(has_rows, NESTED[kind](record))):
+        return SHAPES[SECOND_HEADER_OF[kind]]
+    return SHAPES[HEADER_OF[kind]]
+
+
+def has_rows(part: Any) -> bool:
+    """Return whether the part of a table says anything row by row."""
+    footprint: commands.Footprint | None = part.footprint
+    if footprint is not None and footprint.rows is not None:
+        return True
+    return isinstance(part, CommittedPart) and bool(part.translated or part.left_out)
+
+
+NESTED: Final[Mapping[type, Callable[[Any], Sequence[Any]]]] = {
+    commands.CommitTxn: lambda command: command.tables,
+    commands.StageWrites: lambda command: (command,),
+    events.WritesStaged: lambda body: (body,),
+    events.TxnCommitted: lambda body: [*body.parts, *body.reads],
+    events.TxnAborted: lambda body: body.attempted,
+}
+"""What may have rows in the types with a second schema."""
 
 
 def read_framed(shape: Shape, framed: bytes) -> list[Any]:
@@ -203,7 +250,7 @@ def schema_id_of(framed: bytes) -> int:
 
 def encode_command(command: Command) -> bytes:
     """Return the framed bytes of a command."""
-    shape = SHAPES[type(command)]
+    shape = shape_for(command)
     return shape.header + shape.write(command)
 
 
@@ -217,7 +264,7 @@ def decode_command(framed: bytes) -> Command:
     try:
         if kind is None:
             return unreadable(framed, f"schema {schema_id_of(framed)} is no known command")
-        command: Command = kind(*read_framed(SHAPES[kind], framed))
+        command: Command = kind(*read_framed(SHAPES[framed[: HEADER.size]], framed))
     except UnreadableError as error:
         return unreadable(framed, str(error))
     return command
@@ -236,7 +283,7 @@ def unreadable(framed: bytes, reason: str) -> Unreadable:
 
 def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, bytes]:
     """Return the event with its chain after `chain`, and its framed bytes."""
-    shape = SHAPES[type(body)]
+    shape = shape_for(body)
     behind_chain = control[1:]
     rest = longs_bytes(behind_chain) + shape.write(body)
     own = next_chain(chain, shape.header, rest)
@@ -245,7 +292,7 @@ def frame_event(control: Control, body: Body, chain: bytes) -> tuple[Event, byte
 
 def frame_fence(control: Control, body: events.Fenced) -> bytes:
     """Return the framed bytes of a Fenced; the fold assigns its position and chain."""
-    shape = SHAPES[type(body)]
+    shape = shape_for(body)
     return shape.header + NO_CHAIN + longs_bytes(control[1:]) + shape.write(body)
 
 
@@ -276,7 +323,7 @@ def decode_event(framed: bytes) -> Event:
             f"the event at position {control.position} has schema {schema_id_of(framed)}, which "
             "this version does not know; update this reader"
         )
-    values = read_framed(SHAPES[kind], framed)
+    values = read_framed(SHAPES[framed[: HEADER.size]], framed)
     return Event(Control(*values[:CONTROL_FIELDS]), kind(*values[CONTROL_FIELDS:]))
 
 

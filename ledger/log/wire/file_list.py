@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ledger.core.commands import Footprint
+from ledger.core.commands import Footprint, Marks
 from ledger.core.conflicts.footprints import is_backfill, packed
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import LIST_BYTES_MAX, NUMBER_MAX
@@ -76,12 +76,16 @@ class FileList(NamedTuple):
     """The files a commit adds and removes in one table.
 
     `info` is a JSON object with the writer's notes about the commit, or "". Each chunk of a list
-    may hold a piece of that text.
+    may hold a piece of that text. Beside the packed list, in `Footprint.rows`, the commit says what
+    it does row by row: `marks` are the rows that it deletes of files that stay, each file once, and
+    `rewritten` are the paths of removed files that it removes under any vector.
     """
 
     adds: Sequence[AddFile] = ()
     removes: Sequence[RemoveFile] = ()
     info: str = ""
+    marks: Sequence[Marks] = ()
+    rewritten: frozenset[str] = frozenset()
 
 
 EMPTY: Final = FileList()
@@ -95,7 +99,7 @@ def pack(files: FileList) -> bytes:
 
     Raises ValueError for a list that is too long for readers, or that no reader takes.
     """
-    return b"" if files == EMPTY else file_list_avro.encode(*files)
+    return b"" if files == EMPTY else file_list_avro.encode(files.adds, files.removes, files.info)
 
 
 def unpack(data: bytes) -> FileList:

@@ -80,6 +80,20 @@ def vector_fields(vector: DeletionVector) -> dict[str, Any]:
     return {key: each for key, each in found.items() if each is not None}
 
 
+def vector_of(fields: Mapping[str, Any]) -> DeletionVector | None:
+    """Return the deletion vector in the fields of an add, None without one."""
+    found = fields.get("deletionVector")
+    if found is None:
+        return None
+    return DeletionVector(
+        found["storageType"],
+        found["pathOrInlineDv"],
+        found.get("offset"),
+        found["sizeInBytes"],
+        found["cardinality"],
+    )
+
+
 def added_fields(file: AddFile, keys: Sequence[str], places: FilePlaces) -> dict[str, Any]:
     """Return the fields of an add; `keys` are the names of partition values.
 

@@ -8,6 +8,9 @@ rows: earlier positions can still be read. A path may come back, in another part
 under another vector. So a path has a row that leads to its live files, and holds the position of
 its last removal. A removal finds its file by that row, whatever partition it names.
 
+A commit may delete rows of a file that stays, as of whatever commit comes before it. Then the file
+stays under another vector: to the rows here it is a removal and an add.
+
 Within one commit removes come before adds. An impossible add or remove is recorded as an anomaly
 and never stops the fold: the ledger records what writers report about files, and does not check it.
 """
@@ -19,26 +22,31 @@ from typing import Final, NamedTuple, TypeVar
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.events.events import TxnCommitted
 from ledger.core.events.parts import CommittedPart
-from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, records_again
 from projections.rows.applied import Applied
 from projections.rows.keys import (
     ANOMALY,
-    LIVE_FILE,
     PATH,
     REMOVED_FILE,
     REMOVED_FROM,
     TABLE_ANOMALY,
-    Fields,
     number_key,
     pair_key,
-    reader_of,
     triple_key,
     value,
 )
-from projections.rows.packing import text_part
 from projections.rows.projection import Rows
+from projections.rows.tables.file_rows import (
+    FileFields,
+    PathFields,
+    file_name,
+    live_key,
+    path_key,
+    read_file,
+    read_path,
+)
 from projections.rows.tables.listed import changed_rows, list_rows
+from projections.rows.tables.marked import Anomaly, with_pairs
 from projections.rows.tables.partitions import ChangedPartitions, Sums, rows_of
 from projections.rows.tables.versions import part_rows
 from projections.store.batch import Batch, Changes, LateChange
@@ -48,69 +56,6 @@ NOTHING = b""
 FETCH_FILES: Final = 1_000
 
 Listed = TypeVar("Listed", AddFile, RemoveFile)
-
-
-class FileFields(Fields):
-    """A file: the number of its partition, what its writer reports, and the version that added it.
-
-    The values of its partition are in the row of the partition.
-    """
-
-    added: int
-    partition: int = 0
-    size: int = 0
-    modified: int = 0
-    stats: str = ""
-    version: int = 0
-    deletion_vector: DeletionVector | None = None
-    tags: Mapping[str, str | None] | tuple[()] = ()
-    base_row_id: int | None = None
-    row_version: int | None = None
-
-
-class PathFields(Fields):
-    """A path: the position of its last removal, and the partition of each live file by vector.
-
-    Most paths have one live file without a vector and were never removed. Their row is the number
-    of its partition alone.
-    """
-
-    removed: int = 0
-    live: dict[str, int] | None = None
-
-    def take(self, vector: str) -> int | None:
-        """Take out a live file and return its partition, None if it is not live."""
-        partition = None if self.live is None else self.live.pop(vector, None)
-        self.live = self.live or None
-        return partition
-
-    def put(self, vector: str, partition: int) -> None:
-        """Put in a live file."""
-        self.live = {**(self.live or {}), vector: partition}
-
-    def row(self) -> bytes:
-        """Return the row of the path."""
-        partition = 0 if self.live is None else self.live.get("", 0)
-        is_alone = partition and not self.removed and self.live == {"": partition}
-        return value(partition) if is_alone else self.value()
-
-
-read_file: Final = reader_of(FileFields)
-_read_path: Final = reader_of(PathFields)
-
-
-def read_path(data: bytes) -> PathFields:
-    """Return what the row of a path says."""
-    return PathFields(live={"": int(data)}) if data.isdigit() else _read_path(data)
-
-
-class Anomaly(NamedTuple):
-    """An impossible add or remove of a file in a commit."""
-
-    table: int
-    kind: str
-    path: str = ""
-    vector: str = ""
 
 
 class ChangedTable(NamedTuple):
@@ -176,19 +121,21 @@ def committed(applied: Applied, body: TxnCommitted) -> Iterator[LateChange]:
     for part in body.parts:
         if part.table in applied.files:
             batch = Batch(applied.stored)
-            anomalies, sums = change_files(applied, part, batch)
-            for anomaly in anomalies:
+            files, odd = with_pairs(part, applied.files[part.table], applied.stored)
+            anomalies, sums = change_files(applied, part, files, batch)
+            for anomaly in (*odd, *anomalies):
                 yield from anomaly_rows(applied.control.position, next(numbers), anomaly)
             yield from batch.changes.items()
             yield from part_rows(applied, part, sums)
-            yield from list_of(applied, part, batch, is_odd=bool(anomalies))
+            is_changed = bool(anomalies) or files is not applied.files[part.table]
+            yield from list_of(applied, part, files, batch, is_odd=is_changed)
 
 
 def change_files(
-    applied: Applied, part: CommittedPart, batch: Batch
+    applied: Applied, part: CommittedPart, files: FileList | None, batch: Batch
 ) -> tuple[Sequence[Anomaly], Sums]:
     """Change the files of one table in `batch`; return the anomalies, and the change of sums."""
-    files, position = applied.files[part.table], applied.control.position
+    position = applied.control.position
     if files is None:
         return [Anomaly(part.table, "unreadable_list")], Sums()
     definition = applied.tables[part.table].table.definition
@@ -199,10 +146,9 @@ def change_files(
 
 
 def list_of(
-    applied: Applied, part: CommittedPart, batch: Batch, *, is_odd: bool
+    applied: Applied, part: CommittedPart, files: FileList | None, batch: Batch, *, is_odd: bool
 ) -> Iterator[RowChange]:
     """Return the rows of what a part changed file by file, given all its changes of rows."""
-    files = applied.files[part.table]
     if files is None:
         return
     if not is_odd and not records_again(part, files):
@@ -268,21 +214,6 @@ def rows_in(vector: str | bytes, file: FileFields | AddFile) -> int | None:
         return rows_of(file.stats)
     marked = file.deletion_vector
     return None if marked is None else rows_of(file.stats, marked.cardinality)
-
-
-def file_name(file: AddFile | RemoveFile) -> bytes:
-    """Return the part of a key that names a file; files of a table sort by path, then vector."""
-    return text_part(file.path) + file.vector.encode()
-
-
-def live_key(table: int, partition: int, name: bytes) -> bytes:
-    """Return the key of a live file."""
-    return pair_key(LIVE_FILE, table, partition) + name
-
-
-def path_key(table: int, path: str) -> bytes:
-    """Return the key under which a path is found by its hash."""
-    return number_key(PATH, table) + path_hash(path) + path.encode()
 
 
 def anomaly_rows(position: int, number: int, anomaly: Anomaly) -> Iterator[RowChange]:

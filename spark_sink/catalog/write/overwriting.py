@@ -106,10 +106,10 @@ def replace(table: StatementTable, meant: RowsMeant, adds: Sequence[AddFile]) ->
         return None if None in counts else sum(count or 0 for count in counts)
     with table.judge() as judge:
         gone = Deletion(table, judge, meant.where)
-        kept = table.write(gone.kept())
+        kept = table.write(gone.kept(), placing=gone.changed.placing)
         if meant.where is not None:
             check_fulfilled(table, judge, meant.where, adds)
-    table.replace(gone.files, [*kept, *adds, *gone.marking.files], WROTE)
+    table.change(gone.changed, kept, WROTE, adds)
     return gone.count
 
 

@@ -14,7 +14,7 @@ from ledger.core.conflicts.metadata_diff import IDENTITY_MARK, column_metadata
 from ledger.errors import LedgerError
 from ledger.expressions.duckdb.conditions import row_condition
 from ledger.expressions.parse import parse
-from ledger.properties.column_lists import LISTS, check_lists
+from ledger.properties.column_lists import SMALL_LISTS, check_lists
 from ledger.properties.known_properties import CONSTRAINT
 from spark_sink.catalog.options import (
     MERGE_SCHEMA,
@@ -132,7 +132,7 @@ def properties_lost(
             except (LedgerError, ValueError):
                 lost.append(f"constraint {key[len(CONSTRAINT) :]}")
                 continue
-        if key.lower() in LISTS:
+        if key.lower() in SMALL_LISTS:
             alone = definition._replace(properties=[Property(key, value)])
             try:
                 check_lists(name, alone)
