@@ -59,6 +59,7 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
 }
 WIDER: Final = {"int": "bigint", "float": "double", "smallint": "int"}
 NUMBERS: Final = ("int", "bigint", "smallint", "float", "double", "decimal(7,2)", "decimal(38,10)")
+TIMES: Final = ("date", "timestamp", "timestamp_ntz")
 SIGNS: Final = ("=", "<", "<=", ">", ">=", "<>", "<=>")
 Columns = Mapping[str, str]
 
@@ -70,79 +71,77 @@ class Column(NamedTuple):
     type: str
 
 
-def drawn(rng: Random, kind: str) -> Any:
-    return None if rng.random() < 0.12 else rng.choice(VALUES[kind])
+class Drawing:
+    """Draws values and conditions; a few values of each type, so that statements meet often."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self._values = {
+            kind: rng.sample(each, k=min(len(each), 5)) for kind, each in VALUES.items()
+        }
+
+    def value(self, kind: str) -> Any:
+        """Return a value of a type, sometimes NULL."""
+        return None if self.rng.random() < 0.12 else self.rng.choice(self._values[kind])
+
+    def literal(self, kind: str) -> str:
+        """Return a value of a type as Spark SQL has it."""
+        value = self.rng.choice(self._values[kind])
+        if kind == "timestamp" and self.rng.random() < 0.6:
+            # Without a zone it is of the session's.
+            return f"TIMESTAMP'{value.replace(tzinfo=None).isoformat(sep=' ')}'"
+        return exact(value, kind)
+
+    def condition(self, columns: Columns, depth: int = 2) -> str:
+        """Return a condition over columns."""
+        rng, draw = self.rng, self.rng.random()
+        if depth and draw < 0.35:
+            one, other = (self.condition(columns, depth - 1) for _ in range(2))
+            return f"({one} {rng.choice(['AND', 'AND', 'OR'])} {other})"
+        if depth and draw < 0.42:
+            return f"(NOT {self.condition(columns, depth - 1)})"
+        name = rng.choice(list(columns))
+        kind = columns[name]
+        one, other = self.literal(kind), self.literal(kind)
+        usual = (
+            f"({name} {rng.choice(['=', '=', '=', *SIGNS])} {one})",
+            f"({name} {rng.choice(['IN', 'IN', 'NOT IN'])} ({one}, {other}))",
+            f"({name} BETWEEN {one} AND {other})",
+            f"({name} IS {rng.choice(['', 'NOT '])}NULL)",
+            f"({one} {rng.choice(SIGNS)} {name})",
+            self._odd(name, columns),
+        )
+        return rng.choices(usual, (8, 3, 2, 2, 1, 4))[0]
+
+    def _odd(self, name: str, columns: Columns) -> str:
+        """Return a test that compares a column by its like, across types, or by a function."""
+        rng, kind, sign = self.rng, columns[name], self.rng.choice(SIGNS)
+        like = [each for each in columns if columns[each] == kind and each != name]
+        tests = [f"(coalesce({name}, {self.literal(kind)}) {sign} {self.literal(kind)})"]
+        tests += [f"({name} {sign} {each})" for each in like]
+        if kind in NUMBERS:
+            tests += [f"({name} {sign} {self.literal(rng.choice(NUMBERS))})"] * 3
+        if kind == "string":
+            texts = ("a%", LONG[:20] + "%", "%é%", "_")
+            tests.append(f"({name} LIKE {spelled(rng.choice(texts))})")
+            tests.append(f"(upper({name}) {sign} {self.literal(kind)})")
+            tests.append(f"(length({name}) > {rng.randint(0, 40)})")
+        if kind in TIMES:
+            tests += [f"({name} {sign} {self.literal(rng.choice(TIMES))})"] * 2
+            tests.append(f"(CAST({name} AS DATE) {sign} {self.literal('date')})")
+            tests.append(f"(year({name}) {sign} 2024)")
+        return rng.choice(tests)
 
 
-def literal(rng: Random, kind: str) -> str:
-    """Return a value of a type as Spark SQL has it."""
-    value = rng.choice(VALUES[kind])
+def exact(value: Any, kind: str) -> str:
+    """Return a value as a literal that means it in every time zone."""
+    if value is None:
+        return f"CAST(NULL AS {kind})"
     if kind == "timestamp_ntz":
         return f"TIMESTAMP_NTZ'{value.isoformat(sep=' ')}'"
-    if kind == "timestamp" and rng.random() < 0.6:
-        # Without a zone it is of the session's.
-        return f"TIMESTAMP'{value.replace(tzinfo=None).isoformat(sep=' ')}'"
-    if kind == "float":
-        return f"CAST('{value!r}' AS FLOAT)"
-    if kind.startswith("decimal"):
+    if kind in {"float", "double"} or kind.startswith("decimal"):
         return f"CAST('{value}' AS {kind})"
     return spelled(value)
-
-
-def condition(rng: Random, columns: Columns, depth: int = 2) -> str:
-    """Return a condition over columns."""
-    draw = rng.random()
-    if depth and draw < 0.35:
-        one, other = (condition(rng, columns, depth - 1) for _ in range(2))
-        return f"({one} {rng.choice(['AND', 'AND', 'OR'])} {other})"
-    if depth and draw < 0.45:
-        return f"(NOT {condition(rng, columns, depth - 1)})"
-    name = rng.choice(list(columns))
-    kind, draw = columns[name], rng.random()
-    if draw < 0.45:
-        return f"({name} {rng.choice(['=', '=', *SIGNS])} {literal(rng, kind)})"
-    if draw < 0.58:
-        listed = ", ".join(literal(rng, kind) for _ in range(rng.randint(1, 3)))
-        return f"({name} {rng.choice(['IN', 'IN', 'NOT IN'])} ({listed}))"
-    if draw < 0.68:
-        return f"({name} BETWEEN {literal(rng, kind)} AND {literal(rng, kind)})"
-    if draw < 0.75:
-        return f"({name} IS {rng.choice(['', 'NOT '])}NULL)"
-    if draw < 0.80:
-        return f"({literal(rng, kind)} {rng.choice(SIGNS)} {name})"
-    return odd(rng, name, kind, columns)
-
-
-def odd(rng: Random, name: str, kind: str, columns: Columns) -> str:
-    """Return a condition that compares a column by its like, across types, or by a function."""
-    sign = rng.choice(SIGNS)
-    like = [each for each in columns if columns[each] == kind and each != name]
-    if like and rng.random() < 0.3:
-        return f"({name} {sign} {rng.choice(like)})"
-    if rng.random() < 0.25:
-        return f"(coalesce({name}, {literal(rng, kind)}) {sign} {literal(rng, kind)})"
-    if kind in NUMBERS:
-        other = rng.choice(NUMBERS)
-        return f"({name} {sign} {literal(rng, other)})"
-    if kind == "string":
-        texts = ("a%", LONG[:20] + "%", "%é%", "_")
-        tests = (
-            f"({name} LIKE {spelled(rng.choice(texts))})",
-            f"(upper({name}) {sign} {literal(rng, kind)})",
-            f"(length({name}) > {rng.randint(0, 40)})",
-        )
-        return rng.choice(tests)
-    if kind.startswith("timestamp"):
-        other = rng.choice(["date", "timestamp", "timestamp_ntz"])
-        tests = (
-            f"({name} {sign} {literal(rng, other)})",
-            f"(CAST({name} AS DATE) {sign} {literal(rng, 'date')})",
-            f"(year({name}) {sign} 2024)",
-        )
-        return rng.choice(tests)
-    if kind == "date":
-        return f"({name} {sign} {literal(rng, rng.choice(['timestamp', 'timestamp_ntz']))})"
-    return f"({name} {sign} {literal(rng, kind)})"
 
 
 class BoundHunt:
@@ -155,6 +154,7 @@ class BoundHunt:
         self, memory: InMemoryLedger, folder: Path, seed: int, *, rows: str = "marks"
     ) -> None:
         self.rng = rng = Random(seed)  # noqa: S311 - a hunt must come back from its seed
+        self.draw = Drawing(rng)
         self.steps: list[str] = []
         self.outcomes: Counter[str] = Counter()
         zones = [rng.choice(ZONES) for _ in range(2)]
@@ -202,7 +202,7 @@ class BoundHunt:
         self.one.append(NAME, [self.row("later") for _ in range(4)])
 
     def row(self, tag: str) -> dict[str, Any]:
-        row = {name.strip("`"): drawn(self.rng, kind) for name, kind in self.columns.items()}
+        row = {name.strip("`"): self.draw.value(kind) for name, kind in self.columns.items()}
         return {"tag": tag, **row}
 
     def play(self) -> None:
@@ -258,14 +258,14 @@ Winner = Callable[[BoundHunt, Transaction, Columns, str, list[str]], None]
 
 
 def deletes(hunt: BoundHunt, txn: Transaction, columns: Columns, said: list[str]) -> Sequence[str]:
-    where = condition(hunt.rng, columns)
+    where = hunt.draw.condition(columns)
     said.append(f"L deletes where {where}")
     txn.delete(NAME, where)
     return [where]
 
 
 def updates(hunt: BoundHunt, txn: Transaction, columns: Columns, said: list[str]) -> Sequence[str]:
-    where = condition(hunt.rng, columns)
+    where = hunt.draw.condition(columns)
     said.append(f"L updates where {where}")
     txn.update(NAME, {"tag": "'l'"}, where)
     return [where]
@@ -274,7 +274,7 @@ def updates(hunt: BoundHunt, txn: Transaction, columns: Columns, said: list[str]
 def overwrites(
     hunt: BoundHunt, txn: Transaction, columns: Columns, said: list[str]
 ) -> Sequence[str]:
-    where = condition(hunt.rng, columns)
+    where = hunt.draw.condition(columns)
     said.append(f"L overwrites where {where}")
     txn.overwrite(NAME, [], where)
     return [where]
@@ -304,26 +304,16 @@ def typed(hunt: BoundHunt, rows: Sequence[Mapping[str, Any]]) -> Any:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def exact(value: Any, kind: str) -> str:
-    """Return a value as a literal that means it in every time zone."""
-    if value is None:
-        return f"CAST(NULL AS {kind})"
-    if kind == "timestamp_ntz":
-        return f"TIMESTAMP_NTZ'{value.isoformat(sep=' ')}'"
-    if kind in {"float", "double"} or kind.startswith("decimal"):
-        return f"CAST('{value}' AS {kind})"
-    return spelled(value)
-
-
 def winner_updates(
     hunt: BoundHunt, txn: Transaction, columns: Columns, tag: str, said: list[str]
 ) -> None:
     """Give some rows other values."""
     rng = hunt.rng
-    where = condition(rng, columns, 1)
+    where = hunt.draw.condition(columns, 1)
     names = rng.sample(list(hunt.columns), k=rng.randint(0, len(hunt.columns)))
     sets: dict[str, Any] = {
-        name.strip("`"): exact(drawn(rng, hunt.columns[name]), hunt.columns[name]) for name in names
+        name.strip("`"): exact(hunt.draw.value(hunt.columns[name]), hunt.columns[name])
+        for name in names
     }
     said.append(f"W updates {sets} where {where}")
     txn.update(NAME, {"tag": f"'{tag}'", **sets}, where)
@@ -362,7 +352,7 @@ def winner_reads_and_inserts(
     hunt: BoundHunt, txn: Transaction, columns: Columns, tag: str, said: list[str]
 ) -> None:
     """Insert rows after a scan, so that it is no blind append."""
-    where = condition(hunt.rng, columns, 1)
+    where = hunt.draw.condition(columns, 1)
     rows = hunt.source(tag)
     said.append(f"W scans {where} and inserts {rows}")
     txn.scan(NAME, where).count()

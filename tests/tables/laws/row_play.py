@@ -14,6 +14,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from ledger.files import told_values
 from ledger.log.memory import MemoryLog
 from ledger.statements import marking
 from ledger.testing import InMemoryLedger
@@ -85,14 +86,20 @@ def laws_of(seed: int) -> list[str]:
     return [*found, "pairs" if seed % 2 else "bounds"]
 
 
-def choosing(seed: int) -> AbstractContextManager[None]:
-    """Choose otherwise between marks and new files inside the block, by the seed."""
+def choosing(law: str, seed: int) -> AbstractContextManager[None]:
+    """Choose otherwise between marks and new files, and between values and bounds, by the seed.
+
+    Bounds tell less than values, so some pairs would meet by them.
+    """
     chance = Random(f"choice of {seed}")  # noqa: S311 - a history must come back from its seed
     share, few = chance.choice(CHOICES)
-    return broken(Mutant("", [Swap(marking, "SHARE", share), Swap(marking, "FEW", few)]))
+    swaps = [Swap(marking, "SHARE", share), Swap(marking, "FEW", few)]
+    if law != "pairs" and chance.random() < 0.5:
+        swaps.append(Swap(told_values, "VALUES_MAX", 1))
+    return broken(Mutant("", swaps))
 
 
 def play(law: str, seed: int) -> Counter[str]:
     """Play a law by a seed in a folder of its own."""
-    with choosing(seed), TemporaryDirectory(prefix="lakeledger-rows-") as folder:
+    with choosing(law, seed), TemporaryDirectory(prefix="lakeledger-rows-") as folder:
         return LAWS[law](Path(folder) / "t", seed)
