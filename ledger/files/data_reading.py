@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import parquet as pq
+from pyroaring import BitMap64
 
 from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableColumn, TableSchema
@@ -88,6 +89,16 @@ class OpenedFile:
             if self.deleted is not None:
                 made = made.filter(kept(self.deleted, start, batch.num_rows))
             yield made if wanted or numbered else made.select([])
+
+    def groups_of(self, rows: BitMap64) -> Sequence[int]:
+        """Return the row groups that have any of some rows."""
+        metadata, start, found = self.parquet.metadata, 0, []
+        for at in range(metadata.num_row_groups):
+            end = start + metadata.row_group(at).num_rows
+            if rows.range_cardinality(start, end):
+                found.append(at)
+            start = end
+        return found
 
     def column(self, name: str) -> TableColumn:
         """Return a column of the table."""
