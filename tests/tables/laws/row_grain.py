@@ -14,6 +14,7 @@ from time import perf_counter
 
 import structlog
 
+from tests.tables.laws.row_mutants import MUTANTS, hunt
 from tests.tables.laws.row_play import LAWS, laws_of, play
 
 LINE = 240
@@ -37,15 +38,39 @@ def account(law: str, seed: int, error: BaseException, *, whole: bool) -> Iterat
     yield from lines if whole else (line[:LINE] for line in [*lines[:2], *lines[2:][-LINES:]])
 
 
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def hunt_all() -> int:
+    """Hunt every mutant, and return how many survived."""
+    survived = 0
+    for mutant in MUTANTS:
+        told = hunt(mutant)
+        survived += told is None
+        say(
+            f"SURVIVED  {mutant.name}"
+            if told is None
+            else f"killed    {mutant.name}, by {told.law} of seed {told.seed}: {told.error}"[:LINE]
+        )
+    say(f"{len(MUTANTS)} mutants, {survived} survived")
+    return survived
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Play laws by seeds, and return 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--histories", type=int, default=30, help="how many seeds to play")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--law", choices=list(LAWS), help="play this law alone")
+    parser.add_argument("--mutants", action="store_true", help="hunt the mutants instead")
     parser.add_argument("--whole", action="store_true", help="print all steps of a failure")
     asked = parser.parse_args(given)
     be_quiet()
+    if asked.mutants:
+        return 1 if hunt_all() else 0
     failed, total, took = 0, {law: Counter[str]() for law in LAWS}, Counter[str]()
     for seed in range(asked.first, asked.first + asked.histories):
         for law in [asked.law] if asked.law else laws_of(seed):
@@ -54,13 +79,13 @@ def main(given: Sequence[str] | None = None) -> int:
                 total[law] += play(law, seed) + Counter(seeds=1)
             except Exception as error:  # noqa: BLE001 - any exception is a finding
                 failed += 1
-                print("\n".join(account(law, seed, error, whole=asked.whole)))
+                say("\n".join(account(law, seed, error, whole=asked.whole)))
             took[law] += perf_counter() - began  # type: ignore[assignment]
     for law, counts in total.items():
         if counts:
             told = ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
-            print(f"{law}: {told}; {took[law]:.0f} s")
-    print(f"{asked.histories} histories, {failed} failed")
+            say(f"{law}: {told}; {took[law]:.0f} s")
+    say(f"{asked.histories} histories, {failed} failed")
     return 1 if failed else 0
 
 

@@ -17,7 +17,9 @@ from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
 from ledger.expressions.build import condition_in, lit
 from ledger.files import told_values
+from ledger.files.placing import moved_rows
 from ledger.log.wire import inline_vectors
+from ledger.log.wire.counted_files import counted_files
 from ledger.statements import marking, merging
 from ledger.statements.marking import ChangedFiles
 from ledger.work.noted_rows import NotedRows
@@ -56,12 +58,16 @@ def hunt(mutant: RowMutant, seeds: int = SEEDS) -> Told | None:
     return None
 
 
-def dropped(*names: bool) -> Callable[..., Iterator[Any]]:
+def dropped(*, of_rows_read: bool) -> Callable[..., Iterator[Any]]:
     """Return a check of marked rows that finds nothing for rows read, or for rows changed."""
     honest = removed_checks.marked_hits
 
     def check(winners: Any, read_at: int, marks: Marks, *, is_read: bool) -> Iterator[Any]:
-        return iter(()) if is_read in names else honest(winners, read_at, marks, is_read=is_read)
+        return (
+            iter(())
+            if is_read == of_rows_read
+            else honest(winners, read_at, marks, is_read=is_read)
+        )
 
     return check
 
@@ -69,12 +75,6 @@ def dropped(*names: bool) -> Callable[..., Iterator[Any]]:
 def blind_to_replaced(*given: Any) -> Followed:
     """Take rows whose file gave way without saying where they are for untouched."""
     return follow(*given)._replace(gone=0)
-
-
-def blind_to_chains(winners: Any, file: bytes, rows: Any, since: int, rewrites: int = 0) -> Any:
-    """Look at the marks of the file itself, and at no later place of its rows."""
-    found = follow(winners, file, rows, since, rewrites)
-    return found._replace(gone=0) if found.replaced else found
 
 
 def first_place_only(winners: Any, file: bytes, rows: Any, since: int) -> Followed:
@@ -168,9 +168,6 @@ def counted_all(part: Any, chunks: Any, files: Any) -> Any:
     return counted_files(part._replace(left_out=()), chunks, files)
 
 
-counted_files = applying.counted_files
-
-
 def numbered_among_left(hit: Any, _: Any) -> Any:
     """Number the rows that are left, as if none had been deleted before."""
     return marking_numbered(hit, empty())
@@ -181,15 +178,12 @@ marking_numbered = marking.numbered
 
 def moved_later(placed: Any, sources: Any) -> Iterator[Moved]:
     """Say that rows lie one place further on."""
-    yield from (each._replace(first=each.first + 1) for each in marking_moved(placed, sources))
-
-
-marking_moved = marking.moved_rows
+    yield from (each._replace(first=each.first + 1) for each in moved_rows(placed, sources))
 
 
 def moved_all(placed: Any, sources: Any) -> Iterator[Moved]:
     """Forget the rows that a rewrite left out."""
-    for each in marking_moved(placed, sources):
+    for each in moved_rows(placed, sources):
         gone = rows_in(each.stayed)
         yield each._replace(stayed=bytes_of(gone - rows_from(0, 1)))
 
@@ -199,8 +193,12 @@ def keeps_nothing(*_: Any) -> None:
 
 
 MUTANTS: Final = (
-    RowMutant("rows changed twice", [Swap(removed_checks, "marked_hits", dropped(False))]),
-    RowMutant("rows read and changed", [Swap(removed_checks, "marked_hits", dropped(True))]),
+    RowMutant(
+        "rows changed twice", [Swap(removed_checks, "marked_hits", dropped(of_rows_read=False))]
+    ),
+    RowMutant(
+        "rows read and changed", [Swap(removed_checks, "marked_hits", dropped(of_rows_read=True))]
+    ),
     RowMutant("matched rows not noted", [Swap(ChangedFiles, "keep", keeps_nothing)]),
     RowMutant("files gone without moves", [Swap(removed_checks, "follow", blind_to_replaced)]),
     RowMutant("rows not followed", [Swap(removed_checks, "follow", first_place_only)]),

@@ -95,7 +95,7 @@ def choosing(law: str, seed: int) -> AbstractContextManager[None]:
     share, few = chance.choice(CHOICES)
     swaps = [Swap(marking, "SHARE", share), Swap(marking, "FEW", few)]
     if law != "pairs" and chance.random() < 0.5:
-        swaps.append(Swap(told_values, "VALUES_MAX", 1))
+        swaps.append(Swap(told_values, "VALUES_MAX", 0))
     return broken(Mutant("", swaps))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.tables.laws.row_bounds import hunt_bounds
+from tests.tables.laws.row_mutants import BY_NAME, hunt
 from tests.tables.laws.row_pairs import hunt_pairs
 from tests.tables.laws.row_play import laws_of, play, play_copies, play_rows
 
@@ -38,6 +39,17 @@ def test_bounds_hide_no_conflict(tmp_path: Path, rows: str) -> None:
     """A statement whose condition holds for a new row of a winner loses."""
     for seed in range(8 if rows == "marks" else 2):
         hunt_bounds(tmp_path / str(seed), seed, rows=rows)
+
+
+@pytest.mark.parametrize("name", ["rows changed twice", "marks not translated", "rows not placed"])
+def test_a_broken_rule_is_told(name: str) -> None:
+    assert hunt(BY_NAME[name], seeds=3) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BY_NAME)
+def test_every_broken_rule_is_told(name: str) -> None:
+    assert hunt(BY_NAME[name]) is not None
 
 
 @pytest.mark.slow
