@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ledger.core.predicates.tree import Node
 from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
 from ledger.expressions.column_bounds import parsed_stats
@@ -64,7 +65,7 @@ class ChangedFiles:
         """Whether rows are the grain of the table."""
         return self.placing is not None
 
-    def read(self, where: Any) -> Sequence[FileRow]:
+    def read(self, where: Node | None) -> Sequence[FileRow]:
         """Return the files that may hold rows of a condition, and note the read."""
         return self._table.read(where, by_row=self.by_row)
 

@@ -15,6 +15,7 @@ from ledger.core.predicates.tree import Node
 from ledger.definitions.definitions import changed_definition
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
+from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.files.data_files import TARGET_BYTES, write_rows
 from ledger.files.data_reading import read_file
@@ -34,6 +35,9 @@ from ledger.statements.altering import alter
 from ledger.statements.columns.completed import ColumnValues
 from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
+
+FILES_SKIPPED_FROM: Final = 2
+"""A single file is read without a look at its statistics."""
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -100,6 +104,8 @@ class StatementTable:
     @property
     def by_row(self) -> bool:
         """Whether rows are the grain of the table; a new vector would give tracked rows new ids."""
+        if not self.definition.properties:
+            return False
         known = {key.lower(): value.lower() for key, value in self.definition.properties}
         return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
 
@@ -112,13 +118,17 @@ class StatementTable:
     ) -> Sequence[FileRow]:
         """Return the files that may hold rows of a condition, and note the read.
 
-        `by_row`: of the files only the rows count that the statement notes.
+        A file whose statistics exclude every row is left out. `by_row`: of the files only the rows
+        count that the statement notes.
         """
         found = self.find(where, record=record and not by_row)
         if by_row and not self.is_new:
             self.work.check()
             self.work.writes.read(found, by_row=True)
-        return found.files
+        if where is None or len(found.files) < FILES_SKIPPED_FROM:
+            return found.files
+        tree, then = where.in_zone(self.zone), self.snapshot.schema_of
+        return [file for file in found.files if file_may_hold(tree, file, self.schema, then)]
 
     def find(self, where: Node | None, *, record: bool = True) -> TableFiles:
         """Return a read of the table with the txn's own changes; the rest is as for `read`."""

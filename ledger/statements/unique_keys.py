@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from ledger.core.predicates.tree import Node
 from ledger.errors import DuplicateKeyError
-from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.build import col, condition_in
 from ledger.files.data_reading import ROW_NUMBER, read_file
 from ledger.files.storage import storage_at
@@ -56,8 +55,7 @@ def check_unique(
     if where is None:
         return
     for file in table.read(where, by_row=table.by_row):
-        schema = table.schema
-        if file.path in gone or not file_may_hold(where, file, schema, table.snapshot.schema_of):
+        if file.path in gone:
             continue
         known = keys_in(table, file, names)
         if file.path in marks:

@@ -53,6 +53,11 @@ class NotedRows:
         self._pairs: dict[str, Pair] = {}
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no statement did anything row by row."""
+        return not (self._marks or self._moved or self._told or self._read)
+
+    @property
     def pairs(self) -> Iterable[Pair]:
         """The marked files that stay, as they were committed and with their new vectors."""
         return self._pairs.values()
