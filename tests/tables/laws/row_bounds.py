@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError, LedgerError
+from ledger.properties.column_lists import CONFLICTS
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
 from ledger.work.merge_clauses import MergeClause
@@ -62,6 +63,7 @@ WIDER: Final = {"int": "bigint", "float": "double", "smallint": "int"}
 WEIGHTS: Final = {"string": 5, "int": 2}
 NUMBERS: Final = ("int", "bigint", "smallint", "float", "double", "decimal(7,2)", "decimal(38,10)")
 TIMES: Final = ("date", "timestamp", "timestamp_ntz")
+TOLD: Final = ("int", "bigint", "smallint", "string", "boolean", *TIMES, *NUMBERS[-2:])
 SIGNS: Final = ("=", "<", "<=", ">", ">=", "<>", "<=>")
 Columns = Mapping[str, str]
 
@@ -169,16 +171,17 @@ class BoundHunt:
         self.columns = {f"c{at}": kind for at, kind in enumerate(kinds)}
         by = ["c0"] if rng.random() < 0.25 and kinds[0] != "string" else []
         columns = [("tag", "string"), *self.columns.items()]
+        properties = {
+            "lakeledger.rows": rows,
+            "delta.isolationLevel": "WriteSerializable",
+            "delta.columnMapping.mode": "name",
+        }
+        told = [name for name, kind in self.columns.items() if kind in TOLD and name not in by]
+        if told and rng.random() < 0.5:
+            # Then every new row tells them, also where no condition names them.
+            properties[CONFLICTS] = ", ".join(told)
         self.one.create_table(
-            NAME,
-            columns,
-            partition_columns=by,
-            location=folder,
-            properties={
-                "lakeledger.rows": rows,
-                "delta.isolationLevel": "WriteSerializable",
-                "delta.columnMapping.mode": "name",
-            },
+            NAME, columns, partition_columns=by, location=folder, properties=properties
         )
         self.steps.append(f"create {columns} by {by}, zones {zones}")
         self.one.append(NAME, [self.row("base") for _ in range(BASE)])

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.client import Ledger
 from ledger.errors import ConflictError
+from ledger.properties.column_lists import KEY as KEY_PROPERTY
 from ledger.testing import InMemoryLedger
 from ledger.transaction.transaction import Transaction
 from tests.tables.laws.model import ModelColumn, TableModel
@@ -100,10 +101,12 @@ class PairHunt:
         by = ["p"] if rng.random() < 0.3 else []
         self.level = rng.choice(LEVELS)
         properties = {"lakeledger.rows": rows, "delta.isolationLevel": self.level}
+        if rng.random() < 0.3:
+            properties[KEY_PROPERTY] = "k"
         ledger.create_table(
             NAME, columns, partition_columns=by, location=folder, properties=properties
         )
-        self.steps.append(f"create {columns} by {by}, {self.size} rows, {self.level}")
+        self.steps.append(f"create {columns} by {by}, {self.size} rows, {properties}")
         self.model.put(
             {
                 KEY: key_of(self.kind, at),
