@@ -168,10 +168,12 @@ class FootprintWriter:
             self._adds.update(zip(own, taken, strict=True))
             raise
         if not all(each.data_change for each in taken):
-            # The rows of a file that was only moved are changed after all.
+            # The rows of a file that was only moved are changed after all. Which files they came
+            # from is not known, so all files of the txn count as changed, new ones too.
             self._removes = {
                 key: each._replace(data_change=True) for key, each in self._removes.items()
             }
+            self._adds = {key: each._replace(data_change=True) for key, each in self._adds.items()}
         return [path for path, _ in own]
 
     def note_rows(self, rows: StatementRows) -> None:

@@ -90,6 +90,22 @@ def merge(ledger: Ledger, table: str) -> None:
     )
 
 
+def overwrite(ledger: Ledger, table: str) -> None:
+    """Replace two rows of a file by one."""
+    with ledger.transaction() as txn:
+        txn.overwrite(table, [{"id": 30, "n": 0, "s": "over"}], "id IN (30, 31)")
+
+
+def test_an_overwrite_of_few_rows_keeps_the_others(ledger: Ledger, tmp_path: Path) -> None:
+    made(ledger, tmp_path)
+    for table in TABLES:
+        overwrite(ledger, f"t.{table}")
+
+    assert len(rows(ledger, "marks")) == ROWS - 1
+    assert rows(ledger, "marks") == rows(ledger, "rewrite")
+    assert vectors(ledger) == [2]
+
+
 def in_one_txn(ledger: Ledger, table: str) -> None:
     """Change rows of one file again and again, also rows that the txn has written itself."""
     with ledger.transaction() as txn:
@@ -105,6 +121,7 @@ STEPS: Final[dict[str, Step]] = {
     "update many": lambda ledger, table: ledger.update(table, {"n": "n * 2"}, "id % 3 = 0"),
     "merge": merge,
     "in one txn": in_one_txn,
+    "overwrite": lambda ledger, table: overwrite(ledger, table),
     "insert": lambda ledger, table: ledger.append(table, values(range(300, 340))),
     "optimize": lambda ledger, table: ledger.optimize(table),
     "rename": lambda ledger, table: ledger.alter_table(table, swapped),
@@ -242,6 +259,21 @@ def test_other_engines_read_a_published_table_with_marks(
         wanted = texts(ledger.scan("t.marks", version=version).to_arrow(), schema)
         for name, read in READERS.items():
             assert texts(read(place, version), schema) == wanted, (name, version)
+
+
+def test_statements_that_write_one_file_anew_all_commit(ledger: Ledger, tmp_path: Path) -> None:
+    """Each of them copies the rows that the others delete, and no row that is left comes twice."""
+    place, size, share = str(tmp_path / "t"), 600, 150
+    ledger.create_table("t.t", values(range(size)), location=place, properties=MARKS)
+    txns = [ledger.begin() for _ in range(3)]
+    for number, txn in enumerate(txns):
+        first = number * share
+        txn.delete("t.t", f"id >= {first} AND id < {first + share}")
+    for txn in txns:
+        txn.commit()
+
+    left = ledger.scan("t.t").to_arrow()["id"].to_pylist()
+    assert sorted(left) == list(range(3 * share, size))
 
 
 def test_of_two_rewrites_beside_each_other_one_leaves_its_files_out(
