@@ -121,7 +121,7 @@ STEPS: Final[dict[str, Step]] = {
     "update many": lambda ledger, table: ledger.update(table, {"n": "n * 2"}, "id % 3 = 0"),
     "merge": merge,
     "in one txn": in_one_txn,
-    "overwrite": lambda ledger, table: overwrite(ledger, table),
+    "overwrite": overwrite,
     "insert": lambda ledger, table: ledger.append(table, values(range(300, 340))),
     "optimize": lambda ledger, table: ledger.optimize(table),
     "rename": lambda ledger, table: ledger.alter_table(table, swapped),

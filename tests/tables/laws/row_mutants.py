@@ -16,8 +16,8 @@ from ledger.core.evolve import commits as evolve_commits
 from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
 from ledger.expressions.build import condition_in, lit
-from ledger.files import told_values
-from ledger.files.placing import moved_rows
+from ledger.files.rows import told_values
+from ledger.files.rows.placing import moved_rows
 from ledger.log.wire import inline_vectors
 from ledger.log.wire.counted_files import counted_files
 from ledger.statements import marking, merging

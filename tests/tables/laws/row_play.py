@@ -14,7 +14,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from ledger.files import told_values
+from ledger.files.rows import told_values
 from ledger.log.memory import MemoryLog
 from ledger.statements import marking
 from ledger.testing import InMemoryLedger
