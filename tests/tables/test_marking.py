@@ -231,3 +231,18 @@ def test_other_engines_read_a_published_table_with_marks(
         wanted = texts(ledger.scan("t.marks", version=version).to_arrow(), schema)
         for name, read in READERS.items():
             assert texts(read(place, version), schema) == wanted, (name, version)
+
+
+def test_statements_that_write_one_file_anew_all_commit(ledger: Ledger, tmp_path: Path) -> None:
+    """Each of them copies the rows that the others delete, and no row that is left comes twice."""
+    place, size, share = str(tmp_path / "t"), 600, 150
+    ledger.create_table("t.t", values(range(size)), location=place, properties=MARKS)
+    txns = [ledger.begin() for _ in range(3)]
+    for number, txn in enumerate(txns):
+        first = number * share
+        txn.delete("t.t", f"id >= {first} AND id < {first + share}")
+    for txn in txns:
+        txn.commit()
+
+    left = ledger.scan("t.t").to_arrow()["id"].to_pylist()
+    assert sorted(left) == list(range(3 * share, size))

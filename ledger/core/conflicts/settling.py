@@ -65,9 +65,13 @@ class Settling:
             if rearranges and source in self._out:
                 continue
             found = self._follow(path_hash(source), union_of(moves))
+            if found.replaced:
+                # The rows stay where a winner put them, or later commits would lose sight of them.
+                # The copies of this commit are dead from the first.
+                self._out[source] = None
             for move in moves:
-                self._mark(move.target, move.forward(found.dead))
-            self._place(source, found)
+                dead = move.landed() if found.replaced else move.forward(found.dead)
+                self._mark(move.target, dead)
         translated = [Marks(path, bytes_of(rows)) for path, rows in sorted(self._marks.items())]
         return Settled(translated, list(self._out))
 
