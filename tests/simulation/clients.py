@@ -27,6 +27,8 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.port import LogReader, LogWriter, Topic
 from ledger.log.wire.codec import encode_command
 from tests.simulation.faults import dice
+from tests.simulation.lake import BY_ROW
+from tests.simulation.planning import View
 from tests.simulation.processes import Process
 from tests.simulation.workload import Workload
 
@@ -87,7 +89,13 @@ class ClientProcess(Process):
         self._beat_s, self._beat_every_s = 0.0, BEAT_S
         self._asked_last = False
         self._computes_until_s = 0.0
-        self._workload = Workload(self.chance, self.world.shared)
+        self._workload = Workload(self.chance, self.world.shared, self._view)
+
+    def _view(self, table: int) -> View | None:
+        """Return what rows show of a table at the position that this client has read up to."""
+        return self.world.oracle.mirror.view(
+            self.world.shared.lake, table, self._workload.position
+        )
 
     def step(self) -> float:
         """Read answers, beat, repeat, ask."""
@@ -154,6 +162,8 @@ class ClientProcess(Process):
                     own.remove(control.txn)
                 if isinstance(body, TxnAborted):
                     shared.aborted.append(control.txn)
+            case TableCreated() if BY_ROW in body.definition.properties:
+                shared.lake.tables.append(body.table)
             case TableCreated():
                 shared.tables.append(body.table)
             case CommandRefused(reason="TxnNotOpen") if body.subject in own:

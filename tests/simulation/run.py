@@ -21,6 +21,7 @@ class Result:
     commands: int = 0
     events: int = 0
     fingerprint: str = ""
+    met: Counter[str] = field(default_factory=Counter)
 
 
 def run_seed(
@@ -50,6 +51,7 @@ def run_seed(
         world.asked,
         head.position,
         f"{head.epoch}/{head.position}/{head.chain.hex()}",
+        world.oracle.model.met,
     )
 
 

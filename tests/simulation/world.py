@@ -65,8 +65,8 @@ class World:
         self.commands = CommandsTruth()
         self.commands.begin(self.network.topics[Topic.COMMANDS].identity())
         self.lost = Lost()
-        self.oracle = self._new_oracle()
         self.shared = Shared()
+        self.oracle = self._new_oracle()
         self.created = Genesis("simulated", CATALOG, 0, LIMITS, "5eed")
         self.is_active = True
         self.commands_min = COMMANDS_MIN
@@ -150,7 +150,7 @@ class World:
 
     def _new_oracle(self) -> Oracle:
         history = History(self.commands, self.leases, self.faults.strike, self.lost)
-        return Oracle(self.variant.rule, history)
+        return Oracle(self.variant.rule, history, self.shared.lake)
 
     def _make_processes(self) -> None:
         chance = dice(self.seed, "processes")
