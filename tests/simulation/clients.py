@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from ledger.core.acceptance import LogHead
-from ledger.core.commands import OpenSession
+from ledger.core.commands import JUDGED_TYPES, OpenSession
 from ledger.core.events.events import (
     CommandRefused,
     CommandRepeated,
@@ -156,6 +156,8 @@ class ClientProcess(Process):
             case TxnOpened() | CommandRepeated(outcome="TxnOpened"):
                 first = body.first if isinstance(body, CommandRepeated) else control.txn
                 own.extend(range(first, first + body.size))
+                if getattr(body, "type", "") in JUDGED_TYPES:
+                    self._workload.judged.update(range(first, first + body.size))
                 shared.txns.extend(range(first, first + body.size))
             case TxnCommitted() | TxnAborted():
                 if control.txn in own:

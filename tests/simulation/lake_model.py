@@ -29,6 +29,7 @@ from tests.simulation.mirror import Mirror
 from tests.simulation.row_laws import check_abort, check_commit
 
 Chunks = dict[int, list[Footprint]]
+LOST: Final = "LOST BY CUT"
 SHOWN: Final = "followers show the rows of the model"
 
 
@@ -75,8 +76,10 @@ class LakeModel:
             self.tables[table].altered.append(control.position)
         staged = {} if body.one_shot else self._staged.pop(control.txn, {})
         for part in body.parts:
-            if part.table in self.tables and part.footprint is not None:
-                chunks = [*staged.get(part.table, ()), part.footprint]
+            said = part.footprint
+            # What stands for a lost commit changes nothing.
+            if part.table in self.tables and said is not None and said.operation != LOST:
+                chunks = [*staged.get(part.table, ()), said]
                 self._commit_part(control, self.tables[part.table], part, chunks)
 
     def _commit_part(
@@ -95,6 +98,9 @@ class LakeModel:
         check_commit(table, change, part.level, set(part.left_out))
         table.apply(change)
         shown = self._mirror.shown(part.table)
+        if shown is None:
+            # The txn that changed the table has dropped it too.
+            return
         must(
             shown == table.shown[control.position],
             SHOWN,

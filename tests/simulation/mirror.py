@@ -49,8 +49,11 @@ class Mirror:
         seen = [SeenFile(lake.files[each.path], each.vector, dead_in(each)) for each in files]
         return View(table, place, self.chains[place], seen)
 
-    def shown(self, table: int) -> Shown:
-        """Return the live files of a table now."""
+    def shown(self, table: int) -> Shown | None:
+        """Return the live files of a table now, None if it is dropped."""
+        row = self.reads.table(table)
+        if row is None or row.dropped:
+            return None
         return shown(self.reads, table, None)
 
     def anomalies(self, table: int) -> list[AnomalyRow]:

@@ -50,12 +50,17 @@ class Shared:
 
 @dataclass(slots=True)
 class Workload:
-    """One client's next commands; `own` are its open txns as far as it knows."""
+    """One client's next commands; `own` are its open txns as far as it knows.
+
+    `judged` are the ones whose commits are judged. `plans` are statements not yet committed, and
+    `following` are commands that must come next.
+    """
 
     chance: Random
     shared: Shared
     view: Callable[[int], View | None]
     own: list[int] = field(default_factory=list)
+    judged: set[int] = field(default_factory=set)
     position: int = 0
     plans: list[Planned] = field(default_factory=list)
     following: deque[Callable[[Asker], SessionCommand]] = field(default_factory=deque)
@@ -120,13 +125,15 @@ class Workload:
         """Commit a statement at once, with one of another table, or in chunks."""
         first = self.plans.pop(self.chance.randrange(len(self.plans)))
         planned = [first]
-        if not self.own or self.chance.random() < 0.7:
+        judged = [txn for txn in self.own if txn in self.judged]
+        if not judged or self.chance.random() < 0.7:
             return self._commit_plans(asker, 0, planned)
         others = [each for each in self.plans if each.table != first.table]
         if others and self.chance.random() < 0.5:
             self.plans.remove(others[0])
             planned.append(others[0])
-        txn = self.own.pop(self.chance.randrange(len(self.own)))
+        txn = self.chance.choice(judged)
+        self.own.remove(txn)
         if self.chance.random() < 0.5:
             self.following.append(lambda later: self._commit_plans(later, txn, planned))
             return self.open_txn(asker)
