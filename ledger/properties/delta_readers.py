@@ -14,7 +14,7 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import features_of
 from ledger.properties.column_mapping import is_mapped, is_published
 from ledger.properties.column_values import default_of, generation_of, identity_of
-from ledger.properties.known_properties import constraints_of
+from ledger.properties.known_properties import MARKS, ROWS, constraints_of
 from ledger.properties.type_widening import widens
 from ledger.reads.port import Reads, TableRow
 
@@ -36,6 +36,7 @@ class Need(NamedTuple):
 TYPE_CHANGES: Final = "delta.typeChanges"
 MAPPING: Final = "columnMapping"
 WIDENING: Final = "typeWidening"
+VECTORS: Final = "deletionVectors"
 VOID: Final = "void"
 """A type that is no feature: a reader knows it or not."""
 
@@ -50,7 +51,7 @@ NEEDS: Final[Mapping[str, Need]] = {
     "allowColumnDefaults": Need("a column has a default"),
     "generatedColumns": Need("a column is generated"),
     "identityColumns": Need("a column is an identity column"),
-    "deletionVectors": Need("an adopted table has files with deleted rows", (ARROW,)),
+    VECTORS: Need("rows are the grain, or an adopted table has files with deleted rows", (ARROW,)),
     "v2Checkpoint": Need(ADOPTED, (ARROW, POLARS)),
     "vacuumProtocolCheck": Need(ADOPTED, (ARROW, SQL, POLARS)),
     "typeWidening-preview": Need(ADOPTED, (ARROW, SQL, POLARS)),
@@ -74,6 +75,8 @@ def needs_of(definition: TableDefinition) -> set[str]:
         found.add("generatedColumns")
     if any(identity_of(column) is not None for column in definition.columns):
         found.add("identityColumns")
+    if any(key.lower() == ROWS and value.lower() == MARKS for key, value in definition.properties):
+        found.add(VECTORS)
     if "timestamp_ntz" in kinds:
         found.add("timestampNtz")
     if "variant" in kinds:

@@ -32,9 +32,18 @@ RULES: Final[Mapping[str, str]] = {
     "file_added": "the winner added files where the loser read",
     "file_read_removed": "the winner removed a file that the loser read",
     "file_removed_twice": "both remove the same file",
+    "row_read_changed": "the winner changed rows that the loser matched",
+    "row_changed_twice": "both change or delete the same rows",
     "coarse_write_write": "both change or delete rows of the same unit",
 }
-NAMED_KINDS: Final = frozenset({"file", "partition", "domain", "app"})
+NAMED_KINDS: Final = frozenset({"file", "rows", "partition", "domain", "app"})
+ROWS_OF_FILE: Final = " of file "
+
+COARSE_UNITS: Final = {
+    "table": "the whole",
+    "unpartitioned": "the rows",
+    "files": "files, of which the winner removed too many to tell them apart",
+}
 
 PathsOf = Callable[[int, bytes], Sequence[str]]
 """Returns the known paths of a table that have a hash."""
@@ -59,6 +68,8 @@ class Explanation:
     def path_hash(self) -> bytes:
         """The hash of the file in conflict, b"" if the unit is not a file."""
         kind, _, rest = self.evidence.unit.partition(" ")
+        if kind == "rows":
+            return bytes.fromhex(rest.partition(ROWS_OF_FILE)[2])
         return bytes.fromhex(rest) if kind == "file" else b""
 
     @property
@@ -76,19 +87,16 @@ class Explanation:
     def unit_text(self) -> str:
         """The unit in conflict, in words."""
         match self._unit():
-            case {"kind": "file", "paths": [*paths]} if paths:
-                return f"file {' or '.join(paths)}"
+            case {"kind": "file" | "rows" as kind, "paths": [*paths], **rest} if paths:
+                numbers = f" {rest['numbers']} of file" if kind == "rows" else ""
+                return f"{kind}{numbers} {' or '.join(paths)}"
             case {"kind": "partition", "values": dict(values)}:
                 texts = (
                     f"{key}={'NULL' if text is None else text}" for key, text in values.items()
                 )
                 return f"partition {', '.join(texts)}"
-            case {"kind": "table"}:
-                return "the whole"
-            case {"kind": "unpartitioned"}:
-                return "the rows"
-            case {"kind": "files"}:
-                return "files, of which the winner removed too many to tell them apart"
+            case {"kind": str(kind)} if kind in COARSE_UNITS:
+                return COARSE_UNITS[kind]
             case _:
                 return self.evidence.unit
 
@@ -154,8 +162,10 @@ class Explanation:
         if kind not in NAMED_KINDS:
             return {"kind": self.evidence.unit}
         unit: dict[str, Any] = {"kind": kind, "name": rest}
-        if kind == "file":
+        if kind in ("file", "rows"):
             unit["paths"] = list(self.paths)
+        if kind == "rows":
+            unit["numbers"] = rest.partition(ROWS_OF_FILE)[0]
         values = partition_values(rest) if kind == "partition" else None
         if values is not None and len(values) == len(self.columns):
             unit["values"] = dict(zip(self.columns, values, strict=True))

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.core.commands import TableDefinition
-from ledger.core.conflicts.metadata_diff import ROW_TRACKING
 from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
 from ledger.expressions.column_bounds import parsed_stats
@@ -24,7 +22,6 @@ from ledger.files.told_values import ToldValues
 from ledger.log.wire.file_list import AddFile
 from ledger.log.wire.inline_vectors import TIGHT, marked
 from ledger.properties.column_lists import CONFLICTS, KEY, list_of
-from ledger.properties.known_properties import MARKS, ROWS
 from ledger.reads.rows import FileRow
 from ledger.statements.target import StatementTable
 from ledger.work.noted_rows import StatementRows
@@ -59,7 +56,7 @@ class ChangedFiles:
         self._rows = StatementRows()
         self._sources: dict[str, Source] = {}
         self._storage = storage_at(table.definition.location)
-        if asks_for_marks(table.definition):
+        if table.by_row:
             self.placing = Placing(ToldValues(table.schema, told_names(table, columns)))
 
     @property
@@ -177,12 +174,6 @@ class ChangedFiles:
         schema = self._table.schema
         is_divided_alike = list(then.partition_columns) == list(schema.partition_columns)
         return is_divided_alike and has_names_of(then, schema)
-
-
-def asks_for_marks(definition: TableDefinition) -> bool:
-    """Return whether a table asks for marks; a new vector would give tracked rows new ids."""
-    known = {key.lower(): value.lower() for key, value in definition.properties}
-    return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
 
 
 def told_names(table: StatementTable, columns: Iterable[str]) -> Sequence[str]:

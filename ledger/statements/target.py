@@ -10,7 +10,7 @@ import pyarrow as pa
 from ledger.arrow.partition_rows import partition_scalar
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
-from ledger.core.conflicts.metadata_diff import column_metadata
+from ledger.core.conflicts.metadata_diff import ROW_TRACKING, column_metadata
 from ledger.core.predicates.tree import Node
 from ledger.definitions.definitions import changed_definition
 from ledger.definitions.names import TableLike
@@ -25,6 +25,7 @@ from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_lists import SortKey
 from ledger.properties.column_values import raised
+from ledger.properties.known_properties import MARKS, ROWS, asks_for_unique
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.snapshot.reading import TableFiles, is_in_folders
@@ -35,7 +36,10 @@ from ledger.statements.judge import RowJudge
 from ledger.work.unit_of_work import Work
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap
+
     from ledger.statements.marking import ChangedFiles
+    from ledger.work.noted_rows import StatementRows
 
 
 class StatementTable:
@@ -92,6 +96,12 @@ class StatementTable:
     def values(self) -> ColumnValues:
         """What the statement adds to rows that leave out columns."""
         return ColumnValues(self.schema, self.zone, self.numbers)
+
+    @property
+    def by_row(self) -> bool:
+        """Whether rows are the grain of the table; a new vector would give tracked rows new ids."""
+        known = {key.lower(): value.lower() for key, value in self.definition.properties}
+        return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
@@ -171,20 +181,23 @@ class StatementTable:
         removes: Sequence[FileRow],
         adds: Sequence[AddFile],
         operation: str,
-        *,
-        is_done: bool = False,
+        rows: "StatementRows | None" = None,
     ) -> None:
         """Note that files give way to others; the txn's own ones are in no commit.
 
-        `is_done`: the statement did something anyway, so it is noted without files too.
+        `rows` is what the statement did row by row, None if its grain is the file.
         """
+        marks = rows.marks if rows is not None else {}
         with self.kept(adds):
-            if removes or is_done:
+            if removes or marks:
                 check_may_remove(self.row.name, self.definition)
+            self._check_unique(adds, removes, marks)
             self._settle()
-        if not (removes or adds or is_done):
+        if not (removes or adds or marks):
             return
         with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
+            if rows is not None:
+                writer.note_rows(rows)
             own = writer.replace(removes, adds, self.row.partitioned)
             self.work.writes.plan_from(self.number, 0)
         self.work.files.replace(self.definition.location, own)
@@ -201,18 +214,16 @@ class StatementTable:
         Beside the files that it wrote, it may add `given` ones, of whose rows it knows nothing.
         """
         rows = changed.noted(adds)
-        if rows is not None:
-            with self.kept(adds), self.work.writes.growing(self.number) as writer:
-                writer.note_rows(rows)
         marked = {file.path for file, _ in rows.pairs} if rows is not None else set()
         gone = [file for file in changed.files if file.path not in marked]
-        self.replace(gone, [*adds, *given], operation, is_done=bool(marked))
+        self.replace(gone, [*adds, *given], operation, rows)
 
     def add(
         self, adds: Sequence[AddFile], operation: str, changed: "ChangedFiles | None" = None
     ) -> None:
         """Note new files; `changed` has what is told of their rows."""
         with self.kept(adds):
+            self._check_unique(adds, (), {})
             self._settle()
         rows = changed.noted(adds) if changed is not None else None
         with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
@@ -254,6 +265,15 @@ class StatementTable:
             return self.work.names.client.identities.take(self.number, column, count)
         self._pending, found = raised(self._pending or self.definition, column, count)
         return found
+
+    def _check_unique(
+        self, adds: Sequence[AddFile], removes: Sequence[FileRow], marks: "dict[str, BitMap]"
+    ) -> None:
+        """Raise DuplicateKeyError if new rows repeat a key that the table has once."""
+        if adds and asks_for_unique(self.definition):
+            from ledger.statements.unique_keys import check_unique  # noqa: PLC0415 - few need it
+
+            check_unique(self, adds, removes, marks)
 
     def _settle(self) -> None:
         """Alter the table as the rows need it: nothing can fail but the commit now."""

@@ -279,7 +279,7 @@ class PublishedState(Fields, dict=True):
         if "stats" in fields:
             more["stats"] = loosened(fields["stats"])
         after = LiveFile(version.version, {**fields, **more})
-        return RemoveFile(key[0], vector=key[1]), ((key[0], vector.id), after)
+        return RemoveFile(key[0], vector=key[1]), ((key[0], vector.name), after)
 
     def places(self) -> FilePlaces:
         """Return how the log of the newest version names files."""

@@ -13,7 +13,7 @@ from ledger.errors import ConflictError
 from ledger.files.deletion_vectors import deleted_rows
 from ledger.files.storage import storage_at
 from ledger.log.wire.inline_vectors import loosened
-from ledger.statements.marking import SHARE
+from ledger.statements.marking import FEW
 from ledger.testing import InMemoryLedger
 from tests.tables.delta_readers import READERS, texts
 from tests.tables.published_lake import PUBLISHED, publish
@@ -64,10 +64,16 @@ def test_few_rows_go_by_a_vector_and_many_by_a_new_file(ledger: Ledger, tmp_path
     assert sorted(file.vector != "" for file in ledger.read("t.marks")) == [False, True]
     assert vectors(ledger) == [4]
 
-    ledger.delete("t.marks", f"id < {ROWS // SHARE}")
+    ledger.delete("t.marks", f"id < {FEW}")
 
-    assert vectors(ledger) == []
-    assert len(rows(ledger, "marks")) == ROWS - ROWS // SHARE - 1
+    assert vectors(ledger) == [FEW + 1]
+    assert len(rows(ledger, "marks")) == ROWS - FEW - 1
+    ledger.delete("t.marks", f"id < {ROWS - 1}")
+
+    assert vectors(ledger) == [ROWS - 1]
+    ledger.delete("t.marks")
+
+    assert vectors(ledger) == [] == rows(ledger, "marks")
     ledger.delete("t.rewrite", "id = 3")
 
     assert vectors(ledger, "rewrite") == []
@@ -167,16 +173,21 @@ def test_files_with_former_names_are_written_anew(ledger: Ledger, tmp_path: Path
     assert vectors(ledger) == []
 
 
-def test_two_commits_that_mark_one_file_conflict(ledger: Ledger, tmp_path: Path) -> None:
+def test_two_commits_that_mark_one_row_conflict_and_others_do_not(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     made(ledger, tmp_path)
-    first, second = ledger.begin(), ledger.begin()
+    first, second, third = ledger.begin(), ledger.begin(), ledger.begin()
     first.delete("t.marks", "id = 1")
     second.delete("t.marks", "id = 2")
+    third.delete("t.marks", "id <= 2")
     first.commit()
+    second.commit()
 
-    with pytest.raises(ConflictError):
-        second.commit()
-    assert vectors(ledger) == [1]
+    with pytest.raises(ConflictError) as lost:
+        third.commit()
+    assert lost.value.evidence.rule == "row_changed_twice"
+    assert vectors(ledger) == [2]
 
 
 def test_an_aborted_mark_leaves_the_file(ledger: Ledger, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ as met.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
+from typing import Final
 
 from ledger.core.commands import AddedRows, TableDefinition, ToldColumn
 from ledger.core.conflicts.index import TableWinners
@@ -16,6 +17,9 @@ from ledger.core.limits import COLUMN_NAMES_MAX
 from ledger.core.partitions.keys import Key, NoValue, PartitionSchema, key_of
 from ledger.core.partitions.names import Values, partition_values
 from ledger.core.predicates.predicates import CompiledPredicate, Predicates
+
+# A conflict names so many characters of a value.
+VALUE_CHARS: Final = 80
 
 
 @dataclass(slots=True)
@@ -35,14 +39,14 @@ class ToldRows:
     left: int
 
     def first(self, text: str) -> tuple[int, str]:
-        """Return the first winner with a new row that a scan may have read, with its partition.
+        """Return the first winner with a new row that a scan may have read, and what that is.
 
         (0, "") if there is none. A scan that would take too many steps counts as met.
         """
         for position in self._candidates(text):
             part = self.winners.parts[position]
-            for partition in self._met(part, text):
-                return position, partition
+            for unit in self._met(part, text):
+                return position, unit
         return 0, ""
 
     def _candidates(self, text: str) -> Sequence[int]:
@@ -75,29 +79,34 @@ class ToldRows:
         return sorted(found)
 
     def _met(self, part: WinningPart, text: str) -> Iterator[str]:
-        """Yield the partitions in which a winner may have added a row that a scan read."""
+        """Yield where a winner may have added a row that a scan read, or the row that it told."""
         rows = part.footprint.rows if part.footprint is not None else None
         if rows is None or part.coarse:
             schema = self.winners.schema_before(part.position)
             for partition in added_partitions(part, schema):
                 if self._reads(self._scan(text, ()), partition, ()):
-                    yield partition
+                    yield self._unit(partition)
             return
         for added in rows.added:
-            if self._reads_added(added, text):
-                yield added.partition
+            yield from self._met_added(added, text)
 
-    def _reads_added(self, added: AddedRows, text: str) -> bool:
+    def _met_added(self, added: AddedRows, text: str) -> Iterator[str]:
         columns = [column for column in added.columns if column in self.columns]
         scan = self._scan(text, columns)
         if added.values and columns:
             places = [added.columns.index(column) for column in columns]
-            return any(
-                self._reads(scan, added.partition, told(each, places)) for each in added.values
-            )
+            for each in added.values:
+                values = told(each, places)
+                if self._reads(scan, added.partition, values):
+                    yield row_unit(columns, values)
+            return
         if added.lowest and not self._may_be_inside(scan, added, columns):
-            return False
-        return self._reads(self._scan(text, ()), added.partition, ())
+            return
+        if self._reads(self._scan(text, ()), added.partition, ()):
+            yield self._unit(added.partition)
+
+    def _unit(self, partition: str) -> str:
+        return f"partition {partition}" if self.schema else "table"
 
     def _may_be_inside(
         self, scan: CompiledPredicate, added: AddedRows, columns: Sequence[ToldColumn]
@@ -125,6 +134,16 @@ class ToldRows:
     def _scan(self, text: str, columns: Sequence[ToldColumn]) -> CompiledPredicate:
         schema = (*self.schema, *((column.name, column.type) for column in columns))
         return self.predicates.of(text, schema, derive=True)
+
+
+def row_unit(columns: Sequence[ToldColumn], values: Values) -> str:
+    """Return the name of a new row by its told values."""
+    pairs = zip(columns, values, strict=True)
+    texts = (
+        f"{column.name} {'is NULL' if value is None else f'= {value[:VALUE_CHARS]}'}"
+        for column, value in pairs
+    )
+    return f"row {', '.join(texts)}"
 
 
 def told(text: str, places: Sequence[int]) -> Values:

@@ -90,7 +90,7 @@ def marked(file: AddFile, rows: "BitMap") -> AddFile:
     if file.vector and file.deletion_vector is None:
         raise ValueError("its vector is not known")
     vector = with_rows(file.deletion_vector, rows)
-    return file._replace(vector=vector.id, deletion_vector=vector, stats=loosened(file.stats))
+    return file._replace(vector=vector.name, deletion_vector=vector, stats=loosened(file.stats))
 
 
 def union_of(bitmaps: Iterable[bytes]) -> "BitMap":
