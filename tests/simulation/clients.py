@@ -93,9 +93,7 @@ class ClientProcess(Process):
 
     def _view(self, table: int) -> View | None:
         """Return what rows show of a table at the position that this client has read up to."""
-        return self.world.oracle.mirror.view(
-            self.world.shared.lake, table, self._workload.position
-        )
+        return self.world.oracle.mirror.view(self.world.shared.lake, table, self._workload.position)
 
     def step(self) -> float:
         """Read answers, beat, repeat, ask."""

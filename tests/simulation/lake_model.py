@@ -92,7 +92,9 @@ class LakeModel:
         if table.astray:
             self.met["tables astray"] += 1
             return
-        change = change_of(self._lake, control.position, part.read_at or control.position, chunks)
+        # In a txn that changes the table the part names an earlier position.
+        read_at = self._lake.plans[name].position
+        change = change_of(self._lake, control.position, read_at, chunks)
         change = change._replace(adds=[add for each in lists for add in each.adds])
         self._count(change, part)
         check_commit(table, change, part.level, set(part.left_out))
@@ -118,12 +120,13 @@ class LakeModel:
         if table is None or table.astray or not all(map(self._is_of_this_log, names)):
             return
         staged = {} if body.one_shot else self._staged.pop(control.txn, {})
+        altering = self._altering.pop(control.txn, ())
         for write in body.attempted:
             if write.table == evidence.table and write.footprint is not None:
                 chunks = [*staged.get(write.table, ()), write.footprint]
                 change = change_of(self._lake, control.position, evidence.read_at, chunks)
                 self.met[f"lost by {evidence.rule}"] += 1
-                check_abort(table, change, evidence)
+                check_abort(table, change, evidence, alters=evidence.table in altering)
 
     def _is_of_this_log(self, name: str) -> bool:
         plan = self._lake.plans[name]

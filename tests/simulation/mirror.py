@@ -69,4 +69,3 @@ def shown(reads: StoreReads, table: int, position: int | None) -> Shown:
 def dead_in(file: FileRow) -> frozenset[int]:
     """Return the numbers of the deleted rows of a file."""
     return frozenset(inline_rows(file.deletion_vector))
-

@@ -15,6 +15,7 @@ GONE: Final = frozenset(
     {"row_changed_twice", "row_read_changed", "file_removed_twice", "file_read_removed"}
 )
 ADDED: Final = frozenset({"file_added"})
+DERIVING: Final = frozenset({"DELETE", "UPDATE"})
 ALTERED: Final = frozenset({"metadata_changed", "table_dropped"})
 
 
@@ -75,11 +76,14 @@ def check_matched(table: RowTable, change: Change, level: str) -> None:
         )
 
 
-def check_abort(table: RowTable, change: Change, evidence: Evidence) -> None:
-    """Raise BrokenError unless a commit lost for a reason that there is."""
+def check_abort(table: RowTable, change: Change, evidence: Evidence, *, alters: bool) -> None:
+    """Raise BrokenError unless a commit lost for a reason that there is.
+
+    `alters`: its txn changes the table too. Then no told value spares it.
+    """
     found = [
         each
-        for each in reasons(table, change, evidence.level)
+        for each in reasons(table, change, evidence.level, alters=alters)
         if each.position == evidence.winner.position and evidence.rule in each.rules
     ]
     must(
@@ -100,7 +104,9 @@ def is_spared(winner: Entered, level: str) -> bool:
     return level == "SnapshotIsolation" or (level == "WriteSerializable" and winner.is_blind)
 
 
-def reasons(table: RowTable, change: Change, level: str) -> Iterator[Reason]:
+def reasons(
+    table: RowTable, change: Change, level: str, *, alters: bool = False
+) -> Iterator[Reason]:
     """Yield all reasons for which a commit may lose."""
     for position in table.altered:
         if position > change.read_at:
@@ -119,7 +125,7 @@ def reasons(table: RowTable, change: Change, level: str) -> Iterator[Reason]:
             if table.gone.get(path, 0) > change.read_at:
                 yield Reason(table.gone[path], GONE, is_sure=True, what=path)
     if not change.is_blind and level != "SnapshotIsolation":
-        yield from rows_added(table, change, level)
+        yield from rows_added(table, change, level, alters=alters)
 
 
 def rows_gone(table: RowTable, change: Change) -> Iterator[Reason]:
@@ -149,16 +155,19 @@ def file_changed(table: RowTable, change: Change, path: str) -> Iterator[Reason]
         yield Reason(gone, GONE, is_sure=False, what=path)
 
 
-def rows_added(table: RowTable, change: Change, level: str) -> Iterator[Reason]:
+def rows_added(table: RowTable, change: Change, level: str, *, alters: bool) -> Iterator[Reason]:
     """Yield the winners that added a row which a condition of a commit may hold for."""
     conditions = [table.lake.conditions[text] for text in change.footprint.reads]
+    # A condition is taken apart by columns only if some winner tells values of one.
+    tells = any(told.columns for winner in winners(table, change) for told in winner.told)
+    is_whole = alters or not (tells or change.footprint.operation in DERIVING)
     for winner in winners(table, change):
         if is_spared(winner, level):
             continue
         for condition in conditions:
             if any(table.lake.fulfils(row, condition) for row in winner.new):
                 yield Reason(winner.position, ADDED, is_sure=True, what="new rows")
-            elif any(may_hold(condition, told) for told in winner.told):
+            elif any(is_whole or may_hold(condition, told) for told in winner.told):
                 yield Reason(winner.position, ADDED, is_sure=False, what="rows told")
 
 

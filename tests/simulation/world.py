@@ -19,6 +19,7 @@ from tests.simulation.damage import Damage
 from tests.simulation.faults import Fault, Faults, dice
 from tests.simulation.followers import FollowerProcess
 from tests.simulation.history import History
+from tests.simulation.lake_rows import check_lake
 from tests.simulation.lease_law import LeaseLaw
 from tests.simulation.losses import Losses
 from tests.simulation.lost import Lost
@@ -91,6 +92,7 @@ class World:
         self.damage.check_all_told()
         self._check_seen()
         check_rows(self)
+        check_lake(self)
 
     def go_on(self, seconds: float) -> None:
         """Let virtual time pass, and the operator come if it is time."""
