@@ -114,7 +114,7 @@ class Lake:
 
 def marked_table(level: str) -> TableDefinition:
     """Return the definition of a table with marks."""
-    columns = [Column("k", "int", True, 1), Column("p", "string", True, 2)]
+    columns = [Column(*KEY, nullable=True, id=1), Column("p", "string", nullable=True, id=2)]
     said = [Property(LEVEL, level), BY_ROW]
     return TableDefinition("managed", "listed", "file:///lake/m", columns, ["p"], said)
 

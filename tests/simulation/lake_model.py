@@ -5,7 +5,7 @@ What counts in the log is applied by row ids. What the rows of a follower show m
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from ledger.core.commands import Footprint
 from ledger.core.events.events import (

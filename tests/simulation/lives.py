@@ -159,10 +159,10 @@ class RowTable:
         return {path for path in named if path not in self.files}
 
     def apply(self, change: Change) -> None:
-        """Run a commit at its place; raises BrokenError if a row would be lost or be there twice."""
+        """Run a commit at its place; raises BrokenError if a row would be lost."""
         out = self.left_out(change)
         removed = [path for path in change.removes if path not in out and path in self.files]
-        said = {*change.copied, *(each.path for each in change_marks(change))}
+        said = {*change.copied, *(path for path, _ in change_marks(change))}
         unsaid = [row for path in removed if path not in said for row in self.live_rows(path)]
         leaving = [row for path in removed for row in self.live_rows(path)]
         for path in removed:

@@ -1,6 +1,7 @@
 """Laws of rows: which commits must lose, which may, and what each one that counts must mean."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import AddedRows
@@ -11,12 +12,10 @@ from tests.simulation.broken import must
 from tests.simulation.lake import Condition, partition_of
 from tests.simulation.lives import Change, Entered, RowTable
 
-GONE: Final = frozenset(
-    {"row_changed_twice", "row_read_changed", "file_removed_twice", "file_read_removed"}
-)
-ADDED: Final = frozenset({"file_added"})
+GONE: Final = ("row_changed_twice", "row_read_changed", "file_removed_twice", "file_read_removed")
+ADDED: Final = ("file_added",)
 DERIVING: Final = frozenset({"DELETE", "UPDATE"})
-ALTERED: Final = frozenset({"metadata_changed", "table_dropped"})
+ALTERED: Final = ("metadata_changed", "table_dropped")
 
 
 class Reason(NamedTuple):
@@ -26,7 +25,7 @@ class Reason(NamedTuple):
     """
 
     position: int
-    rules: frozenset[str]
+    rules: Sequence[str]
     is_sure: bool
     what: str
 
@@ -76,6 +75,9 @@ def check_matched(table: RowTable, change: Change, level: str) -> None:
         )
 
 
+NAMED: Final = re.compile(r"rows ([0-9, ]+)( and \d+ more)? of file ([0-9a-f]+)")
+
+
 def check_abort(table: RowTable, change: Change, evidence: Evidence, *, alters: bool) -> None:
     """Raise BrokenError unless a commit lost for a reason that there is.
 
@@ -92,6 +94,16 @@ def check_abort(table: RowTable, change: Change, evidence: Evidence, *, alters: 
         f"position {change.position}, read at {change.read_at}, lost by {evidence.rule} in "
         f"{evidence.unit} to {evidence.winner.position}",
     )
+    named = NAMED.fullmatch(evidence.unit)
+    if named is not None:
+        rows = table.lake.files[table.lake.paths[bytes.fromhex(named[3])]].rows
+        for at in map(int, named[1].split(",")):
+            touched = table.rows[rows[at]].touched if at < len(rows) else []
+            must(
+                any(position > change.read_at for position in touched),
+                "evidence names rows that a winner took",
+                f"position {change.position} names {evidence.unit}",
+            )
 
 
 def winners(table: RowTable, change: Change) -> Iterator[Entered]:

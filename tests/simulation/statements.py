@@ -148,6 +148,9 @@ def drop_partition(statement: Statement) -> None:
     statement.operation, statement.is_by_row = "DELETE", False
     condition = Condition(statement.chance.choice(PARTITIONS), frozenset())
     statement.removed.extend(statement.scan(condition, by_row=False))
+    if statement.chance.random() < 0.5:
+        # What removes whole partitions need not name the files as read.
+        statement.read_files.clear()
 
 
 def rewrite(statement: Statement, file: SeenFile, numbers: Sequence[int]) -> None:
@@ -171,7 +174,7 @@ KINDS: Final[dict[Draw, int]] = {
     optimize: 22,
     optimize_files: 2,
     delete_files: 3,
-    drop_partition: 1,
+    drop_partition: 2,
 }
 DRAWN: Final = tuple(KINDS)
 CUMULATED: Final = tuple(accumulate(KINDS.values()))

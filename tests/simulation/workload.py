@@ -34,6 +34,7 @@ CATALOG: Final = "lake"
 NAMES: Final = (*(f"t{number}" for number in range(7)), "s1.t", "s2.x.t")
 MARKED_NAMES: Final = tuple(f"m{number}" for number in range(4))
 MARKED_TABLES: Final = 2
+OWN_MAX: Final = (2, 3, 40)
 SPACES: Final = ("s1", "s2", "s2.x")
 Asker = tuple[int, int, int]
 
@@ -64,6 +65,11 @@ class Workload:
     position: int = 0
     plans: list[Planned] = field(default_factory=list)
     following: deque[Callable[[Asker], SessionCommand]] = field(default_factory=deque)
+    own_max: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Draw how many txns it holds open: many keep all winners in the index, few let them go."""
+        self.own_max = self.chance.choice(OWN_MAX)
 
     def next(self, asker: Asker) -> SessionCommand:
         """Return a command of a kind drawn by weight, or what makes sense instead of it."""
@@ -72,8 +78,10 @@ class Workload:
         make = self.chance.choices(MAKERS, cum_weights=CUMULATED)[0]
         return make(self, asker)
 
-    def open_txn(self, asker: Asker) -> OpenTxn:
+    def open_txn(self, asker: Asker) -> SessionCommand:
         """Open some txns, now and then with a deadline that will pass, or with write ids."""
+        if len(self.own) >= self.own_max:
+            return CommitTxn(*asker, self.own[0], ())
         kind: Any = self.chance.choices(
             ("default", "read_only", "compaction", "replicated", "soft_delete"), (12, 2, 1, 1, 1)
         )[0]
