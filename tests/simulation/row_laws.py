@@ -81,7 +81,7 @@ NAMED: Final = re.compile(r"rows ([0-9, ]+)( and \d+ more)? of file ([0-9a-f]+)"
 def check_abort(table: RowTable, change: Change, evidence: Evidence, *, alters: bool) -> None:
     """Raise BrokenError unless a commit lost for a reason that there is.
 
-    `alters`: its txn changes the table too. Then no told value spares it.
+    `alters`: its txn changes the table too. Then neither told values nor blind winners spare it.
     """
     found = [
         each
@@ -174,7 +174,7 @@ def rows_added(table: RowTable, change: Change, level: str, *, alters: bool) -> 
     tells = any(told.columns for winner in winners(table, change) for told in winner.told)
     is_whole = alters or not (tells or change.footprint.operation in DERIVING)
     for winner in winners(table, change):
-        if is_spared(winner, level):
+        if is_spared(winner, level) and not alters:
             continue
         for condition in conditions:
             if any(table.lake.fulfils(row, condition) for row in winner.new):
