@@ -63,29 +63,23 @@ NEEDS: Final[Mapping[str, Need]] = {
 
 def needs_of(definition: TableDefinition) -> set[str]:
     """Return what readers and writers of a published table must know, as far as it says so."""
-    kinds = " ".join(column.type.lower() for column in definition.columns)
-    found = set()
-    if is_mapped(definition):
-        found.add(MAPPING)
-    if constraints_of(definition):
-        found.add("checkConstraints")
-    if any(map(default_of, definition.columns)):
-        found.add("allowColumnDefaults")
-    if any(map(generation_of, definition.columns)):
-        found.add("generatedColumns")
-    if any(identity_of(column) is not None for column in definition.columns):
-        found.add("identityColumns")
-    if any(key.lower() == ROWS and value.lower() == MARKS for key, value in definition.properties):
-        found.add(VECTORS)
-    if "timestamp_ntz" in kinds:
-        found.add("timestampNtz")
-    if "variant" in kinds:
-        found.add("variantType")
-    if re.search(r"\bvoid\b(?!\s*:)", kinds):
-        found.add(VOID)
-    if any(TYPE_CHANGES in column_metadata(column) for column in definition.columns):
-        found.add(WIDENING)
-    return found
+    columns = definition.columns
+    kinds = " ".join(column.type.lower() for column in columns)
+    needed = {
+        MAPPING: is_mapped(definition),
+        "checkConstraints": bool(constraints_of(definition)),
+        "allowColumnDefaults": any(map(default_of, columns)),
+        "generatedColumns": any(map(generation_of, columns)),
+        "identityColumns": any(identity_of(column) is not None for column in columns),
+        VECTORS: any(
+            key.lower() == ROWS and value.lower() == MARKS for key, value in definition.properties
+        ),
+        "timestampNtz": "timestamp_ntz" in kinds,
+        "variantType": "variant" in kinds,
+        VOID: re.search(r"\bvoid\b(?!\s*:)", kinds) is not None,
+        WIDENING: any(TYPE_CHANGES in column_metadata(column) for column in columns),
+    }
+    return {feature for feature, is_needed in needed.items() if is_needed}
 
 
 def refused(needs: Collection[str]) -> dict[str, list[str]]:

@@ -86,6 +86,8 @@ def reason_against(key: str, value: str) -> str:
 
 def asks_for_unique(definition: TableDefinition) -> bool:
     """Return whether a table asks for one row for each key."""
+    if not definition.properties:
+        return False
     known = {each.key.lower(): each.value.lower() for each in definition.properties}
     return known.get(UNIQUE) == "true" and KEY in known
 

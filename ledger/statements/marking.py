@@ -6,28 +6,28 @@ the copied rows are. So statements that change different rows of one file do not
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
+from ledger.core.predicates.tree import Node
+from ledger.core.rows.bitmaps import RowSet, bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
 from ledger.expressions.column_bounds import parsed_stats
 from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import has_names_of
-from ledger.files.placing import CopiedRows, Placing, Source, moved_rows
+from ledger.files.rows.placing import CopiedFile, CopiedRows, Placing, moved_rows
+from ledger.files.rows.told_values import ToldValues
 from ledger.files.storage import storage_at
-from ledger.files.told_values import ToldValues
 from ledger.log.wire.file_list import AddFile
 from ledger.log.wire.inline_vectors import TIGHT, marked
 from ledger.properties.column_lists import CONFLICTS, KEY, list_of
+from ledger.properties.known_properties import asks_for_unique
 from ledger.reads.rows import FileRow
 from ledger.statements.target import StatementTable
+from ledger.statements.unique_keys import check_unique
 from ledger.work.noted_rows import StatementRows
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
 
 SHARE: Final = 10
 """The number of rows of a file for each row that is marked."""
@@ -54,7 +54,7 @@ class ChangedFiles:
         self.placing: Placing | None = None
         self._table = table
         self._rows = StatementRows()
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, CopiedFile] = {}
         self._storage = storage_at(table.definition.location)
         if table.by_row:
             self.placing = Placing(ToldValues(table.schema, told_names(table, columns)))
@@ -64,7 +64,7 @@ class ChangedFiles:
         """Whether rows are the grain of the table."""
         return self.placing is not None
 
-    def read(self, where: Any) -> Sequence[FileRow]:
+    def read(self, where: Node | None) -> Sequence[FileRow]:
         """Return the files that may hold rows of a condition, and note the read."""
         return self._table.read(where, by_row=self.by_row)
 
@@ -96,7 +96,7 @@ class ChangedFiles:
             self.copy(file, numbers, deleted, len(rows) + len(deleted))
             yield CopiedRows(file.path, rows.filter(pc.invert(hit)))
 
-    def mark(self, file: FileRow, numbers: "BitMap", size: int) -> bool:
+    def mark(self, file: FileRow, numbers: RowSet, size: int) -> bool:
         """Mark rows of a file by their numbers and return True, or False if it must give way."""
         known = parsed_stats(file.stats)
         if known.get(TIGHT) is True or known.get("numRecords") != size or not self._may_stay(file):
@@ -114,7 +114,7 @@ class ChangedFiles:
         self.files.append(file)
         return True
 
-    def copy(self, file: FileRow, numbers: "BitMap", deleted: "BitMap", size: int) -> None:
+    def copy(self, file: FileRow, numbers: RowSet, deleted: RowSet, size: int) -> None:
         """Let a file of `size` rows give way to copies of all rows but some."""
         self.files.append(file)
         stayed = numbers | deleted
@@ -123,7 +123,7 @@ class ChangedFiles:
             return
         if numbers:
             self._rows.marks[file.path] = numbers
-        self._sources[file.path] = Source(size, stayed)
+        self._sources[file.path] = CopiedFile(size, stayed)
 
     def rewrite(self, file: FileRow, rows: Any) -> Any:
         """Let a file give way to a copy of all rows that it has left, and return the copy."""
@@ -141,6 +141,39 @@ class ChangedFiles:
             if numbers:
                 self._rows.read[file.path] = self._rows.read.get(file.path, empty()) | numbers
 
+    def note(self, adds: Sequence[AddFile], operation: str, given: Sequence[AddFile] = ()) -> None:
+        """Note in the txn what the statement changed: files that give way, and marked rows.
+
+        Beside the files that it wrote, it may add `given` ones, of whose rows it knows nothing.
+        Raises DuplicateKeyError if a table with unique keys would have a key twice.
+        """
+        rows, every = self.noted(adds), [*adds, *given]
+        staying = {file.path for file, _ in rows.pairs} if rows is not None else set()
+        gone = [file for file in self.files if file.path not in staying]
+        self._check_unique(every, gone, rows)
+        self._table.replace(gone, every, operation, rows)
+
+    def note_added(
+        self, adds: Sequence[AddFile], operation: str, given: Sequence[AddFile] = ()
+    ) -> None:
+        """Note in the txn the files that an insert wrote, or was given; raises as `note`."""
+        rows, every = self.noted(adds), [*adds, *given]
+        self._check_unique(every, (), None)
+        has_values = rows is not None and any(each.columns for each in rows.added)
+        self._table.add(every, operation, rows if has_values else None)
+
+    def note_rewritten(self, adds: Sequence[AddFile]) -> None:
+        """Note in the txn that the same rows are in other files."""
+        self._table.rewrite(self.files, adds, self.noted(adds))
+
+    def _check_unique(
+        self, adds: Sequence[AddFile], gone: Sequence[FileRow], rows: StatementRows | None
+    ) -> None:
+        table = self._table
+        if adds and asks_for_unique(table.definition):
+            with table.kept(adds):
+                check_unique(table, adds, gone, rows.marks if rows is not None else {})
+
     def noted(self, adds: Sequence[AddFile]) -> StatementRows | None:
         """Return what the statement did row by row, given its new files; None at file grain."""
         if self.placing is None:
@@ -155,7 +188,7 @@ class ChangedFiles:
         self._rows.told = [add.path for add in adds]
         return self._rows
 
-    def _deleted(self, file: FileRow) -> "BitMap":
+    def _deleted(self, file: FileRow) -> RowSet:
         vector = file.deletion_vector
         if vector is None:
             return empty()
@@ -182,7 +215,7 @@ def told_names(table: StatementTable, columns: Iterable[str]) -> Sequence[str]:
     return [*(each.column for keys in said for each in keys), *columns]
 
 
-def numbered(hit: Any, deleted: "BitMap") -> "BitMap":
+def numbered(hit: Any, deleted: RowSet) -> RowSet:
     """Return the numbers in the file of rows, given which of the rows that are left they are."""
     found = empty()
     found.update(pc.indices_nonzero(pc.fill_null(hit, fill_value=False)).to_pylist())

@@ -36,7 +36,7 @@ def merge(
     with table.judge() as judge:
         made = Merge(table, judge, MergeSource(source, table.schema), on, clauses)
         adds = table.write(made.rows(), placing=made.changed.placing)
-    table.change(made.changed, adds, "MERGE")
+    made.changed.note(adds, "MERGE")
     return table.counted(ChangedRows(made.inserted, made.updated, made.deleted))
 
 

@@ -59,7 +59,7 @@ def optimize(
             rows = batches(table, changed, todo, len(group))
             adds += table.write(rows, target_bytes, order, placing=changed.placing)
     if changed.files:
-        table.rewrite(changed, adds)
+        changed.note_rewritten(adds)
     return RewrittenFiles(len(changed.files), len(adds))
 
 

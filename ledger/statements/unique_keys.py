@@ -8,14 +8,14 @@ is a conflict.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ledger.core.predicates.tree import Node
+from ledger.core.rows.bitmaps import RowSet
 from ledger.errors import DuplicateKeyError
-from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.build import col, condition_in
 from ledger.files.data_reading import ROW_NUMBER, read_file
 from ledger.files.storage import storage_at
@@ -26,9 +26,6 @@ from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
 from ledger.statements.target import StatementTable
 
-if TYPE_CHECKING:
-    from pyroaring import BitMap
-
 NAMED_MAX = 1_000
 """More values of a key are looked for between the least and the greatest one."""
 
@@ -37,7 +34,7 @@ def check_unique(
     table: StatementTable,
     adds: Sequence[AddFile],
     removes: Iterable[FileRow],
-    marks: "Mapping[str, BitMap]",
+    marks: Mapping[str, RowSet],
 ) -> None:
     """Raise DuplicateKeyError if new files leave two rows with one key.
 
@@ -56,8 +53,7 @@ def check_unique(
     if where is None:
         return
     for file in table.read(where, by_row=table.by_row):
-        schema = table.schema
-        if file.path in gone or not file_may_hold(where, file, schema, table.snapshot.schema_of):
+        if file.path in gone:
             continue
         known = keys_in(table, file, names)
         if file.path in marks:

@@ -63,10 +63,14 @@ class FootprintWriter:
     @property
     def added(self) -> Sequence[AddFile]:
         """The files added, and files after their marks."""
+        if self._rows.is_empty:
+            return list(self._adds.values())
         return [*self._adds.values(), *(after for _, after in self._rows.pairs)]
 
     def row_changes(self) -> RowChanges | None:
         """Return what the part read and wrote row by row, None if its grain is the file."""
+        if self._rows.is_empty and len(self._read) == len(self._read_whole):
+            return None
         scanned = packed(path for path in self._read if path not in self._read_whole)
         return self._rows.changes(scanned, list(self._adds.values()))
 
@@ -144,11 +148,14 @@ class FootprintWriter:
         `remove`. Raises as `add`.
         """
         self._partitioned = max(self._partitioned, partitioned)
-        rows = [self._rows.unmarked(row) for row in removes]
+        rows = list(removes)
+        if not self._rows.is_empty:
+            rows = [self._rows.unmarked(row) for row in rows]
         own = [key for row in rows if (key := (row.path, row.vector)) in self._adds]
         gone = [row for row in rows if (row.path, row.vector) not in self._adds]
         taken = [self._adds.pop(key) for key in own]
-        self._rows.take_back(path for path, _ in own)
+        if own and not self._rows.is_empty:
+            self._rows.take_back(path for path, _ in own)
         try:
             self._take(map(self._removed, gone), adds)
         except BaseException:
@@ -169,6 +176,8 @@ class FootprintWriter:
     @property
     def removed(self) -> Collection[FileKey]:
         """The files removed, each a path and its deletion vector, and files before their marks."""
+        if self._rows.is_empty:
+            return self._removes.keys()
         return [*self._removes, *((file.path, file.vector) for file, _ in self._rows.pairs)]
 
     def removal(self, file: RemoveLike) -> RemoveFile:

@@ -244,16 +244,37 @@ def test_other_engines_read_a_published_table_with_marks(
             assert texts(read(place, version), schema) == wanted, (name, version)
 
 
-def test_statements_that_write_one_file_anew_all_commit(ledger: Ledger, tmp_path: Path) -> None:
-    """Each of them copies the rows that the others delete, and no row that is left comes twice."""
-    place, size, share = str(tmp_path / "t"), 600, 150
-    ledger.create_table("t.t", values(range(size)), location=place, properties=MARKS)
-    txns = [ledger.begin() for _ in range(3)]
-    for number, txn in enumerate(txns):
-        first = number * share
-        txn.delete("t.t", f"id >= {first} AND id < {first + share}")
-    for txn in txns:
-        txn.commit()
+def test_of_two_rewrites_beside_each_other_one_leaves_its_files_out(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made(ledger, tmp_path)
+    ledger.append("t.marks", values(range(ROWS, 2 * ROWS)))
+    first, second = ledger.begin(), ledger.begin()
+    for txn in (first, second):
+        txn.optimize("t.marks")
+    first.commit()
+    (kept,) = ledger.read("t.marks")
+    second.commit()
 
-    left = ledger.scan("t.t").to_arrow()["id"].to_pylist()
-    assert sorted(left) == list(range(3 * share, size))
+    assert [file.path for file in ledger.read("t.marks")] == [kept.path]
+    assert len(rows(ledger, "marks")) == 2 * ROWS
+    ledger.vacuum("t.marks", older_than_h=0)
+    assert [each.name for each in (tmp_path / "marks").glob("*.parquet")] == [kept.path]
+
+
+def test_a_rewrite_and_a_statement_beside_it_both_commit_in_each_order(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made(ledger, tmp_path)
+    for number in range(4):
+        ledger.append("t.marks", values(range(ROWS * (number + 1), ROWS * (number + 2))))
+        rewrite, change = ledger.begin(), ledger.begin()
+        rewrite.optimize("t.marks")
+        change.update("t.marks", {"s": "'new'"}, f"id = {number} OR id = {ROWS + number}")
+        for txn in (rewrite, change) if number % 2 else (change, rewrite):
+            txn.commit()
+
+    found = rows(ledger, "marks")
+    assert len(found) == 5 * ROWS == len({number for number, *_ in found})
+    changed = {number for number, _, text in found if text == "new"}
+    assert changed == {*range(4), *range(ROWS, ROWS + 4)}

@@ -6,13 +6,10 @@ number of the moved rows before it, counted from the first one.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.commands import Moved
-from ledger.core.rows.bitmaps import empty, rows_from, rows_in
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
+from ledger.core.rows.bitmaps import RowSet, empty, rows_from, rows_in
 
 Numbered = Callable[[int], int]
 
@@ -24,24 +21,26 @@ class Move(NamedTuple):
     target: str
     first: int
     rows: int
-    stayed: "BitMap"
+    stayed: RowSet
 
     @property
     def size(self) -> int:
         """How many rows the source has, deleted ones included."""
         return self.rows + len(self.stayed)
 
-    def moved(self) -> "BitMap":
+    def moved(self) -> RowSet:
         """Return the rows of the source that are in the target."""
         return rows_from(0, self.size) - self.stayed
 
-    def landed(self) -> "BitMap":
+    def landed(self) -> RowSet:
         """Return the rows of the target that come from the source."""
         return rows_from(self.first, self.rows)
 
-    def forward(self, rows: "BitMap") -> "BitMap":
+    def forward(self, rows: RowSet) -> RowSet:
         """Return the numbers that rows of the source have in the target; others are left out."""
         going = (rows & rows_from(0, self.size)) - self.stayed
+        if not going or not self.stayed:
+            return going.shift(self.first)
         if len(going) <= len(self.stayed):
             return self._each(going, lambda row: self.first + row - self.stayed.rank(row))
         found, start = empty(), 0
@@ -50,9 +49,11 @@ class Move(NamedTuple):
             start = stop + 1
         return found
 
-    def back(self, rows: "BitMap") -> "BitMap":
+    def back(self, rows: RowSet) -> RowSet:
         """Return the numbers that rows of the target had in the source; others are left out."""
         coming = rows & self.landed()
+        if not coming or not self.stayed:
+            return coming.shift(-self.first)
         if len(coming) <= len(self.stayed):
             stayed = self.stayed
             # How many stayed rows lie before the row that is number `place` among the moved ones.
@@ -71,7 +72,7 @@ class Move(NamedTuple):
         return found
 
     @staticmethod
-    def _each(rows: "BitMap", numbered: Numbered) -> "BitMap":
+    def _each(rows: RowSet, numbered: Numbered) -> RowSet:
         found = empty()
         found.update(map(numbered, rows))
         return found

@@ -19,6 +19,7 @@ from ledger.properties.type_text import ELEMENT, KEY, VALUE
 from ledger.reads.row_counts import ChangedRows
 from ledger.snapshot.reading import is_in_folders
 from ledger.statements.deleting import delete
+from ledger.statements.marking import ChangedFiles
 from ledger.statements.target import StatementTable
 from ledger.work.writes import coarse_write
 from spark_sink.catalog.columns import computed_columns
@@ -202,14 +203,16 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
     mode = str(asked["mode"])
     if mode in REWRITES:
         removed = [txn.file(table.number, path) for path in asked.get("removed", ())]
-        table.replace(removed, adds, REWRITES[mode])
+        changed = ChangedFiles(table)
+        changed.files += removed
+        changed.note((), REWRITES[mode], adds)
         return rows_rewritten(asked, removed, adds)
     added = rows_of(adds)
     if is_in_folders(table.row):
         add_to_folders(table, adds)
     elif mode == APPEND:
         if adds:
-            table.add(adds, operation_of(asked))
+            ChangedFiles(table).note_added((), operation_of(asked), adds)
     else:
         return ChangedRows(added, deleted=replace(table, rows_meant(asked), adds))
     return ChangedRows(added)
