@@ -278,3 +278,16 @@ def test_a_rewrite_and_a_statement_beside_it_both_commit_in_each_order(
     assert len(found) == 5 * ROWS == len({number for number, *_ in found})
     changed = {number for number, _, text in found if text == "new"}
     assert changed == {*range(4), *range(ROWS, ROWS + 4)}
+
+
+def test_the_last_rows_of_a_marked_file_go_beside_a_rewrite(ledger: Ledger, tmp_path: Path) -> None:
+    """The rows that were deleted before are in no new file, and this statement deletes others."""
+    made(ledger, tmp_path)
+    ledger.delete("t.marks", f"id < {FEW}")
+    txn = ledger.begin()
+    txn.delete("t.marks", "id >= 0")
+    ledger.optimize("t.marks")
+    assert vectors(ledger) == []
+    txn.commit()
+
+    assert rows(ledger, "marks") == []
