@@ -87,7 +87,9 @@ class LakeModel:
     ) -> None:
         lists = [unpack(each.files) for each in chunks]
         name = "".join(each.info for each in lists)
-        if not self._is_of_this_log(name):
+        shown = self._mirror.shown(part.table)
+        # Of a table that its own txn drops nothing more is known either.
+        if shown is None or not self._is_of_this_log(name):
             table.astray = True
         if table.astray:
             self.met["tables astray"] += 1
@@ -99,10 +101,6 @@ class LakeModel:
         self._count(change, part)
         check_commit(table, change, part.level, set(part.left_out))
         table.apply(change)
-        shown = self._mirror.shown(part.table)
-        if shown is None:
-            # The txn that changed the table has dropped it too.
-            return
         must(
             shown == table.shown[control.position],
             SHOWN,

@@ -20,7 +20,7 @@ from ledger.core.decide import commit as decide_commit
 from ledger.core.events.parts import CommittedPart
 from ledger.core.evolve import commits as evolve_commits
 from ledger.core.evolve import form
-from ledger.core.evolve.row_form import row_changes_form
+from ledger.core.evolve.form import row_changes_form
 from ledger.core.rows.moves import Move
 from ledger.log.wire.counted_files import counted_files
 from ledger.log.wire.file_list import FileList
