@@ -79,7 +79,7 @@ class ChangedFiles:
         self.files.append(file)
         size = size_of(file)
         if self.by_row and size is not None and not self._is_own(file):
-            self._rows.marks[file.path] = rows_from(0, size)
+            self._rows.marks[file.path] = all_left(size, self._deleted(file))
 
     def change(self, file: FileRow, rows: Any, hit: Any) -> Iterator[Any]:
         """Take some rows out of a file, and yield the rows to copy into a new one.
@@ -127,7 +127,7 @@ class ChangedFiles:
         self.files.append(file)
         stayed = numbers | deleted
         if max(len(bytes_of(numbers)), len(bytes_of(stayed))) > BITMAP_BYTES_MAX:
-            self._rows.marks[file.path] = rows_from(0, size)
+            self._rows.marks[file.path] = all_left(size, deleted)
             return
         if numbers:
             self._rows.marks[file.path] = numbers
@@ -206,7 +206,8 @@ class ChangedFiles:
         whole = {moved.source for moved in self._rows.moved}
         for path, source in self._sources.items():
             if path not in whole:
-                self._rows.marks[path] = rows_from(0, source.size)
+                hit = self._rows.marks.get(path, empty())
+                self._rows.marks[path] = all_left(source.size, source.stayed - hit)
         self._rows.added = self.placing.told.rows()
         self._rows.told = [*(add.path for add in adds), *self._stated]
         return self._rows
@@ -230,6 +231,16 @@ class ChangedFiles:
         schema = self._table.schema
         is_divided_alike = list(then.partition_columns) == list(schema.partition_columns)
         return is_divided_alike and has_names_of(then, schema)
+
+
+def all_left(size: int, deleted: RowSet) -> RowSet:
+    """Return the rows that a file has left, to mark all of them.
+
+    A rewrite beside the statement leaves out rows that were deleted before, so to mark these as
+    well would be a conflict. If the bitmap would be too long, all numbers are returned.
+    """
+    left = rows_from(0, size) - deleted
+    return left if len(bytes_of(left)) <= BITMAP_BYTES_MAX else rows_from(0, size)
 
 
 def told_names(table: StatementTable, columns: Iterable[str]) -> Sequence[str]:

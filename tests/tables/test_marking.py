@@ -322,3 +322,16 @@ def test_an_overwrite_by_a_condition_keeps_the_other_rows_of_a_file(
     assert rows(ledger, "marks") == rows(ledger, "rewrite")
     assert vectors(ledger) == [1]
     assert len(rows(ledger, "marks")) == ROWS
+
+
+def test_the_last_rows_of_a_marked_file_go_beside_a_rewrite(ledger: Ledger, tmp_path: Path) -> None:
+    """The rows that were deleted before are in no new file, and this statement deletes others."""
+    made(ledger, tmp_path)
+    ledger.delete("t.marks", f"id < {FEW}")
+    txn = ledger.begin()
+    txn.delete("t.marks", "id >= 0")
+    ledger.optimize("t.marks")
+    assert vectors(ledger) == []
+    txn.commit()
+
+    assert rows(ledger, "marks") == []
