@@ -76,7 +76,11 @@ LIBRARIES: Final = {
     "obstore": ("projections.delta.log.object_log",),
     "polars": ("ledger.snapshot",),
     "pytest": ("ledger.pytest_fixtures",),
-    "pyroaring": ("ledger.core.state.id_set", "ledger.files.deletion_vectors"),
+    "pyroaring": (
+        "ledger.core.rows.bitmaps",
+        "ledger.core.state.id_set",
+        "ledger.files.deletion_vectors",
+    ),
     "msgspec": ("ledger.log.checkpoints", "ledger.reads.remote.http_form", "projections.rows.keys"),
     "rocksdict": ("projections.store.rocks",),
     "sortedcontainers": ("projections.store.memory",),

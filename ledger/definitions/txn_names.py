@@ -19,7 +19,7 @@ EVENTS_MAX: Final = 10_000
 PAGE: Final = 1_000
 
 
-class Moved(NamedTuple):
+class ChangedNames(NamedTuple):
     """The tables that may have been renamed since, and the tables that were dropped."""
 
     renamed: set[int]
@@ -54,7 +54,7 @@ class FormerNames:
         others = (moved.renamed | moved.dropped) - {table}
         return any(self._may_have_had(row, other, moved) for other in others)
 
-    def _may_have_had(self, row: TableRow, other: int, moved: Moved) -> bool:
+    def _may_have_had(self, row: TableRow, other: int, moved: ChangedNames) -> bool:
         """Tell whether another table may have had the name of a row."""
         found = self._reads.table(other)
         if found is None or found.catalog != row.catalog or not self._was_there(other):
@@ -67,11 +67,11 @@ class FormerNames:
     def _was_there(self, table: int) -> bool:
         return self._reads.definition(table, self._opened) is not None
 
-    def _moved(self) -> Moved | None:
+    def _moved(self) -> ChangedNames | None:
         """Return the tables that moved since, None if there are too many events."""
         if self._reads.position() - self._opened > self._events_max:
             return None
-        moved = Moved(set(), set())
+        moved = ChangedNames(set(), set())
         for event in self._events():
             if event.type == "TableRenamed":
                 moved.renamed.update(event.tables)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ledger.core.partitions.file_paths import file_key
 from ledger.delta.actions import DeltaAdd, DeltaCommit, DeltaRemove, FileKey
+from ledger.log.wire.file_extras import short_id
 from ledger.reads.port import FileRow
 
 
@@ -25,10 +26,10 @@ class LiveFiles:
 
     def __init__(self, folder: str, files: Iterable[FileRow] = ()) -> None:
         self._folder = folder
-        self._paths = {self._key(file.path, file.vector): file.path for file in files}
+        self._files = {self._key(*each): each for each in ((f.path, f.vector) for f in files)}
 
     def resolved(self, commit: DeltaCommit) -> tuple[DeltaCommit, list[Unmatched]]:
-        """Return a version with the paths of live files as they were added.
+        """Return a version with paths and vectors of live files as they were added.
 
         A removal that finds no live file stays as it is, and is returned beside the version.
         """
@@ -37,29 +38,30 @@ class LiveFiles:
         gone: set[str] = set()
         for (path, vector), remove in commit.removes.items():
             key = self._key(path, vector)
-            if key not in self._paths:
+            if key not in self._files:
                 unmatched.append(Unmatched(commit.version, path))
             gone.add(key)
-            known = self._paths.get(key, path)
-            removes[known, vector] = remove._replace(path=known)
+            known = self._files.get(key, (path, vector))
+            removes[known] = remove._replace(path=known[0], vector=known[1])
         adds: dict[FileKey, DeltaAdd] = {}
         added: dict[str, str] = {}
         for (path, vector), add in commit.adds.items():
             key = self._key(path, vector)
-            known = added.setdefault(key, path if key in gone else self._paths.get(key, path))
-            adds[known, vector] = add._replace(path=known)
+            live, _ = (path, "") if key in gone else self._files.get(key, (path, ""))
+            spelled = added.setdefault(key, live)
+            adds[spelled, vector] = add._replace(path=spelled)
         return replace(commit, adds=adds, removes=removes), unmatched
 
     def take(self, commit: DeltaCommit) -> None:
         """Note what a version added and removed, as `resolved` returned it."""
         for path, vector in commit.removes:
-            self._paths.pop(self._key(path, vector), None)
-        self._paths.update((self._key(*add), add[0]) for add in commit.adds)
+            self._files.pop(self._key(path, vector), None)
+        self._files.update((self._key(*add), add) for add in commit.adds)
 
     def differs_from(self, state: DeltaCommit) -> str:
         """Return a file that is live here and not in a state, or only there; "" for none."""
         others = {self._key(path, vector) for path, vector in state.adds}
-        return min(self._paths.keys() ^ others, default="").partition("\0")[0]
+        return min(self._files.keys() ^ others, default="").partition("\0")[0]
 
     def is_spelled(self, path: str) -> bool:
         """Tell whether a path is another spelling than the usual one."""
@@ -67,4 +69,4 @@ class LiveFiles:
 
     def _key(self, path: str, vector: str) -> str:
         key = file_key(path, self._folder)
-        return f"{key}\0{vector}" if vector else key
+        return f"{key}\0{short_id(vector)}" if vector else key

@@ -57,6 +57,18 @@ class ConstraintViolatedError(LedgerError, ValueError):
         self.condition, self.row = condition, dict(row)
 
 
+class DuplicateKeyError(LedgerError, ValueError):
+    """A statement would leave two rows of `table` with one key; `row` has the values of the key."""
+
+    def __init__(self, *, table: str, row: Mapping[str, object]) -> None:
+        values = ", ".join(f"{name} = {value!r}" for name, value in row.items())
+        super().__init__(
+            f"table {table} must have one row for each key (lakeledger.unique), got {values} "
+            "twice: update the row that has the key, or use merge"
+        )
+        self.table, self.row = table, dict(row)
+
+
 class FilesUnknownError(LedgerError):
     """The ledger does not know the requested files of `table`; the table may have files.
 

@@ -23,7 +23,7 @@ from ledger.core.partitions.values import HIVE_NULL
 from ledger.definitions.partition_texts import text_of
 from ledger.errors.storage import refusals_named
 from ledger.files.file_writers import FileWriter
-from ledger.files.placing import CopiedRows, Placed, Placing
+from ledger.files.rows.placing import CopiedRows, Placed, Placing
 from ledger.files.sorting import in_order
 from ledger.files.statistics import FileStatistics
 from ledger.files.storage import Storage
@@ -57,7 +57,7 @@ def write_rows(
     If it raises, the files written so far are deleted. `placing` notes where the rows are.
     """
     files = NewFiles(storage, schema, writer, target_bytes, placing=placing)
-    if placing is None or schema.sort:
+    if placing is not None and schema.sort:
         batches = (each.rows if isinstance(each, CopiedRows) else each for each in batches)
     try:
         for batch in in_order(batches, schema.sort):
@@ -115,8 +115,10 @@ class NewFiles:
 
         `source` is the path of the file from which they are copied, "" for new rows.
         """
-        parts = [(values, rows) for values, rows in self._split(batch) if len(rows)]
+        parts = list(self._split(batch))
         for values, rows in parts:
+            if not len(rows):
+                continue
             file = self._file(values)
             # Rows that part ways have no common order any more.
             if self._placing is not None and source and len(parts) == 1:

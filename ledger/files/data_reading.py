@@ -15,7 +15,7 @@ from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableColumn, TableSchema
 from ledger.errors import UnreadableTableError
 from ledger.files.bloom_filters import Has, filter_of
-from ledger.files.deletion_vectors import deleted_rows, kept
+from ledger.files.deletion_vectors import DeletedRows, deleted_rows, kept
 from ledger.files.file_columns import as_column, places, type_then
 from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
@@ -88,6 +88,16 @@ class OpenedFile:
             if self.deleted is not None:
                 made = made.filter(kept(self.deleted, start, batch.num_rows))
             yield made if wanted or numbered else made.select([])
+
+    def groups_of(self, rows: DeletedRows) -> Sequence[int]:
+        """Return the row groups that have any of some rows."""
+        metadata, start, found = self.parquet.metadata, 0, []
+        for at in range(metadata.num_row_groups):
+            end = start + metadata.row_group(at).num_rows
+            if rows.range_cardinality(start, end):
+                found.append(at)
+            start = end
+        return found
 
     def column(self, name: str) -> TableColumn:
         """Return a column of the table."""

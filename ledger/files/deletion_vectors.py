@@ -17,6 +17,9 @@ from ledger.files.storage import Storage
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.inline_vectors import MAGIC, decoded, inline_bytes
 
+DeletedRows = BitMap64
+"""The numbers of the deleted rows of a file."""
+
 ROW_MAX: Final = (1 << 31) - 1
 UUID_CHARACTERS: Final = 20
 UUID_BYTES: Final = 16

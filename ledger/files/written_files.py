@@ -75,6 +75,12 @@ class WrittenFiles:
         with self._turn:
             self._replaced.update((location, path) for path in paths)
 
+    def leave_out(self, paths: Iterable[str]) -> None:
+        """Note paths that the commit leaves out: its winners replaced the files they stand for."""
+        gone = set(paths)
+        with self._turn:
+            self._replaced.update(key for key in self._written if key[1] in gone)
+
     def end(self, status: Literal["open", "committed", "aborted", "unknown"]) -> None:
         """Delete what no commit names, once the txn is committed or aborted."""
         if status not in {"committed", "aborted"}:

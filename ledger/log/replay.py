@@ -120,19 +120,21 @@ def verify(log: Log, progress: Progress = lambda _done, _end: None) -> VerifiedL
 
 def what_if(
     log: Log,
-    level: IsolationLevel,
+    level: IsolationLevel | None,
     *,
     since: int = 0,
+    by_file: bool = False,
     progress: Progress = lambda _done, _end: None,
 ) -> Iterator[Redecided]:
     """Yield every commit and lost conflict from position `since` on, judged again at `level`.
 
-    The log is read, never written. Raises LogDamagedError if it is damaged.
+    `by_file` and a `level` of None are as for `redecide`. The log is read, never written. Raises
+    LogDamagedError if it is damaged.
     """
     state = DomainState()
     for event in Replay(log, progress):
         if event.control.position >= since:
-            found = redecide(state, event, level)
+            found = redecide(state, event, level, by_file=by_file)
             if found is not None:
                 yield found
         evolve(state, event)

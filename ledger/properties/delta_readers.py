@@ -14,7 +14,7 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import features_of
 from ledger.properties.column_mapping import is_mapped, is_published
 from ledger.properties.column_values import default_of, generation_of, identity_of
-from ledger.properties.known_properties import constraints_of
+from ledger.properties.known_properties import asks_for_marks, constraints_of
 from ledger.properties.type_widening import widens
 from ledger.reads.port import Reads, TableRow
 
@@ -36,6 +36,7 @@ class Need(NamedTuple):
 TYPE_CHANGES: Final = "delta.typeChanges"
 MAPPING: Final = "columnMapping"
 WIDENING: Final = "typeWidening"
+VECTORS: Final = "deletionVectors"
 VOID: Final = "void"
 """A type that is no feature: a reader knows it or not."""
 
@@ -50,7 +51,7 @@ NEEDS: Final[Mapping[str, Need]] = {
     "allowColumnDefaults": Need("a column has a default"),
     "generatedColumns": Need("a column is generated"),
     "identityColumns": Need("a column is an identity column"),
-    "deletionVectors": Need("an adopted table has files with deleted rows", (ARROW,)),
+    VECTORS: Need("rows are the grain, or an adopted table has files with deleted rows", (ARROW,)),
     "v2Checkpoint": Need(ADOPTED, (ARROW, POLARS)),
     "vacuumProtocolCheck": Need(ADOPTED, (ARROW, SQL, POLARS)),
     "typeWidening-preview": Need(ADOPTED, (ARROW, SQL, POLARS)),
@@ -62,27 +63,21 @@ NEEDS: Final[Mapping[str, Need]] = {
 
 def needs_of(definition: TableDefinition) -> set[str]:
     """Return what readers and writers of a published table must know, as far as it says so."""
-    kinds = " ".join(column.type.lower() for column in definition.columns)
-    found = set()
-    if is_mapped(definition):
-        found.add(MAPPING)
-    if constraints_of(definition):
-        found.add("checkConstraints")
-    if any(map(default_of, definition.columns)):
-        found.add("allowColumnDefaults")
-    if any(map(generation_of, definition.columns)):
-        found.add("generatedColumns")
-    if any(identity_of(column) is not None for column in definition.columns):
-        found.add("identityColumns")
-    if "timestamp_ntz" in kinds:
-        found.add("timestampNtz")
-    if "variant" in kinds:
-        found.add("variantType")
-    if re.search(r"\bvoid\b(?!\s*:)", kinds):
-        found.add(VOID)
-    if any(TYPE_CHANGES in column_metadata(column) for column in definition.columns):
-        found.add(WIDENING)
-    return found
+    columns = definition.columns
+    kinds = " ".join(column.type.lower() for column in columns)
+    needed = {
+        MAPPING: is_mapped(definition),
+        "checkConstraints": bool(constraints_of(definition)),
+        "allowColumnDefaults": any(map(default_of, columns)),
+        "generatedColumns": any(map(generation_of, columns)),
+        "identityColumns": any(identity_of(column) is not None for column in columns),
+        VECTORS: asks_for_marks(definition),
+        "timestampNtz": "timestamp_ntz" in kinds,
+        "variantType": "variant" in kinds,
+        VOID: re.search(r"\bvoid\b(?!\s*:)", kinds) is not None,
+        WIDENING: any(TYPE_CHANGES in column_metadata(column) for column in columns),
+    }
+    return {feature for feature, is_needed in needed.items() if is_needed}
 
 
 def refused(needs: Collection[str]) -> dict[str, list[str]]:

@@ -9,13 +9,15 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ledger.errors import UnreadableTableError
-from ledger.files.data_reading import OpenedFile
+from ledger.files.data_reading import ROW_NUMBER, OpenedFile
+from ledger.files.deletion_vectors import DeletedRows, deleted_rows
 from ledger.files.storage import storage_at
 from ledger.reads.port import FileChange, FileRow, Reads, TableRow, VersionRow
 from ledger.snapshot.table_snapshot import TableSnapshot
@@ -60,34 +62,68 @@ class CommitRows:
         Raises UnreadableTableError for a file that is gone.
         """
         meant = [change for change in changes if change.data_change]
-        removed = [each.file for each in meant if not each.added]
-        added = [each.file for each in meant if each.added]
+        removed, added = self._parts(
+            [each.file for each in meant if not each.added],
+            [each.file for each in meant if each.added],
+        )
         if removed and added:
             yield from self._difference(version, removed, added)
             return
+        for part in removed:
+            yield from (self._named(row, version, "delete") for row in self._rows(part))
+        for part in added:
+            yield from (self._named(row, version, "insert") for row in self._rows(part))
+
+    def _parts(
+        self, removed: Sequence[FileRow], added: Sequence[FileRow]
+    ) -> tuple[list["FilePart"], list["FilePart"]]:
+        """Return what to read of files: of one that only lost rows, these rows."""
+        after = {file.path: file for file in added if file.vector}
+        gone: list[FilePart] = []
+        marked: set[str] = set()
         for file in removed:
-            yield from (self._marked(row, version, "delete") for row in self._rows(file))
-        for file in added:
-            yield from (self._marked(row, version, "insert") for row in self._rows(file))
+            rows = self._lost(file, after.get(file.path))
+            if rows is not None:
+                marked.add(file.path)
+            gone.append(FilePart(file, rows))
+        return gone, [FilePart(file, None) for file in added if file.path not in marked]
+
+    def _lost(self, before: FileRow, after: FileRow | None) -> DeletedRows | None:
+        """Return the rows that a file lost, None if it did not only lose rows."""
+        if after is None or after.deletion_vector is None:
+            return None
+        now, known = deleted_rows(self._storage, after.deletion_vector), before.deletion_vector
+        if known is None:
+            return now if not before.vector else None
+        then = deleted_rows(self._storage, known)
+        return now - then if then <= now else None
 
     def _difference(
-        self, version: VersionRow, removed: Sequence[FileRow], added: Sequence[FileRow]
+        self, version: VersionRow, removed: Sequence["FilePart"], added: Sequence["FilePart"]
     ) -> Iterator[Any]:
         with multiset() as rows:
-            for sign, files in ((-1, removed), (1, added)):
-                for file in files:
-                    for batch in self._rows(file):
+            counts = [0, 0]
+            for side, (sign, parts) in enumerate(((-1, removed), (1, added))):
+                for part in parts:
+                    for batch in self._rows(part):
+                        counts[side] += len(batch)
                         rows.add(batch, sign)
             fewer, more = rows.settle()
             is_update = version.operation == UPDATE and fewer == more
             names = ("update_preimage", "update_postimage") if is_update else ("delete", "insert")
+            if is_update and counts == [fewer, more]:
+                # Every row changed: both sides are in the order of the statement.
+                for name, parts in zip(names, (removed, added), strict=True):
+                    for part in parts:
+                        yield from (self._named(row, version, name) for row in self._rows(part))
+                return
             for name, sign in zip(names, (-1, 1), strict=True):
                 for found in rows.left(sign):
-                    yield self._marked(found, version, name)
+                    yield self._named(found, version, name)
 
-    def _rows(self, file: FileRow) -> Iterator[Any]:
-        """Yield the rows of a file in batches."""
-        names = [column.name for column in self._columns.columns]
+    def _rows(self, part: "FilePart") -> Iterator[Any]:
+        """Yield the rows of a file, or some of them, in batches."""
+        file, names = part.file, [column.name for column in self._columns.columns]
         try:
             opened = OpenedFile(self._storage, file, self._columns, self._snapshot.schema_of(file))
         except UnreadableTableError as problem:
@@ -98,7 +134,13 @@ class CommitRows:
                 f"Read the changes after version {self._version_without(file)}"
             ) from problem
         with closing(opened):
-            yield from opened.batches(names)
+            if part.rows is None:
+                yield from opened.batches(names)
+                return
+            for batch in opened.batches(names, numbered=True, groups=opened.groups_of(part.rows)):
+                numbers = pa.array(part.rows, pa.int64())
+                hit = pc.is_in(batch.column(ROW_NUMBER), numbers)
+                yield batch.filter(hit).select(names)
 
     def _version_without(self, file: FileRow) -> int:
         """Return the version that removed a file: behind it the file is not needed."""
@@ -111,7 +153,7 @@ class CommitRows:
             first, place = page[-1].version, page[-1].place
         return newest
 
-    def _marked(self, batch: Any, version: VersionRow, change: str) -> Any:
+    def _named(self, batch: Any, version: VersionRow, change: str) -> Any:
         """Return rows with the columns that say what became of them."""
         when = datetime.fromtimestamp(version.at / MS, UTC)
         values = (change, version.version, version.position, when)
@@ -122,6 +164,13 @@ class CommitRows:
         for field, each in zip(FIELDS, values, strict=True):
             arrays.append(pa.repeat(pa.scalar(each, field.type), batch.num_rows))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+class FilePart(NamedTuple):
+    """A file, or some of its rows by number."""
+
+    file: FileRow
+    rows: DeletedRows | None
 
 
 class Multiset:

@@ -23,7 +23,7 @@ def delete(table: StatementTable, where: Node | None = None) -> ChangedRows:
     with table.judge() as judge:
         gone = Deletion(table, judge, where)
         adds = table.write(gone.kept(), placing=gone.changed.placing)
-    table.change(gone.changed, adds, "DELETE")
+    gone.changed.note(adds, "DELETE")
     return table.counted(ChangedRows(deleted=gone.count))
 
 

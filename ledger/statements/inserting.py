@@ -38,7 +38,7 @@ def insert(table: StatementTable, rows: Any, *, evolve: bool = False) -> Changed
         insert_into_folders(table, counted)
     else:
         changed = ChangedFiles(table)
-        table.add(table.write(counted, placing=changed.placing), WRITE, changed)
+        changed.note_added(table.write(counted, placing=changed.placing), WRITE)
     return table.counted(ChangedRows(inserted=counted.count))
 
 
@@ -54,7 +54,7 @@ def overwrite(
         fulfilled = fulfilling(table, judge, condition, batches)
         new = CountedRows(fulfilled, f"overwrite {table.row.name}, rows")
         adds = table.write(chain(gone.kept(), new), placing=gone.changed.placing)
-    table.change(gone.changed, adds, WRITE)
+    gone.changed.note(adds, WRITE)
     return table.counted(ChangedRows(inserted=new.count, deleted=gone.count))
 
 

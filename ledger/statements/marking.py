@@ -6,37 +6,39 @@ the copied rows are. So statements that change different rows of one file do not
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ledger.core.commands import TableDefinition
-from ledger.core.conflicts.metadata_diff import ROW_TRACKING
-from ledger.core.rows.bitmaps import bytes_of, empty, rows_from, rows_in
+from ledger.core.predicates.tree import Node
+from ledger.core.rows.bitmaps import RowSet, bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
 from ledger.expressions.column_bounds import parsed_stats
 from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import has_names_of
-from ledger.files.placing import CopiedRows, Placing, Source, moved_rows
+from ledger.files.rows.placing import CopiedFile, CopiedRows, Placing, moved_rows
+from ledger.files.rows.told_values import ToldValues
 from ledger.files.storage import storage_at
-from ledger.files.told_values import ToldValues
 from ledger.log.wire.file_list import AddFile
 from ledger.log.wire.inline_vectors import TIGHT, marked
 from ledger.properties.column_lists import CONFLICTS, KEY, list_of
-from ledger.properties.known_properties import MARKS, ROWS
+from ledger.properties.known_properties import asks_for_unique
 from ledger.reads.rows import FileRow
+from ledger.snapshot.overlay import file_row
+from ledger.snapshot.reading import TableFiles
 from ledger.statements.target import StatementTable
+from ledger.statements.unique_keys import check_unique
 from ledger.work.noted_rows import StatementRows
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
 
 SHARE: Final = 10
 """The number of rows of a file for each row that is marked."""
 
 FEW: Final = 100
 """So many rows are marked in any file: every statement beside this one then finds it in place."""
+
+READ_BYTES_MAX: Final = 4 << 20
+"""Larger files of other programs are not read for the values in them."""
 
 BITMAP_BYTES_MAX: Final = 32 << 10
 """A longer bitmap would fill the log: then the file is written anew, and its rows count as one."""
@@ -45,7 +47,7 @@ BITMAP_BYTES_MAX: Final = 32 << 10
 class ChangedFiles:
     """The files whose rows one statement changes.
 
-    `columns` are the columns that its condition names: the commit tells their values in new rows.
+    `columns` are the columns that its condition names: the commit states their values in new rows.
 
     Attributes:
         files: the files that give way, whole once the rows are written.
@@ -57,9 +59,10 @@ class ChangedFiles:
         self.placing: Placing | None = None
         self._table = table
         self._rows = StatementRows()
-        self._sources: dict[str, Source] = {}
+        self._stated: list[str] = []
+        self._sources: dict[str, CopiedFile] = {}
         self._storage = storage_at(table.definition.location)
-        if asks_for_marks(table.definition):
+        if table.by_row:
             self.placing = Placing(ToldValues(table.schema, told_names(table, columns)))
 
     @property
@@ -67,7 +70,7 @@ class ChangedFiles:
         """Whether rows are the grain of the table."""
         return self.placing is not None
 
-    def read(self, where: Any) -> Sequence[FileRow]:
+    def read(self, where: Node | None) -> Sequence[FileRow]:
         """Return the files that may hold rows of a condition, and note the read."""
         return self._table.read(where, by_row=self.by_row)
 
@@ -76,7 +79,7 @@ class ChangedFiles:
         self.files.append(file)
         size = size_of(file)
         if self.by_row and size is not None and not self._is_own(file):
-            self._rows.marks[file.path] = rows_from(0, size)
+            self._rows.marks[file.path] = all_left(size, self._deleted(file))
 
     def change(self, file: FileRow, rows: Any, hit: Any) -> Iterator[Any]:
         """Take some rows out of a file, and yield the rows to copy into a new one.
@@ -99,10 +102,12 @@ class ChangedFiles:
             self.copy(file, numbers, deleted, len(rows) + len(deleted))
             yield CopiedRows(file.path, rows.filter(pc.invert(hit)))
 
-    def mark(self, file: FileRow, numbers: "BitMap", size: int) -> bool:
+    def mark(self, file: FileRow, numbers: RowSet, size: int) -> bool:
         """Mark rows of a file by their numbers and return True, or False if it must give way."""
         known = parsed_stats(file.stats)
-        if known.get(TIGHT) is True or known.get("numRecords") != size or not self._may_stay(file):
+        if known.get(TIGHT) is True or known.get("numRecords") != size:
+            return False
+        if self._is_own(file) or not self._may_stay(file):
             return False
         try:
             after = marked(added_again(file), numbers)
@@ -117,16 +122,16 @@ class ChangedFiles:
         self.files.append(file)
         return True
 
-    def copy(self, file: FileRow, numbers: "BitMap", deleted: "BitMap", size: int) -> None:
+    def copy(self, file: FileRow, numbers: RowSet, deleted: RowSet, size: int) -> None:
         """Let a file of `size` rows give way to copies of all rows but some."""
         self.files.append(file)
         stayed = numbers | deleted
         if max(len(bytes_of(numbers)), len(bytes_of(stayed))) > BITMAP_BYTES_MAX:
-            self._rows.marks[file.path] = rows_from(0, size)
+            self._rows.marks[file.path] = all_left(size, deleted)
             return
         if numbers:
             self._rows.marks[file.path] = numbers
-        self._sources[file.path] = Source(size, stayed)
+        self._sources[file.path] = CopiedFile(size, stayed)
 
     def rewrite(self, file: FileRow, rows: Any) -> Any:
         """Let a file give way to a copy of all rows that it has left, and return the copy."""
@@ -144,6 +149,54 @@ class ChangedFiles:
             if numbers:
                 self._rows.read[file.path] = self._rows.read.get(file.path, empty()) | numbers
 
+    def state_given(self, adds: Sequence[AddFile]) -> None:
+        """State values of the rows of small files that another program wrote for the statement.
+
+        The values are read from the files. Of large files nothing is stated.
+        """
+        table = self._table
+        if self.placing is None or sum(add.size for add in adds) > READ_BYTES_MAX:
+            return
+        names = [column.name for column in self.placing.told.columns]
+        unread = TableFiles(table.row, table.snapshot.position, "", ())
+        for add in adds if names else ():
+            rows = table.rows(file_row(add, unread), names)
+            self.placing.told.take(tuple(add.partition), rows)
+            self._stated.append(add.path)
+
+    def note(self, adds: Sequence[AddFile], operation: str, given: Sequence[AddFile] = ()) -> None:
+        """Note in the txn what the statement changed: files that give way, and marked rows.
+
+        Beside the files that it wrote, it may add `given` ones, of whose rows it knows nothing.
+        Raises DuplicateKeyError if a table with unique keys would have a key twice.
+        """
+        rows, every = self.noted(adds), [*adds, *given]
+        staying = {file.path for file, _ in rows.pairs} if rows is not None else set()
+        gone = [file for file in self.files if file.path not in staying]
+        self._check_unique(every, gone, rows)
+        self._table.replace(gone, every, operation, rows)
+
+    def note_added(
+        self, adds: Sequence[AddFile], operation: str, given: Sequence[AddFile] = ()
+    ) -> None:
+        """Note in the txn the files that an insert wrote, or was given; raises as `note`."""
+        rows, every = self.noted(adds), [*adds, *given]
+        self._check_unique(every, (), None)
+        has_values = rows is not None and any(each.columns for each in rows.added)
+        self._table.add(every, operation, rows if has_values else None)
+
+    def note_rewritten(self, adds: Sequence[AddFile]) -> None:
+        """Note in the txn that the same rows are in other files."""
+        self._table.rewrite(self.files, adds, self.noted(adds))
+
+    def _check_unique(
+        self, adds: Sequence[AddFile], gone: Sequence[FileRow], rows: StatementRows | None
+    ) -> None:
+        table = self._table
+        if adds and asks_for_unique(table.definition):
+            with table.kept(adds):
+                check_unique(table, adds, gone, rows.marks if rows is not None else {})
+
     def noted(self, adds: Sequence[AddFile]) -> StatementRows | None:
         """Return what the statement did row by row, given its new files; None at file grain."""
         if self.placing is None:
@@ -153,12 +206,13 @@ class ChangedFiles:
         whole = {moved.source for moved in self._rows.moved}
         for path, source in self._sources.items():
             if path not in whole:
-                self._rows.marks[path] = rows_from(0, source.size)
+                hit = self._rows.marks.get(path, empty())
+                self._rows.marks[path] = all_left(source.size, source.stayed - hit)
         self._rows.added = self.placing.told.rows()
-        self._rows.told = [add.path for add in adds]
+        self._rows.told = [*(add.path for add in adds), *self._stated]
         return self._rows
 
-    def _deleted(self, file: FileRow) -> "BitMap":
+    def _deleted(self, file: FileRow) -> RowSet:
         vector = file.deletion_vector
         if vector is None:
             return empty()
@@ -179,19 +233,23 @@ class ChangedFiles:
         return is_divided_alike and has_names_of(then, schema)
 
 
-def asks_for_marks(definition: TableDefinition) -> bool:
-    """Return whether a table asks for marks; a new vector would give tracked rows new ids."""
-    known = {key.lower(): value.lower() for key, value in definition.properties}
-    return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
+def all_left(size: int, deleted: RowSet) -> RowSet:
+    """Return the rows that a file has left, to mark all of them.
+
+    A rewrite beside the statement leaves out rows that were deleted before, so to mark these as
+    well would be a conflict. If the bitmap would be too long, all numbers are returned.
+    """
+    left = rows_from(0, size) - deleted
+    return left if len(bytes_of(left)) <= BITMAP_BYTES_MAX else rows_from(0, size)
 
 
 def told_names(table: StatementTable, columns: Iterable[str]) -> Sequence[str]:
-    """Return the columns whose values are told: of the key, of the table's choice, then others."""
+    """Return the columns whose values are stated: the key's, the table's choice, then others."""
     said = [list_of(table.definition, key) for key in (KEY, CONFLICTS)]
     return [*(each.column for keys in said for each in keys), *columns]
 
 
-def numbered(hit: Any, deleted: "BitMap") -> "BitMap":
+def numbered(hit: Any, deleted: RowSet) -> RowSet:
     """Return the numbers in the file of rows, given which of the rows that are left they are."""
     found = empty()
     found.update(pc.indices_nonzero(pc.fill_null(hit, fill_value=False)).to_pylist())

@@ -19,7 +19,7 @@ from ledger.reads.rows import FileRow
 from ledger.statements.columns.identity import check_numbered
 from ledger.statements.constraints import RowChecks
 from ledger.statements.judge import RowJudge, numbered
-from ledger.statements.marking import ChangedFiles, asks_for_marks
+from ledger.statements.marking import ChangedFiles
 from ledger.statements.merge_source import SOURCE, TARGET, MergeSource, condition_on, read_of
 from ledger.statements.target import StatementTable
 from ledger.statements.updating import Assignments, assigned, assignments
@@ -36,7 +36,7 @@ def merge(
     with table.judge() as judge:
         made = Merge(table, judge, MergeSource(source, table.schema), on, clauses)
         adds = table.write(made.rows(), placing=made.changed.placing)
-    table.change(made.changed, adds, "MERGE")
+    made.changed.note(adds, "MERGE")
     return table.counted(ChangedRows(made.inserted, made.updated, made.deleted))
 
 
@@ -94,8 +94,7 @@ class Merge:
         }
         where = None
         if isinstance(on, str) and matching and not self._clauses["not_matched_by_source"]:
-            by_row = asks_for_marks(table.definition)
-            where = read_of(matching, table.schema, source, any_column=by_row)
+            where = read_of(matching, table.schema, source, any_column=table.by_row)
         self.changed = ChangedFiles(table, matched_columns(self._on))
         self._found = self.changed.read(where)
         self._hit = pa.nulls(0, pa.int64())

@@ -17,7 +17,7 @@ from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_lists import SORT, SortKey, is_fit, keys_in
 from ledger.reads.rows import FileRow
 from ledger.statements.deleting import wholly_fulfilled
-from ledger.statements.marking import ChangedFiles
+from ledger.statements.marking import SHARE, ChangedFiles, size_of
 from ledger.statements.target import StatementTable
 
 FULL: Final = 0.75
@@ -59,7 +59,7 @@ def optimize(
             rows = batches(table, changed, todo, len(group))
             adds += table.write(rows, target_bytes, order, placing=changed.placing)
     if changed.files:
-        table.rewrite(changed, adds)
+        changed.note_rewritten(adds)
     return RewrittenFiles(len(changed.files), len(adds))
 
 
@@ -110,15 +110,25 @@ def key_of(file: FileRow) -> FileKey:
 
 
 def written_anew(table: StatementTable, files: Sequence[FileRow]) -> set[FileKey]:
-    """Return the files to write anew whatever their size: for deleted rows, or names of columns."""
+    """Return the files to write anew whatever their size: for deleted rows, or names of columns.
+
+    Where rows are the grain, a file keeps up to a tenth of deleted rows.
+    """
     known: dict[int, bool] = {}
     found = set()
     for file in files:
         if file.added not in known:
             known[file.added] = has_names_of(table.snapshot.schema_of(file), table.schema)
-        if file.vector or not known[file.added]:
+        is_worn = bool(file.vector) and not (table.by_row and has_few_deleted(file))
+        if is_worn or not known[file.added]:
             found.add(key_of(file))
     return found
+
+
+def has_few_deleted(file: FileRow) -> bool:
+    """Return whether at most a tenth of the rows of a file are deleted."""
+    vector, size = file.deletion_vector, size_of(file)
+    return vector is not None and size is not None and vector.cardinality * SHARE <= size
 
 
 def batches(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -15,16 +15,18 @@ from ledger.core.predicates.tree import Node
 from ledger.definitions.definitions import changed_definition
 from ledger.definitions.names import TableLike
 from ledger.definitions.time_zones import ZoneLike
+from ledger.expressions.bounds import file_may_hold
 from ledger.expressions.duckdb.conditions import RowCondition, row_condition
 from ledger.files.data_files import TARGET_BYTES, write_rows
 from ledger.files.data_reading import read_file
-from ledger.files.placing import Placing
 from ledger.files.progress import shown
+from ledger.files.rows.placing import Placing
 from ledger.files.storage import storage_at
 from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_lists import SortKey
 from ledger.properties.column_values import raised
+from ledger.properties.known_properties import asks_for_marks
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.snapshot.reading import TableFiles, is_in_folders
@@ -32,10 +34,11 @@ from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.statements.altering import alter
 from ledger.statements.columns.completed import ColumnValues
 from ledger.statements.judge import RowJudge
+from ledger.work.noted_rows import StatementRows
 from ledger.work.unit_of_work import Work
 
-if TYPE_CHECKING:
-    from ledger.statements.marking import ChangedFiles
+FILES_SKIPPED_FROM: Final = 2
+"""A single file is read without a look at its statistics."""
 
 
 class StatementTable:
@@ -93,6 +96,11 @@ class StatementTable:
         """What the statement adds to rows that leave out columns."""
         return ColumnValues(self.schema, self.zone, self.numbers)
 
+    @property
+    def by_row(self) -> bool:
+        """Whether rows are the grain of the table."""
+        return asks_for_marks(self.definition)
+
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
         return RowJudge(self.row.name)
@@ -102,17 +110,22 @@ class StatementTable:
     ) -> Sequence[FileRow]:
         """Return the files that may hold rows of a condition, and note the read.
 
-        `by_row`: of the files only the rows count that the statement notes.
+        A file whose statistics exclude every row is left out. `by_row`: of the files only the rows
+        count that the statement notes.
         """
-        found = self.find(where, record=record and not by_row)
+        found = self.find(where, record=record, by_row=by_row)
+        if where is None or len(found.files) < FILES_SKIPPED_FROM:
+            return found.files
+        tree, then = where.in_zone(self.zone), self.snapshot.schema_of
+        return [file for file in found.files if file_may_hold(tree, file, self.schema, then)]
+
+    def find(self, where: Node | None, *, record: bool = True, by_row: bool = False) -> TableFiles:
+        """Return a read of the table with the txn's own changes; the rest is as for `read`."""
+        found = self.snapshot.files(where, record=record and not by_row)
         if by_row and not self.is_new:
             self.work.check()
             self.work.writes.read(found, by_row=True)
-        return found.files
-
-    def find(self, where: Node | None, *, record: bool = True) -> TableFiles:
-        """Return a read of the table with the txn's own changes; the rest is as for `read`."""
-        return self.snapshot.files(where, record=record)
+        return found
 
     def shown(self, files: Sequence[FileRow]) -> Iterator[FileRow]:
         """Yield files, and show how many are done if that takes long."""
@@ -171,60 +184,44 @@ class StatementTable:
         removes: Sequence[FileRow],
         adds: Sequence[AddFile],
         operation: str,
-        *,
-        is_done: bool = False,
+        rows: StatementRows | None = None,
     ) -> None:
         """Note that files give way to others; the txn's own ones are in no commit.
 
-        `is_done`: the statement did something anyway, so it is noted without files too.
+        `rows` is what the statement did row by row, None if its grain is the file.
         """
+        has_marks = rows is not None and bool(rows.marks)
         with self.kept(adds):
-            if removes or is_done:
+            if removes or has_marks:
                 check_may_remove(self.row.name, self.definition)
             self._settle()
-        if not (removes or adds or is_done):
+        if not (removes or adds or has_marks):
             return
         with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
+            if rows is not None:
+                writer.note_rows(rows)
             own = writer.replace(removes, adds, self.row.partitioned)
             self.work.writes.plan_from(self.number, 0)
         self.work.files.replace(self.definition.location, own)
 
-    def change(
-        self,
-        changed: "ChangedFiles",
-        adds: Sequence[AddFile],
-        operation: str,
-        given: Sequence[AddFile] = (),
-    ) -> None:
-        """Note what a statement changed: files that give way to others, and marked rows.
-
-        Beside the files that it wrote, it may add `given` ones, of whose rows it knows nothing.
-        """
-        rows = changed.noted(adds)
-        if rows is not None:
-            with self.kept(adds), self.work.writes.growing(self.number) as writer:
-                writer.note_rows(rows)
-        marked = {file.path for file, _ in rows.pairs} if rows is not None else set()
-        gone = [file for file in changed.files if file.path not in marked]
-        self.replace(gone, [*adds, *given], operation, is_done=bool(marked))
-
     def add(
-        self, adds: Sequence[AddFile], operation: str, changed: "ChangedFiles | None" = None
+        self, adds: Sequence[AddFile], operation: str, rows: StatementRows | None = None
     ) -> None:
-        """Note new files; `changed` has what is told of their rows."""
+        """Note new files; `rows` has what is known of their rows."""
         with self.kept(adds):
             self._settle()
-        rows = changed.noted(adds) if changed is not None else None
         with self.kept(adds), self.work.writes.growing(self.number, operation) as writer:
             writer.add(adds)
-            if rows is not None and any(each.columns for each in rows.added):
+            if rows is not None:
                 writer.note_rows(rows)
 
-    def rewrite(self, changed: "ChangedFiles", adds: Sequence[AddFile]) -> None:
+    def rewrite(
+        self, removes: Sequence[FileRow], adds: Sequence[AddFile], rows: StatementRows | None
+    ) -> None:
         """Note that the same rows are in other files."""
         with self.kept(adds), self.work.writes.growing(self.number, "OPTIMIZE") as writer:
-            writer.rewrite(changed.files, adds, self.row.partitioned)
-            if (rows := changed.noted(adds)) is not None:
+            writer.rewrite(removes, adds, self.row.partitioned)
+            if rows is not None:
                 writer.note_rows(rows)
             self.work.writes.plan_from(self.number, 0)
 

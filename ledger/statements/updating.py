@@ -62,7 +62,7 @@ def update(
                 yield checks.passed(judge, after)
 
         adds = table.write(rows(), placing=changed.placing)
-    table.change(changed, adds, "UPDATE")
+    changed.note(adds, "UPDATE")
     return table.counted(ChangedRows(updated=count))
 
 

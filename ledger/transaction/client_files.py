@@ -14,6 +14,7 @@ from ledger.definitions.names import TableLike, TableStanding
 from ledger.definitions.time_zones import ZoneLike, zone_named
 from ledger.errors import ConflictError, OutcomeUnknownError, RefusedError, SnapshotTooOldError
 from ledger.expressions.build import Expression, condition_in
+from ledger.properties.known_properties import asks_for_unique
 from ledger.reads.html import ShownList
 from ledger.reads.row_counts import ChangedRows
 from ledger.session.explain import name_conflict
@@ -25,6 +26,7 @@ from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.tracing import verb
 from ledger.transaction.client_txns import LedgerTxns
+from ledger.transaction.transaction import Transaction
 from ledger.work.app_notes import AppProgress, progress_in
 from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.work.repeated_batches import noted_receipt
@@ -147,13 +149,12 @@ class LedgerFiles(LedgerTxns):
 
         if evolve:
             with self.begin(level=level) as txn:
-                txn.insert(table, rows, evolve=True)
-                txn.operation(table, operation)
-                if app is not None:
-                    txn.app(*app)
-                return txn.commit()
+                return inserted_once(txn, table, rows, app, operation, evolve=True)
         standing = self._names.look_up(table)
         row = standing.row or known_row(self._view.reads(), standing.table)
+        if asks_for_unique(row.definition):
+            with self.begin(level=level) as txn:
+                return inserted_once(txn, row, rows, app, operation)
         numbers = self._names.identities.take
         new = NewRows(row, rows, self._view.zone, self._view.origin.ledger, numbers)
         made = Appended(new.files, app, operation, ChangedRows(inserted=new.count))
@@ -212,6 +213,23 @@ class LedgerFiles(LedgerTxns):
         return noted_receipt(
             receipt_of(answer, self._view.origin), self._view, sorted(apps), tables
         )
+
+
+def inserted_once(
+    txn: Transaction,
+    table: TableLike,
+    rows: Any,
+    app: AppVersion | None,
+    operation: str,
+    *,
+    evolve: bool = False,
+) -> Receipt:
+    """Insert rows in a txn of their own, record the progress of an application, and commit."""
+    txn.insert(table, rows, evolve=evolve)
+    txn.operation(table, operation)
+    if app is not None:
+        txn.app(*app)
+    return txn.commit()
 
 
 def is_refused(outcome: Outcome) -> bool:

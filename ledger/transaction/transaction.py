@@ -12,7 +12,7 @@ from typing import Self
 
 from ledger.arrow.read_once import ReadOnce
 from ledger.core.commands import AbortTxn, CommitTxn, Operation, SessionCommand, TxnType
-from ledger.core.events.events import CommandRepeated, Control, TxnAborted, TxnOpened
+from ledger.core.events.events import CommandRepeated, Control, TxnAborted, TxnCommitted, TxnOpened
 from ledger.core.lists.valid_lists import ValidTxnList, ValidWriteIdList
 from ledger.definitions.names import TableLike, TableNames
 from ledger.errors import (
@@ -229,6 +229,10 @@ class Transaction(TxnFiles, TxnRows):
                 raise not_found_out(work.id, *earlier[-1], error) from error
             work.status, work.writes.is_frozen = before[0], before[1] or work.is_staged
             raise
+        if isinstance(answer.body, TxnCommitted):
+            for part in answer.body.parts:
+                if part.left_out:
+                    work.files.leave_out(part.left_out)
         return work.receipt_of_commit(answer)
 
     def _abandon(self, error: BaseException) -> None:

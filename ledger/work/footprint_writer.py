@@ -14,6 +14,7 @@ from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.partitions.names import Values, partition_text
 from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.tree import node_of, read_wire
 from ledger.definitions.given import check_text, shown
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed, removed
 from ledger.reads.port import FileRow
@@ -63,10 +64,14 @@ class FootprintWriter:
     @property
     def added(self) -> Sequence[AddFile]:
         """The files added, and files after their marks."""
+        if self._rows.is_empty:
+            return list(self._adds.values())
         return [*self._adds.values(), *(after for _, after in self._rows.pairs)]
 
     def row_changes(self) -> RowChanges | None:
         """Return what the part read and wrote row by row, None if its grain is the file."""
+        if self._rows.is_empty and len(self._read) == len(self._read_whole):
+            return None
         scanned = packed(path for path in self._read if path not in self._read_whole)
         return self._rows.changes(scanned, list(self._adds.values()))
 
@@ -94,6 +99,11 @@ class FootprintWriter:
         self._read.update((file.path, file) for file in files)
         self._location = files.table.definition.location
         self._keys = None
+
+    def scanned_columns(self) -> Sequence[str]:
+        """Return the columns that the conditions of the noted scans name."""
+        trees = (node_of(read_wire(scan)[0]) for scan in self._scans)
+        return list(dict.fromkeys(name for tree in trees for name in tree.columns()))
 
     def name(self, operation: str) -> None:
         """Add the name of an operation, in Delta's words; raises TypeError unless it is a text."""
@@ -144,21 +154,26 @@ class FootprintWriter:
         `remove`. Raises as `add`.
         """
         self._partitioned = max(self._partitioned, partitioned)
-        rows = [self._rows.unmarked(row) for row in removes]
+        rows = list(removes)
+        if not self._rows.is_empty:
+            rows = [self._rows.unmarked(row) for row in rows]
         own = [key for row in rows if (key := (row.path, row.vector)) in self._adds]
         gone = [row for row in rows if (row.path, row.vector) not in self._adds]
         taken = [self._adds.pop(key) for key in own]
-        self._rows.take_back(path for path, _ in own)
+        if own and not self._rows.is_empty:
+            self._rows.take_back(path for path, _ in own)
         try:
             self._take(map(self._removed, gone), adds)
         except BaseException:
             self._adds.update(zip(own, taken, strict=True))
             raise
         if not all(each.data_change for each in taken):
-            # The rows of a file that was only moved are changed after all.
+            # The rows of a file that was only moved are changed after all. Which files they came
+            # from is not known, so all files of the txn count as changed, new ones too.
             self._removes = {
                 key: each._replace(data_change=True) for key, each in self._removes.items()
             }
+            self._adds = {key: each._replace(data_change=True) for key, each in self._adds.items()}
         return [path for path, _ in own]
 
     def note_rows(self, rows: StatementRows) -> None:
@@ -169,6 +184,8 @@ class FootprintWriter:
     @property
     def removed(self) -> Collection[FileKey]:
         """The files removed, each a path and its deletion vector, and files before their marks."""
+        if self._rows.is_empty:
+            return self._removes.keys()
         return [*self._removes, *((file.path, file.vector) for file, _ in self._rows.pairs)]
 
     def removal(self, file: RemoveLike) -> RemoveFile:

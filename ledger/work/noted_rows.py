@@ -6,16 +6,12 @@ pair of the file before and after.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ledger.core.commands import AddedRows, Marks, Moved, RowChanges
 from ledger.core.partitions.names import partition_text
-from ledger.core.rows.bitmaps import bytes_of, rows_from, rows_in
+from ledger.core.rows.bitmaps import RowSet, bytes_of, rows_from, rows_in
 from ledger.log.wire.file_list import AddFile
 from ledger.reads.rows import FileRow
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
 
 Pair = tuple[FileRow, AddFile]
 
@@ -28,13 +24,13 @@ class StatementRows:
         marks: the rows that it deleted or changed, by path.
         read: the rows that it matched and left.
         moved: where the rows of rewritten files are.
-        added: what it tells of its new rows.
-        told: the files of which it told all new rows.
+        added: what it states of its new rows.
+        told: the files of which it stated all new rows.
         pairs: the marked files that stay, as read and with their new vectors.
     """
 
-    marks: "dict[str, BitMap]" = field(default_factory=dict)
-    read: "dict[str, BitMap]" = field(default_factory=dict)
+    marks: dict[str, RowSet] = field(default_factory=dict)
+    read: dict[str, RowSet] = field(default_factory=dict)
     moved: Sequence[Moved] = ()
     added: Sequence[AddedRows] = ()
     told: Sequence[str] = ()
@@ -45,12 +41,17 @@ class NotedRows:
     """The rows of all statements of a txn in one table."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, BitMap] = {}
-        self._read: dict[str, BitMap] = {}
+        self._marks: dict[str, RowSet] = {}
+        self._read: dict[str, RowSet] = {}
         self._moved: list[Moved] = []
         self._added: list[AddedRows] = []
         self._told: set[str] = set()
         self._pairs: dict[str, Pair] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no statement did anything row by row."""
+        return not (self._marks or self._moved or self._told or self._read)
 
     @property
     def pairs(self) -> Iterable[Pair]:
@@ -107,7 +108,7 @@ class NotedRows:
         )
 
 
-def join(known: "dict[str, BitMap]", more: "dict[str, BitMap]") -> None:
+def join(known: dict[str, RowSet], more: dict[str, RowSet]) -> None:
     """Add rows of files to known ones."""
     for path, rows in more.items():
         known[path] = known[path] | rows if path in known else rows

@@ -43,11 +43,7 @@ def at_write_serializable(reads: Reads, row: ConflictRow) -> WhatIf:
     if why:
         return WhatIf(passes=False, why=why)
     part = next(each for each in row.attempted if each.table == row.evidence.table)
-    first = (
-        f"{WEAKER} does not judge a table that was only read"
-        if is_read(part)
-        else f"{winner_text(row)} is a blind append, which {WEAKER} passes over"
-    )
+    first = what_changes(row, part)
     if any(each.footprint is not None and each.footprint.staged for each in row.attempted):
         return WhatIf(passes=None, why=f"{first}, but the rows lack the loser's staged chunks")
     for other in (each for each in row.attempted if not is_read(each)):
@@ -58,7 +54,18 @@ def at_write_serializable(reads: Reads, row: ConflictRow) -> WhatIf:
     return WhatIf(passes=True, why=why)
 
 
-def why_it_holds(reads: Reads, row: ConflictRow) -> str:
+def what_changes(row: ConflictRow, part: TableWrite) -> str:
+    """Return why the conflict in the evidence is none at WriteSerializable."""
+    if is_read(part):
+        return f"{WEAKER} does not judge a table that was only read"
+    if row.evidence.rule != "file_added":
+        return f"{WEAKER} compares the rows that a statement matched, not the files that it read"
+    return f"{winner_text(row)} is a blind append, which {WEAKER} passes over"
+
+
+def why_it_holds(  # noqa: PLR0911 - one for each reason
+    reads: Reads, row: ConflictRow
+) -> str:
     """Return why the conflict in the evidence is one at WriteSerializable too, "" if it is not."""
     lost = row.evidence
     if lost.level == WEAKER:
@@ -71,6 +78,8 @@ def why_it_holds(reads: Reads, row: ConflictRow) -> str:
         return "it changed the table itself, which every level compares"
     if is_read(part) or (lost.rule == "file_added" and has_blind_winner(reads, row)):
         return ""
+    if lost.rule == "file_read_removed" and part.footprint is not None and part.footprint.rows:
+        return ""  # At the strongest level alone a statement reads whole files.
     if lost.rule == "file_added":
         return f"{WEAKER} passes over blind appends alone, and {winner_text(row)} read data"
     return f"the rule {lost.rule} holds at every level"
@@ -102,6 +111,8 @@ def other_conflict(reads: Reads, row: ConflictRow, part: TableWrite) -> WhatIf |
     footprint, name = part.footprint, f"table {part.table}"
     if part.writes or footprint is None or has_changed(reads, row, part.table):
         return WhatIf(passes=None, why=f"the rows do not say what else it meets in {name}")
+    if footprint.rows is not None:
+        return WhatIf(passes=None, why=f"the answer for {name} goes row by row")
     is_special = footprint.protocol is not None or is_backfill(footprint)
     if is_special or footprint.domains or footprint.read_apps:
         return WhatIf(

@@ -38,6 +38,11 @@ from tests.benchmarks import (
     published,
     recovery,
     round_trip,
+    row_bytes,
+    row_decisions,
+    row_rewrites,
+    row_scans,
+    row_updates,
     sequencer_loop,
     spark_sql,
     table_rows,
@@ -46,6 +51,7 @@ from tests.benchmarks import (
     visibility,
 )
 from tests.benchmarks.figure import FAILED, Figure, SkippedError, failed, show, skipped
+from tests.benchmarks.row_rewrites import Span
 from tests.benchmarks.topics import Durability
 
 STDERR: Final = 2
@@ -103,11 +109,18 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "GROW-check": Benchmark(growth.measure_check, "a commit decided, long : short"),
     "GROW-recovery": Benchmark(growth.measure_recovery, "recovery, long history : short"),
     "T1": Benchmark(spark_sql.measure, "T1 to T5: Spark SQL : plain Parquet, delta-spark"),
+    "T4v": Benchmark(spark_sql.measure_marks, "UPDATE and MERGE, marks : delta-spark's vectors"),
     "T6": Benchmark(planning.measure, "planning one partition : planning the table"),
     "T7": Benchmark(planning.measure_listing, "listing 500,000 files : deltalake"),
     "T8": Benchmark(table_rows.measure_appends, "100,000 rows appended : deltalake"),
     "T8-one": Benchmark(table_rows.measure_one, "one row appended : one file's name"),
     "T9": Benchmark(table_rows.measure_scans, "a month of flights read : deltalake, DuckDB"),
+    "RL1": Benchmark(row_updates.measure_refused, "updates of one file refused, and by peers"),
+    "RL2": Benchmark(row_updates.measure_rate, "updates of one file : the best peer"),
+    "RL3": Benchmark(row_bytes.measure, "bytes of an update of one row, marks : rewrite"),
+    "RL4": Benchmark(row_rewrites.measure, "statements beside OPTIMIZE in a loop"),
+    "RL5": Benchmark(row_scans.measure, "a scan with marks : without"),
+    "RL6": Benchmark(row_decisions.measure, "decisions over marked rows, many winners : one"),
     "T10": Benchmark(published.measure, "from a commit to deltalake, through the published log"),
     "TO": Benchmark(take_over.measure, "from kill -9 of the leader to the next one's answer"),
     "S1": Benchmark(visibility.measure, "from a commit to its rows in the Spark feeder's store"),
@@ -161,8 +174,12 @@ def chosen() -> list[str]:
     parser.add_argument(
         "--no-flush", action="store_true", help="acknowledge what is not on the disk yet"
     )
+    parser.add_argument(
+        "--seconds", type=float, default=Span.seconds, help="how long the writers of RL4 work"
+    )
     asked = parser.parse_args()
     Durability.flush = not asked.no_flush
+    Span.seconds = asked.seconds
     ids: list[str] = asked.ids
     unknown = [name for name in ids if name not in BENCHMARKS]
     if unknown:

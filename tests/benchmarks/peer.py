@@ -88,10 +88,18 @@ def run_or_skip(name: str, command: list[str]) -> None:
 
 
 @contextmanager
-def running(program: str, job: Mapping[str, Any]) -> Iterator[subprocess.Popen[str]]:
-    """Run a program of `peers`; it is killed if it is not done in time, or not wanted any more."""
+def running(
+    program: str, job: Mapping[str, Any], *, is_ours: bool = False
+) -> Iterator[subprocess.Popen[str]]:
+    """Run a program of `peers`; it is killed if it is not done in time, or not wanted any more.
+
+    One of ours lies beside `peers` and runs where this process does.
+    """
+    command = [sys.executable, "-m", f"tests.benchmarks.{program}"]
+    if not is_ours:
+        command = [str(python()), "-m", f"tests.benchmarks.peers.{program}"]
     process = subprocess.Popen(
-        [str(python()), "-m", f"tests.benchmarks.peers.{program}", json.dumps(job)],
+        [*command, json.dumps(job)],
         cwd=ROOT,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
@@ -118,11 +126,11 @@ def told(process: subprocess.Popen[str]) -> Any:
     return json.loads(line)
 
 
-def work(program: str, job: Mapping[str, Any]) -> Worked:
+def work(program: str, job: Mapping[str, Any], *, is_ours: bool = False) -> Worked:
     """Let the sessions of a peer work and return what they did; `job` has `seconds`."""
-    with running(program, job) as process:
+    with running(program, job, is_ours=is_ours) as process:
         assert told(process) == "begun"
         before_s = tree_cpu_s()
         done = told(process)
         cpu_s = tree_cpu_s() - before_s
-    return Worked(done["took_ms"], done["failed"], job["seconds"], cpu_s)
+    return Worked(done["took_ms"], done["failed"], job["seconds"], cpu_s, done["errors"])

@@ -43,12 +43,47 @@ LARGE: Final = 2_000_000
 ONES: Final = 15
 PARTITIONS: Final = 12
 CHANGED: Final = 1_000_000
-CHANGES: Final = 3
 APPENDERS: Final = 8
 APPENDS: Final = 4
 COLUMNS: Final = "id BIGINT, p INT, price DOUBLE, name STRING"
 
 Call = Callable[[], object]
+Run = Callable[[str, int], None]
+
+
+class Properties(NamedTuple):
+    """What the tables of both sides are created with."""
+
+    ours: str
+    delta: str
+
+
+class Share(NamedTuple):
+    """The rows that a call changes: `where` says them of a table `t`, `on` by a source `s`.
+
+    They are among the `first` ids.
+    """
+
+    what: str
+    first: int
+    where: Callable[[int], str]
+    on: str
+    calls: int
+
+
+FIRST: Final = CHANGED // 100 * PARTITIONS
+WITHOUT: Final = Properties("", "")
+VECTORS: Final = Properties(
+    "TBLPROPERTIES ('lakeledger.rows' = 'marks')",
+    "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+)
+IN_ONE: Final = Share(
+    "in one", FIRST, lambda _: f"t.p = 3 AND t.id < {FIRST}", "t.p = 3 AND t.id = s.id", 3
+)
+# Other rows in each call, of all partitions. They lie in the first files, few enough for marks.
+SPREAD: Final = Share(
+    "in all", CHANGED, lambda number: f"t.id % 101 = {number}", "t.p = s.p AND t.id = s.id", 2
+)
 
 
 class Sides(NamedTuple):
@@ -151,31 +186,59 @@ def insert_one_row(both: Sides) -> Figure:
 
 def change_one_percent(both: Sides) -> list[Figure]:
     """Return T4: the rows lie in one of the partitions."""
-    tables = ("ledger.b.changed", "changed")
-    create(both, tables, "PARTITIONED BY (p)")
-    for each in tables:
-        both.rows(CHANGED).writeTo(each).append()
-    share = CHANGED // 100 * PARTITIONS
-    some = both.rows(share).where("p = 3").selectExpr("id", "p", "price + 1 AS price")
-    some.createOrReplaceTempView("some")
+    return changes(both, "T4", WITHOUT, IN_ONE)
 
-    def update(table: str) -> Call:
-        return lambda: both.sql(
-            f"UPDATE {table} SET price = price + 1 WHERE p = 3 AND id < {share}"
-        )
 
-    def merge(table: str) -> Call:
-        return lambda: both.sql(
-            f"MERGE INTO {table} t USING some s ON t.p = 3 AND t.id = s.id "
+def measure_marks(broker: Broker) -> list[Figure]:
+    """Return T4v: T4 with vectors on both sides, and the same for rows of all partitions."""
+    warm_broker(broker)
+    with up(broker, "t4v") as lake, sides(lake) as both:
+        return [
+            *changes(both, "T4v", VECTORS, IN_ONE),
+            *changes(both, "T4v-spread", VECTORS, SPREAD),
+        ]
+
+
+def changes(both: Sides, name: str, properties: Properties, share: Share) -> list[Figure]:
+    """Return what UPDATE and MERGE of a share of the rows take."""
+    what = f"of 1 % of {CHANGED} rows, {share.what} of {PARTITIONS} partitions, against delta-spark"
+    if properties.delta:
+        what += " with deletion vectors"
+
+    def update(table: str, number: int) -> None:
+        both.sql(f"UPDATE {table} t SET price = price + 1 WHERE {share.where(number)}")
+
+    def merge(table: str, number: int) -> None:
+        rows = both.rows(share.first).alias("t").where(share.where(number))
+        rows.selectExpr("id", "p", "price + 1 AS price").createOrReplaceTempView("some")
+        both.sql(
+            f"MERGE INTO {table} t USING some s ON {share.on} "
             "WHEN MATCHED THEN UPDATE SET price = s.price "
-            f"WHEN NOT MATCHED THEN INSERT (id, p, price) VALUES (s.id, s.p, s.price)"
+            "WHEN NOT MATCHED THEN INSERT (id, p, price) VALUES (s.id, s.p, s.price)"
         )
 
-    what = f"of 1 % of {CHANGED} rows in {PARTITIONS} partitions, against delta-spark"
     return [
-        against("T4-update", "ms", rounds(*map(update, tables), calls=CHANGES), f"UPDATE {what}"),
-        against("T4-merge", "ms", rounds(*map(merge, tables), calls=CHANGES), f"MERGE {what}"),
+        against(f"{name}-{run.__name__}", "ms", found, f"{run.__name__.upper()} {what}")
+        for run in (update, merge)
+        for found in [changed(both, f"{name}_{run.__name__}", properties, share.calls, run)]
     ]
+
+
+def changed(
+    both: Sides, name: str, properties: Properties, calls: int, run: Run
+) -> list[tuple[float, float]]:
+    """Return what a statement takes on new tables of both sides, round by round."""
+    names = name.replace("-", "_").lower()
+    tables = (f"ledger.b.{names}", names)
+    create(both, tables, "PARTITIONED BY (p)", properties)
+    for table in tables:
+        both.rows(CHANGED).writeTo(table).append()
+
+    def calling(table: str) -> Call:
+        numbers = count()
+        return lambda: run(table, next(numbers))
+
+    return rounds(*map(calling, tables), calls=calls)
 
 
 def append_together(both: Sides) -> Figure:
@@ -199,10 +262,13 @@ def append_together(both: Sides) -> Figure:
     return against("T5", "commits/s", [(made / a * 1000, made / b * 1000) for a, b in found], note)
 
 
-def create(both: Sides, tables: Sequence[str], partition: str) -> None:
+def create(
+    both: Sides, tables: Sequence[str], partition: str, properties: Properties = WITHOUT
+) -> None:
     ours, delta = tables
-    both.sql(f"CREATE TABLE {ours} ({COLUMNS}) {partition} LOCATION '{both.folder / ours}'")
-    both.sql(f"CREATE TABLE {delta} ({COLUMNS}) USING delta {partition}")
+    place = f"LOCATION '{both.folder / ours}'"
+    both.sql(f"CREATE TABLE {ours} ({COLUMNS}) {partition} {place} {properties.ours}")
+    both.sql(f"CREATE TABLE {delta} ({COLUMNS}) USING delta {partition} {properties.delta}")
 
 
 def rounds(ours: Call, other: Call, *, calls: int) -> list[tuple[float, float]]:

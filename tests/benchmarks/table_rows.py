@@ -41,10 +41,11 @@ Call = Callable[[], object]
 
 
 class Lake(NamedTuple):
-    """A ledger that is up, a client of it, and a folder for tables."""
+    """A ledger that is up, a client of it, a folder for tables, and the rows of its follower."""
 
     ledger: Ledger
     folder: Path
+    store: Path
 
 
 def measure_appends(broker: Broker) -> list[Figure]:
@@ -164,4 +165,4 @@ def up(broker: Broker, name: str) -> Iterator[Lake]:
         assert address.store is not None
         reads = own.enter_context(closing(open_reads(address.store)))
         ledger = own.enter_context(Ledger.connect(broker.bootstrap, name, reads=reads))
-        yield Lake(ledger, folder)
+        yield Lake(ledger, folder, address.store)

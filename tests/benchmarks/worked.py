@@ -1,5 +1,6 @@
 """What sessions in a closed loop did together, whoever's they are: ours or those of a peer."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import psutil
@@ -12,13 +13,15 @@ CPU_NOTE = "user and system, of clients, servers and broker together"
 class Worked(NamedTuple):
     """What all sessions did within `seconds`: the milliseconds of each success, what failed.
 
-    `cpu_s` is what all processes of the benchmark used meanwhile, servers included.
+    `cpu_s` is what all processes of the benchmark used meanwhile, servers included; `errors` are
+    the commonest texts of what failed.
     """
 
     took_ms: list[float]
     failed: int
     seconds: float
     cpu_s: float
+    errors: Sequence[str] = ()
 
     @property
     def rate(self) -> float:

@@ -148,7 +148,7 @@ LOST_BY_ROW = [
         made=serializable(),
     ),
     Lost(
-        "file_added", 'partition ["1"]', "UPDATE",
+        "file_added", "row delay = 7", "UPDATE",
         lambda a: a.wins(a.part("WRITE", adds=[partition("1")], rows=told("7"), **NOT_BLIND)),
         lambda a: a.follows(a.part("UPDATE", reads=[DELAY_7])),
         predicate=DELAY_7,

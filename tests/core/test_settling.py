@@ -110,15 +110,16 @@ def test_a_group_whose_file_was_replaced_is_left_out_and_the_others_stay() -> No
     assert found == Settled([Marks("y", packed({0}))], ["b", "a", "x"])
 
 
-def test_a_statement_takes_its_rows_out_of_a_file_that_was_written_anew() -> None:
-    """Its own copy of the file stays, so the rows are to go from the other copy, all of them."""
+def test_a_statement_whose_file_was_written_anew_changes_the_rows_where_they_are() -> None:
+    """Its own copies of the other rows are dead from the first."""
     won = wins(compacts(Moved("a", "c", 0, 5, b"")))
     own = NO_ROWS._replace(
         marks=[Marks("a", packed({0}))], moved=[Moved("a", "z", 0, 4, packed({0}))]
     )
 
     found = settle(won, footprint("UPDATE", remove=["a"], rows=own), 0, rearranges=False)
-    assert found == Settled([Marks("c", packed({0, 1, 2, 3, 4}))], ["a"])
+    copies = Marks("z", packed({0, 1, 2, 3}))
+    assert found == Settled([Marks("c", packed({0})), copies], ["a"])
 
 
 def test_winners_before_the_read_do_not_matter() -> None:

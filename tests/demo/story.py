@@ -25,6 +25,7 @@ from tests.demo.flights import (
 from tests.demo.isolation import show_isolation
 from tests.demo.metastores.metastore import TablePlace
 from tests.demo.metastores.two_metastores import show_two_metastores
+from tests.demo.one_file import show_one_file
 from tests.demo.report import Report
 from tests.demo.spark_sql import show_spark_sql
 from tests.demo.stage import Home, Stage, set_up
@@ -85,6 +86,8 @@ def play_on(
     answers.check_spark_now("Spark under a new snapshot, unchanged")
     report.step("Isolation: statements side by side on a table whose files the ledger lists")
     conflicts = show_isolation(stage, report)
+    report.step("One file: updates of its flights side by side, and OPTIMIZE beside them")
+    conflicts += show_one_file(stage, report)
     report.step("Spark SQL: two jobs race, one commit over two tables, a stream is killed")
     conflicts += show_spark_sql(stage, report)
     report.step("Two metastores: the steps of Hive's page, M1 writes and M2 reads it from the log")

@@ -6,7 +6,7 @@ from typing import Final
 
 from ledger.log.kafka.rights import ROLES, shown
 from spark_sink.catalog import options
-from tests import matrix
+from tests import matrix, row_matrix
 from tests.docs import (
     delta_tables,
     event_tables,
@@ -60,7 +60,12 @@ def made_pages() -> dict[str, str]:
     contributing = (DOCS / "contributing.md").read_text(encoding="utf-8")
     events = (DOCS / "events.md").read_text(encoding="utf-8")
     isolation = (DOCS / "isolation.md").read_text(encoding="utf-8")
-    for name, made in (("matrix", matrix.page()), ("rules", matrix.rules_list())):
+    for name, made in (
+        ("matrix", matrix.page()),
+        ("row matrix", row_matrix.page()),
+        ("new rows", row_matrix.new_rows()),
+        ("rules", matrix.rules_list()),
+    ):
         isolation = between(name, isolation, f"{made}\n")
     security = (DOCS / "security.md").read_text(encoding="utf-8")
     http = (DOCS / "http.md").read_text(encoding="utf-8")

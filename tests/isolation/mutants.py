@@ -275,16 +275,20 @@ def floor_unchecked(state: DomainState, part: TablePart) -> None:
             raise
 
 
-def reads_unchecked(state: DomainState, candidate: Candidate, part: TablePart, *rest: Any) -> Any:
+def reads_unchecked(
+    state: DomainState, candidate: Candidate, part: TablePart, *rest: Any, **by: Any
+) -> Any:
     """Let tables that are only read pass."""
     if part.is_read:
         return None
-    return HONEST_TABLE_CONFLICT(state, candidate, part, *rest)
+    return HONEST_TABLE_CONFLICT(state, candidate, part, *rest, **by)
 
 
-def reads_checked(state: DomainState, candidate: Candidate, part: TablePart, *rest: Any) -> Any:
+def reads_checked(
+    state: DomainState, candidate: Candidate, part: TablePart, *rest: Any, **by: Any
+) -> Any:
     """Check tables that are only read at every level."""
-    return HONEST_TABLE_CONFLICT(state, candidate, replace(part, is_read=False), *rest)
+    return HONEST_TABLE_CONFLICT(state, candidate, replace(part, is_read=False), *rest, **by)
 
 
 def coarse_only(winners: TableWinners, attempt: Attempt, asked: Predicates) -> Iterator[Hit]:

@@ -46,9 +46,11 @@ def run_all(seeds: range, jobs: int) -> int:
     strikes: Counter[Fault] = Counter()
     dropped: Counter[Verdict] = Counter()
     counts: Counter[str] = Counter()
+    met: Counter[str] = Counter()
     for result in shown(run_many(seeds, jobs), len(seeds), "seeds"):
         strikes += result.strikes
         dropped += result.dropped
+        met += result.met
         counts["commands"] += result.commands
         counts["events"] += result.events
         counts["passed" if result.broken is None else "failed"] += 1
@@ -62,6 +64,8 @@ def run_all(seeds: range, jobs: int) -> int:
             )
     for kind in Fault:
         print(f"{strikes[kind]:9d} {kind}")
+    for what, times in sorted(met.items()):
+        print(f"{times:9d} {what}")
     seldom = [kind for kind in Fault if strikes[kind] < len(seeds) // SEEDS_A_STRIKE]
     if seldom and len(seeds) >= ENOUGH_TO_COUNT:
         print(f"struck too seldom to prove anything: {', '.join(seldom)}")

@@ -7,6 +7,7 @@ from ledger.core.events.events import (
     AbortedForgotten,
     Control,
     SessionClosed,
+    TableAltered,
     TableCreated,
     TableDropped,
     TableRenamed,
@@ -41,6 +42,8 @@ class Books:
                 self._allocate(control, body)
             case TableCreated():
                 self._create(control, body)
+            case TableAltered() if body.one_shot:
+                self._alter(control, body)
             case TableRenamed() | TableDropped() if body.write_id:
                 self._own(control, control.txn)
                 self._give(body.table, control.txn, body.write_id)
@@ -120,6 +123,16 @@ class Books:
             self._own(control, control.txn)
             self._give(body.table, control.txn, body.write_id)
 
+    def _alter(self, control: Control, body: TableAltered) -> None:
+        must(
+            control.txn == self._next_txn,
+            "txn ids are dense",
+            f"txn {control.txn} where {self._next_txn} follows",
+        )
+        self._next_txn += 1
+        self._give(body.table, control.txn, body.write_id)
+        self._next_version(body.table, body.version, is_filling=False)
+
     def _commit(self, control: Control, body: TxnCommitted, *, is_filling: bool) -> None:
         if body.one_shot:
             must(
@@ -137,13 +150,16 @@ class Books:
     def _commit_part(self, txn: int, part: CommittedPart, *, is_filling: bool) -> None:
         if part.write_id:
             self._give(part.table, txn, part.write_id)
-        following = self._version[part.table] + 1
+        self._next_version(part.table, part.version, is_filling=is_filling)
+
+    def _next_version(self, table: int, version: int, *, is_filling: bool) -> None:
+        following = self._version[table] + 1
         must(
-            part.version == following or (is_filling and part.version > following),
+            version == following or (is_filling and version > following),
             "versions are dense but for lost ones",
-            f"version {part.version} of table {part.table} where {following} follows",
+            f"version {version} of table {table} where {following} follows",
         )
-        self._version[part.table] = part.version
+        self._version[table] = version
 
     def _end(self, txn: int, parts: Iterable[AbortedPart]) -> None:
         must(txn in self.open, "a txn ends once", f"txn {txn}")

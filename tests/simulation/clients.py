@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from ledger.core.acceptance import LogHead
-from ledger.core.commands import OpenSession
+from ledger.core.commands import JUDGED_TYPES, OpenSession
 from ledger.core.events.events import (
     CommandRefused,
     CommandRepeated,
@@ -27,6 +27,8 @@ from ledger.log.batches import BatchAcceptor
 from ledger.log.port import LogReader, LogWriter, Topic
 from ledger.log.wire.codec import encode_command
 from tests.simulation.faults import dice
+from tests.simulation.lake import BY_ROW
+from tests.simulation.planning import View
 from tests.simulation.processes import Process
 from tests.simulation.workload import Workload
 
@@ -87,7 +89,11 @@ class ClientProcess(Process):
         self._beat_s, self._beat_every_s = 0.0, BEAT_S
         self._asked_last = False
         self._computes_until_s = 0.0
-        self._workload = Workload(self.chance, self.world.shared)
+        self._workload = Workload(self.chance, self.world.shared, self._view)
+
+    def _view(self, table: int) -> View | None:
+        """Return what rows show of a table at the position that this client has read up to."""
+        return self.world.oracle.mirror.view(self.world.shared.lake, table, self._workload.position)
 
     def step(self) -> float:
         """Read answers, beat, repeat, ask."""
@@ -148,12 +154,16 @@ class ClientProcess(Process):
             case TxnOpened() | CommandRepeated(outcome="TxnOpened"):
                 first = body.first if isinstance(body, CommandRepeated) else control.txn
                 own.extend(range(first, first + body.size))
+                if getattr(body, "type", "") in JUDGED_TYPES:
+                    self._workload.judged.update(range(first, first + body.size))
                 shared.txns.extend(range(first, first + body.size))
             case TxnCommitted() | TxnAborted():
                 if control.txn in own:
                     own.remove(control.txn)
                 if isinstance(body, TxnAborted):
                     shared.aborted.append(control.txn)
+            case TableCreated() if BY_ROW in body.definition.properties:
+                shared.lake.tables.append(body.table)
             case TableCreated():
                 shared.tables.append(body.table)
             case CommandRefused(reason="TxnNotOpen") if body.subject in own:

@@ -65,6 +65,10 @@ class Hunted:
 
 def hunt(mutant: Mutant, jobs: int) -> Hunted:
     """Run a mutant until a law breaks; then see what it takes to tell it."""
+    if mutant.swaps:
+        told = first_broken(mutant, jobs, HONEST_SEEDS, frozenset(Fault))
+        if told is not None:
+            return Hunted(mutant, told)
     told = first_broken(mutant, jobs, MUTANT_SEEDS, frozenset())
     if told is None:
         return Hunted(mutant)

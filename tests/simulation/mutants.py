@@ -28,6 +28,7 @@ from tests.simulation.cut_mutants import (
 )
 from tests.simulation.faults import DAMAGE, Fault
 from tests.simulation.faulty_log import ProcessWriter
+from tests.simulation.row_mutants import SWAPS
 from tests.simulation.variant import SimulatedLeader, SimulatedSequencer, Variant
 
 Order = Literal["next", "greater", "any"]
@@ -265,5 +266,6 @@ MUTANTS: Final = (
     ),
     Mutant("leases judged from the first moment", sequencer=HastySequencer),
     Mutant("leases judged with heartbeats unread", sequencer=DeafSequencer),
+    *(Mutant(name, swaps=swaps) for name, swaps in SWAPS.items()),
 )
 BY_NAME: Final = {mutant.name: mutant for mutant in MUTANTS}

@@ -8,13 +8,15 @@ from typing import Final, Protocol
 
 from ledger.core.acceptance import NO_CHAIN, LogHead
 from ledger.core.events.events import Event
-from ledger.core.evolve.evolve import evolve
 from ledger.core.state.domain import DomainState
 from ledger.errors import LogDamagedError
 from ledger.log.acceptor import Acceptor, Rule
 from ledger.log.checkpoints import digest
 from tests.simulation.broken import BrokenError
 from tests.simulation.history import History
+from tests.simulation.lake import Lake
+from tests.simulation.lake_model import LakeModel
+from tests.simulation.mirror import Mirror
 
 # A digest costs as much as folding twenty events, so states are compared now and then; chains,
 # which cost nothing, are compared at every step.
@@ -31,10 +33,12 @@ class Sampled(Protocol):
 class Oracle:
     """The fold of the true log; `taken` holds all its records as (framed, appended at, counted)."""
 
-    def __init__(self, rule: Rule, history: History) -> None:
+    def __init__(self, rule: Rule, history: History, lake: Lake) -> None:
         self.acceptor = Acceptor(LogHead(), rule)
         self.state = DomainState()
         self.history = history
+        self.mirror = Mirror()
+        self.model = LakeModel(lake, self.mirror)
         self.taken: list[tuple[bytes, float, bool]] = []
         self._chains = {0: NO_CHAIN}
         self._digests: dict[int, str] = {}
@@ -59,7 +63,8 @@ class Oracle:
         if event is None:
             return None
         self.history.take(event, framed, queued_s)
-        evolve(self.state, event)
+        self.mirror.take(self.state, event, self.acceptor.head)
+        self.model.take(event)
         self._chains[self.position] = self.acceptor.head.chain
         if self.samples(event.control.position):
             self._digest_here()

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ledger.core.acceptance import Verdict
+from tests.isolation.mutants import Mutant as Swapped
+from tests.isolation.mutants import broken as swapped
 from tests.simulation.broken import BrokenError
 from tests.simulation.faults import Fault
 from tests.simulation.variant import HONEST, Variant
@@ -21,6 +23,7 @@ class Result:
     commands: int = 0
     events: int = 0
     fingerprint: str = ""
+    met: Counter[str] = field(default_factory=Counter)
 
 
 def run_seed(
@@ -34,7 +37,8 @@ def run_seed(
     world = World(seed, variant=variant, without=without, trace=trace)
     broken: BrokenError | None = None
     try:
-        world.run()
+        with swapped(Swapped(variant.name, variant.swaps)):
+            world.run()
     except BrokenError as error:
         broken = error
     except Exception as error:  # noqa: BLE001 - any exception is a finding of the run
@@ -50,6 +54,7 @@ def run_seed(
         world.asked,
         head.position,
         f"{head.epoch}/{head.position}/{head.chain.hex()}",
+        world.oracle.model.met,
     )
 
 

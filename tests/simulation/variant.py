@@ -4,7 +4,7 @@ Also the two other ways of deciding that the faults call for: a second code vers
 some commands otherwise, and a leader whose inbox skips a command without telling.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ledger.core.acceptance import accept
@@ -20,6 +20,7 @@ from ledger.log.port import Topic
 from ledger.recovery.survey import Survey
 from ledger.sequencer.leader import Leader
 from ledger.sequencer.sequencer import Sequencer
+from tests.isolation.mutants import Swap
 from tests.simulation.faulty_log import ProcessLog
 
 
@@ -54,7 +55,7 @@ class Variant:
     """One build of the code: its accept rule, its sequencer, what clients and followers read by.
 
     Also what an operator makes of a survey, and which topics are flushed before a record of theirs
-    is acknowledged.
+    is acknowledged. `swaps` are functions of the core that others stand for.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Variant:
     batches: type[BatchAcceptor] = BatchAcceptor
     found: Callable[[Survey], Survey] = as_found
     flushed: frozenset[Topic] = FLUSHED
+    swaps: Sequence[Swap] = ()
 
 
 HONEST = Variant("honest")

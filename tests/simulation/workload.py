@@ -1,5 +1,6 @@
 """The workload: what a client asks next, given what it knows from its answers."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -9,6 +10,7 @@ from typing import Any, Final
 from ledger.core.commands import (
     AbortTxn,
     AllocateWriteIds,
+    AlterTable,
     ChangeNamespace,
     CloseSession,
     CoarseWrite,
@@ -20,12 +22,19 @@ from ledger.core.commands import (
     Property,
     RenameTable,
     SessionCommand,
+    StageWrites,
     TableDefinition,
     TableWrite,
 )
+from tests.simulation.lake import LEVELS, Lake, marked_table
+from tests.simulation.planning import Planned, View
+from tests.simulation.statements import plan
 
 CATALOG: Final = "lake"
 NAMES: Final = (*(f"t{number}" for number in range(7)), "s1.t", "s2.x.t")
+MARKED_NAMES: Final = tuple(f"m{number}" for number in range(4))
+MARKED_TABLES: Final = 2
+OWN_MAX: Final = (2, 3, 40)
 SPACES: Final = ("s1", "s2", "s2.x")
 Asker = tuple[int, int, int]
 
@@ -37,24 +46,42 @@ class Shared:
     tables: list[int] = field(default_factory=list)
     aborted: list[int] = field(default_factory=list)
     txns: list[int] = field(default_factory=list)
+    lake: Lake = field(default_factory=Lake)
 
 
 @dataclass(slots=True)
 class Workload:
-    """One client's next commands; `own` are its open txns as far as it knows."""
+    """One client's next commands; `own` are its open txns as far as it knows.
+
+    `judged` are the ones whose commits are judged. `plans` are statements not yet committed, and
+    `following` are commands that must come next.
+    """
 
     chance: Random
     shared: Shared
+    view: Callable[[int], View | None]
     own: list[int] = field(default_factory=list)
+    judged: set[int] = field(default_factory=set)
     position: int = 0
+    plans: list[Planned] = field(default_factory=list)
+    following: deque[Callable[[Asker], SessionCommand]] = field(default_factory=deque)
+    own_max: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Draw how many txns it holds open: many keep all winners in the index, few let them go."""
+        self.own_max = self.chance.choice(OWN_MAX)
 
     def next(self, asker: Asker) -> SessionCommand:
         """Return a command of a kind drawn by weight, or what makes sense instead of it."""
+        if self.following:
+            return self.following.popleft()(asker)
         make = self.chance.choices(MAKERS, cum_weights=CUMULATED)[0]
         return make(self, asker)
 
-    def open_txn(self, asker: Asker) -> OpenTxn:
+    def open_txn(self, asker: Asker) -> SessionCommand:
         """Open some txns, now and then with a deadline that will pass, or with write ids."""
+        if len(self.own) >= self.own_max:
+            return CommitTxn(*asker, self.own[0], ())
         kind: Any = self.chance.choices(
             ("default", "read_only", "compaction", "replicated", "soft_delete"), (12, 2, 1, 1, 1)
         )[0]
@@ -85,6 +112,70 @@ class Workload:
         table = self.chance.choice(self.shared.tables[-8:])
         return CommitTxn(*asker, 0, [self.write(table)])
 
+    def change_rows(self, asker: Asker) -> SessionCommand:
+        """Plan a statement over rows, and commit one that was planned before."""
+        lake = self.shared.lake
+        if len(lake.tables) < MARKED_TABLES:
+            return self.create_marked(asker)
+        table = self.chance.choice(lake.tables[-MARKED_TABLES:])
+        view = self.view(table)
+        if view is None:
+            lake.tables.remove(table)
+            return self.create_marked(asker)
+        planned = plan(lake, self.chance, view)
+        if planned is not None:
+            self.plans.append(planned)
+        if len(self.plans) < self.chance.choice((1, 2, 3, 4)):
+            return self.allocate(asker)
+        return self.commit_rows(asker)
+
+    def commit_rows(self, asker: Asker) -> SessionCommand:
+        """Commit a statement at once, with one of another table, or in chunks."""
+        first = self.plans.pop(self.chance.randrange(len(self.plans)))
+        planned = [first]
+        judged = [txn for txn in self.own if txn in self.judged]
+        if not judged or self.chance.random() < 0.7:
+            return self._commit_plans(asker, 0, planned)
+        others = [each for each in self.plans if each.table != first.table]
+        if others and self.chance.random() < 0.5:
+            self.plans.remove(others[0])
+            planned.append(others[0])
+        txn = self.chance.choice(judged)
+        self.own.remove(txn)
+        if self.chance.random() < 0.5:
+            self.following.append(lambda later: self._commit_plans(later, txn, planned))
+            return self.open_txn(asker)
+        *chunks, _ = first.chunks
+        self.following.append(lambda later: self._commit_plans(later, txn, [first], staged=True))
+        return StageWrites(*asker, txn, first.table, 1, chunks[0])
+
+    def _commit_plans(
+        self, asker: Asker, txn: int, planned: list[Planned], *, staged: bool = False
+    ) -> CommitTxn:
+        self.shared.lake.asked[asker[:2]] = [each.name for each in planned]
+        if txn:
+            self.own.append(txn)
+        level = "Serializable" if self.chance.random() < 0.1 else ""
+        parts = [
+            TableWrite(each.table, each.read_at, (), each.chunks[-1] if staged else each.whole)
+            for each in planned
+        ]
+        return CommitTxn(*asker, txn, parts, level)
+
+    def create_marked(self, asker: Asker) -> SessionCommand:
+        """Create a table with marks, which must exist before its rows are planned."""
+        name = self.chance.choice(MARKED_NAMES)
+        definition = marked_table(self.chance.choice(LEVELS))
+        return CreateTable(*asker, 0, 0, CATALOG, name, definition)
+
+    def alter_marked(self, asker: Asker) -> SessionCommand:
+        """Give a table with marks another level."""
+        if not self.shared.lake.tables:
+            return self.create_marked(asker)
+        table = self.chance.choice(self.shared.lake.tables)
+        definition = marked_table(self.chance.choice(LEVELS))
+        return AlterTable(*asker, 0, self.position, table, definition, "SET TBLPROPERTIES")
+
     def write(self, table: int) -> TableWrite:
         operation: Any = self.chance.choices(("insert", "update", "delete"), (6, 2, 1))[0]
         partition = self.chance.choice(("", "p=1", "p=2"))
@@ -111,13 +202,13 @@ class Workload:
     def rename(self, asker: Asker) -> SessionCommand:
         if not self.shared.tables:
             return self.create(asker)
-        table = self.chance.choice(self.shared.tables[-8:])
+        table = self.chance.choice([*self.shared.tables[-8:], *self.shared.lake.tables])
         return RenameTable(*asker, self._own_or_none(), 0, table, self.chance.choice(NAMES))
 
     def drop(self, asker: Asker) -> SessionCommand:
         if len(self.shared.tables) < 3:
             return self.create(asker)
-        table = self.chance.choice(self.shared.tables)
+        table = self.chance.choice([*self.shared.tables, *self.shared.lake.tables])
         return DropTable(*asker, self._own_or_none(), 0, table)
 
     def namespace(self, asker: Asker) -> SessionCommand:
@@ -151,6 +242,8 @@ KINDS: Final[dict[Callable[[Workload, Asker], SessionCommand], int]] = {
     Workload.forget: 3,
     Workload.close: 1,
     Workload.namespace: 2,
+    Workload.change_rows: 60,
+    Workload.alter_marked: 1,
 }
 MAKERS: Final = tuple(KINDS)
 CUMULATED: Final = tuple(accumulate(KINDS.values()))

@@ -19,6 +19,7 @@ from tests.simulation.damage import Damage
 from tests.simulation.faults import Fault, Faults, dice
 from tests.simulation.followers import FollowerProcess
 from tests.simulation.history import History
+from tests.simulation.lake_rows import check_lake
 from tests.simulation.lease_law import LeaseLaw
 from tests.simulation.losses import Losses
 from tests.simulation.lost import Lost
@@ -65,8 +66,8 @@ class World:
         self.commands = CommandsTruth()
         self.commands.begin(self.network.topics[Topic.COMMANDS].identity())
         self.lost = Lost()
-        self.oracle = self._new_oracle()
         self.shared = Shared()
+        self.oracle = self._new_oracle()
         self.created = Genesis("simulated", CATALOG, 0, LIMITS, "5eed")
         self.is_active = True
         self.commands_min = COMMANDS_MIN
@@ -91,6 +92,7 @@ class World:
         self.damage.check_all_told()
         self._check_seen()
         check_rows(self)
+        check_lake(self)
 
     def go_on(self, seconds: float) -> None:
         """Let virtual time pass, and the operator come if it is time."""
@@ -150,7 +152,7 @@ class World:
 
     def _new_oracle(self) -> Oracle:
         history = History(self.commands, self.leases, self.faults.strike, self.lost)
-        return Oracle(self.variant.rule, history)
+        return Oracle(self.variant.rule, history, self.shared.lake)
 
     def _make_processes(self) -> None:
         chance = dice(self.seed, "processes")

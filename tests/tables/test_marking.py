@@ -13,7 +13,7 @@ from ledger.errors import ConflictError
 from ledger.files.deletion_vectors import deleted_rows
 from ledger.files.storage import storage_at
 from ledger.log.wire.inline_vectors import loosened
-from ledger.statements.marking import SHARE
+from ledger.statements.marking import FEW
 from ledger.testing import InMemoryLedger
 from tests.tables.delta_readers import READERS, texts
 from tests.tables.published_lake import PUBLISHED, publish
@@ -64,10 +64,16 @@ def test_few_rows_go_by_a_vector_and_many_by_a_new_file(ledger: Ledger, tmp_path
     assert sorted(file.vector != "" for file in ledger.read("t.marks")) == [False, True]
     assert vectors(ledger) == [4]
 
-    ledger.delete("t.marks", f"id < {ROWS // SHARE}")
+    ledger.delete("t.marks", f"id < {FEW}")
 
-    assert vectors(ledger) == []
-    assert len(rows(ledger, "marks")) == ROWS - ROWS // SHARE - 1
+    assert vectors(ledger) == [FEW + 1]
+    assert len(rows(ledger, "marks")) == ROWS - FEW - 1
+    ledger.delete("t.marks", f"id < {ROWS - 1}")
+
+    assert vectors(ledger) == [ROWS - 1]
+    ledger.delete("t.marks")
+
+    assert vectors(ledger) == [] == rows(ledger, "marks")
     ledger.delete("t.rewrite", "id = 3")
 
     assert vectors(ledger, "rewrite") == []
@@ -82,6 +88,22 @@ def merge(ledger: Ledger, table: str) -> None:
         when_matched_update=True,
         when_not_matched_insert=True,
     )
+
+
+def overwrite(ledger: Ledger, table: str) -> None:
+    """Replace two rows of a file by one."""
+    with ledger.transaction() as txn:
+        txn.overwrite(table, [{"id": 30, "n": 0, "s": "over"}], "id IN (30, 31)")
+
+
+def test_an_overwrite_of_few_rows_keeps_the_others(ledger: Ledger, tmp_path: Path) -> None:
+    made(ledger, tmp_path)
+    for table in TABLES:
+        overwrite(ledger, f"t.{table}")
+
+    assert len(rows(ledger, "marks")) == ROWS - 1
+    assert rows(ledger, "marks") == rows(ledger, "rewrite")
+    assert vectors(ledger) == [2]
 
 
 def in_one_txn(ledger: Ledger, table: str) -> None:
@@ -99,6 +121,7 @@ STEPS: Final[dict[str, Step]] = {
     "update many": lambda ledger, table: ledger.update(table, {"n": "n * 2"}, "id % 3 = 0"),
     "merge": merge,
     "in one txn": in_one_txn,
+    "overwrite": overwrite,
     "insert": lambda ledger, table: ledger.append(table, values(range(300, 340))),
     "optimize": lambda ledger, table: ledger.optimize(table),
     "rename": lambda ledger, table: ledger.alter_table(table, swapped),
@@ -167,16 +190,21 @@ def test_files_with_former_names_are_written_anew(ledger: Ledger, tmp_path: Path
     assert vectors(ledger) == []
 
 
-def test_two_commits_that_mark_one_file_conflict(ledger: Ledger, tmp_path: Path) -> None:
+def test_two_commits_that_mark_one_row_conflict_and_others_do_not(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     made(ledger, tmp_path)
-    first, second = ledger.begin(), ledger.begin()
+    first, second, third = ledger.begin(), ledger.begin(), ledger.begin()
     first.delete("t.marks", "id = 1")
     second.delete("t.marks", "id = 2")
+    third.delete("t.marks", "id <= 2")
     first.commit()
+    second.commit()
 
-    with pytest.raises(ConflictError):
-        second.commit()
-    assert vectors(ledger) == [1]
+    with pytest.raises(ConflictError) as lost:
+        third.commit()
+    assert lost.value.evidence.rule == "row_changed_twice"
+    assert vectors(ledger) == [2]
 
 
 def test_an_aborted_mark_leaves_the_file(ledger: Ledger, tmp_path: Path) -> None:
@@ -231,3 +259,79 @@ def test_other_engines_read_a_published_table_with_marks(
         wanted = texts(ledger.scan("t.marks", version=version).to_arrow(), schema)
         for name, read in READERS.items():
             assert texts(read(place, version), schema) == wanted, (name, version)
+
+
+def test_statements_that_write_one_file_anew_all_commit(ledger: Ledger, tmp_path: Path) -> None:
+    """Each of them copies the rows that the others delete, and no row that is left comes twice."""
+    place, size, share = str(tmp_path / "t"), 600, 150
+    ledger.create_table("t.t", values(range(size)), location=place, properties=MARKS)
+    txns = [ledger.begin() for _ in range(3)]
+    for number, txn in enumerate(txns):
+        first = number * share
+        txn.delete("t.t", f"id >= {first} AND id < {first + share}")
+    for txn in txns:
+        txn.commit()
+
+    left = ledger.scan("t.t").to_arrow()["id"].to_pylist()
+    assert sorted(left) == list(range(3 * share, size))
+
+
+def test_of_two_rewrites_beside_each_other_one_leaves_its_files_out(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made(ledger, tmp_path)
+    ledger.append("t.marks", values(range(ROWS, 2 * ROWS)))
+    first, second = ledger.begin(), ledger.begin()
+    for txn in (first, second):
+        txn.optimize("t.marks")
+    first.commit()
+    (kept,) = ledger.read("t.marks")
+    second.commit()
+
+    assert [file.path for file in ledger.read("t.marks")] == [kept.path]
+    assert len(rows(ledger, "marks")) == 2 * ROWS
+    ledger.vacuum("t.marks", older_than_h=0)
+    assert [each.name for each in (tmp_path / "marks").glob("*.parquet")] == [kept.path]
+
+
+def test_a_rewrite_and_a_statement_beside_it_both_commit_in_each_order(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made(ledger, tmp_path)
+    for number in range(4):
+        ledger.append("t.marks", values(range(ROWS * (number + 1), ROWS * (number + 2))))
+        rewrite, change = ledger.begin(), ledger.begin()
+        rewrite.optimize("t.marks")
+        change.update("t.marks", {"s": "'new'"}, f"id = {number} OR id = {ROWS + number}")
+        for txn in (rewrite, change) if number % 2 else (change, rewrite):
+            txn.commit()
+
+    found = rows(ledger, "marks")
+    assert len(found) == 5 * ROWS == len({number for number, *_ in found})
+    changed = {number for number, _, text in found if text == "new"}
+    assert changed == {*range(4), *range(ROWS, ROWS + 4)}
+
+
+def test_an_overwrite_by_a_condition_keeps_the_other_rows_of_a_file(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made(ledger, tmp_path)
+    for name in TABLES:
+        ledger.overwrite(f"t.{name}", [{"id": 3, "n": 1, "s": "new"}], "id = 3")
+
+    assert rows(ledger, "marks") == rows(ledger, "rewrite")
+    assert vectors(ledger) == [1]
+    assert len(rows(ledger, "marks")) == ROWS
+
+
+def test_the_last_rows_of_a_marked_file_go_beside_a_rewrite(ledger: Ledger, tmp_path: Path) -> None:
+    """The rows that were deleted before are in no new file, and this statement deletes others."""
+    made(ledger, tmp_path)
+    ledger.delete("t.marks", f"id < {FEW}")
+    txn = ledger.begin()
+    txn.delete("t.marks", "id >= 0")
+    ledger.optimize("t.marks")
+    assert vectors(ledger) == []
+    txn.commit()
+
+    assert rows(ledger, "marks") == []

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -119,23 +120,42 @@ def tell_of_broker(log: Log, *, was_away: bool) -> bool:
     return False
 
 
+class Grain(StrEnum):
+    """What two commits are compared by."""
+
+    ROW = "row"
+    FILE = "file"
+
+
 def whatif(
     *,
     bootstrap: NearOption = None,
     ledger: NameOption = None,
     level: Annotated[
-        str, typer.Option(help=f"One of {', '.join(LEVELS)}, in any case; or snapshot.")
-    ],
+        str,
+        typer.Option(
+            help=f"One of {', '.join(LEVELS)}, in any case; or snapshot. By default the level of "
+            "each table, if a grain is given."
+        ),
+    ] = "",
+    grain: Annotated[
+        Grain | None,
+        typer.Option(help="Judge tables with marks as if their grain was this. By default rows."),
+    ] = None,
     since: Annotated[int, number_option("Only commits from this position on.")] = 1,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Judge the commits of the log again at another level; list the changed outcomes."""
-    wanted = level_of(level)
+    """Judge the commits of the log again at another level or grain; list the changed outcomes."""
+    if not level and grain is None:
+        raise SettingsError("give --level or --grain, so that commits are judged otherwise")
+    wanted = level_of(level) if level else None
+    by_file = grain is Grain.FILE
     address = find_address(bootstrap, ledger)
     with closing(log_of(address)) as kafka, progress_bar("judging", transient=True) as progress:
-        found = list(what_if(kafka, wanted, since=since, progress=progress))
+        found = list(what_if(kafka, wanted, since=since, by_file=by_file, progress=progress))
     changed = [each for each in found if each.committed != each.would_commit]
-    say(f"{amount(len(found), 'commit')} judged at {wanted}: {len(changed)} would end otherwise")
+    how = f"at {wanted or 'the level of each table'}{', by file' if by_file else ''}"
+    say(f"{amount(len(found), 'commit')} judged {how}: {len(changed)} would end otherwise")
     answer_rows([changed_row(each) for each in changed], output)
 
 

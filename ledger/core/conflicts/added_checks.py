@@ -1,7 +1,7 @@
 """Step 6 of the check: rows added where the attempt read; the only step that depends on the level.
 
-A scan is tested against the partitions with new rows, and then against the values that winners tell
-of these rows.
+A scan is tested against the partitions with new rows, and then against the values that winners
+state of these rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,9 +40,8 @@ def added_hits(winners: TableWinners, attempt: Attempt, predicates: Predicates) 
     for text in footprint.reads:
         scan = predicates.of(text, schema, derive=derive)
         if columns:
-            position, partition = known.first(text)
+            position, unit = known.first(text)
             if position:
-                unit = f"partition {partition}" if schema else "table"
                 yield Hit(position, 6, "file_added", unit, scan.text)
             continue
         partitions, left = partitions_to_test(winners, attempt.read_at, scan, left)

@@ -14,7 +14,7 @@ class Attempt(NamedTuple):
     `changes`: it changes metadata. `alters`: one of these changes is more than a rename.
     `rearranges`: its files hold the same rows as before. `breaks`: its protocol action removes a
     feature. `operation` names what it does in a word or two. `definition` is the table's, None if
-    the attempt changes it.
+    the attempt changes it. `by_file`: it is judged as if rows were not known.
     """
 
     read_at: int
@@ -29,6 +29,7 @@ class Attempt(NamedTuple):
     breaks: bool
     operation: str = ""
     definition: TableDefinition | None = None
+    by_file: bool = False
 
 
 class Hit(NamedTuple):

@@ -4,17 +4,14 @@ A row may be marked. Its file may be replaced by one that says where the row is 
 again. A removal that does not say where its rows are counts as a change of all of them.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.positions import least
 from ledger.core.limits import REWRITES_MAX, ROWS_TRANSLATED_MAX
-from ledger.core.rows.bitmaps import empty
+from ledger.core.rows.bitmaps import RowSet, empty
 from ledger.core.rows.moves import Move
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
 
 
 class Followed(NamedTuple):
@@ -26,17 +23,17 @@ class Followed(NamedTuple):
     `places` are the rows that are left, by the path of their present file, if that is another.
     """
 
-    dead: "BitMap"
+    dead: RowSet
     marked: int
     replaced: int
     gone: int
-    places: "dict[str, BitMap]"
+    places: dict[str, RowSet]
 
 
 def follow(
     winners: TableWinners,
     file: bytes,
-    rows: "BitMap | None",
+    rows: RowSet | None,
     since: int,
     rewrites: int = REWRITES_MAX,
 ) -> Followed:
@@ -52,7 +49,7 @@ def follow(
     if not moves or not rewrites or is_too_much(moves, rows):
         return Followed(dead, marked, replaced, replaced, {})
     gone = 0
-    places: dict[str, BitMap] = {}
+    places: dict[str, RowSet] = {}
     left = None if rows is None else rows - dead
     for move in moves:
         inside = move.landed() - move.forward(dead) if left is None else move.forward(left)
@@ -71,7 +68,7 @@ def follow(
     return Followed(dead, marked, replaced, gone, places)
 
 
-def union_of(moves: list[Move]) -> "BitMap":
+def union_of(moves: list[Move]) -> RowSet:
     """Return all rows of a file that its moves put elsewhere."""
     found = empty()
     for move in moves:
@@ -79,7 +76,7 @@ def union_of(moves: list[Move]) -> "BitMap":
     return found
 
 
-def is_too_much(moves: list[Move], rows: "BitMap | None") -> bool:
+def is_too_much(moves: list[Move], rows: RowSet | None) -> bool:
     """Return whether to follow the rows would take too long."""
     stayed = max(len(move.stayed) for move in moves)
     return stayed > ROWS_TRANSLATED_MAX and (rows is None or len(rows) > ROWS_TRANSLATED_MAX)

@@ -199,6 +199,18 @@ def bare(footprint: Footprint) -> Footprint:
     return footprint._replace(files=b"")
 
 
+def as_files(footprint: Footprint) -> Footprint:
+    """Return a footprint as it would be if its grain was the file."""
+    rows = footprint.rows
+    if rows is None:
+        return footprint
+    return footprint._replace(
+        rows=None,
+        removes=footprint.removes + packed(marks.path for marks in rows.marks),
+        read_files=footprint.read_files + rows.scanned,
+    )
+
+
 def won(footprint: Footprint) -> Footprint:
     """Return what the index keeps of a winner: what it wrote; no later check needs its reads."""
     domains = [domain._replace(configuration="") for domain in footprint.domains]

@@ -21,6 +21,8 @@ from ledger.core.rows.moves import moves_by_source
 
 # A conflict names this many rows at most.
 ROWS_NAMED = 10
+# Rows state more than the partitions and files of the documented steps, so they come before these.
+ROW_STEP = 5
 
 
 def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iterator[Hit]:
@@ -38,7 +40,7 @@ def removed_hits(winners: TableWinners, attempt: Attempt, _: Predicates) -> Iter
     read_files = b"" if is_backfill(footprint) else footprint.read_files
     if footprint.rows is not None and attempt.level == "Serializable" and not attempt.rearranges:
         read_files += footprint.rows.scanned
-    for position, unit in removers(winners, read_at, read_files, is_read=True):
+    for position, unit in removers(winners, read_at, read_files, is_read=not attempt.by_file):
         yield Hit(position, 7, "file_read_removed", unit)
     rows = footprint.rows or NO_ROWS
     whole = taken_whole(footprint, rows)
@@ -107,7 +109,7 @@ def marked_hits(
     found = follow(winners, file, rows_in(marks.rows), read_at)
     step, names = (7, READ_RULES) if is_read else (8, TAKEN_RULES)
     if found.marked:
-        yield Hit(found.marked, step, names[0], rows_unit(file, found))
+        yield Hit(found.marked, ROW_STEP, names[0], rows_unit(file, found))
     if found.gone:
         yield Hit(found.gone, step, names[1], f"file {file.hex()}")
 

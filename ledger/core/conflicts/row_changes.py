@@ -39,7 +39,7 @@ def moved_bytes(moved: Moved) -> int:
 
 
 def added_bytes(added: AddedRows) -> int:
-    """Return about how many bytes what is told of new rows takes."""
+    """Return about how many bytes what is stated of new rows takes."""
     texts = (added.partition, *added.values, added.lowest, added.highest)
     return ENTRY_BYTES + sum(CHAR_BYTES * len(text) + 1 for text in texts)
 

@@ -8,15 +8,11 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from ledger.core.commands import RowChanges, ToldColumn
 from ledger.core.conflicts.footprints import path_hash
-from ledger.core.rows.bitmaps import empty, rows_in
+from ledger.core.rows.bitmaps import RowSet, empty, rows_in
 from ledger.core.rows.moves import Move, moves_by_source
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
 
 
 @dataclass(slots=True)
@@ -26,15 +22,15 @@ class MarkedFile:
     The union also keeps rows of marks that have left: such rows are gone as well.
     """
 
-    marks: "list[tuple[int, BitMap]]" = field(default_factory=list)
-    union: "BitMap" = field(default_factory=empty, compare=False)
+    marks: list[tuple[int, RowSet]] = field(default_factory=list)
+    union: RowSet = field(default_factory=empty, compare=False)
 
-    def add(self, position: int, rows: "BitMap") -> None:
+    def add(self, position: int, rows: RowSet) -> None:
         """Add the newest mark."""
         self.marks.append((position, rows))
         self.union |= rows
 
-    def touched(self, rows: "BitMap | None", since: int) -> "tuple[int, BitMap]":
+    def touched(self, rows: RowSet | None, since: int) -> tuple[int, RowSet]:
         """Return the first position after `since` whose mark meets rows, and all rows marked then.
 
         `rows` None = any. The position is 0 if there is none. A file may come back with rows that

@@ -6,7 +6,7 @@ replaced one of the files. So a rewrite never loses a statement, and no statemen
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.commands import Footprint, Marks, RowChanges
 from ledger.core.conflicts.following import Followed, follow, union_of
@@ -15,11 +15,8 @@ from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.row_changes import NO_ROWS
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import TRANSLATED_BYTES_MAX
-from ledger.core.rows.bitmaps import bytes_of, empty, rows_in
+from ledger.core.rows.bitmaps import RowSet, bytes_of, empty, rows_in
 from ledger.core.rows.moves import moves_by_source
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
 
 
 class Settled(NamedTuple):
@@ -49,7 +46,7 @@ class Settling:
     def __init__(self, winners: TableWinners, footprint: Footprint, read_at: int) -> None:
         self._winners, self._footprint, self._read_at = winners, footprint, read_at
         self._rows = footprint.rows or NO_ROWS
-        self._marks: dict[str, BitMap] = {}
+        self._marks: dict[str, RowSet] = {}
         self._out: dict[str, None] = {}
 
     def settled(self, *, rearranges: bool) -> Settled:
@@ -65,13 +62,17 @@ class Settling:
             if rearranges and source in self._out:
                 continue
             found = self._follow(path_hash(source), union_of(moves))
+            if found.replaced:
+                # The rows stay where a winner put them, or later commits would lose sight of them.
+                # The copies of this commit are dead from the first.
+                self._out[source] = None
             for move in moves:
-                self._mark(move.target, move.forward(found.dead))
-            self._place(source, found)
+                dead = move.landed() if found.replaced else move.forward(found.dead)
+                self._mark(move.target, dead)
         translated = [Marks(path, bytes_of(rows)) for path, rows in sorted(self._marks.items())]
         return Settled(translated, list(self._out))
 
-    def _follow(self, file: bytes, rows: "BitMap | None") -> Followed:
+    def _follow(self, file: bytes, rows: RowSet | None) -> Followed:
         return follow(self._winners, file, rows, self._read_at)
 
     def _place(self, path: str, found: Followed) -> None:
@@ -80,7 +81,7 @@ class Settling:
             for place, rows in found.places.items():
                 self._mark(place, rows)
 
-    def _mark(self, path: str, rows: "BitMap") -> None:
+    def _mark(self, path: str, rows: RowSet) -> None:
         if rows:
             self._marks[path] = self._marks.get(path, empty()) | rows
 

@@ -1,13 +1,14 @@
-"""Told rows: whether the new rows of winners may fulfil the condition of a scan.
+"""Stated rows: whether the new rows of winners may fulfil the condition of a scan.
 
-A winner may tell values of its new rows. They can only ever take away a conflict that cannot be
-real: a row without told values, a value of another type and a condition that cannot be judged count
-as met.
+A winner may state values of its new rows. They can only ever take away a conflict that cannot be
+real: a row without stated values, a value of another type and a condition that cannot be judged
+count as met.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
+from typing import Final
 
 from ledger.core.commands import AddedRows, TableDefinition, ToldColumn
 from ledger.core.conflicts.index import TableWinners
@@ -16,6 +17,9 @@ from ledger.core.limits import COLUMN_NAMES_MAX
 from ledger.core.partitions.keys import Key, NoValue, PartitionSchema, key_of
 from ledger.core.partitions.names import Values, partition_values
 from ledger.core.predicates.predicates import CompiledPredicate, Predicates
+
+# A conflict names so many characters of a value.
+VALUE_CHARS: Final = 80
 
 
 @dataclass(slots=True)
@@ -35,20 +39,20 @@ class ToldRows:
     left: int
 
     def first(self, text: str) -> tuple[int, str]:
-        """Return the first winner with a new row that a scan may have read, with its partition.
+        """Return the first winner with a new row that a scan may have read, and what that is.
 
         (0, "") if there is none. A scan that would take too many steps counts as met.
         """
         for position in self._candidates(text):
             part = self.winners.parts[position]
-            for partition in self._met(part, text):
-                return position, partition
+            for unit in self._met(part, text):
+                return position, unit
         return 0, ""
 
     def _candidates(self, text: str) -> Sequence[int]:
         """Return a superset of the winners with rows that a scan can have read, in their order.
 
-        If the scan asks for single values of a column, and all winners tell that column, the index
+        If the scan asks for single values of a column, and all winners state that column, the index
         has the winners by value.
         """
         winners, kind = self.winners, self.kind
@@ -75,29 +79,34 @@ class ToldRows:
         return sorted(found)
 
     def _met(self, part: WinningPart, text: str) -> Iterator[str]:
-        """Yield the partitions in which a winner may have added a row that a scan read."""
+        """Yield where a winner may have added a row that a scan read, or the row that it stated."""
         rows = part.footprint.rows if part.footprint is not None else None
         if rows is None or part.coarse:
             schema = self.winners.schema_before(part.position)
             for partition in added_partitions(part, schema):
                 if self._reads(self._scan(text, ()), partition, ()):
-                    yield partition
+                    yield self._unit(partition)
             return
         for added in rows.added:
-            if self._reads_added(added, text):
-                yield added.partition
+            yield from self._met_added(added, text)
 
-    def _reads_added(self, added: AddedRows, text: str) -> bool:
+    def _met_added(self, added: AddedRows, text: str) -> Iterator[str]:
         columns = [column for column in added.columns if column in self.columns]
         scan = self._scan(text, columns)
         if added.values and columns:
             places = [added.columns.index(column) for column in columns]
-            return any(
-                self._reads(scan, added.partition, told(each, places)) for each in added.values
-            )
+            for each in added.values:
+                values = told(each, places)
+                if self._reads(scan, added.partition, values):
+                    yield row_unit(columns, values)
+            return
         if added.lowest and not self._may_be_inside(scan, added, columns):
-            return False
-        return self._reads(self._scan(text, ()), added.partition, ())
+            return
+        if self._reads(self._scan(text, ()), added.partition, ()):
+            yield self._unit(added.partition)
+
+    def _unit(self, partition: str) -> str:
+        return f"partition {partition}" if self.schema else "table"
 
     def _may_be_inside(
         self, scan: CompiledPredicate, added: AddedRows, columns: Sequence[ToldColumn]
@@ -127,8 +136,18 @@ class ToldRows:
         return self.predicates.of(text, schema, derive=True)
 
 
+def row_unit(columns: Sequence[ToldColumn], values: Values) -> str:
+    """Return the name of a new row by its stated values."""
+    pairs = zip(columns, values, strict=True)
+    texts = (
+        f"{column.name} {'is NULL' if value is None else f'= {value[:VALUE_CHARS]}'}"
+        for column, value in pairs
+    )
+    return f"row {', '.join(texts)}"
+
+
 def told(text: str, places: Sequence[int]) -> Values:
-    """Return the told values of some columns."""
+    """Return the stated values of some columns."""
     values = partition_values(text) or ()
     return tuple(values[at] for at in places)
 
@@ -152,7 +171,7 @@ def is_nan(key: Key) -> bool:
 def told_columns(
     winners: TableWinners, definition: TableDefinition | None, schema: PartitionSchema
 ) -> Sequence[ToldColumn]:
-    """Return the columns that winners tell and that a table has now, none if they are too many."""
+    """Return the columns that winners state and that a table has now, none if they are too many."""
     known = winners.rows.columns
     if not known or definition is None or len(known) > COLUMN_NAMES_MAX:
         return ()

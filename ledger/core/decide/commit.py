@@ -271,11 +271,11 @@ def committed_part(
 
 def settled_part(state: DomainState, candidate: Candidate, part: TablePart) -> Settled:
     """Return what the winners since the read of a part make of it, row by row."""
-    winners = state.winners.tables.get(part.table)
-    if part.footprint is None or candidate.is_replica or winners is None or not winners.rows:
+    winners, footprint = state.winners.tables.get(part.table), part.footprint
+    if winners is None or footprint is None or footprint.rows is None or candidate.is_replica:
         return Settled()
     read_at = part.read_at or state.position
-    return settle(winners, part.footprint, read_at, rearranges=part.rearranges)
+    return settle(winners, footprint, read_at, rearranges=part.rearranges)
 
 
 def tracks_rows(part: TablePart, table: Table) -> bool:

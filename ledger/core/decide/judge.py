@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ledger.core.commands import Footprint, IsolationLevel
 from ledger.core.conflicts.attempts import Attempt
 from ledger.core.conflicts.checks import first_hit
-from ledger.core.conflicts.footprints import REPLACES
+from ledger.core.conflicts.footprints import REPLACES, as_files
 from ledger.core.conflicts.operations import attempted
 from ledger.core.decide.candidate import Candidate
 from ledger.core.decide.evidence import changed_by, evidence_of
@@ -33,26 +33,34 @@ class Conflict(NamedTuple):
 
 
 def first_conflict(
-    state: DomainState, candidate: Candidate, level: IsolationLevel | None = None
+    state: DomainState,
+    candidate: Candidate,
+    level: IsolationLevel | None = None,
+    *,
+    by_file: bool = False,
 ) -> Evidence | None:
     """Return the evidence of the first conflict, or None.
 
-    Each table is judged at its own level, or all tables at `level`.
+    Each table is judged at its own level, or all tables at `level`. `by_file`: rows do not count,
+    only their files.
     """
-    first = min(conflicts(state, candidate, level), default=None, key=lambda each: each[:3])
+    found = conflicts(state, candidate, level, by_file=by_file)
+    first = min(found, default=None, key=lambda each: each[:3])
     if first is not None:
         return first.evidence
     return name_conflict(state, candidate) if candidate.changes else None
 
 
 def conflicts(
-    state: DomainState, candidate: Candidate, level: IsolationLevel | None
+    state: DomainState, candidate: Candidate, level: IsolationLevel | None, *, by_file: bool
 ) -> Iterator[Conflict]:
     """Return the first conflict of every table that has one."""
     for part in candidate.parts:
         if part.seen is None:
             yield drop_conflict(state, part)
-        elif (conflict := table_conflict(state, candidate, part, part.seen, level)) is not None:
+            continue
+        conflict = table_conflict(state, candidate, part, part.seen, level, by_file=by_file)
+        if conflict is not None:
             yield conflict
 
 
@@ -70,12 +78,18 @@ def table_conflict(
     part: TablePart,
     table: Table,
     level: IsolationLevel | None,
+    *,
+    by_file: bool,
 ) -> Conflict | None:
     """Return the first conflict in one table; a write id alone is no write (rule c0)."""
     is_declared = part.write is not None or bool(part.changes)
     if table.creator or not is_declared or not part.meets_winners:
         return None
     attempt = attempt_of(state, candidate, part, table, level or part.table_level)
+    if by_file and attempt.footprint is not None:
+        attempt = attempt._replace(
+            footprint=as_files(attempt.footprint), definition=None, by_file=True
+        )
     if part.is_read and attempt.level != "Serializable":
         return None
     by_index = index_conflict(state, table, attempt)

@@ -29,11 +29,13 @@ class Redecided(NamedTuple):
     evidence: Evidence | None
 
 
-def redecide(state: DomainState, event: Event, level: IsolationLevel) -> Redecided | None:
+def redecide(
+    state: DomainState, event: Event, level: IsolationLevel | None, *, by_file: bool = False
+) -> Redecided | None:
     """Judge a commit or a lost conflict again at `level`, before it is applied to the state.
 
-    Returns None for any other event. Every table is judged at `level`, but parts that only
-    rearrange stay at SnapshotIsolation (facts a.2).
+    Returns None for any other event. Every table is judged at `level`, None = its own, but parts
+    that only rearrange stay at SnapshotIsolation (facts a.2). `by_file`: as if rows were not known.
     """
     control, body = event
     if isinstance(body, TxnCommitted):
@@ -41,11 +43,11 @@ def redecide(state: DomainState, event: Event, level: IsolationLevel) -> Redecid
             TableWrite(part.table, part.read_at, part.writes, part.footprint) for part in body.parts
         ]
         candidate = candidate_from(state, control, [*parts, *body.reads], one_shot=body.one_shot)
-        evidence = first_conflict(state, candidate, level)
+        evidence = first_conflict(state, candidate, level, by_file=by_file)
         return redecided(control, evidence, committed=True)
     if isinstance(body, TxnAborted) and body.evidence is not None:
         candidate = candidate_from(state, control, body.attempted, one_shot=body.one_shot)
-        evidence = first_conflict(state, candidate, level)
+        evidence = first_conflict(state, candidate, level, by_file=by_file)
         return redecided(control, evidence, committed=False)._replace(
             evidence=evidence or body.evidence
         )

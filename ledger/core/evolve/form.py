@@ -11,20 +11,24 @@ from typing import Any
 
 from ledger.core.acceptance import LogHead, head_form, head_from
 from ledger.core.commands import (
+    AddedRows,
     AppVersion,
     CoarseWrite,
     Column,
     Domain,
     Footprint,
+    Marks,
+    Moved,
     Property,
     Protocol,
+    RowChanges,
     TableDefinition,
+    ToldColumn,
 )
 from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.events import LedgerCreated
 from ledger.core.events.parts import Limits
-from ledger.core.evolve.row_form import row_changes_form, row_changes_from
 from ledger.core.evolve.tables import note_forgettable
 from ledger.core.state.domain import Cut, DomainState
 from ledger.core.state.namespaces import Namespace
@@ -80,6 +84,36 @@ def footprint_from(form: Plain) -> Footprint:
         files=bytes.fromhex(form[14]),
         digest=bytes.fromhex(form[16]),
         rows=row_changes_from(found.rows),
+    )
+
+
+def row_changes_form(rows: RowChanges | None) -> Plain:
+    """Return what a part did row by row in plain values, None for a part that names files alone."""
+    if rows is None:
+        return None
+    return [
+        [[path, marked.hex()] for path, marked in rows.marks],
+        [[path, marked.hex()] for path, marked in rows.read],
+        rows.scanned.hex(),
+        [[*moved[:-1], moved.stayed.hex()] for moved in rows.moved],
+        [[each.partition, [*map(list, each.columns)], *each[2:]] for each in rows.added],
+    ]
+
+
+def row_changes_from(form: Plain) -> RowChanges | None:
+    """Return what a part did row by row; hex digits become bytes."""
+    if form is None:
+        return None
+    marks, read, scanned, moved, added = form
+    return RowChanges(
+        [Marks(path, bytes.fromhex(marked)) for path, marked in marks],
+        [Marks(path, bytes.fromhex(marked)) for path, marked in read],
+        bytes.fromhex(scanned),
+        [Moved(*each)._replace(stayed=bytes.fromhex(each[-1])) for each in moved],
+        [
+            AddedRows(partition, [ToldColumn(*column) for column in columns], *rest)
+            for partition, columns, *rest in added
+        ],
     )
 
 

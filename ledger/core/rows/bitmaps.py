@@ -8,10 +8,14 @@ rows: every container has its smallest form.
 
 import struct
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
+
+    RowSet = BitMap
+else:
+    RowSet = Any
 
 ROW_MAX: Final = (1 << 31) - 1
 WITHOUT_RUNS: Final = 12346
@@ -28,21 +32,21 @@ BITSET_BYTES: Final = BITS // 8
 TOO_MANY: Final = f"a row number must be {ROW_MAX} at most"
 
 
-def empty() -> "BitMap":
-    """Return a set without rows."""
+def empty() -> RowSet:
+    """Return a set of row numbers that has none yet."""
     from pyroaring import BitMap  # noqa: PLC0415 - slow to load, and needed for tables with marks
 
     return BitMap()
 
 
-def rows_from(first: int, count: int) -> "BitMap":
+def rows_from(first: int, count: int) -> RowSet:
     """Return `count` rows from number `first` on."""
     from pyroaring import BitMap  # noqa: PLC0415 - see `empty`
 
     return BitMap(range(first, first + count)) if count > 0 else BitMap()
 
 
-def rows_in(data: bytes) -> "BitMap":
+def rows_in(data: bytes) -> RowSet:
     """Return the rows of a bitmap, b"" for none; raises ValueError for any other bytes."""
     from pyroaring import BitMap  # noqa: PLC0415 - see `empty`
 
@@ -51,11 +55,11 @@ def rows_in(data: bytes) -> "BitMap":
     problem = fault_of(data)
     if problem:
         raise ValueError(problem)
-    found: BitMap = BitMap.deserialize(data)
+    found: RowSet = BitMap.deserialize(data)
     return found
 
 
-def bytes_of(rows: "BitMap") -> bytes:
+def bytes_of(rows: RowSet) -> bytes:
     """Return the bytes of a set of rows, b"" for an empty one; equal sets have equal bytes."""
     if not rows:
         return b""

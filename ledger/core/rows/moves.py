@@ -5,13 +5,10 @@ number of the moved rows before it, counted from the first one.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.core.commands import Moved
-from ledger.core.rows.bitmaps import empty, rows_from, rows_in
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
+from ledger.core.rows.bitmaps import RowSet, empty, rows_from, rows_in
 
 # How many rows a pass takes in the time of one look-up in a set.
 FEW: Final = 32
@@ -24,33 +21,37 @@ class Move(NamedTuple):
     target: str
     first: int
     rows: int
-    stayed: "BitMap"
+    stayed: RowSet
 
     @property
     def size(self) -> int:
         """How many rows the source has, deleted ones included."""
         return self.rows + len(self.stayed)
 
-    def moved(self) -> "BitMap":
+    def moved(self) -> RowSet:
         """Return the rows of the source that are in the target."""
         return rows_from(0, self.size) - self.stayed
 
-    def landed(self) -> "BitMap":
+    def landed(self) -> RowSet:
         """Return the rows of the target that come from the source."""
         return rows_from(self.first, self.rows)
 
-    def forward(self, rows: "BitMap") -> "BitMap":
+    def forward(self, rows: RowSet) -> RowSet:
         """Return the numbers that rows of the source have in the target; others are left out."""
         going = (rows & rows_from(0, self.size)) - self.stayed
+        if not going or not self.stayed:
+            return going.shift(self.first)
         if is_few(going, self.stayed):
             return set_of(self.first + row - self.stayed.rank(row) for row in going)
         if is_few(self.stayed, going):
             return self._shifted(going, back=False)
         return set_of(self._passed(going, back=False))
 
-    def back(self, rows: "BitMap") -> "BitMap":
+    def back(self, rows: RowSet) -> RowSet:
         """Return the numbers that rows of the target had in the source; others are left out."""
         coming = rows & self.landed()
+        if not coming or not self.stayed:
+            return coming.shift(-self.first)
         if is_few(coming, self.stayed):
             moved = self.moved()
             return set_of(moved[row - self.first] for row in coming)
@@ -58,7 +59,7 @@ class Move(NamedTuple):
             return self._shifted(coming, back=True)
         return set_of(self._passed(coming, back=True))
 
-    def _shifted(self, rows: "BitMap", *, back: bool) -> "BitMap":
+    def _shifted(self, rows: RowSet, *, back: bool) -> RowSet:
         """Return the numbers of many rows on the other side, a shift for each stayed row."""
         found, start = empty(), self.first if back else 0
         for before, stop in enumerate([*self.stayed, self.size]):
@@ -68,7 +69,7 @@ class Move(NamedTuple):
             start = end if back else stop + 1
         return found
 
-    def _passed(self, rows: "BitMap", *, back: bool) -> Iterator[int]:
+    def _passed(self, rows: RowSet, *, back: bool) -> Iterator[int]:
         """Yield the numbers of rows on the other side, in one pass over them and stayed rows."""
         stayed, size, by = iter(self.stayed), self.size, -self.first
         stop = next(stayed, size)
@@ -79,12 +80,12 @@ class Move(NamedTuple):
             yield row + by if back else row - by
 
 
-def is_few(some: "BitMap", others: "BitMap") -> bool:
+def is_few(some: RowSet, others: RowSet) -> bool:
     """Return whether to look up each of some rows takes less than a pass over both sets."""
     return len(some) * FEW < len(others)
 
 
-def set_of(rows: Iterable[int]) -> "BitMap":
+def set_of(rows: Iterable[int]) -> RowSet:
     """Return a set of rows."""
     found = empty()
     found.update(rows)

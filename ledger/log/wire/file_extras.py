@@ -4,11 +4,14 @@ Few files have any of it. The values are opaque to the ledger, and are returned 
 """
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from ledger.core.limits import NUMBER_MAX
 
 STORAGES: Final = ("u", "i", "p")
+ID_CHARS_MAX: Final = 64
+DIGEST_BYTES: Final = 16
 
 
 class DeletionVector(NamedTuple):
@@ -30,6 +33,18 @@ class DeletionVector(NamedTuple):
         """The unique id, composed as Delta does it."""
         ending = "" if self.offset is None else f"@{self.offset}"
         return f"{self.storage}{self.place}{ending}"
+
+    @property
+    def name(self) -> str:
+        """The id, or a short name for a long one: the vectors of marked files are known by it."""
+        return short_id(self.id)
+
+
+def short_id(vector: str) -> str:
+    """Return the id of a vector, a digest of it if the vector stands in the id and is long."""
+    if not vector.startswith("i") or len(vector) <= ID_CHARS_MAX:
+        return vector
+    return f"i#{blake2b(vector.encode(), digest_size=DIGEST_BYTES).hexdigest()}"
 
 
 class Tags(dict[str, str | None]):
@@ -62,12 +77,12 @@ def checked_extras(path: str, vector: str, extras: FileExtras) -> tuple[str, Fil
     described, tags, base_row_id, row_version = extras
     if described is not None:
         described = checked_vector(path, described)
-        if vector not in ("", described.id):
+        if vector not in ("", described.id, described.name):
             raise ValueError(
                 f"file {path!r}: vector must be the id of its deletion vector, {described.id!r}, "
                 f"got {vector!r}"
             )
-        vector = described.id
+        vector = vector or described.id
     for name, number in (("base_row_id", base_row_id), ("row_version", row_version)):
         if number is not None:
             check_number(path, name, number)

@@ -173,6 +173,6 @@ def tail_of(path: str, extras: Mapping[str, Any]) -> Row:
     check_texts(path, texts)
     if any(number < 0 for number in numbers if number is not None):
         raise ValueError(f"file {path!r}: its numbers must not be negative, got {numbers}")
-    if vector is not None and extras["vector"] != vector.id:
+    if vector is not None and extras["vector"] not in (vector.id, vector.name):
         raise ValueError(f"file {path!r}: vector must be {vector.id!r}, got {extras['vector']!r}")
     return extras["vector"], vector, tags, extras["base_row_id"], extras["row_version"]

@@ -9,14 +9,11 @@ import json
 import struct
 from base64 import b85decode, b85encode
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from ledger.core.rows.bitmaps import bytes_of, empty, rows_in
+from ledger.core.rows.bitmaps import RowSet, bytes_of, empty, rows_in
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
 
 ALPHABET: Final = (
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
@@ -55,13 +52,13 @@ def inline_bytes(vector: DeletionVector) -> bytes:
     return data[: vector.size]
 
 
-def inline_vector(rows: "BitMap") -> DeletionVector:
+def inline_vector(rows: RowSet) -> DeletionVector:
     """Return the vector of some deleted rows, at least one."""
     data = HEAD.pack(MAGIC, 1, 0) + bytes_of(rows)
     return DeletionVector("i", encoded(data), None, len(data), len(rows))
 
 
-def inline_rows(vector: DeletionVector | None) -> "BitMap":
+def inline_rows(vector: DeletionVector | None) -> RowSet:
     """Return the rows of a vector of the form that `inline_vector` writes, none for None.
 
     Raises ValueError for another form, such as a vector in a file.
@@ -80,20 +77,20 @@ def inline_rows(vector: DeletionVector | None) -> "BitMap":
     return rows_in(data[HEAD.size :])
 
 
-def with_rows(vector: DeletionVector | None, rows: "BitMap") -> DeletionVector:
+def with_rows(vector: DeletionVector | None, rows: RowSet) -> DeletionVector:
     """Return a vector that has some rows more; raises as `inline_rows`."""
     return inline_vector(inline_rows(vector) | rows)
 
 
-def marked(file: AddFile, rows: "BitMap") -> AddFile:
+def marked(file: AddFile, rows: RowSet) -> AddFile:
     """Return a file with more rows deleted; raises ValueError for a vector in another form."""
     if file.vector and file.deletion_vector is None:
         raise ValueError("its vector is not known")
     vector = with_rows(file.deletion_vector, rows)
-    return file._replace(vector=vector.id, deletion_vector=vector, stats=loosened(file.stats))
+    return file._replace(vector=vector.name, deletion_vector=vector, stats=loosened(file.stats))
 
 
-def union_of(bitmaps: Iterable[bytes]) -> "BitMap":
+def union_of(bitmaps: Iterable[bytes]) -> RowSet:
     """Return the rows in any of several bitmaps; raises ValueError for damaged ones."""
     found = empty()
     for each in bitmaps:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ledger.core.commands import Footprint, TableWrite
+from ledger.core.commands import Footprint, Marks, TableWrite
 from ledger.core.limits import HASH_BYTES
+from ledger.core.rows.bitmaps import rows_in
 from ledger.reads.amounts import amount
 from ledger.reads.port import ConflictRow, VersionRow
 from ledger.session.explain import RULES, Explanation, explanation, scan_text
@@ -83,10 +84,16 @@ def one_conflict(view: PageView) -> Fields:
         "winner_did": winner_did(view, winner) if winner is not None else (),
         "winner_version": winner.version if winner is not None else None,
         "what_if": at_write_serializable(view.reads, row),
+        "by_row": attempted is not None and is_by_row(attempted),
         "others": [(each.table, view.name_of(each.table)) for each in row.attempted[:ROWS]],
         "table": view.name_of(lost.table),
         "happened": row.position <= view.at,
     }
+
+
+def is_by_row(write: TableWrite) -> bool:
+    """Return whether the loser was judged row by row."""
+    return write.footprint is not None and write.footprint.rows is not None
 
 
 def wanted(view: PageView) -> ConflictRow:
@@ -126,9 +133,21 @@ def footprint_did(footprint: Footprint) -> list[DidItem]:
     for verb, paths in (("read", footprint.read_files), ("removed", footprint.removes)):
         if paths:
             found.append(DidItem(verb, [amount(len(paths) // HASH_BYTES, "file")]))
+    if footprint.rows is not None:
+        for verb, marks in (("changed", footprint.rows.marks), ("matched", footprint.rows.read)):
+            if marks:
+                found.append(DidItem(verb, few([rows_text(each) for each in marks])))
     if footprint.adds:
         found.append(DidItem("added files in", few([part_text(add) for add in footprint.adds])))
     return found
+
+
+def rows_text(marks: Marks) -> str:
+    """Return rows of a file in a few words."""
+    rows = rows_in(marks.rows)
+    first = ", ".join(str(row) for row in rows[:LISTED_MAX])
+    more = ", ..." if len(rows) > LISTED_MAX else ""
+    return f"rows {first}{more} of {marks.path}"
 
 
 def winner_did(view: PageView, won: VersionRow) -> list[DidItem]:

@@ -109,7 +109,7 @@ def replace(table: StatementTable, meant: RowsMeant, adds: Sequence[AddFile]) ->
         kept = table.write(gone.kept(), placing=gone.changed.placing)
         if meant.where is not None:
             check_fulfilled(table, judge, meant.where, adds)
-    table.change(gone.changed, kept, WROTE, adds)
+    gone.changed.note(kept, WROTE, adds)
     return gone.count
 
 

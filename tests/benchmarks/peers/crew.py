@@ -41,14 +41,16 @@ def read_job() -> Job:
 def main(session: Session, *, create: Callable[[Job], None]) -> None:
     """Create what the sessions work on, let them work, and tell what they did.
 
-    The job names `processes`, `sessions` in each, `seconds`, and how many calls `warm_up`.
+    The job names `processes`, `sessions` in each, `seconds`, and how many calls `warm_up`. A
+    session gets it with its own number as `session`.
     """
     job = read_job()
     create(job)
     together, results = SPAWN.Barrier(job["processes"] + 1), SPAWN.Queue()
+    jobs = [{**job, "session": each * job["sessions"]} for each in range(job["processes"])]
     workers = [
-        SPAWN.Process(target=work, args=(session, job, together, results), daemon=True)
-        for _ in range(job["processes"])
+        SPAWN.Process(target=work, args=(session, numbered, together, results), daemon=True)
+        for numbered in jobs
     ]
     for worker in workers:
         worker.start()
@@ -56,9 +58,10 @@ def main(session: Session, *, create: Callable[[Job], None]) -> None:
     tell("begun")
     done = [results.get(timeout=job["seconds"] + STOP_S) for _ in workers]
     errors = sum((each for _, each in done), Counter[str]())
-    for text, count in errors.most_common(3):
-        print(f"{count} times: {text}", file=sys.stderr)
-    tell({"took_ms": [each for took, _ in done for each in took], "failed": errors.total()})
+    said = [f"{count} times: {text}" for text, count in errors.most_common(3)]
+    print(*said, sep="\n", file=sys.stderr)
+    took_ms = [each for took, _ in done for each in took]
+    tell({"took_ms": took_ms, "failed": errors.total(), "errors": said})
 
 
 @cache
@@ -77,7 +80,8 @@ def tell(what: object) -> None:
 def work(session: Session, job: Job, together: Barrier, results: Results) -> None:
     """Be one process: open its sessions, warm up, begin together, and say what all calls took."""
     with ExitStack() as held, ThreadPoolExecutor(job["sessions"]) as threads:
-        calls = [held.enter_context(session(job)) for _ in range(job["sessions"])]
+        jobs = [{**job, "session": job["session"] + each} for each in range(job["sessions"])]
+        calls = [held.enter_context(session(each)) for each in jobs]
         for call in calls:
             for number in range(job["warm_up"]):
                 call(-number - 1)

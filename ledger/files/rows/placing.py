@@ -1,15 +1,12 @@
-"""Placing: where a statement puts the rows that it copies, and what it tells of new ones."""
+"""Placing: where a statement puts the rows that it copies, and what it states of new ones."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ledger.core.commands import Moved
-from ledger.core.rows.bitmaps import bytes_of, rows_from
-from ledger.files.told_values import ToldValues
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
+from ledger.core.rows.bitmaps import RowSet, bytes_of, rows_from
+from ledger.files.rows.told_values import ToldValues
 
 
 class CopiedRows(NamedTuple):
@@ -39,14 +36,14 @@ class Placing:
     placed: list[Placed] = field(default_factory=list)
 
 
-class Source(NamedTuple):
+class CopiedFile(NamedTuple):
     """A file that gives way to copies: how many rows it has, and the ones that are not copied."""
 
     size: int
-    stayed: "BitMap"
+    stayed: RowSet
 
 
-def moved_rows(placed: Iterable[Placed], sources: dict[str, Source]) -> Iterator[Moved]:
+def moved_rows(placed: Iterable[Placed], sources: dict[str, CopiedFile]) -> Iterator[Moved]:
     """Yield where the rows of each source are, if all of them were placed.
 
     A source of which no row is left has none in any of the new files.
