@@ -52,8 +52,7 @@ class Plan:
 class Model:
     """The files of a table at each position, and what became of each row.
 
-    `untold` are the positions of commits that took rows out of a file without saying where they
-    are: files removed as a whole, and files replaced before a statement that copied their rows.
+    `untold` are the positions of commits that removed files without a word about their rows.
     """
 
     chance: Random
@@ -234,8 +233,7 @@ class Model:
         fate = self.removed if plan.takes else self.changed
         fate.update(dict.fromkeys(before - after, position))
         self.versions.append(live)
-        is_late = plan.copies and settled.left_out
-        self.untold += [position] * bool(plan.takes or is_late)
+        self.untold += [position] * bool(plan.takes)
         counting = won(counted(part, plan.said))
         self.index.record(won_at(position, counting, rearranges=plan.rearranges), ())
         return settled

@@ -6,8 +6,14 @@ from hypothesis import given, settings
 
 from ledger.core.commands import RowChanges
 from ledger.core.conflicts.index import ConflictIndex
-from ledger.core.evolve.form import footprint_form, footprint_from, restore_winners, winners_form
-from ledger.core.evolve.row_form import row_changes_form, row_changes_from
+from ledger.core.evolve.form import (
+    footprint_form,
+    footprint_from,
+    restore_winners,
+    row_changes_form,
+    row_changes_from,
+    winners_form,
+)
 from ledger.core.invariants import index_view
 from tests.core.parts import NOTHING
 from tests.core.rewritten_files import Model

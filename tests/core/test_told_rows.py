@@ -130,15 +130,15 @@ def test_a_scan_meets_new_rows_that_may_fulfil_it(
     assert (hit(FLAT, won(FLAT, adds(added)), scan) is not None) == meets
 
 
-def test_the_first_winner_that_meets_is_named_with_its_partition() -> None:
+def test_the_first_winner_that_meets_is_named_with_its_row() -> None:
     days = [told("id", [each], at=partition(day)) for each, day in (("8", "1"), ("7", "2"))]
     others = [told("id", [each], at=partition("1")) for each in ("9", "7")]
     found = won(BY_DAY, *map(adds, others[:1]), adds(*days), *map(adds, others[1:]))
 
-    assert hit(BY_DAY, found, ID_7) == Hit(2, 6, "file_added", 'partition ["2"]', ID_7)
+    assert hit(BY_DAY, found, ID_7) == Hit(2, 6, "file_added", "row id = 7", ID_7)
     assert hit(BY_DAY, found, equals("id", "10", "int"), ID_7) == hit(BY_DAY, found, ID_7)
     assert hit(FLAT, won(FLAT, adds(told("id", ["7"]))), ID_7) == Hit(
-        1, 6, "file_added", "table", ID_7
+        1, 6, "file_added", "row id = 7", ID_7
     )
 
 
@@ -228,7 +228,7 @@ def test_a_scan_that_would_take_too_long_meets() -> None:
         (5.0, float("nan"), 2.0, True),
     ],
 )
-def test_inside(key: Any, low: Any, high: Any, expected: bool) -> None:  # noqa: FBT001
+def test_a_value_may_lie_between_bounds(key: Any, low: Any, high: Any, expected: bool) -> None:  # noqa: FBT001
     assert is_inside(key, low, high) == expected
 
 
