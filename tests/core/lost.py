@@ -7,10 +7,9 @@ from pyroaring import BitMap
 
 from ledger.core.commands import AddedRows, Marks, Moved, RowChanges, TableDefinition, ToldColumn
 from ledger.core.conflicts.footprints import path_hash
-from ledger.core.conflicts.row_changes import NO_ROWS
 from ledger.core.rows.bitmaps import bytes_of
 from tests.core.arena import BY_DAY, Arena, serializable
-from tests.core.parts import equals, partition
+from tests.core.parts import NO_ROWS, equals, partition
 from tests.core.scene import last
 
 FILE_A = f"file {path_hash('a').hex()}"

@@ -18,11 +18,11 @@ from ledger.core.conflicts.checks import first_hit
 from ledger.core.conflicts.footprints import path_hash, won
 from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.conflicts.settling import Settled, counted, settle
-from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.parts import CommittedPart
 from ledger.core.predicates.predicates import Predicates
 from ledger.core.rows.bitmaps import bytes_of, rows_in
 from tests.core.parts import footprint
+from tests.core.won import won_at
 
 TABLE = 1
 NEW_ROWS = [AddedRows("[]", [], [], "", "")]
@@ -52,8 +52,7 @@ class Plan:
 class Model:
     """The files of a table at each position, and what became of each row.
 
-    `untold` are the positions of commits that took rows out of a file without saying where they
-    are: files removed as a whole, and files replaced before a statement that copied their rows.
+    `untold` are the positions of commits that removed files without a word about their rows.
     """
 
     chance: Random
@@ -234,15 +233,9 @@ class Model:
         fate = self.removed if plan.takes else self.changed
         fate.update(dict.fromkeys(before - after, position))
         self.versions.append(live)
-        is_late = plan.copies and settled.left_out
-        self.untold += [position] * bool(plan.takes or is_late)
-        entered = WinningPart(
-            *(position, TABLE, position, 4, position, plan.said.operation, False),
-            plan.rearranges,
-            *("", False, "", []),
-            won(counted(part, plan.said)),
-        )
-        self.index.record(entered, ())
+        self.untold += [position] * bool(plan.takes)
+        counting = won(counted(part, plan.said))
+        self.index.record(won_at(position, counting, rearranges=plan.rearranges), ())
         return settled
 
 

@@ -81,7 +81,7 @@ def test_a_set_stays_as_it_is_when_it_is_written() -> None:
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 0), (5, -1), (5, 1), (65_530, 20)])
-def test_rows_from(first: int, count: int) -> None:
+def test_neighbouring_rows_by_their_first(first: int, count: int) -> None:
     assert list(rows_from(first, count)) == list(range(first, first + count))
 
 

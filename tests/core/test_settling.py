@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from ledger.core.commands import Footprint, Marks, Moved, RowChanges
-from ledger.core.conflicts.index import ConflictIndex, TableWinners
-from ledger.core.conflicts.row_changes import NO_ROWS
+from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.settling import Settled, counted, groups, settle
-from ledger.core.conflicts.winners import WinningPart
 from ledger.core.events.parts import CommittedPart
 from ledger.core.limits import TRANSLATED_BYTES_MAX
 from ledger.core.rows.bitmaps import bytes_of
-from tests.core.parts import footprint
+from tests.core.parts import NO_ROWS, footprint
 from tests.core.rewritten_files import Model, Plan, packed
+from tests.core.won import winners, won_at
 
 COMMITS = 14
 SEEDS = st.integers(0, 2**32)
@@ -73,15 +72,7 @@ def test_each_row_is_there_once_and_only_what_was_changed_is_gone(seed: int) -> 
 
 def wins(*said: Footprint) -> TableWinners:
     """Return the winners of a table, at the positions from 1 on."""
-    index = ConflictIndex()
-    for position, each in enumerate(said, 1):
-        part = WinningPart(
-            *(position, 1, position, 4, position, each.operation, False),
-            not each.data_change,
-            *("", False, "", [], each),
-        )
-        index.record(part, ())
-    return index.tables[1]
+    return winners((), *(won_at(position, each) for position, each in enumerate(said, 1)))
 
 
 def marks(**rows: set[int]) -> Footprint:

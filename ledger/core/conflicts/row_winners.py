@@ -16,7 +16,7 @@ from ledger.core.rows.moves import Move, moves_by_source
 
 
 @dataclass(slots=True)
-class MarkedFile:
+class FileMarks:
     """The marks of one file, each with its position, oldest first, and the union of them.
 
     The union also keeps rows of marks that have left: such rows are gone as well.
@@ -50,7 +50,7 @@ class MarkedFile:
 class RowWinners:
     """The marked files and the moves of a table, and the columns that its new rows tell."""
 
-    files: dict[bytes, MarkedFile] = field(default_factory=dict)
+    files: dict[bytes, FileMarks] = field(default_factory=dict)
     moves: dict[bytes, dict[int, list[Move]]] = field(default_factory=dict)
     columns: Counter[ToldColumn] = field(default_factory=Counter)
 
@@ -61,7 +61,7 @@ class RowWinners:
     def enter(self, position: int, rows: RowChanges) -> None:
         """Enter the rows of a winner."""
         for path, marked in rows.marks:
-            self.files.setdefault(path_hash(path), MarkedFile()).add(position, rows_in(marked))
+            self.files.setdefault(path_hash(path), FileMarks()).add(position, rows_in(marked))
         for source, moves in moves_by_source(rows.moved).items():
             self.moves.setdefault(path_hash(source), {})[position] = moves
         for each in rows.added:

@@ -86,7 +86,7 @@ def is_few(some: RowSet, others: RowSet) -> bool:
 
 
 def set_of(rows: Iterable[int]) -> RowSet:
-    """Return a set of rows."""
+    """Return numbers in any order as a bitmap."""
     found = empty()
     found.update(rows)
     return found
