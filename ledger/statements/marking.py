@@ -236,7 +236,9 @@ class ChangedFiles:
         for path, source in self._sources.items():
             if path not in whole:
                 hit = self._rows.marks.get(path, empty())
-                self._rows.marks[path] = all_left(source.size, source.stayed - hit)
+                # A file without any row left needs no mark, and gives way to nothing.
+                if left := all_left(source.size, source.stayed - hit):
+                    self._rows.marks[path] = left
         self._rows.added = self.placing.told.rows()
         self._rows.told = [*(add.path for add in adds), *self._stated]
         return self._rows
