@@ -137,12 +137,11 @@ def values_in(
     named by their bounds.
     """
     column, given = target.find(mine), source.schema.find(other)
-    if column is None or given is None:
+    if column is None or given is None or column.type != given.type:
         return None
     is_inside = column.name in target.partition_columns
-    if column.type != given.type or not (is_inside or any_column):
-        return None
-    if not is_named(column.type) and (is_inside or not is_ordered(column.type)):
+    is_known = is_named(column.type) or (not is_inside and is_ordered(column.type))
+    if not (is_known and (is_inside or any_column)):
         return None
     values = pc.unique(source.rows[given.name].combine_chunks()).drop_null()
     if not len(values):
