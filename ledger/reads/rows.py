@@ -351,9 +351,10 @@ class ConflictRow(NamedTuple):
 class AnomalyRow(NamedTuple):
     """A commit that contradicts the live files.
 
-    `kind` is `removed_not_live` (nothing changed), `added_live` (the new entry replaced the old
-    one; a row tracking backfill may do so) or `unreadable_list`, without path: no file of that part
-    is known.
+    `kind` is `removed_not_live` or `marked_not_live` (nothing changed), `marked_unreadable` (the
+    vector of the file is not known here, so it keeps all its rows), `marked_beyond_rows` (the file
+    has no such row), `added_live` (the new entry replaced the old one; a row tracking backfill may
+    do so) or `unreadable_list`, without path: no file of that part is known.
     """
 
     position: int

@@ -94,7 +94,7 @@ class Model:
         return [next(self.ids) for _ in range(rows)]
 
     def file(self, rows: list[int]) -> str:
-        self.files[path := f"file {next(self.names)}"] = rows
+        self.files[path := f"file-{next(self.names)}"] = rows
         return path
 
     def rows_of(self, live: Live) -> list[int]:

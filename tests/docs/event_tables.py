@@ -7,7 +7,7 @@ test compares both.
 import json
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, get_args
 
 from ledger.core.events.events import Body, Control
@@ -15,6 +15,7 @@ from tests.docs.pages import ROOT
 from tests.docs.sdk_page import escaped, index
 
 SCHEMAS: Final = ROOT / "ledger" / "log" / "schemas"
+SECOND: Final = ".2"
 WIDTH: Final = 150
 ABOUT_RECORDS: Final = "## Records within events\n"
 ABOUT_LISTS: Final = "## The file list and its records\n"
@@ -26,22 +27,40 @@ def tables() -> str:
     """Return the tables of all events, then those of the records within them."""
     numbers = json.loads((SCHEMAS / "index.json").read_text(encoding="utf-8"))
     names = sorted((each.__name__ for each in get_args(Body)), key=lambda name: int(numbers[name]))
-    schemas = [schema_of(name) for name in names]
+    schemas = [
+        schema_of(f"{name}{SECOND}" if f"{name}{SECOND}" in numbers else name) for name in names
+    ]
     parts = [index(names), ""]
     for schema in schemas:
         own = schema["fields"][len(Control._fields) :]
-        about = f"{schema['doc']} The schema id is {numbers[schema['name']]}."
-        parts += section(schema["name"], about, own)
+        name = schema["name"]
+        about = f"{schema['doc']} The schema id is {numbers[name]}."
+        if second := numbers.get(f"{name}{SECOND}"):
+            about += f" The id of the second schema is {second}."
+        parts += section(name, about, own)
     parts.append(ABOUT_RECORDS)
     inner = {record["name"]: record for schema in schemas for record in records(schema["fields"])}
+    first = {
+        record["name"]: {field["name"] for field in record["fields"]}
+        for name in names
+        for record in records(schema_of(name)["fields"])
+    }
     for name in sorted(inner):
-        parts += section(name, inner[name]["doc"], inner[name]["fields"])
+        fields = [marked(each, first.get(name)) for each in inner[name]["fields"]]
+        parts += section(name, inner[name]["doc"], fields)
     file_list = schema_of("FileList")
     about = f"{file_list['doc']} The schema id is {numbers['FileList']}."
     parts += [ABOUT_LISTS, *section("FileList", about, file_list["fields"])]
     for record in records(file_list["fields"]):
         parts += section(record["name"], record["doc"], record["fields"])
     return "\n".join(parts).rstrip() + "\n"
+
+
+def marked(field: Schema, first: Collection[str] | None) -> Schema:
+    """Return a field, with a sentence if the first schema has its record without it."""
+    if first is None or field["name"] in first:
+        return field
+    return {**field, "doc": f"{field['doc']} Only in the second schema."}
 
 
 def schema_of(name: str) -> Schema:

@@ -1,20 +1,25 @@
 """The consumer on the page of events decodes a log in memory as the product does."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ledger.client import Ledger
+from ledger.core.events.events import TxnCommitted
 from ledger.log.lossy import LossyLog
+from ledger.log.memory import MemoryLog
 from ledger.log.port import Topic
+from ledger.log.wire.codec import decode_event
 from ledger.log.wire.file_extras import DeletionVector
 from ledger.log.wire.file_list import AddFile
+from ledger.log.wire.inline_vectors import inline_rows
 from ledger.testing import InMemoryLedger
 from tests.docs.pages import ROOT, all_blocks
 from tests.sdk.conftest import ALERT, IMPATIENT
 
-Commit = tuple[int, int, list[str], list[str]]
+Commit = tuple[int, int, list[str], list[str], dict[str, Any]]
 MANY = 12_000
 
 
@@ -44,7 +49,7 @@ def test_page_decodes_a_log(commits: Callable[[Iterator[bytes]], Iterator[Commit
 
 
 def written(ledger: Ledger, memory: InMemoryLedger) -> list[Commit]:
-    """Return the commits of a short history: position, table, added and removed paths."""
+    """Return the commits of a short history: position, table, added and removed paths, no rows."""
     ledger.create_table("t")
     vector = DeletionVector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", None, 40, 6)
     first = ledger.append("t", [AddFile("a", deletion_vector=vector), "b"])
@@ -60,7 +65,49 @@ def written(ledger: Ledger, memory: InMemoryLedger) -> list[Commit]:
     assert txn.receipt is not None
     assert last.receipt is not None
     return [
-        (first.position, 1, ["a", "b"], []),
-        (txn.receipt.position, 1, many, []),
-        (last.receipt.position, 1, [], ["b"]),
+        (first.position, 1, ["a", "b"], [], {}),
+        (txn.receipt.position, 1, many, [], {}),
+        (last.receipt.position, 1, [], ["b"], {}),
     ]
+
+
+def test_page_deletes_the_rows_that_commits_mark(
+    commits: Callable[[Iterator[bytes]], Iterator[Commit]], tmp_path: Path
+) -> None:
+    """The rows that it finds are those of the vectors that readers of the ledger get."""
+    log = MemoryLog()
+    with InMemoryLedger(log=log) as memory, memory.connect() as ledger:
+        rows_changed(ledger, tmp_path)
+        values = [record.value for record in log.topics[Topic.EVENTS].records]
+        bodies = [decode_event(value).body for value in values]
+        parts = [part for body in bodies if isinstance(body, TxnCommitted) for part in body.parts]
+        assert [bool(part.translated and part.left_out) for part in parts[-3:-1]] == [True, True]
+        live: dict[str, set[int]] = {}
+        found = list(commits(iter(values)))
+        assert len(found) == len(parts)
+        for position, _, added, removed, marked in found:
+            live = {path: rows for path, rows in live.items() if path not in removed}
+            live |= {path: set() for path in added}
+            for path, rows in marked.items():
+                live[path] = live[path] | set(rows)
+
+            assert live == rows_of(ledger.read("t", position=position))
+
+
+def rows_changed(ledger: Ledger, folder: Path) -> None:
+    """Change rows of files that others replace, rewrite and mark meanwhile."""
+    rows = [{"id": number} for number in range(900)]
+    made = {"lakeledger.rows": "marks"}
+    ledger.create_table("t", rows[:600], location=str(folder / "t"), properties=made)
+    ledger.append("t", rows[600:])
+    with ledger.transaction() as late, ledger.transaction() as rewrite:
+        late.delete("t", "id IN (7, 700)")
+        rewrite.update("t", {"id": -1}, "id < 500 AND id > 100")
+        ledger.delete("t", "id = 8")
+        ledger.optimize("t")
+    ledger.delete("t", "id = 1")
+
+
+def rows_of(files: Iterable[Any]) -> dict[str, set[int]]:
+    """Return the deleted rows of files, by path."""
+    return {file.path: set(inline_rows(file.deletion_vector)) for file in files}

@@ -24,6 +24,7 @@ from projections.store.batch import LateChange
 from projections.store.memory import MemoryStore
 from projections.store.rocks_store import RocksStore
 from tests.core.histories import Step
+from tests.driver import Driver
 from tests.projections.filing import commit, filings
 from tests.projections.followed import PATIENT
 from tests.projections.published import outcomes, played, published
@@ -181,10 +182,8 @@ def test_refused_versions_wait_in_the_rows(lake: Lake, tmp_path: Path) -> None:
     assert undisturbed(lake, tmp_path)
 
 
-@given(filings(), st.sets(st.integers(0, 200), max_size=6))
-@PATIENT
-def test_rows_loaded_anywhere_make_the_same_versions(history: list[Step], cuts: set[int]) -> None:
-    writers = played(history)
+def outcomes_in_parts(driver: Driver, cuts: set[int]) -> list[Any]:
+    """Return what publications make of a log, of which a new one starts after each cut."""
     store, found = MemoryStore(), list[Any]()
 
     def loaded() -> Fold:
@@ -195,16 +194,24 @@ def test_rows_loaded_anywhere_make_the_same_versions(history: list[Step], cuts: 
             found.extend(map(plain, outcomes))
             return rows
 
-        return Fold.load(store, writers.log, rows_of=rows_of)
+        return Fold.load(store, driver.log, rows_of=rows_of)
 
     fold = loaded()
-    for number, record in enumerate(writers.records):
+    for number, record in enumerate(driver.records):
         fold.feed([record])
         if number in cuts:
             fold.store_checkpoint()
             fold = loaded()
-            fold.feed(writers.records[fold.offset : number + 1])
-    assert found == [plain(outcome) for outcome in outcomes(writers.events)]
+            fold.feed(driver.records[fold.offset : number + 1])
+    return found
+
+
+@given(filings(), st.sets(st.integers(0, 200), max_size=6))
+@PATIENT
+def test_rows_loaded_anywhere_make_the_same_versions(history: list[Step], cuts: set[int]) -> None:
+    writers = played(history)
+
+    assert outcomes_in_parts(writers, cuts) == [plain(each) for each in outcomes(writers.events)]
 
 
 def plain(outcome: Outcome) -> Any:
