@@ -30,6 +30,9 @@ SETTINGS: Final = (
 OWN_SCHEMAS: Final = frozenset({"information_schema", "memory", "pg_catalog", "system", "temp"})
 """Schemas and databases that DuckDB has itself."""
 
+LOOK_S: Final = 0.5
+"""A signal that comes just before a wait is noticed after it, so no wait is longer."""
+
 STOPS: Final = 20
 STOP_S: Final = 0.05
 """A query that is left is interrupted so often, since it may begin between two of them."""
@@ -148,9 +151,11 @@ class SqlDatabase:
         running: Future[T] = Future()
         Thread(target=settle, args=(running, work), name="lakeledger-sql", daemon=True).start()
         try:
-            wait([running], None if self._until_s is None else max(0, self._until_s - monotonic()))
-            if not running.done():
-                raise limit_exceeded(f"a query here takes at most {self._seconds:g} s")
+            while not running.done():
+                left_s = LOOK_S if self._until_s is None else self._until_s - monotonic()
+                if left_s <= 0:
+                    raise limit_exceeded(f"a query here takes at most {self._seconds:g} s")
+                wait([running], min(left_s, LOOK_S))
             return running.result()
         except duckdb.OutOfMemoryException as problem:
             # The other lines advise settings that a user of the query cannot change.

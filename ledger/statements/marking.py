@@ -6,6 +6,7 @@ the copied rows are. So statements that change different rows of one file do not
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from ledger.core.predicates.tree import Node
 from ledger.core.rows.bitmaps import RowSet, bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
 from ledger.expressions.column_bounds import parsed_stats
+from ledger.files.data_reading import ROW_NUMBER, OpenedFile, read_file
 from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import has_names_of
 from ledger.files.rows.placing import CopiedFile, CopiedRows, Placing, moved_rows
@@ -27,6 +29,7 @@ from ledger.properties.known_properties import asks_for_unique
 from ledger.reads.rows import FileRow
 from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
+from ledger.snapshot.row_groups import groups_holding
 from ledger.statements.target import StatementTable
 from ledger.statements.unique_keys import check_unique
 from ledger.work.noted_rows import StatementRows
@@ -74,6 +77,22 @@ class ChangedFiles:
         """Return the files that may hold rows of a condition, and note the read."""
         return self._table.read(where, by_row=self.by_row)
 
+    def rows(self, file: FileRow, where: Node | None) -> tuple[Any, Any]:
+        """Return the rows of a file that may fulfil a condition, and their numbers in the file.
+
+        Without numbers (None) they are all rows that the file has left.
+        """
+        table = self._table
+        if not self.by_row or where is None:
+            return table.rows(file), None
+        then = table.snapshot.schema_of(file)
+        with closing(OpenedFile(self._storage, file, table.schema, then)) as opened:
+            groups = groups_holding(opened, where.in_zone(table.zone))
+            if groups is None or len(groups) == opened.parquet.num_row_groups:
+                return opened.table(), None
+            found = opened.table(numbered=True, groups=groups)
+        return found.drop_columns([ROW_NUMBER]), found[ROW_NUMBER]
+
     def gone(self, file: FileRow) -> None:
         """Take a file all of whose rows are deleted."""
         self.files.append(file)
@@ -81,11 +100,21 @@ class ChangedFiles:
         if self.by_row and size is not None and not self._is_own(file):
             self._rows.marks[file.path] = all_left(size, self._deleted(file))
 
-    def change(self, file: FileRow, rows: Any, hit: Any) -> Iterator[Any]:
+    def change(self, file: FileRow, rows: Any, hit: Any, numbers: Any = None) -> Iterator[Any]:
         """Take some rows out of a file, and yield the rows to copy into a new one.
 
-        `rows` are all rows that the file has left, `hit` says for each whether it is taken out.
+        `rows` and `numbers` are as `rows` returns them, `hit` says for each whether it is taken
+        out.
         """
+        if numbers is not None:
+            taken = empty()
+            taken.update(numbers.filter(hit).to_pylist())
+            size = size_of(file)
+            if size is not None and self.mark(file, taken, size):
+                return
+            found = self._all_rows(file)
+            hit = pc.is_in(found[ROW_NUMBER], pa.array(list(taken), pa.int64()))
+            rows = found.drop_columns([ROW_NUMBER])
         if not self.by_row:
             self.files.append(file)
             yield rows.filter(pc.invert(hit))
@@ -207,10 +236,17 @@ class ChangedFiles:
         for path, source in self._sources.items():
             if path not in whole:
                 hit = self._rows.marks.get(path, empty())
-                self._rows.marks[path] = all_left(source.size, source.stayed - hit)
+                # A file without any row left needs no mark, and gives way to nothing.
+                if left := all_left(source.size, source.stayed - hit):
+                    self._rows.marks[path] = left
         self._rows.added = self.placing.told.rows()
         self._rows.told = [*(add.path for add in adds), *self._stated]
         return self._rows
+
+    def _all_rows(self, file: FileRow) -> Any:
+        table = self._table
+        then = table.snapshot.schema_of(file)
+        return read_file(self._storage, file, table.schema, written=then, numbered=True)
 
     def _deleted(self, file: FileRow) -> RowSet:
         vector = file.deletion_vector

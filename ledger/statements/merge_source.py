@@ -137,10 +137,11 @@ def values_in(
     named by their bounds.
     """
     column, given = target.find(mine), source.schema.find(other)
-    if column is None or given is None:
+    if column is None or given is None or column.type != given.type:
         return None
     is_inside = column.name in target.partition_columns
-    if column.type != given.type or not is_named(column.type) or not (is_inside or any_column):
+    is_known = is_named(column.type) or (not is_inside and is_ordered(column.type))
+    if not (is_known and (is_inside or any_column)):
         return None
     values = pc.unique(source.rows[given.name].combine_chunks()).drop_null()
     if not len(values):
@@ -152,6 +153,12 @@ def values_in(
     bounds = pc.min_max(values)
     lowest, highest = bounds["min"].as_py(), bounds["max"].as_py()
     return condition_in((col(column.name) >= lowest) & (col(column.name) <= highest))
+
+
+def is_ordered(kind: Any) -> bool:
+    """Tell whether values of a type, which a text names badly, can be named in a condition."""
+    kinds = pa.types
+    return bool(kinds.is_decimal(kind) or kinds.is_timestamp(kind))
 
 
 def is_named(kind: Any) -> bool:

@@ -335,3 +335,28 @@ def test_the_last_rows_of_a_marked_file_go_beside_a_rewrite(ledger: Ledger, tmp_
     txn.commit()
 
     assert rows(ledger, "marks") == []
+
+
+def test_a_file_whose_rows_two_statements_deleted_gives_way_to_nothing(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Its removal changes no row, so a statement beside it commits."""
+    size, place = 180, str(tmp_path / "t")
+    ledger.create_table("t.t", values(range(size)), location=place, properties=MARKS)
+    several = [ledger.begin() for _ in range(2)]
+    for txn, where in zip(several, ("id < 90", "id >= 90"), strict=True):
+        txn.delete("t.t", where)
+    for txn in several:
+        txn.commit()
+    ledger.append("t.t", values(range(1_000, 1_001)))
+    rewrite = ledger.begin()
+    rewrite.optimize("t.t", target_bytes=100)
+    ledger.update("t.t", {"n": "n + 1"}, "id = 1000")
+    rewrite.commit()
+
+    assert ledger.scan("t.t").to_arrow()["n"].to_pylist() == [1_000 % 7 + 1]
+    assert vectors_of_all(ledger) == []
+
+
+def vectors_of_all(ledger: Ledger) -> list[str]:
+    return [file.vector for file in ledger.read("t.t") if file.vector]

@@ -25,7 +25,7 @@ CLIENT: Final = (*ROOMS, "ledger.client")
 APPEND_MAX: Final = 411
 SCAN_MAX: Final = 723
 SCAN_PARSES: Final = 1
-UPDATE_CLIENT_MAX: Final = 745
+UPDATE_CLIENT_MAX: Final = 749
 
 
 @pytest.fixture
