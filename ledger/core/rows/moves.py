@@ -66,7 +66,8 @@ class Move(NamedTuple):
         found, copied = empty(), runs_of(moved)
         start_there, last_there = next(copied)
         by = start_there - self.first
-        for start, last in runs_of(coming):
+        for first, last in runs_of(coming):
+            start = first
             while start <= last:
                 while last_there - by < start:
                     # The rows between two copied runs stayed.
