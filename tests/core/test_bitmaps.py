@@ -255,3 +255,12 @@ def test_all_rows_that_a_file_can_have_are_a_few_bytes() -> None:
 
     assert len(data) < 500_000
     assert fault_of(data) == ""
+
+
+def test_the_smallest_form_of_many_containers_is_found_in_one_pass() -> None:
+    rows = BitMap().union(*(rows_from(key << 16, 3) for key in range(CONTAINERS_MAX)))
+    began = process_time()
+    data = bytes_of(rows)
+
+    assert data == bytes_of(BitMap(rows.to_array()))
+    assert process_time() - began < 2

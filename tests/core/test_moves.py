@@ -68,7 +68,7 @@ def test_what_moved_and_where_it_landed(case: Case) -> None:
 @pytest.mark.parametrize("asked", [1, 40, 5_000, 35_000], ids=lambda count: f"{count} asked")
 @pytest.mark.parametrize("stayed", [0, 1, 40, 5_000, 35_000], ids=lambda count: f"{count} stayed")
 def test_each_way_to_count_gives_the_same_places(stayed: int, asked: int) -> None:
-    """Few rows are looked up, few stayed rows cut the file, and else one pass goes over both."""
+    """Few rows are looked up, and for many one pass goes over the runs."""
     case = Case(70_000, frozenset(range(0, 70_000, 70_000 // stayed)) if stayed else frozenset(), 3)
     rows, places = BitMap(range(0, 70_000, 70_000 // asked)), case.places
     there = BitMap(places[row] for row in rows if row in places)
@@ -148,3 +148,14 @@ def test_a_row_costs_microseconds(asked: int) -> None:
 
     assert process_time() - began < 1
     assert back == rows - stayed
+
+
+def test_few_bytes_cost_little_however_many_rows_they_name() -> None:
+    """A hostile bitmap of 100 kB names half of all rows in long runs."""
+    half = 1 << 30
+    move = Move("a", "b", 0, half - 1, BitMap(range(half)))
+    began = process_time()
+    there = move.forward(BitMap(range(2 * half)))
+
+    assert move.back(there) == BitMap(range(half, 2 * half - 1))
+    assert process_time() - began < 2

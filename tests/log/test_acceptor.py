@@ -109,6 +109,15 @@ def test_fence_for_later_readers_stops_this_one(driver: Driver) -> None:
         acceptor.take(b"\x00garbage")
 
 
+def test_readers_that_know_no_rows_are_stopped_by_the_fence(driver: Driver) -> None:
+    """Version 3 knew only the first schemas: it would have shown rows that are deleted."""
+    fences = [event.body for event in driver.events if isinstance(event.body, Fenced)]
+    rows_since = 4
+
+    assert {fence.min_reader for fence in fences} == {READER_VERSION}
+    assert rows_since <= READER_VERSION
+
+
 def rival(framed: bytes) -> bytes:
     """Return the fence of another claimant of the same epoch."""
     control, body = decode_event(framed)

@@ -24,6 +24,7 @@ from tests.web.wire import Wire, request
 
 COMMIT: Final = "io.lakeledger.TxnCommitted"
 COMMIT_ID: Final = 741013
+ROW_COMMIT_ID: Final = 741023
 FILE_LIST_ID: Final = 743001
 
 
@@ -90,16 +91,18 @@ def test_commands_are_decoded(log: MemoryLog, registry: SchemaRegistryClient) ->
 
 def test_every_schema_is_found(registry: SchemaRegistryClient) -> None:
     subjects = registry.get_subjects()
-    assert subjects == sorted(f"io.lakeledger.{name}" for name in schema_ids())
+    types = {name.removesuffix(".2") for name in schema_ids()}
+    assert subjects == sorted(f"io.lakeledger.{name}" for name in types)
     for name, number in schema_ids().items():
-        subject = f"io.lakeledger.{name}"
+        type_name, _, second = name.partition(".")
+        subject, version = f"io.lakeledger.{type_name}", 2 if second else 1
         text = registry.get_schema(number).schema_str
-        latest = registry.get_latest_version(subject)
         assert json.loads(text or "") == json.loads(schema_text(name))
-        assert registry.get_versions(subject) == [1]
-        assert (latest.schema_id, latest.version) == (number, 1)
-        assert latest.schema.schema_str == text
-        assert registry.get_version(subject, 1).schema_id == number
+        assert registry.get_version(subject, version).schema_id == number
+        assert registry.get_version(subject, version).schema.schema_str == text
+        versions = registry.get_versions(subject)
+        assert versions == ([1, 2] if f"{type_name}.2" in schema_ids() else [1])
+        assert registry.get_latest_version(subject).version == versions[-1]
 
 
 ANSWERS: Final = (
@@ -107,7 +110,10 @@ ANSWERS: Final = (
     (f"/schemas/ids/{FILE_LIST_ID}/schema", json.loads(schema_text("FileList"))),
     (f"/schemas/ids/{COMMIT_ID}/subjects", [COMMIT]),
     (f"/schemas/ids/{COMMIT_ID}/versions", [{"subject": COMMIT, "version": 1}]),
-    (f"/subjects/{COMMIT}/versions/latest/schema", json.loads(schema_text("TxnCommitted"))),
+    (f"/schemas/ids/{ROW_COMMIT_ID}/versions", [{"subject": COMMIT, "version": 2}]),
+    (f"/schemas/ids/{ROW_COMMIT_ID}/subjects", [COMMIT]),
+    (f"/subjects/{COMMIT}/versions/1/schema", json.loads(schema_text("TxnCommitted"))),
+    (f"/subjects/{COMMIT}/versions/latest/schema", json.loads(schema_text("TxnCommitted.2"))),
     ("/config", {"compatibilityLevel": "NONE"}),
     ("/mode", {"mode": "READONLY"}),
 )
@@ -131,8 +137,8 @@ ERRORS: Final = (
     ("GET", "/subjects/lake.events-value/versions", 404, 40401),
     ("GET", "/subjects/lake.events-value/versions/latest", 404, 40401),
     ("GET", "/subjects/lake.events-value/versions/x", 404, 40401),
-    ("GET", f"/subjects/{COMMIT}/versions/2", 404, 40402),
-    ("GET", f"/subjects/{COMMIT}/versions/2/schema", 404, 40402),
+    ("GET", f"/subjects/{COMMIT}/versions/3", 404, 40402),
+    ("GET", f"/subjects/{COMMIT}/versions/3/schema", 404, 40402),
     ("GET", f"/subjects/{COMMIT}/versions/0", 422, 42202),
     ("GET", f"/subjects/{COMMIT}/versions/newest", 422, 42202),
     ("GET", f"/subjects/{COMMIT}/versions/{2**31}", 422, 42202),

@@ -7,6 +7,7 @@ rows: every container has its smallest form.
 """
 
 import struct
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,6 +47,12 @@ def rows_from(first: int, count: int) -> RowSet:
     return BitMap(range(first, first + count)) if count > 0 else BitMap()
 
 
+def runs_of(rows: RowSet) -> Iterator[tuple[int, int]]:
+    """Return the first and the last row of each run of neighbours, ascending."""
+    starts, lasts = rows - rows.shift(1), rows - rows.shift(-1)
+    return zip(starts.to_array(), lasts.to_array(), strict=True)
+
+
 def rows_in(data: bytes) -> RowSet:
     """Return the rows of a bitmap, b"" for none; raises ValueError for any other bytes."""
     from pyroaring import BitMap  # noqa: PLC0415 - see `empty`
@@ -66,32 +73,37 @@ def bytes_of(rows: RowSet) -> bytes:
     same = rows.copy()
     same.run_optimize()
     found: bytes = same.serialize()
-    keys = undecided_keys(found)
-    for key in keys:
-        every = rows_from(key * BITS, BITS)
-        again = type(rows)((rows & every).to_array())
-        again.run_optimize()
-        same = (same - every) | again
-    return same.serialize() if keys else found
+    cover = empty()
+    for key in undecided_keys(found):
+        cover.add_range(key * BITS, (key + 1) * BITS)
+    if not cover:
+        return found
+    lists = type(rows)((rows & cover).to_array())
+    again: bytes = ((same - cover) | lists).serialize()
+    return again
 
 
-def undecided_keys(data: bytes) -> list[int]:
-    """Return the containers of a written bitmap that may be runs only because they were before.
+def undecided_keys(data: bytes) -> Iterator[int]:
+    """Yield the containers of a written bitmap that are runs only because they were before.
 
-    A list of 2 n + 1 rows is as long as n runs. Then the library keeps the form that it has, so
-    such a container is to be made anew from its rows.
+    A list of 2 n + 1 rows is as long as n runs. Then the library keeps the form that it has. Here
+    it is to be the list.
     """
     (cookie,) = WORD.unpack_from(data)
     if cookie & 0xFFFF != WITH_RUNS:
-        return []
+        return
     count = (cookie >> 16) + 1
-    runs = data[WORD.size : (start := WORD.size + (count + 7) // 8)]
+    flags = data[WORD.size : (start := WORD.size + (count + 7) // 8)]
+    at = start + count * PAIR.size + (count * WORD.size if count >= PLACES_FROM else 0)
     heads = PAIR.iter_unpack(data[start : start + count * PAIR.size])
-    return [
-        key
-        for number, (key, most) in enumerate(heads)
-        if runs[number // 8] >> number % 8 & 1 and most < ARRAY_MAX and most % 2 == 0
-    ]
+    for number, (key, most) in enumerate(heads):
+        if flags[number // 8] >> number % 8 & 1:
+            (runs,) = SHORT.unpack_from(data, at)
+            at += SHORT.size + runs * PAIR.size
+            if most == 2 * runs:
+                yield key
+        else:
+            at += (most + 1) * SHORT.size if most < ARRAY_MAX else BITSET_BYTES
 
 
 def fault_of(data: bytes) -> str:

@@ -1,16 +1,17 @@
 """Moves: the number that a row has after a rewrite, and the one that it had before.
 
 A rewrite keeps the order of the rows that it moves. So a row of the source has in the target the
-number of the moved rows before it, counted from the first one.
+number of the moved rows before it, counted from the first one. The work is bounded by the runs of
+neighbouring rows, and so by the bytes of the bitmaps, however many rows they name.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from ledger.core.commands import Moved
-from ledger.core.rows.bitmaps import RowSet, empty, rows_from, rows_in
+from ledger.core.rows.bitmaps import RowSet, empty, rows_from, rows_in, runs_of
 
-# How many rows a pass takes in the time of one look-up in a set.
+# How many runs a pass takes in the time of one look-up in a set.
 FEW: Final = 32
 
 
@@ -43,46 +44,45 @@ class Move(NamedTuple):
             return going.shift(self.first)
         if is_few(going, self.stayed):
             return set_of(self.first + row - self.stayed.rank(row) for row in going)
-        if is_few(self.stayed, going):
-            return self._shifted(going, back=False)
-        return set_of(self._passed(going, back=False))
+        found, before = empty(), 0
+        stayed = runs_of(self.stayed)
+        stop, until = next(stayed)
+        for start, last in runs_of(going):
+            while stop < start:
+                before += until - stop + 1
+                stop, until = next(stayed, (self.size, 0))
+            by = self.first - before
+            found.add_range(start + by, last + by + 1)
+        return found
 
     def back(self, rows: RowSet) -> RowSet:
         """Return the numbers that rows of the target had in the source; others are left out."""
         coming = rows & self.landed()
         if not coming or not self.stayed:
             return coming.shift(-self.first)
+        moved = self.moved()
         if is_few(coming, self.stayed):
-            moved = self.moved()
             return set_of(moved[row - self.first] for row in coming)
-        if is_few(self.stayed, coming):
-            return self._shifted(coming, back=True)
-        return set_of(self._passed(coming, back=True))
-
-    def _shifted(self, rows: RowSet, *, back: bool) -> RowSet:
-        """Return the numbers of many rows on the other side, a shift for each stayed row."""
-        found, start = empty(), self.first if back else 0
-        for before, stop in enumerate([*self.stayed, self.size]):
-            by = before - self.first
-            end = stop - by if back else stop
-            found |= (rows & rows_from(start, end - start)).shift(by if back else -by)
-            start = end if back else stop + 1
+        found, copied = empty(), runs_of(moved)
+        start_there, last_there = next(copied)
+        by = start_there - self.first
+        for first, last in runs_of(coming):
+            start = first
+            while start <= last:
+                while last_there - by < start:
+                    # The rows between two copied runs stayed.
+                    by -= last_there + 1
+                    start_there, last_there = next(copied)
+                    by += start_there
+                stop = min(last, last_there - by)
+                found.add_range(start + by, stop + by + 1)
+                start = stop + 1
         return found
-
-    def _passed(self, rows: RowSet, *, back: bool) -> Iterator[int]:
-        """Yield the numbers of rows on the other side, in one pass over them and stayed rows."""
-        stayed, size, by = iter(self.stayed), self.size, -self.first
-        stop = next(stayed, size)
-        for row in rows:
-            while (row + by if back else row) >= stop:
-                by += 1
-                stop = next(stayed, size)
-            yield row + by if back else row - by
 
 
 def is_few(some: RowSet, others: RowSet) -> bool:
-    """Return whether to look up each of some rows takes less than a pass over both sets."""
-    return len(some) * FEW < len(others)
+    """Return whether to look up each of some rows takes less than a pass over the runs of both."""
+    return len(some) * FEW < len(others - others.shift(1))
 
 
 def set_of(rows: Iterable[int]) -> RowSet:

@@ -1,7 +1,7 @@
 """The read routes of a schema registry, so that Kafka tools decode events by themselves.
 
 Paths, answers and error codes are those of Confluent's API. A subject is the full name of a record,
-as in its RecordNameStrategy. A schema never changes, so each subject has one version.
+as in its RecordNameStrategy. A schema never changes. A type with a second schema has two versions.
 """
 
 import json
@@ -15,9 +15,8 @@ from starlette.responses import JSONResponse, Response
 
 from ledger.log.wire.published_schemas import schema_ids, schema_text
 
-VERSION: Final = 1
 NOT_FOUND: Final = "HTTP 404 Not Found"
-LATEST: Final = frozenset({"latest", "-1", str(VERSION)})
+LATEST: Final = frozenset({"latest", "-1"})
 OF_REGISTRY: Final = re.compile(r"/(schemas|subjects|config|mode)(/|$)")
 DIGITS: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
 
@@ -98,16 +97,17 @@ class RegistryError(Exception):
 
 
 class Published(NamedTuple):
-    """A published schema: its subject, its id, and its text on one line."""
+    """A published schema: its subject and version, its id, and its text on one line."""
 
     subject: str
+    version: int
     id: int
     schema: str
 
     @property
     def place(self) -> SchemaPlace:
         """Return the subject and version of the schema."""
-        return {"subject": self.subject, "version": VERSION}
+        return {"subject": self.subject, "version": self.version}
 
 
 def registry_routes() -> Mapping[str, Endpoint]:
@@ -148,14 +148,18 @@ def by_id() -> Mapping[int, Published]:
     for name, number in schema_ids().items():
         form = json.loads(schema_text(name))
         text = json.dumps(form, ensure_ascii=False, separators=(",", ":"))
-        found[number] = Published(f"{form['namespace']}.{form['name']}", number, text)
+        version = int(name.removeprefix(form["name"]).lstrip(".") or 1)
+        found[number] = Published(f"{form['namespace']}.{form['name']}", version, number, text)
     return found
 
 
 @cache
-def by_subject() -> Mapping[str, Published]:
-    """Return every published schema by its subject, in their order."""
-    return {each.subject: each for each in sorted(by_id().values())}
+def by_subject() -> Mapping[str, Sequence[Published]]:
+    """Return the published schemas of each subject, by version, in the order of the subjects."""
+    found: dict[str, list[Published]] = {}
+    for each in sorted(by_id().values()):
+        found.setdefault(each.subject, []).append(each)
+    return found
 
 
 def with_id(given: Mapping[str, str]) -> Published:
@@ -169,8 +173,8 @@ def with_id(given: Mapping[str, str]) -> Published:
     return found
 
 
-def of_subject(given: Mapping[str, str]) -> Published:
-    """Return the schema of the subject in a path; raises RegistryError."""
+def of_subject(given: Mapping[str, str]) -> Sequence[Published]:
+    """Return the schemas of the subject in a path, by version; raises RegistryError."""
     found = by_subject().get(given["subject"])
     if found is None:
         raise RegistryError(40401, f"Subject '{given['subject']}' not found.")
@@ -182,8 +186,10 @@ def of_version(given: Mapping[str, str]) -> Published:
     version = given["version"]
     found = of_subject(given)
     if version in LATEST:
-        return found
+        return found[-1]
     if DIGITS.fullmatch(version) and 0 < int(version) < 2**31:
+        if int(version) <= len(found):
+            return found[int(version) - 1]
         raise RegistryError(40402, f"Version {version} not found.")
     raise RegistryError(
         42202,
@@ -194,7 +200,7 @@ def of_version(given: Mapping[str, str]) -> Published:
 
 def versions_of(given: Mapping[str, str]) -> list[int]:
     """Return the versions of the subject in a path."""
-    return [of_subject(given).place["version"]]
+    return [each.version for each in of_subject(given)]
 
 
 def with_place(given: Mapping[str, str]) -> PlacedSchema:
