@@ -162,9 +162,8 @@ def rows_gone(table: RowTable, change: Change, *, rearranges: bool) -> Iterator[
 def file_changed(table: RowTable, change: Change, path: str) -> Iterator[Reason]:
     """Yield the winners that took a row of a file, wherever it was by then."""
     for row in table.lake.files[path].rows:
-        life = table.rows[row]
-        for position in life.touched:
-            if position > change.read_at and life.born <= change.read_at:
+        for position in table.rows[row].touched:
+            if position > change.read_at:
                 yield Reason(position, GONE, is_sure=True, what=f"row {row} of {path}")
     gone = table.gone.get(path, 0)
     if gone > change.read_at:
