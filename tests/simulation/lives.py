@@ -39,7 +39,7 @@ class Life:
 
 
 class Entered(NamedTuple):
-    """A commit: its new rows, and what it tells of them by partition, None = nothing at all."""
+    """A commit: its new rows, and what it tells of them by partition."""
 
     position: int
     is_blind: bool

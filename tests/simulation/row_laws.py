@@ -154,7 +154,7 @@ def rows_gone(table: RowTable, change: Change, *, rearranges: bool) -> Iterator[
     if rearranges:
         return
     for path in change.copied:
-        # Rows that are copied may be marked meanwhile, but not be where nobody knows.
+        # A copied row may be marked meanwhile, but its file may not go without a word on its rows.
         for reason in file_changed(table, change, path):
             yield reason._replace(is_sure=False)
 
