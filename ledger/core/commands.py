@@ -123,7 +123,7 @@ class Moved(NamedTuple):
 
 
 class ToldColumn(NamedTuple):
-    """A column of new rows whose values are told, with its Spark SQL type at that time."""
+    """A column of new rows whose values are stated, with its Spark SQL type at that time."""
 
     name: str
     type: str
@@ -132,7 +132,7 @@ class ToldColumn(NamedTuple):
 class AddedRows(NamedTuple):
     """What is known of the new rows of one partition.
 
-    `columns` are the columns whose values are told. `values` are all combinations of their values
+    `columns` are the columns whose values are stated. `values` are all combinations of their values
     that a new row may have, each a JSON array of texts and nulls as of a partition; if it is empty,
     `lowest` and `highest` are such arrays of bounds, where null stands for an unknown bound, or "".
     """

@@ -288,7 +288,10 @@ def winners_are_indexed(state: DomainState) -> Checks:
 def index_view(winners: ConflictIndex) -> dict[int, object]:
     """Return the content of an index by table, in a form that can be compared."""
     return {
-        table: (each.shapes, each.marks, each.parts, list(each.recent.items()), each.by_value)
+        table: (
+            *(each.shapes, each.marks, each.parts, list(each.recent.items())),
+            *(each.by_value, each.column_names, each.rows),
+        )
         for table, each in winners.tables.items()
     }
 

@@ -112,7 +112,7 @@ ROWS_TRANSLATED_MAX: Final = 200_000
 TRANSLATED_BYTES_MAX: Final = 500_000
 # Rewrites of one file in a row that a row is followed through.
 REWRITES_MAX: Final = 100
-# Columns of new rows whose values a commit may tell.
+# Columns of new rows whose values a commit may state.
 ADDED_COLUMNS_MAX: Final = 4
 # The chunks of a larger footprint.
 FILES_PER_CHUNK: Final = 10_000

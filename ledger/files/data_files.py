@@ -35,6 +35,9 @@ GROUP_BYTES: Final = 64 << 20
 BUFFER_BYTES: Final = 512 << 20
 """The bytes of rows that wait for their files, in a file and in all of them."""
 
+GROUP_ROWS: Final = 128 << 10
+"""A statement on a few rows reads the row groups that may hold them."""
+
 OPEN_MAX: Final = 200
 FALSE_HITS: Final = 0.01
 """A Bloom filter says of such a part of absent values that a row group may have them."""
@@ -220,7 +223,7 @@ class NewFile:
         self._rows, self.waiting = [], 0
         self._statistics.add(rows)
         with self._writing():
-            self._parquet.write_table(rows)
+            self._parquet.write_table(rows, GROUP_ROWS)
 
     def close(self, values: Values) -> AddFile:
         """Finish the file, and return it as a commit adds it."""

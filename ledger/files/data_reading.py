@@ -89,6 +89,21 @@ class OpenedFile:
                 made = made.filter(kept(self.deleted, start, batch.num_rows))
             yield made if wanted or numbered else made.select([])
 
+    def table(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        numbered: bool = False,
+        groups: Sequence[int] | None = None,
+    ) -> pa.Table:
+        """Return rows in one table, by default with all columns; the rest is as for `batches`."""
+        names = [each.name for each in self.schema.columns] if columns is None else list(columns)
+        batches = list(self.batches(names, numbered=numbered, groups=groups))
+        fields = [self.column(name).field for name in names]
+        if numbered:
+            fields.append(pa.field(ROW_NUMBER, pa.int64()))
+        return pa.Table.from_batches(batches, pa.schema(fields))
+
     def groups_of(self, rows: DeletedRows) -> Sequence[int]:
         """Return the row groups that have any of some rows."""
         metadata, start, found = self.parquet.metadata, 0, []
@@ -188,16 +203,11 @@ def read_file(
     `written` is the schema when the file was added, by default `schema`. With `numbered` the last
     column, `_row_number`, has each row's number in the file, deleted rows counted.
     """
-    names = [column.name for column in schema.columns] if columns is None else list(columns)
     data = OpenedFile(storage, file, schema, written or schema)
     try:
-        batches = list(data.batches(names, numbered=numbered))
+        return data.table(columns, numbered=numbered)
     finally:
         data.close()
-    fields = [data.column(name).field for name in names]
-    if numbered:
-        fields.append(pa.field(ROW_NUMBER, pa.int64()))
-    return pa.Table.from_batches(batches, pa.schema(fields))
 
 
 def leaf_count(type_: pa.DataType) -> int:

@@ -1,4 +1,4 @@
-"""Properties that name columns: the order of rows, Bloom filters, the key, and told columns.
+"""Properties that name columns: the order of rows, Bloom filters, the key, and stated columns.
 
 A value is a list such as `day, id DESC`. A name with other signs than letters, digits and `_` is in
 backquotes. When a column is renamed, the list names it anew.

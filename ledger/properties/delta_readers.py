@@ -14,7 +14,7 @@ from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.state.traits import features_of
 from ledger.properties.column_mapping import is_mapped, is_published
 from ledger.properties.column_values import default_of, generation_of, identity_of
-from ledger.properties.known_properties import MARKS, ROWS, constraints_of
+from ledger.properties.known_properties import asks_for_marks, constraints_of
 from ledger.properties.type_widening import widens
 from ledger.reads.port import Reads, TableRow
 
@@ -71,9 +71,7 @@ def needs_of(definition: TableDefinition) -> set[str]:
         "allowColumnDefaults": any(map(default_of, columns)),
         "generatedColumns": any(map(generation_of, columns)),
         "identityColumns": any(identity_of(column) is not None for column in columns),
-        VECTORS: any(
-            key.lower() == ROWS and value.lower() == MARKS for key, value in definition.properties
-        ),
+        VECTORS: asks_for_marks(definition),
         "timestampNtz": "timestamp_ntz" in kinds,
         "variantType": "variant" in kinds,
         VOID: re.search(r"\bvoid\b(?!\s*:)", kinds) is not None,

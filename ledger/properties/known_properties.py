@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from ledger.core.commands import Property, TableDefinition
-from ledger.core.conflicts.metadata_diff import properties
+from ledger.core.conflicts.metadata_diff import ROW_TRACKING, properties
 from ledger.core.state.traits import ENFORCE_PROPERTY
 from ledger.properties.column_lists import KEY, LISTS, check_lists
 from ledger.properties.column_mapping import PUBLISH
@@ -82,6 +82,14 @@ def reason_against(key: str, value: str) -> str:
     near = get_close_matches(small.removeprefix(OWN), names, n=1, cutoff=NEAR)
     meant = f", did you mean {OWN}{near[0]}?" if near else ": give it a name of your own"
     return f"a property of {OWN} must be one of {', '.join(SETTABLE)}, got {key}{meant}"
+
+
+def asks_for_marks(definition: TableDefinition) -> bool:
+    """Return whether rows are the grain; a new vector would give tracked rows other ids."""
+    if not definition.properties:
+        return False
+    known = {each.key.lower(): each.value.lower() for each in definition.properties}
+    return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
 
 
 def asks_for_unique(definition: TableDefinition) -> bool:

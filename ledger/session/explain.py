@@ -4,6 +4,7 @@ The evidence in the log has tables by id and files by hash; the client adds the 
 text is for people. The dictionary is for programs, and its keys stay.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,19 +32,13 @@ RULES: Final[Mapping[str, str]] = {
     "app_progressed": "the winner recorded progress of an application that the loser looked up",
     "file_added": "the winner added files where the loser read",
     "file_read_removed": "the winner removed a file that the loser read",
+    "row_read_changed": "the winner changed a row that the loser matched",
+    "row_changed_twice": "both change or delete the same row",
     "file_removed_twice": "both remove the same file",
-    "row_read_changed": "the winner changed rows that the loser matched",
-    "row_changed_twice": "both change or delete the same rows",
     "coarse_write_write": "both change or delete rows of the same unit",
 }
-NAMED_KINDS: Final = frozenset({"file", "rows", "partition", "domain", "app"})
-ROWS_OF_FILE: Final = " of file "
-
-COARSE_UNITS: Final = {
-    "table": "the whole",
-    "unpartitioned": "the rows",
-    "files": "files, of which the winner removed too many to tell them apart",
-}
+NAMED_KINDS: Final = frozenset({"file", "partition", "domain", "app"})
+ROWS: Final = re.compile(r"rows ([0-9, ]+)(?: and ([0-9]+) more)? of file ([0-9a-f]+)")
 
 PathsOf = Callable[[int, bytes], Sequence[str]]
 """Returns the known paths of a table that have a hash."""
@@ -66,11 +61,9 @@ class Explanation:
 
     @property
     def path_hash(self) -> bytes:
-        """The hash of the file in conflict, b"" if the unit is not a file."""
-        kind, _, rest = self.evidence.unit.partition(" ")
-        if kind == "rows":
-            return bytes.fromhex(rest.partition(ROWS_OF_FILE)[2])
-        return bytes.fromhex(rest) if kind == "file" else b""
+        """The hash of the file in conflict, b"" if the unit is neither a file nor rows of one."""
+        unit = self._unit()
+        return bytes.fromhex(unit["name"]) if unit["kind"] in ("file", "rows") else b""
 
     @property
     def summary(self) -> str:
@@ -87,16 +80,20 @@ class Explanation:
     def unit_text(self) -> str:
         """The unit in conflict, in words."""
         match self._unit():
-            case {"kind": "file" | "rows" as kind, "paths": [*paths], **rest} if paths:
-                numbers = f" {rest['numbers']} of file" if kind == "rows" else ""
-                return f"{kind}{numbers} {' or '.join(paths)}"
+            case {"kind": "file" | "rows", "paths": [*paths]} if paths:
+                what, _, _ = self.evidence.unit.rpartition(" ")
+                return f"{what} {' or '.join(paths)}"
             case {"kind": "partition", "values": dict(values)}:
                 texts = (
                     f"{key}={'NULL' if text is None else text}" for key, text in values.items()
                 )
                 return f"partition {', '.join(texts)}"
-            case {"kind": str(kind)} if kind in COARSE_UNITS:
-                return COARSE_UNITS[kind]
+            case {"kind": "table"}:
+                return "the whole"
+            case {"kind": "unpartitioned"}:
+                return "the rows"
+            case {"kind": "files"}:
+                return "files, of which the winner removed too many to tell them apart"
             case _:
                 return self.evidence.unit
 
@@ -158,14 +155,16 @@ class Explanation:
 
     def _unit(self) -> dict[str, Any]:
         """Return the unit in conflict: its kind, and its name."""
+        if rows := ROWS.fullmatch(self.evidence.unit):
+            numbers, more, name = rows.groups()
+            found = {"rows": [int(each) for each in numbers.split(", ")], "more": int(more or 0)}
+            return {"kind": "rows", "name": name, **found, "paths": list(self.paths)}
         kind, _, rest = self.evidence.unit.partition(" ")
         if kind not in NAMED_KINDS:
             return {"kind": self.evidence.unit}
         unit: dict[str, Any] = {"kind": kind, "name": rest}
-        if kind in ("file", "rows"):
+        if kind == "file":
             unit["paths"] = list(self.paths)
-        if kind == "rows":
-            unit["numbers"] = rest.partition(ROWS_OF_FILE)[0]
         values = partition_values(rest) if kind == "partition" else None
         if values is not None and len(values) == len(self.columns):
             unit["values"] = dict(zip(self.columns, values, strict=True))

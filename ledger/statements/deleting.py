@@ -39,7 +39,7 @@ class Deletion:
         self.count: int | None = 0
         self._table = table
         self._judge = judge
-        self._condition = table.condition(where)
+        self._where, self._condition = where, table.condition(where)
         self.changed = ChangedFiles(table, self._condition.columns)
         self._found = self.changed.read(where)
 
@@ -55,12 +55,12 @@ class Deletion:
                     self.changed.gone(file)
                     self._count(rows_in(file))
                 continue
-            rows = self._table.rows(file)
+            rows, numbers = self.changed.rows(file, self._where)
             hit = self._judge.fulfilled(rows, self._condition)
             gone = pc.sum(hit).as_py() or 0
             if gone:
                 self._count(gone)
-                yield from self.changed.change(file, rows, hit)
+                yield from self.changed.change(file, rows, hit, numbers)
 
     def _count(self, rows: int | None) -> None:
         self.count = None if rows is None or self.count is None else self.count + rows

@@ -6,6 +6,7 @@ the copied rows are. So statements that change different rows of one file do not
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from ledger.core.predicates.tree import Node
 from ledger.core.rows.bitmaps import RowSet, bytes_of, empty, rows_from, rows_in
 from ledger.core.rows.moves import Move
 from ledger.expressions.column_bounds import parsed_stats
+from ledger.files.data_reading import ROW_NUMBER, OpenedFile, read_file
 from ledger.files.deletion_vectors import deleted_rows, portable
 from ledger.files.file_columns import has_names_of
 from ledger.files.rows.placing import CopiedFile, CopiedRows, Placing, moved_rows
@@ -25,6 +27,9 @@ from ledger.log.wire.inline_vectors import TIGHT, marked
 from ledger.properties.column_lists import CONFLICTS, KEY, list_of
 from ledger.properties.known_properties import asks_for_unique
 from ledger.reads.rows import FileRow
+from ledger.snapshot.overlay import file_row
+from ledger.snapshot.reading import TableFiles
+from ledger.snapshot.row_groups import groups_holding
 from ledger.statements.target import StatementTable
 from ledger.statements.unique_keys import check_unique
 from ledger.work.noted_rows import StatementRows
@@ -35,6 +40,9 @@ SHARE: Final = 10
 FEW: Final = 100
 """So many rows are marked in any file: every statement beside this one then finds it in place."""
 
+READ_BYTES_MAX: Final = 4 << 20
+"""Larger files of other programs are not read for the values in them."""
+
 BITMAP_BYTES_MAX: Final = 32 << 10
 """A longer bitmap would fill the log: then the file is written anew, and its rows count as one."""
 
@@ -42,7 +50,7 @@ BITMAP_BYTES_MAX: Final = 32 << 10
 class ChangedFiles:
     """The files whose rows one statement changes.
 
-    `columns` are the columns that its condition names: the commit tells their values in new rows.
+    `columns` are the columns that its condition names: the commit states their values in new rows.
 
     Attributes:
         files: the files that give way, whole once the rows are written.
@@ -54,6 +62,7 @@ class ChangedFiles:
         self.placing: Placing | None = None
         self._table = table
         self._rows = StatementRows()
+        self._stated: list[str] = []
         self._sources: dict[str, CopiedFile] = {}
         self._storage = storage_at(table.definition.location)
         if table.by_row:
@@ -68,6 +77,22 @@ class ChangedFiles:
         """Return the files that may hold rows of a condition, and note the read."""
         return self._table.read(where, by_row=self.by_row)
 
+    def rows(self, file: FileRow, where: Node | None) -> tuple[Any, Any]:
+        """Return the rows of a file that may fulfil a condition, and their numbers in the file.
+
+        Without numbers (None) they are all rows that the file has left.
+        """
+        table = self._table
+        if not self.by_row or where is None:
+            return table.rows(file), None
+        then = table.snapshot.schema_of(file)
+        with closing(OpenedFile(self._storage, file, table.schema, then)) as opened:
+            groups = groups_holding(opened, where.in_zone(table.zone))
+            if groups is None or len(groups) == opened.parquet.num_row_groups:
+                return opened.table(), None
+            found = opened.table(numbered=True, groups=groups)
+        return found.drop_columns([ROW_NUMBER]), found[ROW_NUMBER]
+
     def gone(self, file: FileRow) -> None:
         """Take a file all of whose rows are deleted."""
         self.files.append(file)
@@ -75,11 +100,21 @@ class ChangedFiles:
         if self.by_row and size is not None and not self._is_own(file):
             self._rows.marks[file.path] = all_left(size, self._deleted(file))
 
-    def change(self, file: FileRow, rows: Any, hit: Any) -> Iterator[Any]:
+    def change(self, file: FileRow, rows: Any, hit: Any, numbers: Any = None) -> Iterator[Any]:
         """Take some rows out of a file, and yield the rows to copy into a new one.
 
-        `rows` are all rows that the file has left, `hit` says for each whether it is taken out.
+        `rows` and `numbers` are as `rows` returns them, `hit` says for each whether it is taken
+        out.
         """
+        if numbers is not None:
+            taken = empty()
+            taken.update(numbers.filter(hit).to_pylist())
+            size = size_of(file)
+            if size is not None and self.mark(file, taken, size):
+                return
+            found = self._all_rows(file)
+            hit = pc.is_in(found[ROW_NUMBER], pa.array(list(taken), pa.int64()))
+            rows = found.drop_columns([ROW_NUMBER])
         if not self.by_row:
             self.files.append(file)
             yield rows.filter(pc.invert(hit))
@@ -99,7 +134,9 @@ class ChangedFiles:
     def mark(self, file: FileRow, numbers: RowSet, size: int) -> bool:
         """Mark rows of a file by their numbers and return True, or False if it must give way."""
         known = parsed_stats(file.stats)
-        if known.get(TIGHT) is True or known.get("numRecords") != size or not self._may_stay(file):
+        if known.get(TIGHT) is True or known.get("numRecords") != size:
+            return False
+        if self._is_own(file) or not self._may_stay(file):
             return False
         try:
             after = marked(added_again(file), numbers)
@@ -140,6 +177,21 @@ class ChangedFiles:
             numbers = numbered(one_array(hit), self._deleted(file))
             if numbers:
                 self._rows.read[file.path] = self._rows.read.get(file.path, empty()) | numbers
+
+    def state_given(self, adds: Sequence[AddFile]) -> None:
+        """State values of the rows of small files that another program wrote for the statement.
+
+        The values are read from the files. Of large files nothing is stated.
+        """
+        table = self._table
+        if self.placing is None or sum(add.size for add in adds) > READ_BYTES_MAX:
+            return
+        names = [column.name for column in self.placing.told.columns]
+        unread = TableFiles(table.row, table.snapshot.position, "", ())
+        for add in adds if names else ():
+            rows = table.rows(file_row(add, unread), names)
+            self.placing.told.take(tuple(add.partition), rows)
+            self._stated.append(add.path)
 
     def note(self, adds: Sequence[AddFile], operation: str, given: Sequence[AddFile] = ()) -> None:
         """Note in the txn what the statement changed: files that give way, and marked rows.
@@ -184,10 +236,17 @@ class ChangedFiles:
         for path, source in self._sources.items():
             if path not in whole:
                 hit = self._rows.marks.get(path, empty())
-                self._rows.marks[path] = all_left(source.size, source.stayed - hit)
+                # A file without any row left needs no mark, and gives way to nothing.
+                if left := all_left(source.size, source.stayed - hit):
+                    self._rows.marks[path] = left
         self._rows.added = self.placing.told.rows()
-        self._rows.told = [add.path for add in adds]
+        self._rows.told = [*(add.path for add in adds), *self._stated]
         return self._rows
+
+    def _all_rows(self, file: FileRow) -> Any:
+        table = self._table
+        then = table.snapshot.schema_of(file)
+        return read_file(self._storage, file, table.schema, written=then, numbered=True)
 
     def _deleted(self, file: FileRow) -> RowSet:
         vector = file.deletion_vector
@@ -221,7 +280,7 @@ def all_left(size: int, deleted: RowSet) -> RowSet:
 
 
 def told_names(table: StatementTable, columns: Iterable[str]) -> Sequence[str]:
-    """Return the columns whose values are told: of the key, of the table's choice, then others."""
+    """Return the columns whose values are stated: the key's, the table's choice, then others."""
     said = [list_of(table.definition, key) for key in (KEY, CONFLICTS)]
     return [*(each.column for keys in said for each in keys), *columns]
 

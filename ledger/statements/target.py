@@ -10,7 +10,7 @@ import pyarrow as pa
 from ledger.arrow.partition_rows import partition_scalar
 from ledger.arrow.schema import TableSchema
 from ledger.core.commands import TableDefinition
-from ledger.core.conflicts.metadata_diff import ROW_TRACKING, column_metadata
+from ledger.core.conflicts.metadata_diff import column_metadata
 from ledger.core.predicates.tree import Node
 from ledger.definitions.definitions import changed_definition
 from ledger.definitions.names import TableLike
@@ -26,7 +26,7 @@ from ledger.files.written_files import WrittenFiles, discard
 from ledger.log.wire.file_list import AddFile
 from ledger.properties.column_lists import SortKey
 from ledger.properties.column_values import raised
-from ledger.properties.known_properties import MARKS, ROWS
+from ledger.properties.known_properties import asks_for_marks
 from ledger.reads.row_counts import ChangedRows
 from ledger.reads.rows import FileRow
 from ledger.snapshot.reading import TableFiles, is_in_folders
@@ -98,11 +98,8 @@ class StatementTable:
 
     @property
     def by_row(self) -> bool:
-        """Whether rows are the grain of the table; a new vector would give tracked rows new ids."""
-        if not self.definition.properties:
-            return False
-        known = {key.lower(): value.lower() for key, value in self.definition.properties}
-        return known.get(ROWS) == MARKS and known.get(ROW_TRACKING.lower()) != "true"
+        """Whether rows are the grain of the table."""
+        return asks_for_marks(self.definition)
 
     def judge(self) -> RowJudge:
         """Return a judge of rows, for a `with` block."""
@@ -116,18 +113,19 @@ class StatementTable:
         A file whose statistics exclude every row is left out. `by_row`: of the files only the rows
         count that the statement notes.
         """
-        found = self.find(where, record=record and not by_row)
-        if by_row and not self.is_new:
-            self.work.check()
-            self.work.writes.read(found, by_row=True)
+        found = self.find(where, record=record, by_row=by_row)
         if where is None or len(found.files) < FILES_SKIPPED_FROM:
             return found.files
         tree, then = where.in_zone(self.zone), self.snapshot.schema_of
         return [file for file in found.files if file_may_hold(tree, file, self.schema, then)]
 
-    def find(self, where: Node | None, *, record: bool = True) -> TableFiles:
+    def find(self, where: Node | None, *, record: bool = True, by_row: bool = False) -> TableFiles:
         """Return a read of the table with the txn's own changes; the rest is as for `read`."""
-        return self.snapshot.files(where, record=record)
+        found = self.snapshot.files(where, record=record and not by_row)
+        if by_row and not self.is_new:
+            self.work.check()
+            self.work.writes.read(found, by_row=True)
+        return found
 
     def shown(self, files: Sequence[FileRow]) -> Iterator[FileRow]:
         """Yield files, and show how many are done if that takes long."""

@@ -50,13 +50,13 @@ def update(
         def rows() -> Iterator[Any]:
             nonlocal count
             for file in table.shown(found):
-                before = table.rows(file)
+                before, numbers = changed.rows(file, where)
                 hit = judge.fulfilled(before, condition)
                 hits = pc.sum(hit).as_py() or 0
                 if not hits:
                     continue
                 count += hits
-                yield from changed.change(file, before, hit)
+                yield from changed.change(file, before, hit, numbers)
                 after = assigned(judge, table.schema, before.filter(hit), terms)
                 after = values.generated(judge, after, terms)
                 yield checks.passed(judge, after)

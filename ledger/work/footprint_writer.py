@@ -14,6 +14,7 @@ from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.core.partitions.file_paths import path_key
 from ledger.core.partitions.names import Values, partition_text
 from ledger.core.predicates.predicates import TRUE_PREDICATE
+from ledger.core.predicates.tree import node_of, read_wire
 from ledger.definitions.given import check_text, shown
 from ledger.log.wire.file_list import AddFile, FileList, RemoveFile, listed, removed
 from ledger.reads.port import FileRow
@@ -99,6 +100,11 @@ class FootprintWriter:
         self._location = files.table.definition.location
         self._keys = None
 
+    def scanned_columns(self) -> Sequence[str]:
+        """Return the columns that the conditions of the noted scans name."""
+        trees = (node_of(read_wire(scan)[0]) for scan in self._scans)
+        return list(dict.fromkeys(name for tree in trees for name in tree.columns()))
+
     def name(self, operation: str) -> None:
         """Add the name of an operation, in Delta's words; raises TypeError unless it is a text."""
         check_text("an operation", operation)
@@ -162,10 +168,12 @@ class FootprintWriter:
             self._adds.update(zip(own, taken, strict=True))
             raise
         if not all(each.data_change for each in taken):
-            # The rows of a file that was only moved are changed after all.
+            # The rows of a file that was only moved are changed after all. Which files they came
+            # from is not known, so all files of the txn count as changed, new ones too.
             self._removes = {
                 key: each._replace(data_change=True) for key, each in self._removes.items()
             }
+            self._adds = {key: each._replace(data_change=True) for key, each in self._adds.items()}
         return [path for path, _ in own]
 
     def note_rows(self, rows: StatementRows) -> None:

@@ -24,8 +24,8 @@ class StatementRows:
         marks: the rows that it deleted or changed, by path.
         read: the rows that it matched and left.
         moved: where the rows of rewritten files are.
-        added: what it tells of its new rows.
-        told: the files of which it told all new rows.
+        added: what it states of its new rows.
+        told: the files of which it stated all new rows.
         pairs: the marked files that stay, as read and with their new vectors.
     """
 

@@ -237,7 +237,7 @@ class PublishedState(Fields, dict=True):
                 yield key, self._put(key, LiveFile(version.version, fields), places)
 
     def _put(self, key: FileKey, live: LiveFile, places: FilePlaces) -> Action:
-        """Put a file in, and return the action."""
+        """Let a file be live from this version on, and return the action that says so."""
         self.changed[key] = None
         self.live[key] = live
         return {"add": places.placed(live.fields)}

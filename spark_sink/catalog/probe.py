@@ -34,6 +34,8 @@ STATEMENTS: Final = {
     "WHEN MATCHED THEN UPDATE SET p = s.p WHEN NOT MATCHED THEN INSERT (id, p) VALUES (id, p)",
     "OVERWRITE": "INSERT INTO ledger.db.t REPLACE WHERE p = 'w' SELECT 4, 4.5, 'w'",
     "ALTER": "ALTER TABLE ledger.db.t ADD COLUMN more STRING",
+    "SET": "ALTER TABLE ledger.db.t SET TBLPROPERTIES ('lakeledger.rows' = 'marks')",
+    "MARK": "UPDATE ledger.db.t SET price = price + 1 WHERE id = 4",
     "CTAS": "CREATE TABLE ledger.db.u AS SELECT * FROM ledger.db.t",
     "SHOW": "SHOW PARTITIONS ledger.db.t",
     "CALL": "CALL ledger.system.history('db.t')",

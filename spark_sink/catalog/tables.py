@@ -11,8 +11,10 @@ from ledger.core.conflicts.metadata_diff import MAPPING_MODE
 from ledger.definitions.names import unknown_table
 from ledger.definitions.views import is_view
 from ledger.errors import TableExistsError, UnknownTableError
+from ledger.properties.known_properties import asks_for_marks
 from ledger.reads.port import Reads, TableRow
 from ledger.snapshot.as_of import position_at, position_of_version
+from ledger.snapshot.reading import is_in_folders
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.transaction.transaction import Transaction
 from spark_sink.catalog.columns import column_answers, column_of, written_order
@@ -148,6 +150,7 @@ def table_answer(
         "position": snapshot.position,
         "seen": seen,
         "pinned": is_pinned,
+        "marks": not is_in_folders(snapshot.row) and asks_for_marks(definition),
         "columns": column_answers(schema.columns, definition.columns),
         "order": written_order(schema),
         "computed_partition": any(

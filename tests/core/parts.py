@@ -8,7 +8,14 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ledger.core.commands import Column, Footprint, Property, TableDefinition, TableWrite
+from ledger.core.commands import (
+    Column,
+    Footprint,
+    Property,
+    RowChanges,
+    TableDefinition,
+    TableWrite,
+)
 from ledger.core.conflicts.footprints import EMPTY_FOOTPRINT, next_digest, packed
 from tests.driver import definition
 
@@ -16,6 +23,8 @@ from tests.driver import definition
 NOTHING = EMPTY_FOOTPRINT._replace(
     reads=[], read_apps=[], adds=[], removes_in=[], data_change=True, domains=[], apps=[]
 )
+
+NO_ROWS = RowChanges([], [], b"", [], [])
 
 
 def table_of(

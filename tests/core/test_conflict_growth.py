@@ -6,15 +6,17 @@ from statistics import median
 from time import perf_counter
 
 import pytest
+from pyroaring import BitMap
 
-from ledger.core.commands import Footprint
+from ledger.core.commands import AddedRows, Footprint, Marks, ToldColumn
 from ledger.core.conflicts.attempts import Attempt
 from ledger.core.conflicts.checks import first_hit
 from ledger.core.conflicts.footprints import is_blind
 from ledger.core.conflicts.index import ConflictIndex, TableWinners
 from ledger.core.conflicts.winners import WinningPart
 from ledger.core.predicates.predicates import COMPILED_CHARS_MAX, Predicates
-from tests.core.parts import above, equals, footprint, partition
+from ledger.core.rows.bitmaps import bytes_of
+from tests.core.parts import NO_ROWS, above, equals, footprint, partition, table_of
 
 MANY = 1_000
 ROUNDS = 15
@@ -22,6 +24,7 @@ CHECKS = 40
 RATIO_MAX = 2.5
 SCHEMA = (("day", "int"),)
 DAYS = [partition(str(day)) for day in range(4)]
+TABLE = table_of(("day", "int"), ("id", "int"), by=["day"])
 PATHS = [f"mine/{number}" for number in range(20)]
 
 
@@ -34,6 +37,18 @@ def in_a_day_of_its_own(number: int) -> Footprint:
     """Return a rewrite of one file in a day that nobody else writes to."""
     day = partition(str(number))
     return footprint("MERGE", adds=[day], remove=[f"theirs/{number}"], removes_in=[day])
+
+
+def marks_a_row(number: int) -> Footprint:
+    """Return an update of one row of the one file of a table."""
+    rows = [Marks("one", bytes_of(BitMap([3 * number])))]
+    return footprint("UPDATE", removes_in=DAYS, rows=NO_ROWS._replace(marks=rows))
+
+
+def tells_an_id(number: int) -> Footprint:
+    """Return an insert of a row with an id that no other row has."""
+    rows = [AddedRows(DAYS[0], [ToldColumn("id", "int")], [partition(str(number))], "", "")]
+    return footprint("MERGE", adds=DAYS[:1], rows=NO_ROWS._replace(added=rows))
 
 
 def winners(count: int, said: Callable[[int], Footprint]) -> TableWinners:
@@ -74,6 +89,7 @@ def attempt_of(said: Footprint) -> Attempt:
         alters=False,
         replaces=False,
         breaks=False,
+        definition=TABLE,
     )
 
 
@@ -122,6 +138,20 @@ ATTEMPTS = [
         "a range over few partitions",
         in_few_days,
         footprint("UPDATE", reads=[above("day", "9")], adds=[partition("10")]),
+    ),
+    (
+        "a hundred rows of a file that others mark",
+        marks_a_row,
+        footprint(
+            "UPDATE",
+            removes_in=DAYS[:1],
+            rows=NO_ROWS._replace(marks=[Marks("one", bytes_of(BitMap(range(1, 300, 3))))]),
+        ),
+    ),
+    (
+        "an equality over told values",
+        tells_an_id,
+        footprint("UPDATE", reads=[equals("id", "-1", "int")]),
     ),
 ]
 

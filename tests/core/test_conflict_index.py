@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from pyroaring import BitMap
 
-from ledger.core.commands import CoarseWrite
+from ledger.core.commands import AddedRows, CoarseWrite, Marks, Moved, RowChanges, ToldColumn
 from ledger.core.conflicts.index import ConflictIndex
 from ledger.core.conflicts.positions import SLACK, Positions
 from ledger.core.conflicts.winners import WinningPart
@@ -15,8 +16,9 @@ from ledger.core.evolve.form import restore_winners, winners_form
 from ledger.core.invariants import assert_invariants, index_view
 from ledger.core.limits import DEFAULT_LIMITS
 from ledger.core.refusals import Reason
+from ledger.core.rows.bitmaps import bytes_of
 from tests.core.arena import BY_DAY, Arena, day
-from tests.core.parts import footprint, part, partition, table_of
+from tests.core.parts import NO_ROWS, footprint, part, partition, table_of
 from tests.driver import Driver
 
 SCHEMA = (("day", "int"),)
@@ -116,6 +118,21 @@ def entered_anew(index: ConflictIndex) -> ConflictIndex:
     return anew
 
 
+def marks(**rows: int) -> RowChanges:
+    """Return marks of one row in each of some files."""
+    marked = [Marks(path, bytes_of(BitMap([row]))) for path, row in rows.items()]
+    return NO_ROWS._replace(marks=marked)
+
+
+def moves(source: str, target: str) -> RowChanges:
+    return NO_ROWS._replace(moved=[Moved(source, target, 0, 9, b""), Moved("x", target, 9, 1, b"")])
+
+
+def told(name: str, value: str) -> RowChanges:
+    column = ToldColumn(name, "int")
+    return NO_ROWS._replace(added=[AddedRows('["1"]', [column], [partition(value)], "", "")])
+
+
 HISTORIES: list[tuple[str, Sequence[WinningPart]]] = [
     ("one partition again and again", [winner(at, "1") for at in range(1, 90)]),
     ("partitions in turn", [winner(at, str(at % 7), str(at % 3)) for at in range(1, 90)]),
@@ -132,6 +149,17 @@ HISTORIES: list[tuple[str, Sequence[WinningPart]]] = [
         ],
     ),
     ("tables", [winner(at, "1", table=at % 3 + 1) for at in range(1, 20)]),
+    ("rows of one file", [winner(at, rows=marks(a=at)) for at in range(1, 20)]),
+    (
+        "rows of files in turn",
+        [winner(at, rows=marks(**{"abc"[at % 3]: at})) for at in range(1, 20)],
+    ),
+    (
+        "rewrites",
+        [winner(at, remove=[str(at)], rows=moves(str(at), str(at + 1))) for at in range(1, 20)],
+    ),
+    ("rows told by value", [winner(at, rows=told("id", str(at % 4))) for at in range(1, 20)]),
+    ("columns told in turn", [winner(at, rows=told(f"c{at % 4}", "7")) for at in range(1, 20)]),
 ]
 
 
@@ -146,6 +174,7 @@ def test_as_if_entered_anew(history: Iterable[WinningPart]) -> None:
 
         assert index_view(index) == index_view(entered_anew(index))
         assert index.entries == entered_anew(index).entries
+    assert index.tables == {}
 
 
 @pytest.mark.parametrize("text", ["1", "01", "+1"])

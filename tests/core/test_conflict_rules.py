@@ -1,14 +1,12 @@
 """Each rule of a conflict: who won, who lost, in what they met, and what the loser is told.
 
-Statements stand in `test_conflict_matrix`, what is no conflict in `test_conflict_kept`.
+Conflicts over rows of files stand in `lost`, statements in `test_conflict_matrix`, what is no
+conflict in `test_conflict_kept`.
 """
-
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import pytest
 
-from ledger.core.commands import AppVersion, TableDefinition
+from ledger.core.commands import AppVersion
 from ledger.core.conflicts.footprints import path_hash
 from ledger.core.decide.evidence import RULES
 from ledger.core.events.events import TxnAborted
@@ -16,7 +14,6 @@ from ledger.core.events.parts import Evidence, Side
 from tests.core.arena import (
     APPEND,
     BEYOND,
-    BY_DAY,
     CLUSTERING,
     COMMENTED,
     DAY_1,
@@ -34,24 +31,11 @@ from tests.core.arena import (
     day,
     serializable,
 )
+from tests.core.lost import LOST_BY_ROW, Lost
 from tests.core.parts import above, equals, part, partition
 from tests.core.scene import last
 
 FILE_A = f"file {path_hash('a').hex()}"
-
-
-class Lost(NamedTuple):
-    """A row: who wins, who follows, and what is said of it; levels are those of the table."""
-
-    rule: str
-    unit: str
-    operation: str
-    wins: Callable[[Arena], Any]
-    follows: Callable[[Arena], Any]
-    predicate: str = ""
-    level: str = "WriteSerializable"
-    winner: str = ""
-    made: TableDefinition = BY_DAY
 
 
 LOST = [
@@ -350,13 +334,14 @@ LOST = [
         winner="drop",
     ),
 ]  # fmt: skip
+EVERY = [*LOST, *LOST_BY_ROW]
 
 
 def lost_name(row: Lost) -> str:
     return f"{row.rule}: {row.winner} before {row.operation or 'any'}, {row.unit}"
 
 
-@pytest.mark.parametrize("row", LOST, ids=lost_name)
+@pytest.mark.parametrize("row", EVERY, ids=lost_name)
 def test_the_loser_is_told_rule_winner_place_scan_and_what_helps(row: Lost) -> None:
     arena = Arena(row.made)
     won = row.wins(arena).control
@@ -387,4 +372,4 @@ def test_the_loser_is_told_rule_winner_place_scan_and_what_helps(row: Lost) -> N
 
 
 def test_every_rule_has_a_row() -> None:
-    assert {row.rule for row in LOST} == set(RULES)
+    assert {row.rule for row in EVERY} == set(RULES)

@@ -1,6 +1,6 @@
-"""One fixed value of every type on the wire, and the bytes it must have.
+"""One fixed value for every schema on the wire, and the bytes it must have.
 
-`python -m tests.log.golden` writes the bytes to `golden/<Type>.hex`. Until version 1.0.0 a schema
+`python -m tests.log.golden` writes the bytes to `golden/<Schema>.hex`. Until version 1.0.0 a schema
 may change, and that is how its bytes follow; afterwards a file that exists is never written again,
 because the records of that version lie in logs for ever.
 """
@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from ledger.core.commands import (
     AbortTxn,
+    AddedRows,
     AllocateWriteIds,
     AlterTable,
     AppVersion,
@@ -23,14 +24,18 @@ from ledger.core.commands import (
     DropTable,
     Footprint,
     ForgetAborted,
+    Marks,
+    Moved,
     OpenSession,
     OpenTxn,
     Property,
     Protocol,
     RenameTable,
+    RowChanges,
     StageWrites,
     TableDefinition,
     TableWrite,
+    ToldColumn,
 )
 from ledger.core.events.events import (
     AbortedForgotten,
@@ -201,7 +206,38 @@ EVENTS: tuple[Any, ...] = (
     CommandRepeated(NONCE, 900, "TxnCommitted", 64, 3, [AllocatedId(5, 64, 300)]),
     CommandRefused(b"", "TxnNotOpen", "txn 64 was aborted at position 998", 64),
 )
-EXAMPLES: dict[str, Any] = {type(each).__name__: each for each in (*COMMANDS, *EVENTS)}
+# What only the second schema of a type holds: rows 7 and 90 of a file, and a rewrite.
+MARKED = bytes.fromhex("3a30000001000000000001001000000007005a00")
+ROWS = RowChanges(
+    marks=[Marks("a", MARKED)],
+    read=[Marks("b", MARKED)],
+    scanned=bytes(range(8)),
+    moved=[Moved("a", "c", 10, 998, MARKED), Moved("d", "c", 1_008, 4, b"")],
+    added=[
+        AddedRows('["JFK"]', [ToldColumn("délai", "int")], ['["5"]', "[null]"], "", ""),
+        AddedRows("[null]", [ToldColumn("délai", "int")], [], '["-3"]', "[null]"),
+    ],
+)
+BY_ROW = FOOTPRINT._replace(rows=ROWS)
+ROW_CHUNK = CHUNK._replace(rows=ROWS._replace(moved=[], added=[]))
+ROW_WRITES = [WRITES[0], TableWrite(6, 985, [], BY_ROW)]
+ROW_COMMITTED = [
+    COMMITTED[0]._replace(translated=[Marks("e", MARKED)], left_out=["a", "délai"]),
+    COMMITTED[1]._replace(footprint=BY_ROW, translated=[], left_out=[]),
+]
+SECOND: dict[str, Any] = {
+    "StageWrites.2": StageWrites(*ASKER, 64, 6, 1, ROW_CHUNK),
+    "CommitTxn.2": CommitTxn(*ASKER, 64, ROW_WRITES, "Serializable"),
+    "WritesStaged.2": WritesStaged(6, 1, ROW_CHUNK),
+    "TxnCommitted.2": TxnCommitted("default", False, ROW_COMMITTED, READS, "Serializable"),  # noqa: FBT003
+    "TxnAborted.2": TxnAborted(
+        *("conflict", True, [ABORTED]), EVIDENCE._replace(rule="row_changed_twice"), ROW_WRITES
+    ),
+}
+EXAMPLES: dict[str, Any] = {
+    **{type(each).__name__: each for each in (*COMMANDS, *EVENTS)},
+    **SECOND,
+}
 
 
 def encoded(example: Any) -> bytes:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from importlib.resources import files
 from io import BytesIO
 from itertools import pairwise
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_args
 
 import pytest
 from fastavro import parse_schema, schemaless_reader, schemaless_writer
@@ -27,13 +27,27 @@ from ledger.log.wire.codec import (
     record_kind,
 )
 from ledger.log.wire.published_schemas import COMMAND_IDS, EVENT_IDS
-from tests.log.golden import CHAIN_BEFORE, COMMANDS, CONTROL, EVENTS, EXAMPLES, encoded, golden
+from tests.core.scene import plain as listed
+from tests.log.golden import (
+    CHAIN_BEFORE,
+    COMMANDS,
+    CONTROL,
+    EVENTS,
+    EXAMPLES,
+    SECOND,
+    encoded,
+    golden,
+)
 from tests.log.strategies import records_of
 
 SCHEMAS = files("ledger.log").joinpath("schemas")
 INDEX: dict[str, int] = json.loads(SCHEMAS.joinpath("index.json").read_text())
 EVENT_TYPES = {kind.__name__: kind for kind in get_args(Body)}
 COMMAND_TYPES = {kind.__name__: kind for kind in get_args(Command) if kind is not Unreadable}
+# The types with a second schema, which adds fields at the end of some records.
+SECOND_OF = {name.removesuffix(".2"): name for name in INDEX if name.endswith(".2")}
+EVENT_TYPES |= {SECOND_OF[name]: EVENT_TYPES[name] for name in EVENT_TYPES.keys() & SECOND_OF}
+COMMAND_TYPES |= {SECOND_OF[name]: COMMAND_TYPES[name] for name in COMMAND_TYPES.keys() & SECOND_OF}
 ALL = {**EVENT_TYPES, **COMMAND_TYPES}
 ORDINARY_EVENTS = sorted(EVENT_TYPES.keys() - {"Fenced"})
 HEADER = 5
@@ -41,7 +55,6 @@ HEADER = 5
 FILE_LIST = "FileList"
 # A busy machine is no failure.
 PATIENT = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-PRIMITIVES = {int: "long", str: "string", bytes: "bytes", bool: "boolean", type(None): "null"}
 
 
 def schema_of(name: str) -> Any:
@@ -103,96 +116,6 @@ def test_every_type_has_all_it_needs() -> None:
     assert found["hex"] == set(EXAMPLES) == set(ALL)
 
 
-# Schemas.
-
-
-def test_ids_are_unique_those_of_events_and_of_commands_each_in_their_range() -> None:
-    assert len(set(INDEX.values())) == len(INDEX)
-    assert {INDEX[name] for name in EVENT_TYPES} <= set(EVENT_IDS)
-    assert {INDEX[name] for name in COMMAND_TYPES} <= set(COMMAND_IDS)
-
-
-def plain(schema: Any, named: dict[str, Any]) -> Any:
-    """Return a schema as nested lists: fields in order, enums by symbols, names resolved."""
-    if isinstance(schema, list):
-        return ["union", *[plain(option, named) for option in schema]]
-    if isinstance(schema, str):
-        return named.get(schema, schema)
-    match schema["type"]:
-        case "record":
-            fields = [[each["name"], plain(each["type"], named)] for each in schema["fields"]]
-            form: Any = ["record", schema["name"], *fields]
-        case "enum":
-            form = ["enum", *schema["symbols"]]
-        case "array":
-            return ["array", plain(schema["items"], named)]
-        case "fixed":
-            form = ["fixed", schema["size"]]
-        case primitive:
-            return primitive
-    named[schema["name"]] = form
-    return form
-
-
-def expected(annotation: Any) -> Any:
-    """Return what `plain` gives for the schema of a field's type."""
-    if annotation in PRIMITIVES:
-        return PRIMITIVES[annotation]
-    if hasattr(annotation, "_fields"):
-        return ["record", annotation.__name__, *expected_fields(annotation)]
-    options = get_args(annotation)
-    if get_origin(annotation) is Literal:
-        return ["enum", *options]
-    if len(options) == 1:
-        return ["array", expected(options[0])]
-    # A reader that knows no default expects null first.
-    return ["union", *sorted(map(expected, options), key=lambda form: form != "null")]
-
-
-def expected_fields(kind: Any) -> list[Any]:
-    """Return what `plain` gives for the fields of a NamedTuple."""
-    return [[name, expected(hint)] for name, hint in get_type_hints(kind).items()]
-
-
-@pytest.mark.parametrize("name", sorted(COMMAND_TYPES))
-def test_the_fields_of_a_command_stand_in_its_schema_in_order(name: str) -> None:
-    assert plain(schema_of(name), {}) == ["record", name, *expected_fields(ALL[name])]
-
-
-@pytest.mark.parametrize("name", sorted(EVENT_TYPES))
-def test_the_schema_of_an_event_has_control_fields_first(name: str) -> None:
-    control = [["chain", ["fixed", 8]], *expected_fields(Control)[1:]]
-    own = expected_fields(ALL[name])
-    assert plain(schema_of(name), {}) == ["record", name, *control, *own]
-
-
-def records_in(schema: Any) -> list[dict[str, Any]]:
-    """Return the record schemas inside a schema, itself included."""
-    if isinstance(schema, list):
-        return [record for each in schema for record in records_in(each)]
-    if not isinstance(schema, dict):
-        return []
-    inner = [each["type"] for each in schema.get("fields", [])]
-    nested = records_in([*inner, schema.get("items"), schema.get("type")])
-    return [schema, *nested] if schema.get("type") == "record" else nested
-
-
-@pytest.mark.parametrize("name", sorted(ALL))
-def test_schemas_are_explained(name: str) -> None:
-    schema = schema_of(name)
-    records = records_in(schema)
-    fields = [(record["name"], each) for record in records for each in record["fields"]]
-    assert schema["namespace"] == "io.lakeledger"
-    assert [each["name"] for each in records if not each.get("doc")] == []
-    assert [(name, each["name"]) for name, each in fields if not each.get("doc")] == []
-
-
-@pytest.mark.parametrize("name", sorted(EVENT_TYPES))
-def test_the_time_of_an_event_is_a_timestamp_to_foreign_readers(name: str) -> None:
-    at = next(each for each in schema_of(name)["fields"] if each["name"] == "at")
-    assert at["type"] == {"type": "long", "logicalType": "timestamp-millis"}
-
-
 # Round trips of any value.
 
 
@@ -213,7 +136,8 @@ def test_any_event_comes_back(
 ) -> None:
     body = data.draw(records_of(EVENT_TYPES[name]))
     made, framed = frame_event(control, body, before)
-    assert decode_event(framed) == made
+    # A first schema lacks the last fields of a part: they are the empty tuples of its type.
+    assert listed(decode_event(framed)) == listed(made)
     assert made == Event(control._replace(chain=made.control.chain), body)
     assert read_control(framed) == (made.control, record_kind(framed))
 
@@ -369,4 +293,4 @@ def test_the_schema_id_alone_tells_how_an_event_takes_part(name: str, kind: Reco
 def test_no_two_examples_have_the_same_bytes() -> None:
     framings = sorted(golden(name) for name in EXAMPLES)
     assert all(left != right for left, right in pairwise(framings))
-    assert len(framings) == len(COMMANDS) + len(EVENTS)
+    assert len(framings) == len(COMMANDS) + len(EVENTS) + len(SECOND)

@@ -89,6 +89,20 @@ def test_what_is_not_known_is_left_out_or_stands_as_it_is(fields: Any, line: str
             {"kind": "file", "name": "00ff", "paths": ["a", "b"]},
             "file a or b",
         ),
+        (
+            "rows 7, 90 of file 00ff",
+            (),
+            ("a",),
+            {"kind": "rows", "name": "00ff", "rows": [7, 90], "more": 0, "paths": ["a"]},
+            "rows 7, 90 of file a",
+        ),
+        (
+            "rows 7 and 12 more of file 00ff",
+            (),
+            (),
+            {"kind": "rows", "name": "00ff", "rows": [7], "more": 12, "paths": []},
+            "rows 7 and 12 more of file 00ff",
+        ),
     ],
 )
 def test_units(unit: str, columns: Any, paths: Any, wanted: Any, text: str) -> None:

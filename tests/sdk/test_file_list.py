@@ -60,8 +60,14 @@ REMOVES = st.builds(
 ).map(with_extras)
 
 
+# Marks are beside the packed list, in the footprint.
 LISTS = st.builds(
-    FileList, st.lists(ADDS, max_size=20), st.lists(REMOVES, max_size=20), st.just("") | TEXTS
+    FileList,
+    st.lists(ADDS, max_size=20),
+    st.lists(REMOVES, max_size=20),
+    st.just("") | TEXTS,
+    st.just(()),
+    st.just(frozenset()),
 )
 OLD = Path(__file__).with_name("file_lists_of_the_first_form.txt")
 

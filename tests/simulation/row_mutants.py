@@ -13,7 +13,7 @@ from ledger.core.conflicts.attempts import Attempt, Hit
 from ledger.core.conflicts.footprints import hashes, path_hash
 from ledger.core.conflicts.index import TableWinners
 from ledger.core.conflicts.row_changes import NO_ROWS
-from ledger.core.conflicts.row_winners import MarkedFile, RowWinners
+from ledger.core.conflicts.row_winners import FileMarks, RowWinners
 from ledger.core.conflicts.settling import Settled
 from ledger.core.conflicts.told_rows import ToldRows
 from ledger.core.decide import commit as decide_commit
@@ -21,6 +21,7 @@ from ledger.core.events.parts import CommittedPart
 from ledger.core.evolve import commits as evolve_commits
 from ledger.core.evolve import form
 from ledger.core.evolve.form import row_changes_form
+from ledger.core.rows.bitmaps import empty
 from ledger.core.rows.moves import Move
 from ledger.log.wire.counted_files import counted_files
 from ledger.log.wire.file_list import FileList
@@ -38,9 +39,9 @@ MET_ADDED: Final = ToldRows._met_added  # noqa: SLF001 - a mutant stands in its 
 LEAVE: Final = RowWinners.leave
 
 
-def never(*_: Any) -> int:
+def untouched(*_: Any) -> tuple[int, Any]:
     """Find no mark."""
-    return 0
+    return 0, empty()
 
 
 def without_read(
@@ -150,10 +151,10 @@ def leave_with_marks(self: RowWinners, position: int, rows: RowChanges) -> None:
     """Forget the later marks of a file with the oldest one."""
     files = {path_hash(path) for path, _ in rows.marks}
     for file in files:
-        self.files.setdefault(file, MarkedFile())
+        self.files.setdefault(file, FileMarks())
     LEAVE(self, position, rows)
     for file in files & self.files.keys():
-        self.files[file] = MarkedFile()
+        self.files[file] = FileMarks()
 
 
 def form_without(rows: RowChanges | None, **lost: Any) -> Any:
@@ -175,7 +176,7 @@ def nothing_from(_: Any) -> RowChanges | None:
 
 
 SWAPS: Final[Mapping[str, Sequence[Swap]]] = {
-    "marks never meet": [Swap(MarkedFile, "first", never)],
+    "marks never meet": [Swap(FileMarks, "touched", untouched)],
     "rows read and left forgotten": [Swap(removed_checks, "row_hits", without_read)],
     "rows moved one too far": [Swap(Move, "forward", forward_by_one)],
     "rows moved back one too far": [Swap(Move, "back", back_by_one)],

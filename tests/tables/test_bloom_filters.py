@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ledger.client import Ledger
 from ledger.files.bloom_filters import filter_of, xxh64
 from ledger.files.data_reading import OpenedFile
+from ledger.snapshot.row_groups import groups_holding
 from ledger.snapshot.scan_rows import RowSource
 
 NAME = "db.t"
@@ -61,7 +62,7 @@ def groups_of(ledger: Ledger, where: str) -> list[int]:
     (file,) = source.files
     opened = OpenedFile(source.storage(), file, source.schema, source.schema)
     try:
-        return list(source.groups_in(opened))
+        return list(groups_holding(opened, source.tree) or ())
     finally:
         opened.close()
 

@@ -95,6 +95,18 @@ def test_a_commit_that_only_rewrites_files_gives_no_rows(files: RowFiles) -> Non
     assert changed(list(files.ledger.changes(TABLE))[-1].rows()) == [("insert", (3, "c"))]
 
 
+def test_a_txn_that_changes_rows_after_it_moved_them(ledger: Ledger, tmp_path: Path) -> None:
+    """Rows that went into another new file than the changed ones did not change."""
+    ledger.create_table(TABLE, COLUMNS, location=tmp_path / "t", partition_columns=["tail"])
+    for number in range(6):
+        ledger.append(TABLE, [{"id": number, "tail": str(number % 3)}])
+    with ledger.transaction() as txn:
+        txn.optimize(TABLE)
+        txn.delete(TABLE, "id = 0")
+
+    assert changed(list(ledger.changes(TABLE))[-1].rows()) == [("delete", (0, "0"))]
+
+
 VALUES = [
     ("boolean", [True, False, None]),
     ("double", [NAN, 0.0, 1.5, None]),

@@ -90,6 +90,22 @@ def merge(ledger: Ledger, table: str) -> None:
     )
 
 
+def overwrite(ledger: Ledger, table: str) -> None:
+    """Replace two rows of a file by one."""
+    with ledger.transaction() as txn:
+        txn.overwrite(table, [{"id": 30, "n": 0, "s": "over"}], "id IN (30, 31)")
+
+
+def test_an_overwrite_of_few_rows_keeps_the_others(ledger: Ledger, tmp_path: Path) -> None:
+    made(ledger, tmp_path)
+    for table in TABLES:
+        overwrite(ledger, f"t.{table}")
+
+    assert len(rows(ledger, "marks")) == ROWS - 1
+    assert rows(ledger, "marks") == rows(ledger, "rewrite")
+    assert vectors(ledger) == [2]
+
+
 def in_one_txn(ledger: Ledger, table: str) -> None:
     """Change rows of one file again and again, also rows that the txn has written itself."""
     with ledger.transaction() as txn:
@@ -105,6 +121,7 @@ STEPS: Final[dict[str, Step]] = {
     "update many": lambda ledger, table: ledger.update(table, {"n": "n * 2"}, "id % 3 = 0"),
     "merge": merge,
     "in one txn": in_one_txn,
+    "overwrite": overwrite,
     "insert": lambda ledger, table: ledger.append(table, values(range(300, 340))),
     "optimize": lambda ledger, table: ledger.optimize(table),
     "rename": lambda ledger, table: ledger.alter_table(table, swapped),
@@ -244,6 +261,21 @@ def test_other_engines_read_a_published_table_with_marks(
             assert texts(read(place, version), schema) == wanted, (name, version)
 
 
+def test_statements_that_write_one_file_anew_all_commit(ledger: Ledger, tmp_path: Path) -> None:
+    """Each of them copies the rows that the others delete, and no row that is left comes twice."""
+    place, size, share = str(tmp_path / "t"), 600, 150
+    ledger.create_table("t.t", values(range(size)), location=place, properties=MARKS)
+    txns = [ledger.begin() for _ in range(3)]
+    for number, txn in enumerate(txns):
+        first = number * share
+        txn.delete("t.t", f"id >= {first} AND id < {first + share}")
+    for txn in txns:
+        txn.commit()
+
+    left = ledger.scan("t.t").to_arrow()["id"].to_pylist()
+    assert sorted(left) == list(range(3 * share, size))
+
+
 def test_of_two_rewrites_beside_each_other_one_leaves_its_files_out(
     ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -280,6 +312,18 @@ def test_a_rewrite_and_a_statement_beside_it_both_commit_in_each_order(
     assert changed == {*range(4), *range(ROWS, ROWS + 4)}
 
 
+def test_an_overwrite_by_a_condition_keeps_the_other_rows_of_a_file(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made(ledger, tmp_path)
+    for name in TABLES:
+        ledger.overwrite(f"t.{name}", [{"id": 3, "n": 1, "s": "new"}], "id = 3")
+
+    assert rows(ledger, "marks") == rows(ledger, "rewrite")
+    assert vectors(ledger) == [1]
+    assert len(rows(ledger, "marks")) == ROWS
+
+
 def test_the_last_rows_of_a_marked_file_go_beside_a_rewrite(ledger: Ledger, tmp_path: Path) -> None:
     """The rows that were deleted before are in no new file, and this statement deletes others."""
     made(ledger, tmp_path)
@@ -291,3 +335,28 @@ def test_the_last_rows_of_a_marked_file_go_beside_a_rewrite(ledger: Ledger, tmp_
     txn.commit()
 
     assert rows(ledger, "marks") == []
+
+
+def test_a_file_whose_rows_two_statements_deleted_gives_way_to_nothing(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Its removal changes no row, so a statement beside it commits."""
+    size, place = 180, str(tmp_path / "t")
+    ledger.create_table("t.t", values(range(size)), location=place, properties=MARKS)
+    several = [ledger.begin() for _ in range(2)]
+    for txn, where in zip(several, ("id < 90", "id >= 90"), strict=True):
+        txn.delete("t.t", where)
+    for txn in several:
+        txn.commit()
+    ledger.append("t.t", values(range(1_000, 1_001)))
+    rewrite = ledger.begin()
+    rewrite.optimize("t.t", target_bytes=100)
+    ledger.update("t.t", {"n": "n + 1"}, "id = 1000")
+    rewrite.commit()
+
+    assert ledger.scan("t.t").to_arrow()["n"].to_pylist() == [1_000 % 7 + 1]
+    assert vectors_of_all(ledger) == []
+
+
+def vectors_of_all(ledger: Ledger) -> list[str]:
+    return [file.vector for file in ledger.read("t.t") if file.vector]

@@ -14,6 +14,7 @@ from ledger.core.evolve.form import footprint_form
 from ledger.core.limits import NUMBER_MAX
 from ledger.machine.exit_codes import ExitCode
 from ledger.reads.port import ConflictRow, Reads
+from ledger.reads.remote.http_form import form_of
 from ledger.session.explain import explanation
 
 CONFLICT_COLUMNS = ("position", "at", "txn", "user", "name", "exception", "over", "winner")
@@ -80,10 +81,15 @@ def attempt_fields(write: TableWrite) -> dict[str, Any]:
         "table": write.table,
         "read_at": write.read_at,
         "writes": [each._asdict() for each in write.writes],
-        "footprint": None
-        if footprint is None
-        else dict(zip(Footprint._fields, footprint_form(footprint), strict=True)),
+        "footprint": None if footprint is None else footprint_fields(footprint),
     }
+
+
+def footprint_fields(footprint: Footprint) -> dict[str, Any]:
+    """Return what a part declared, by the names of its fields."""
+    *files, rows = Footprint._fields
+    form = footprint_form(footprint)[: len(files)]
+    return {**dict(zip(files, form, strict=True)), rows: form_of(footprint.rows)}
 
 
 def conflict_fields(reads: Reads, row: ConflictRow) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Step 6 of the check: rows added where the attempt read; the only step that depends on the level.
 
-A scan is tested against the partitions with new rows, and then against the values that winners tell
-of these rows.
+A scan is tested against the partitions with new rows, and then against the values that winners
+state of these rows.
 """
 
 from collections.abc import Iterator, Sequence

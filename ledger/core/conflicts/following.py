@@ -41,10 +41,7 @@ def follow(
     dead, marked = empty(), 0
     known = winners.rows.files.get(file)
     if known is not None:
-        touched = known.union if rows is None else known.union & rows
-        marked = known.first(rows, since) if touched else 0
-        if marked:
-            dead = touched.copy()
+        marked, dead = known.touched(rows, since)
     replaced = winners.first_removal(file, since)
     if not replaced:
         return Followed(dead, marked, 0, 0, {})

@@ -225,12 +225,12 @@ def with_bounded_rows(footprint: Footprint, rows: RowChanges) -> Footprint:
 
     A file with too large bitmaps counts as one that is gone: a conflict too many at worst.
     """
-    kept = rows._replace(read=(), scanned=b"")
+    kept = rows._replace(read=[], scanned=b"")
     size = sum(len(each.rows) for each in rows.marks) + sum(len(each.stayed) for each in rows.moved)
     if size <= ROWS_BYTES_MAX:
         return footprint._replace(rows=kept)
     marked = packed(each.path for each in rows.marks)
-    kept = kept._replace(marks=(), moved=())
+    kept = kept._replace(marks=[], moved=[])
     return footprint._replace(rows=kept, removes=footprint.removes + marked)
 
 

@@ -21,7 +21,7 @@ from ledger.core.rows.moves import moves_by_source
 
 # A conflict names this many rows at most.
 ROWS_NAMED = 10
-# Rows tell more than the partitions and files of the documented steps, so they come before these.
+# Rows state more than the partitions and files of the documented steps, so they come before these.
 ROW_STEP = 5
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from ledger.core.commands import AddedRows, Marks, Moved, RowChanges
 from ledger.core.limits import ADDED_COLUMNS_MAX, CHAR_BYTES, HASH_BYTES
 from ledger.core.partitions.names import partition_values
-from ledger.core.rows.bitmaps import ROW_MAX, fault_of
+from ledger.core.rows.bitmaps import ROW_MAX, fault_of, rows_in
 
 ENTRY_BYTES: Final = 128
 # A part that did nothing row by row.
@@ -39,7 +39,7 @@ def moved_bytes(moved: Moved) -> int:
 
 
 def added_bytes(added: AddedRows) -> int:
-    """Return about how many bytes what is told of new rows takes."""
+    """Return about how many bytes what is stated of new rows takes."""
     texts = (added.partition, *added.values, added.lowest, added.highest)
     return ENTRY_BYTES + sum(CHAR_BYTES * len(text) + 1 for text in texts)
 
@@ -78,6 +78,12 @@ def fault_of_moved(moved: Moved) -> str:
         return (
             f"moved rows of file {moved.source[:200]!r} must have numbers from 0 to {ROW_MAX}, got "
             f"{moved.rows} rows from {moved.first} on"
+        )
+    stayed = rows_in(moved.stayed)
+    if stayed and stayed.max() >= moved.rows + len(stayed):
+        return (
+            f"file {moved.source[:200]!r} must have {moved.rows + len(stayed)} rows, the moved "
+            f"ones and the others, got row {stayed.max()}"
         )
     return ""
 

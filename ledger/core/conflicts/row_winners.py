@@ -4,8 +4,10 @@ A row is marked once in its life, so the union of all marks of a file decides mo
 look, however many winners there are.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from ledger.core.commands import RowChanges, ToldColumn
 from ledger.core.conflicts.footprints import path_hash
@@ -14,7 +16,7 @@ from ledger.core.rows.moves import Move, moves_by_source
 
 
 @dataclass(slots=True)
-class MarkedFile:
+class FileMarks:
     """The marks of one file, each with its position, oldest first, and the union of them.
 
     The union also keeps rows of marks that have left: such rows are gone as well.
@@ -28,19 +30,27 @@ class MarkedFile:
         self.marks.append((position, rows))
         self.union |= rows
 
-    def first(self, rows: RowSet | None, since: int) -> int:
-        """Return the first position after `since` whose mark meets rows (None = any), or 0."""
-        for position, marked in self.marks:
-            if position > since and (rows is None or marked.intersect(rows)):
-                return position
-        return 0
+    def touched(self, rows: RowSet | None, since: int) -> tuple[int, RowSet]:
+        """Return the first position after `since` whose mark meets rows, and all rows marked then.
+
+        `rows` None = any. The position is 0 if there is none. A file may come back with rows that
+        were marked before `since`, so only later marks count.
+        """
+        if rows is not None and not self.union.intersect(rows):
+            return 0, empty()
+        later = self.marks[bisect_right(self.marks, since, key=itemgetter(0)) :]
+        dead = empty().union(*(marked for _, marked in later))
+        if rows is not None:
+            dead &= rows
+        meeting = (position for position, marked in later if marked.intersect(dead))
+        return next(meeting, 0), dead
 
 
 @dataclass(slots=True)
 class RowWinners:
     """The marked files and the moves of a table, and the columns that its new rows tell."""
 
-    files: dict[bytes, MarkedFile] = field(default_factory=dict)
+    files: dict[bytes, FileMarks] = field(default_factory=dict)
     moves: dict[bytes, dict[int, list[Move]]] = field(default_factory=dict)
     columns: Counter[ToldColumn] = field(default_factory=Counter)
 
@@ -51,7 +61,7 @@ class RowWinners:
     def enter(self, position: int, rows: RowChanges) -> None:
         """Enter the rows of a winner."""
         for path, marked in rows.marks:
-            self.files.setdefault(path_hash(path), MarkedFile()).add(position, rows_in(marked))
+            self.files.setdefault(path_hash(path), FileMarks()).add(position, rows_in(marked))
         for source, moves in moves_by_source(rows.moved).items():
             self.moves.setdefault(path_hash(source), {})[position] = moves
         for each in rows.added:

@@ -1,8 +1,8 @@
-"""Told rows: whether the new rows of winners may fulfil the condition of a scan.
+"""Stated rows: whether the new rows of winners may fulfil the condition of a scan.
 
-A winner may tell values of its new rows. They can only ever take away a conflict that cannot be
-real: a row without told values, a value of another type and a condition that cannot be judged count
-as met.
+A winner may state values of its new rows. They can only ever take away a conflict that cannot be
+real: a row without stated values, a value of another type and a condition that cannot be judged
+count as met.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class ToldRows:
     def _candidates(self, text: str) -> Sequence[int]:
         """Return a superset of the winners with rows that a scan can have read, in their order.
 
-        If the scan asks for single values of a column, and all winners tell that column, the index
+        If the scan asks for single values of a column, and all winners state that column, the index
         has the winners by value.
         """
         winners, kind = self.winners, self.kind
@@ -79,7 +79,7 @@ class ToldRows:
         return sorted(found)
 
     def _met(self, part: WinningPart, text: str) -> Iterator[str]:
-        """Yield where a winner may have added a row that a scan read, or the row that it told."""
+        """Yield where a winner may have added a row that a scan read, or the row that it stated."""
         rows = part.footprint.rows if part.footprint is not None else None
         if rows is None or part.coarse:
             schema = self.winners.schema_before(part.position)
@@ -137,7 +137,7 @@ class ToldRows:
 
 
 def row_unit(columns: Sequence[ToldColumn], values: Values) -> str:
-    """Return the name of a new row by its told values."""
+    """Return the name of a new row by its stated values."""
     pairs = zip(columns, values, strict=True)
     texts = (
         f"{column.name} {'is NULL' if value is None else f'= {value[:VALUE_CHARS]}'}"
@@ -147,7 +147,7 @@ def row_unit(columns: Sequence[ToldColumn], values: Values) -> str:
 
 
 def told(text: str, places: Sequence[int]) -> Values:
-    """Return the told values of some columns."""
+    """Return the stated values of some columns."""
     values = partition_values(text) or ()
     return tuple(values[at] for at in places)
 
@@ -171,7 +171,7 @@ def is_nan(key: Key) -> bool:
 def told_columns(
     winners: TableWinners, definition: TableDefinition | None, schema: PartitionSchema
 ) -> Sequence[ToldColumn]:
-    """Return the columns that winners tell and that a table has now, none if they are too many."""
+    """Return the columns that winners state and that a table has now, none if they are too many."""
     known = winners.rows.columns
     if not known or definition is None or len(known) > COLUMN_NAMES_MAX:
         return ()

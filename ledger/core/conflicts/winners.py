@@ -78,7 +78,7 @@ def keys_of(part: WinningPart, schema: PartitionSchema, texts: Sequence[str]) ->
 
 
 def told_keys(part: WinningPart, kind: str) -> Iterator[Hashable]:
-    """Return the keys of the values that all new rows of a part tell, column by column."""
+    """Return the keys of the values that all new rows of a part state, column by column."""
     if part.coarse or part.footprint is None or part.footprint.rows is None:
         return
     added = part.footprint.rows.added

@@ -33,7 +33,7 @@ TOO_MANY: Final = f"a row number must be {ROW_MAX} at most"
 
 
 def empty() -> RowSet:
-    """Return a set without rows."""
+    """Return a set of row numbers that has none yet."""
     from pyroaring import BitMap  # noqa: PLC0415 - slow to load, and needed for tables with marks
 
     return BitMap()
@@ -66,7 +66,32 @@ def bytes_of(rows: RowSet) -> bytes:
     same = rows.copy()
     same.run_optimize()
     found: bytes = same.serialize()
-    return found
+    keys = undecided_keys(found)
+    for key in keys:
+        every = rows_from(key * BITS, BITS)
+        again = type(rows)((rows & every).to_array())
+        again.run_optimize()
+        same = (same - every) | again
+    return same.serialize() if keys else found
+
+
+def undecided_keys(data: bytes) -> list[int]:
+    """Return the containers of a written bitmap that may be runs only because they were before.
+
+    A list of 2 n + 1 rows is as long as n runs. Then the library keeps the form that it has, so
+    such a container is to be made anew from its rows.
+    """
+    (cookie,) = WORD.unpack_from(data)
+    if cookie & 0xFFFF != WITH_RUNS:
+        return []
+    count = (cookie >> 16) + 1
+    runs = data[WORD.size : (start := WORD.size + (count + 7) // 8)]
+    heads = PAIR.iter_unpack(data[start : start + count * PAIR.size])
+    return [
+        key
+        for number, (key, most) in enumerate(heads)
+        if runs[number // 8] >> number % 8 & 1 and most < ARRAY_MAX and most % 2 == 0
+    ]
 
 
 def fault_of(data: bytes) -> str:

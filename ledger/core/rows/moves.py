@@ -4,14 +4,14 @@ A rewrite keeps the order of the rows that it moves. So a row of the source has 
 number of the moved rows before it, counted from the first one.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from ledger.core.commands import Moved
 from ledger.core.rows.bitmaps import RowSet, empty, rows_from, rows_in
 
-Numbered = Callable[[int], int]
+# How many rows a pass takes in the time of one look-up in a set.
+FEW: Final = 32
 
 
 class Move(NamedTuple):
@@ -41,41 +41,55 @@ class Move(NamedTuple):
         going = (rows & rows_from(0, self.size)) - self.stayed
         if not going or not self.stayed:
             return going.shift(self.first)
-        if len(going) <= len(self.stayed):
-            return self._each(going, lambda row: self.first + row - self.stayed.rank(row))
-        found, start = empty(), 0
-        for before, stop in enumerate([*self.stayed, self.size]):
-            found |= (going & rows_from(start, stop - start)).shift(self.first - before)
-            start = stop + 1
-        return found
+        if is_few(going, self.stayed):
+            return set_of(self.first + row - self.stayed.rank(row) for row in going)
+        if is_few(self.stayed, going):
+            return self._shifted(going, back=False)
+        return set_of(self._passed(going, back=False))
 
     def back(self, rows: RowSet) -> RowSet:
         """Return the numbers that rows of the target had in the source; others are left out."""
         coming = rows & self.landed()
         if not coming or not self.stayed:
             return coming.shift(-self.first)
-        if len(coming) <= len(self.stayed):
-            stayed = self.stayed
-            # How many stayed rows lie before the row that is number `place` among the moved ones.
-            spaces = range(len(stayed))
+        if is_few(coming, self.stayed):
+            moved = self.moved()
+            return set_of(moved[row - self.first] for row in coming)
+        if is_few(self.stayed, coming):
+            return self._shifted(coming, back=True)
+        return set_of(self._passed(coming, back=True))
 
-            def source_of(row: int) -> int:
-                place = row - self.first
-                return place + bisect_right(spaces, place, key=lambda at: stayed[at] - at)
-
-            return self._each(coming, source_of)
-        found, start = empty(), self.first
+    def _shifted(self, rows: RowSet, *, back: bool) -> RowSet:
+        """Return the numbers of many rows on the other side, a shift for each stayed row."""
+        found, start = empty(), self.first if back else 0
         for before, stop in enumerate([*self.stayed, self.size]):
-            after = self.first + stop - before
-            found |= (coming & rows_from(start, after - start)).shift(before - self.first)
-            start = after
+            by = before - self.first
+            end = stop - by if back else stop
+            found |= (rows & rows_from(start, end - start)).shift(by if back else -by)
+            start = end if back else stop + 1
         return found
 
-    @staticmethod
-    def _each(rows: RowSet, numbered: Numbered) -> RowSet:
-        found = empty()
-        found.update(map(numbered, rows))
-        return found
+    def _passed(self, rows: RowSet, *, back: bool) -> Iterator[int]:
+        """Yield the numbers of rows on the other side, in one pass over them and stayed rows."""
+        stayed, size, by = iter(self.stayed), self.size, -self.first
+        stop = next(stayed, size)
+        for row in rows:
+            while (row + by if back else row) >= stop:
+                by += 1
+                stop = next(stayed, size)
+            yield row + by if back else row - by
+
+
+def is_few(some: RowSet, others: RowSet) -> bool:
+    """Return whether to look up each of some rows takes less than a pass over both sets."""
+    return len(some) * FEW < len(others)
+
+
+def set_of(rows: Iterable[int]) -> RowSet:
+    """Return numbers in any order as a bitmap."""
+    found = empty()
+    found.update(rows)
+    return found
 
 
 def move_of(moved: Moved) -> Move:

@@ -1,4 +1,4 @@
-"""Sets of ids with a fast minimum; the only module that uses the bitmap library.
+"""Sets of ids with a fast minimum.
 
 A 64-bit roaring bitmap keeps 100,000 neighbouring ids in a few bytes, and the garbage collector
 does not scan it. It never reaches the wire or a digest: both use the sorted ids.

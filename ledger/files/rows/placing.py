@@ -1,4 +1,4 @@
-"""Placing: where a statement puts the rows that it copies, and what it tells of new ones."""
+"""Placing: where a statement puts the rows that it copies, and what it states of new ones."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

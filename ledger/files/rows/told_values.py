@@ -1,8 +1,8 @@
-"""Told values: what a commit tells of the new rows of a table, so that fewer statements conflict.
+"""Stated values: what a commit says of the new rows of a table, so that fewer conflicts arise.
 
-A condition such as `id = 7` does not meet a new row with the id 8. So a statement tells the values
+A condition such as `id = 7` does not meet a new row with the id 8. So a statement states the values
 that its new rows have in a few columns: all combinations of them, or bounds if they are too many.
-A value whose text could be taken for another one is not told.
+A value whose text could be taken for another one is not stated.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from ledger.definitions.partition_texts import PartitionColumn, text_of
 from ledger.properties.column_lists import TELLABLE
 
 VALUES_MAX: Final = 1_000
-"""More combinations of values are told as bounds."""
+"""More combinations of values are stated as bounds."""
 
 TEXTS_MAX: Final = 32 << 10
-"""The characters of all values that are told of one partition."""
+"""The characters of all values that are stated of one partition."""
 
 TEXT_MAX: Final = 256
 
@@ -44,19 +44,19 @@ class PartitionValues:
 
 
 class ToldValues:
-    """What a statement tells of its new rows, partition by partition."""
+    """What a statement states of its new rows, partition by partition."""
 
     def __init__(self, schema: TableSchema, names: Sequence[str]) -> None:
-        self._columns = told_columns(schema, names)
-        self._texts = [PartitionColumn(each.name, each.declared) for each in self._columns]
+        self.columns = told_columns(schema, names)
+        self._texts = [PartitionColumn(each.name, each.declared) for each in self.columns]
         self._found: dict[Values, PartitionValues] = {}
 
     def take(self, partition: Values, rows: Any) -> None:
         """Take new rows of one partition."""
         known = self._found.setdefault(partition, PartitionValues())
-        if not self._columns or not len(rows):
+        if not self.columns or not len(rows):
             return
-        columns = [one_array(rows.column(each.name)) for each in self._columns]
+        columns = [one_array(rows.column(each.name)) for each in self.columns]
         bounds = [pc.min_max(column) for column in columns]
         pairs = [(each["min"], each["max"]) for each in bounds]
         known.bounds = [*map(wider, known.bounds, pairs)] if known.bounds else pairs
@@ -78,12 +78,12 @@ class ToldValues:
             known.seen = None
 
     def rows(self) -> Sequence[AddedRows]:
-        """Return what is told, one entry for each partition with new rows."""
+        """Return what is stated, one entry for each partition with new rows."""
         return [self._added(partition, known) for partition, known in self._found.items()]
 
     def _added(self, partition: Values, known: PartitionValues) -> AddedRows:
         text = partition_text(partition)
-        told = [ToldColumn(each.name, each.declared) for each in self._columns]
+        told = [ToldColumn(each.name, each.declared) for each in self.columns]
         if known.seen:
             return AddedRows(text, told, list(map(partition_text, known.seen)), "", "")
         if not known.bounds:
@@ -98,7 +98,7 @@ class ToldValues:
 
 
 def told_columns(schema: TableSchema, names: Sequence[str]) -> Sequence[TableColumn]:
-    """Return the columns of which values can be told, the first few of those named."""
+    """Return the columns of which values can be stated, the first few of those named."""
     found: dict[str, TableColumn] = {}
     for name in names:
         column = schema.find(name)
@@ -111,7 +111,7 @@ def told_columns(schema: TableSchema, names: Sequence[str]) -> Sequence[TableCol
 
 
 def told_text(value: Any, column: PartitionColumn) -> str | None:
-    """Return the text of a value, None for NULL, "" for a value that is not told."""
+    """Return the text of a value, None for NULL, "" for a value that is not stated."""
     if not value.is_valid:
         return None
     try:

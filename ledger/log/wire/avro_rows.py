@@ -173,7 +173,7 @@ def misfit(
 ) -> Exception:
     """Return the error for a row with the name of the field that does not fit."""
     kind = next(each for each in UNFIT if isinstance(problem, each))
-    for field, write, value in zip(schema["fields"], writers, row, strict=True):
+    for field, write, value in zip(schema["fields"], writers, row, strict=False):
         try:
             write(value)
         except UNFIT as error:

@@ -148,7 +148,7 @@ def change_files(
 def list_of(
     applied: Applied, part: CommittedPart, files: FileList | None, batch: Batch, *, is_odd: bool
 ) -> Iterator[RowChange]:
-    """Return the rows of what a part changed file by file, given all its changes of rows."""
+    """Return the rows that keep what a part changed file by file, given all its changes."""
     if files is None:
         return
     if not is_odd and not records_again(part, files):

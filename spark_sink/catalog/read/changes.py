@@ -155,9 +155,9 @@ def is_even(changes: Sequence[FileChange], storage: Storage) -> bool:
 
 
 def rows_in(file: FileRow, storage: Storage) -> int:
-    """Return how many rows a file has, by its statistics or its footer."""
+    """Return how many rows a file has left, by its statistics or its footer."""
     found = parsed_stats(file.stats).get("numRecords")
-    if type(found) is int:
-        return found
-    with storage.open(file.path) as stream:
-        return int(pq.read_metadata(stream).num_rows)
+    if type(found) is not int:
+        with storage.open(file.path) as stream:
+            found = int(pq.read_metadata(stream).num_rows)
+    return found - (0 if file.deletion_vector is None else file.deletion_vector.cardinality)

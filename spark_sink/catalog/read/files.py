@@ -66,19 +66,24 @@ def found_files(
     where, zone = condition(asked)
     position = int(asked["position"])
     if txn is not None and position == txn.txn.opened:
-        return seen_by(txn, table, where, zone)
+        return seen_by(txn, table, where, zone, by_row=bool(asked.get("by_row")))
     found = read_at(state, txn, table, where=where, zone=zone, at=position)
     snapshot = TableSnapshot(state.ledger.reads(), found.table, position)
     return ReadFiles(snapshot, found.files, of_wire(found.where))
 
 
-def seen_by(txn: StatementsTxn, table: int, where: Expression | None, zone: str) -> ReadFiles:
-    """Return the files of a table with the changes of a txn."""
+def seen_by(
+    txn: StatementsTxn, table: int, where: Expression | None, zone: str, *, by_row: bool
+) -> ReadFiles:
+    """Return the files of a table with the changes of a txn.
+
+    `by_row`: the statement marks all rows that it matches, so no other row of these files counts.
+    """
     statement = txn.txn.statement(table, "read", time_zone=zone, is_read=True)
     if in_write_folders(statement.row):
         txn.txn.depends_on(table, where, time_zone=zone)
         return ReadFiles(statement.snapshot, txn.txn.scan(table, record=False).files, TRUE)
-    read = statement.find(condition_in(where))
+    read = statement.find(condition_in(where), by_row=by_row and statement.by_row)
     return ReadFiles(statement.snapshot, read.files, of_wire(read.where))
 
 
@@ -163,6 +168,7 @@ def in_groups(
         "groups": [list(names) for _, names in groups],
         "marked": [is_marked for is_marked, _ in groups],
         "deleted": deleted,
+        "vectors": {place: kept[place].vector for place in deleted},
         "group_of": group_of,
     }
 

@@ -92,11 +92,11 @@ class StatementsTxn:
     error: LedgerError | None = None
     created: set[str] = field(default_factory=set)
     dropped: set[str] = field(default_factory=set)
-    _files: dict[tuple[int, str], FileRow] = field(default_factory=dict)
+    _files: dict[tuple[int, str, str], FileRow] = field(default_factory=dict)
 
     def note(self, table: int, paths: Mapping[str, FileRow]) -> None:
         """Note the files that an answer named, by the paths given to Spark."""
-        self._files.update(((table, path), file) for path, file in paths.items())
+        self._files.update(((table, path, file.vector), file) for path, file in paths.items())
 
     def rename(self, before: str, after: str) -> None:
         """Note a change of names: "" before for a new table, "" after for a dropped one."""
@@ -106,9 +106,9 @@ class StatementsTxn:
         self.dropped.discard(after)
         self.changes += 1
 
-    def file(self, table: int, path: str) -> FileRow:
-        """Return a file that an answer named."""
-        return self._files[table, path]
+    def file(self, table: int, path: str, vector: str) -> FileRow:
+        """Return a file that an answer named, by the id of its deletion vector too, "" for none."""
+        return self._files[table, path, vector]
 
     def abort(self, reason: str) -> None:
         """End the txn without effect, if it has not ended; what fails here hides nothing."""

@@ -35,6 +35,7 @@ from spark_sink.catalog.session.open_statements import (
 )
 from spark_sink.catalog.write.constraints import check_written
 from spark_sink.catalog.write.counting import note_last, rows_of, rows_rewritten
+from spark_sink.catalog.write.marks import kept_rows, marked_files
 from spark_sink.catalog.write.overwriting import (
     APPEND,
     WROTE,
@@ -202,10 +203,17 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
         txn.txn.read(table.number, position=seen, whole=True)
     mode = str(asked["mode"])
     if mode in REWRITES:
-        removed = [txn.file(table.number, path) for path in asked.get("removed", ())]
-        changed = ChangedFiles(table)
-        changed.files += removed
-        changed.note((), REWRITES[mode], adds)
+        changed = ChangedFiles(table, columns_read(table))
+        if "marked" in asked:
+            marked = marked_files(txn, table, asked["marked"])
+            removed = [each.file for each in marked]
+            kept = table.write(kept_rows(table, changed, marked), placing=changed.placing)
+        else:
+            removed = [txn.file(table.number, *each) for each in asked.get("removed", ())]
+            changed.files += removed
+            kept = ()
+        changed.state_given(adds)
+        changed.note(kept, REWRITES[mode], adds)
         return rows_rewritten(asked, removed, adds)
     added = rows_of(adds)
     if is_in_folders(table.row):
@@ -216,6 +224,12 @@ def note(txn: StatementsTxn, write: StagedWrite, asked: Question, seen: int) -> 
     else:
         return ChangedRows(added, deleted=replace(table, rows_meant(asked), adds))
     return ChangedRows(added)
+
+
+def columns_read(table: StatementTable) -> Sequence[str]:
+    """Return the columns by which the txn has chosen rows of a table."""
+    noted = table.work.writes.noted(table.number)
+    return () if noted is None else noted.scanned_columns()
 
 
 def add_to_folders(table: StatementTable, adds: Sequence[AddFile]) -> None:

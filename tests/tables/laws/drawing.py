@@ -136,6 +136,19 @@ def merging(rng: Random, table: str, model: TableModel) -> Statement:
         on = conjunction(on, compared("=", column(("target", key)), column(("source", key))))
     if rng.random() < 0.3:
         on = conjunction(on, condition(rng, mine | given, 0))
+    clauses = some_clauses(rng, model, ids, {"not_matched_by_source": 0.35})
+    return Merge(table, rows, on, clauses, rng.choice(["dicts", "arrow"]))
+
+
+def some_clauses(
+    rng: Random, model: TableModel, ids: frozenset[int], none: Mapping[str, float]
+) -> list[ModelClause]:
+    """Return clauses of a merge by rows with these columns.
+
+    `none` has by kind the probability that a clause is left out, where it is not the usual one.
+    """
+    mine = {("target", key): kind for key, kind in model.types.items()}
+    given = {("source", key): kind for key, kind in model.types.items() if key in ids}
     clauses: list[ModelClause] = []
     has_all = ids == model.types.keys()
     for kind, scope, actions in (
@@ -144,7 +157,7 @@ def merging(rng: Random, table: str, model: TableModel) -> Statement:
         ("not_matched_by_source", mine, ["update", "delete"]),
     ):
         for is_last in (False, True):
-            if rng.random() < (0.35 if kind == "not_matched_by_source" else 0.6):
+            if rng.random() < none.get(kind, 0.6):
                 continue
             where = None if is_last and rng.random() < 0.6 else condition(rng, scope, 1)
             action = rng.choice(actions)
@@ -154,9 +167,7 @@ def merging(rng: Random, table: str, model: TableModel) -> Statement:
                 several = rng.sample(list(model.columns), k=rng.randint(1, len(model.columns)))
                 sets = {each.id: value_for(rng, each.type, scope) for each in several}
             clauses.append(ModelClause(kind, action, sets, where))
-    if not clauses:
-        clauses.append(ModelClause("matched", "delete", None, None))
-    return Merge(table, rows, on, clauses, rng.choice(["dicts", "arrow"]))
+    return clauses or [ModelClause("matched", "delete", None, None)]
 
 
 def selecting(rng: Random, table: str, origin: str, world: World) -> Statement:

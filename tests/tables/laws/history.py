@@ -1,11 +1,11 @@
 """Random histories of txns over two tables, played on a ledger and on a model side by side."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -85,6 +85,11 @@ class History:
     With `vacuums` the tables are vacuumed now and then, beside open txns.
     """
 
+    names: Sequence[str] = ("db.one", "two")
+    open_max = OPEN_MAX
+    statements_max = STATEMENTS
+    shares: Sequence[float] = (0.15, 0.30, 0.40, 0.46, 0.65)
+
     def __init__(self, ledger: Ledger, folder: Path, seed: int, *, vacuums: bool = False) -> None:
         self.vacuums = vacuums
         self.rng = Random(seed)  # noqa: S311 - a history must come back from its seed
@@ -95,13 +100,14 @@ class History:
         self.versions: dict[str, dict[int, Seen]] = {}
         self.blind: list[tuple[int, str, frozenset[int]]] = []
         self.open: list[OpenTxn] = []
-        self.left = STATEMENTS
+        self.left = self.statements_max
         self.outcomes: Counter[str] = Counter()
         self.level = self.rng.choice([*LEVELS, "SnapshotIsolation"])
-        for name in ("db.one", "two"):
+        for name in self.names:
             self._create(name, folder / name)
 
-    def _create(self, name: str, folder: Path) -> None:
+    def drawn_table(self) -> tuple[TableModel, dict[str, str]]:
+        """Return a table to be made, with its properties."""
         kinds = self.rng.sample(list(VALUES), k=self.rng.randint(2, 4))
         columns = [("id", "bigint"), ("key", self.rng.choice(KEYS))]
         columns += [(f"c{at}", kind) for at, kind in enumerate(kinds)]
@@ -111,17 +117,21 @@ class History:
             columns.append(("nested", self.rng.choice(list(NESTED))))
             model.columns = [*model.columns, ModelColumn(len(columns), *columns[-1])]
             model.highest += 1
-        by = [model.columns[each - 1].name for each in model.by]
         is_mapped = self.rng.random() < 0.3
-        mapping = {MAPPING: "name"} if is_mapped else {}
+        return model, {MAPPING: "name"} if is_mapped else {}
+
+    def _create(self, name: str, folder: Path) -> None:
+        model, properties = self.drawn_table()
+        columns = [(column.name, column.type) for column in model.columns]
+        by = [model.columns[each - 1].name for each in model.by]
         row = self.ledger.create_table(
             name,
             columns,
             partition_columns=by,
             location=folder,
-            properties={"delta.isolationLevel": self.level} | mapping,
+            properties={"delta.isolationLevel": self.level} | properties,
         )
-        self.steps.append(f"create {name} {columns} by {by} {self.level} {mapping}")
+        self.steps.append(f"create {name} {columns} by {by} {self.level} {properties}")
         self.world[name] = model
         self.numbers[row.table] = name
         self.versions[name] = {0: Seen(row.changed, model)}
@@ -138,16 +148,17 @@ class History:
             self.steps.append(f"vacuum {table}")
             self.outcomes["vacuumed"] += len(self.ledger.vacuum(table, older_than_h=0.0))
         draw = self.rng.random()
-        if draw < 0.15 and len(self.open) < OPEN_MAX:
+        begins, ends, appends, alters, runs = self.shares
+        if draw < begins and len(self.open) < self.open_max:
             self.open.append(OpenTxn(self.ledger.begin(), self.world))
             self.steps.append(f"begin {self.open[-1].txn.id}")
-        elif draw < 0.30 and self.open:
+        elif draw < ends and self.open:
             self._end(self.rng.choice(self.open))
-        elif draw < 0.40:
+        elif draw < appends:
             self._append()
-        elif draw < 0.46:
+        elif draw < alters:
             self._alter()
-        elif draw < 0.65 and may_run:
+        elif draw < runs and may_run:
             self._run(self._several())
         elif self.open:
             self._do(self.rng.choice(self.open))
@@ -191,9 +202,21 @@ class History:
 
     def _draw(self, mine: OpenTxn) -> Statement:
         self.left -= 1
-        made = statement(self.rng, mine.world, mine.own)
+        made = self.drawn(mine)
         made.kinds = mine.world[made.table].types
         return made
+
+    def may(self, made: Statement) -> bool:  # noqa: ARG002 - some histories have no use for some
+        """Return whether a statement is one for this history."""
+        return True
+
+    def drawn(self, mine: OpenTxn) -> Statement:
+        """Return a statement for a txn."""
+        return statement(self.rng, mine.world, mine.own)
+
+    def new_rows(self, model: TableModel) -> list[dict[int, Any]]:
+        """Return rows for an append."""
+        return some_rows(self.rng, model, self.rng.randint(1, 3))
 
     def _do(self, mine: OpenTxn, made: Statement | None = None) -> None:
         """Do a statement in a txn; a txn that lost already is over."""
@@ -213,13 +236,17 @@ class History:
         """Append rows in one round trip."""
         self.left -= 1
         table = self.rng.choice(list(self.world))
+        self.append(table, self.new_rows(self.world[table]))
+
+    def append(self, table: str, rows: Sequence[dict[int, Any]]) -> None:
+        """Append given rows in one round trip."""
         model = self.world[table]
-        made = Insert(table, some_rows(self.rng, model, self.rng.randint(1, 3)), "dicts")
+        made = Insert(table, rows, "dicts")
         mine = OpenTxn(self.ledger.begin("read_only"), self.world)
         mine.txn.abort()
         made.apply(mine.world)
         mine.statements.append(made)
-        self.steps.append(f"append: {made}")
+        self.steps.append(f"append: {made if len(rows) < 9 else f'{len(rows)} rows to {table}'}")
         self._committed(mine, self.ledger.append(table, given(made.rows, model, "dicts")))
 
     def _alter(self) -> None:
@@ -228,7 +255,7 @@ class History:
         mine = OpenTxn(self.ledger.begin("read_only"), self.world)
         mine.txn.abort()
         made = statement(self.rng, {table: mine.world[table]}, {table: False})
-        if not isinstance(made, Alteration):
+        if not isinstance(made, Alteration) or not self.may(made):
             return
         self.left -= 1
         self.steps.append(f"at once: {made}")
@@ -251,11 +278,15 @@ class History:
         except ConflictError as error:
             self.steps.append(f"{number} loses: {type(error).__name__}")
             self.outcomes["lost"] += 1
+            self.lost(mine, error)
             if self.rng.random() < 0.5:
                 self._run(lambda new, _: self._again(mine, new))
             return
         self.steps.append(f"{number} commits")
         self._committed(mine, receipt)
+
+    def lost(self, mine: OpenTxn, error: ConflictError) -> None:
+        """Judge a conflict; here every one is lawful."""
 
     def _again(self, lost: OpenTxn, mine: OpenTxn) -> None:
         """Do the statements of a txn that lost, as far as they still have a meaning."""

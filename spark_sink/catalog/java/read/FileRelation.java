@@ -19,6 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** Rows in data files that Python names, as of one position, or as one txn sees them. */
 abstract class FileRelation implements SupportsRead {
     private static final String FILE = "_file";
+    private static final String ROW = "_row";
     private static final Pattern CHAR = Pattern.compile("\\bCHAR\\(");
 
     final LedgerCatalog catalog;
@@ -31,13 +32,16 @@ abstract class FileRelation implements SupportsRead {
     final StructType schema;
     /** The metadata column with the path of a row's file; no column of the table has its name. */
     final String file;
+    /** The metadata column with the number of a row in its file, null in tables without marks. */
+    final String row;
 
     FileRelation(LedgerCatalog catalog, JsonNode answer) {
         this.catalog = catalog;
         this.answer = answer;
         this.schema = Columns.fromJson(Json.at(answer, "columns"));
         this.partitionColumns = Json.texts(Json.at(answer, "partition"));
-        this.file = free(schema);
+        this.file = free(FILE, schema);
+        this.row = Json.at(answer, "marks").asBoolean() ? free(ROW, schema) : null;
         StructType plain =
             ((StructType) CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema)).asNullable();
         List beside = new ArrayList(Arrays.asList(partitionColumns));
@@ -54,8 +58,8 @@ abstract class FileRelation implements SupportsRead {
         this.constants = values.add(file, DataTypes.StringType);
     }
 
-    private static String free(StructType schema) {
-        String name = FILE;
+    private static String free(String wanted, StructType schema) {
+        String name = wanted;
         for (int i = 0; i < schema.length(); i++) {
             if (!schema.fields()[i].name().equalsIgnoreCase(name)) continue;
             name = "_" + name;

@@ -26,6 +26,7 @@ import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
@@ -57,7 +58,7 @@ public class GivenFiles extends FileRelation implements SupportsMetadataColumns 
     }
 
     public MetadataColumn[] metadataColumns() {
-        return new MetadataColumn[] {new LedgerTable.FileColumn(file)};
+        return new MetadataColumn[] {new LedgerTable.HiddenColumn(file, DataTypes.StringType)};
     }
 
     public Dataset frame() {

@@ -35,12 +35,14 @@ import scala.collection.immutable.Seq;
  * group gets a reader of its own, with those names, and no filter by name.
  */
 class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
+    /** The column that Spark's readers of Parquet fill with the numbers of rows in their file. */
+    static final String GENERATED = "_tmp_metadata_row_index";
     private static final String[] LEFT_OUT = {"ignoreMissingFiles", "ignoreCorruptFiles"};
 
     final FileRelation table;
     /** Whether batches of a stream are read. */
     boolean isStreamed;
-    /** The files that a row-level operation read; null before it was planned. */
+    /** The files that a statement reads to write them again; null before it was planned. */
     List planned;
     /** The columns that Spark named, in its order. */
     final StructType inOrder;
@@ -93,7 +95,9 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
     }
 
     public InputPartition[] planInputPartitions() {
-        if (operation != null) planned = files.paths(inner.partitionFilters(), inner.dataFilters());
+        if (operation != null && !operation.marks()) {
+            planned = files.paths(inner.partitionFilters(), inner.dataFilters());
+        }
         return partitions(files);
     }
 
@@ -188,12 +192,22 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
             same ? inner.dataSchema() : renamed(inner.dataSchema(), files, group),
             same ? valued(inner.readDataSchema()) : renamed(inner.readDataSchema(), files, group),
             inner.readPartitionSchema(),
-            same && !files.marked(group) ? inner.pushedFilters() : new Filter[0],
+            same && !files.marked(group) ? filters() : new Filter[0],
             options(),
             inner.pushedAggregate(),
             inner.partitionFilters(),
             inner.dataFilters(),
             inner.pushedVariantExtractions());
+    }
+
+    /** The filters that Parquet applies: files have no column for the numbers of rows. */
+    private Filter[] filters() {
+        List found = new ArrayList();
+        Filter[] pushed = inner.pushedFilters();
+        for (int i = 0; i < pushed.length; i++) {
+            if (!Arrays.asList(pushed[i].references()).contains(table.row)) found.add(pushed[i]);
+        }
+        return (Filter[]) found.toArray(new Filter[0]);
     }
 
     /**
@@ -223,6 +237,10 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         StructType made = new StructType();
         for (int i = 0; i < schema.length(); i++) {
             StructField field = schema.fields()[i];
+            if (field.name().equals(table.row)) {
+                made = made.add(GENERATED, field.dataType(), true);
+                continue;
+            }
             int at = table.data.fieldIndex(field.name());
             String name = names[at];
             // No file has a column of this name, so its values are NULL.
@@ -242,6 +260,10 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
         StructType made = new StructType();
         for (int i = 0; i < schema.length(); i++) {
             StructField field = schema.fields()[i];
+            if (field.name().equals(table.row)) {
+                made = made.add(GENERATED, field.dataType(), true);
+                continue;
+            }
             int at = table.data.fieldIndex(field.name());
             made = made.add(
                 field.name(), field.dataType(), field.nullable(),
@@ -253,8 +275,11 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
     public NamedReference[] filterAttributes() {
         if (operation != null) {
             // Spark reads the source twice to find the files, and such a source may differ then.
-            if (!Statement.sources().repeat || table.fillsUp()) return new NamedReference[0];
-            return new NamedReference[] {Identifiers.column(table.file)};
+            if (!Statement.sources().repeat) return new NamedReference[0];
+            if (!operation.marks()) {
+                if (table.fillsUp()) return new NamedReference[0];
+                return new NamedReference[] {Identifiers.column(table.file)};
+            }
         }
         // A rewrite is read whole.
         if (table instanceof LedgerChanges) return new NamedReference[0];
@@ -265,6 +290,11 @@ class LedgerScan implements Batch, SupportsReportStatistics, SupportsRuntimeV2Fi
             if (read.contains(name)) found.add(Identifiers.column(name));
         }
         return (NamedReference[]) found.toArray(new NamedReference[0]);
+    }
+
+    /** The id of the deletion vector with which a file is read, "" without one. */
+    String vector(String path) {
+        return files.vector(path);
     }
 
     /** Keeps the files whose constant is among the values that Spark found while it ran. */

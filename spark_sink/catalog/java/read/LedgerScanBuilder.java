@@ -1,7 +1,11 @@
 package lakeledger;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -23,7 +27,7 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     /** The columns of a stream: Spark takes them by their places, in the order of the table. */
     private StructType inOrder;
 
-    /** `operation` is the UPDATE, DELETE or MERGE that rewrites the files, null for a query. */
+    /** `operation` is the UPDATE, DELETE or MERGE that changes the rows, null for a query. */
     LedgerScanBuilder(
         FileRelation table, CaseInsensitiveStringMap options, RowOperation operation) {
         this.table = table;
@@ -40,7 +44,11 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     }
 
     private PlannedFiles planned() {
-        if (!(table instanceof LedgerChanges)) return new PlannedFiles(table);
+        if (!(table instanceof LedgerChanges)) {
+            PlannedFiles found = new PlannedFiles(table);
+            if (operation != null && operation.marksWhatItReads()) found.byRow();
+            return found;
+        }
         ObjectNode asked = table.about();
         asked.set("options", ReadOptions.toJson(options));
         return new PlannedFiles(table).asking("changed", asked);
@@ -57,19 +65,33 @@ class LedgerScanBuilder implements SupportsPushDownRequiredColumns, SupportsPush
     }
 
     /**
-     * Returns the filters that Spark still has to apply. A row-level operation reads whole files:
-     * rows that fulfil no condition are written again. So it pushes filters on partitions only. A
+     * Returns the filters that Spark still has to apply. A statement that writes files again reads
+     * them whole, also rows that fulfil no condition. So it pushes filters on partitions only. A
      * rewrite among changes is read whole, so that filters on its partitions are left to Spark too.
      */
     public Seq pushFilters(Seq filters) {
         Seq rest = inner.pushFilters(filters);
-        files.where(Conditions.of(filters));
+        files.where(Conditions.of(onColumns(filters)));
         if (table instanceof LedgerChanges) return filters;
-        if (operation == null) return rest;
+        if (operation == null || operation.marks()) return rest;
         Seq partitionFilters = inner.partitionFilters();
         inner = made();
         inner.pushFilters(partitionFilters);
         return filters;
+    }
+
+    /** The filters on columns of the table: Python knows no others, and Spark judges all rows. */
+    private Seq onColumns(Seq filters) {
+        List found = new ArrayList();
+        for (Object item : Scala.list(filters)) {
+            boolean isOnPlace = false;
+            for (Object column : Scala.list(((Expression) item).references().toSeq())) {
+                String name = ((Attribute) column).name();
+                isOnPlace = isOnPlace || name.equals(table.file) || name.equals(table.row);
+            }
+            if (!isOnPlace) found.add(item);
+        }
+        return Scala.seq(found);
     }
 
     public Predicate[] pushedFilters() {

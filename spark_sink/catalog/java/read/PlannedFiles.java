@@ -52,6 +52,7 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     private LinkedHashMap leaves;
     private Map folders;
     private HashMap unfit;
+    private HashMap vectors;
     private long bytes;
 
     PlannedFiles(FileRelation table) {
@@ -69,6 +70,11 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     void where(ArrayNode conditions) {
         asked.set("where", conditions);
         asked.put("zone", Session.zone());
+    }
+
+    /** Says that of these files only the rows count that the statement marks. */
+    void byRow() {
+        asked.put("by_row", true);
     }
 
     /** Another question in the place of "files"; its answer has the same form. */
@@ -246,6 +252,21 @@ class PlannedFiles extends PartitioningAwareFileIndex {
     /** Whether the files of a group have deleted rows. */
     boolean marked(int group) {
         return Json.item(Json.at(answer(), "marked"), group).asBoolean();
+    }
+
+    /** The id of the deletion vector of a file, by its path; "" for a file without one. */
+    String vector(String path) {
+        if (vectors == null) {
+            vectors = new HashMap();
+            JsonNode known = Json.at(answer(), "vectors");
+            JsonNode paths = Json.at(answer(), "paths");
+            for (java.util.Iterator places = known.fieldNames(); places.hasNext(); ) {
+                String place = (String) places.next();
+                String named = Json.item(paths, Integer.parseInt(place)).asText();
+                vectors.put(named, Json.text(known, place));
+            }
+        }
+        return (String) vectors.getOrDefault(path, "");
     }
 
     /** What a file carries to its readers: the numbers of its deleted rows. */

@@ -18,9 +18,11 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperation;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -32,6 +34,9 @@ import org.apache.spark.sql.types.StructType;
 class LedgerTable extends FileRelation
     implements SupportsWrite, SupportsRowLevelOperations, SupportsDeleteV2,
         SupportsMetadataColumns, SupportsPartitionManagement, SupportsSchemaEvolution {
+    /** Whether a MERGE marks rows of it, which Spark would check by their columns: all NULL. */
+    private boolean mergesByMarks;
+
     LedgerTable(LedgerCatalog catalog, JsonNode answer) {
         super(catalog, answer);
     }
@@ -45,7 +50,12 @@ class LedgerTable extends FileRelation
     }
 
     public Constraint[] constraints() {
-        return Constraints.fromJson(Json.at(answer, "constraints"));
+        return Constraints.fromJson(leftToSpark());
+    }
+
+    /** The constraints that Spark checks; the ledger checks all others when the write ends. */
+    JsonNode leftToSpark() {
+        return mergesByMarks ? (JsonNode) Json.array() : Json.at(answer, "constraints");
     }
 
     public Set<TableCapability> capabilities() {
@@ -74,7 +84,9 @@ class LedgerTable extends FileRelation
     }
 
     public MetadataColumn[] metadataColumns() {
-        return new MetadataColumn[] {new FileColumn(file)};
+        MetadataColumn path = new HiddenColumn(file, DataTypes.StringType);
+        if (row == null) return new MetadataColumn[] {path};
+        return new MetadataColumn[] {path, new HiddenColumn(row, DataTypes.LongType)};
     }
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
@@ -82,11 +94,21 @@ class LedgerTable extends FileRelation
     }
 
     public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
-        return new RowOperation(this, info.command());
+        if (row == null) return new RewriteOperation(this, info.command());
+        mergesByMarks = info.command() == RowLevelOperation.Command.MERGE;
+        return new MarkOperation(this, info.command());
     }
 
     /** True only if whole files can go: every condition must be judged by partitions alone. */
     public boolean canDeleteWhere(Predicate[] where) {
+        for (int i = 0; i < where.length; i++) {
+            NamedReference[] read = where[i].references();
+            for (int k = 0; k < read.length; k++) {
+                // Python does not know where rows lie.
+                String column = read[k].fieldNames()[0];
+                if (column.equals(file) || column.equals(row)) return false;
+            }
+        }
         return ask("can_delete", where).asBoolean();
     }
 
@@ -105,11 +127,13 @@ class LedgerTable extends FileRelation
         return true;
     }
 
-    static class FileColumn implements MetadataColumn {
+    static class HiddenColumn implements MetadataColumn {
         private final String name;
+        private final DataType type;
 
-        FileColumn(String name) {
+        HiddenColumn(String name, DataType type) {
             this.name = name;
+            this.type = type;
         }
 
         public String name() {
@@ -117,7 +141,7 @@ class LedgerTable extends FileRelation
         }
 
         public DataType dataType() {
-            return DataTypes.StringType;
+            return type;
         }
 
         public boolean isNullable() {

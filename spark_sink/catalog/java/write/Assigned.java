@@ -1,5 +1,6 @@
 package lakeledger;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -9,6 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.connector.write.RowLevelOperationTable;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 
@@ -49,6 +52,7 @@ final class Assigned {
         for (Object item : Scala.list(merge.instructions())) {
             if (isOf(item, "Copy")) kept = Scala.list(((MergeRows.Keep) item).output());
         }
+        if (kept == null) kept = before(merge);
         for (Object item : Scala.list(merge.instructions())) {
             boolean inserts = isOf(item, "Insert");
             if (!inserts && !isOf(item, "Update")) continue;
@@ -57,10 +61,23 @@ final class Assigned {
                 Expression value = (Expression) values.get(i);
                 boolean same = inserts
                     ? value instanceof Literal && ((Literal) value).value() == null
-                    : kept != null && value.semanticEquals((Expression) kept.get(i));
+                    : i < kept.size() && value.semanticEquals((Expression) kept.get(i));
                 if (!same) check(((Attribute) columns.get(i)).name(), inserts);
             }
         }
+    }
+
+    /** The columns of the target as they were, behind that of the operation: no row is copied. */
+    private static List before(MergeRows merge) {
+        List found = new ArrayList();
+        found.add(merge.output().head());
+        for (Object item : Scala.list(merge.collectLeaves())) {
+            if (!(item instanceof DataSourceV2Relation)) continue;
+            DataSourceV2Relation leaf = (DataSourceV2Relation) item;
+            if (!(leaf.table() instanceof RowLevelOperationTable)) continue;
+            found.addAll(Scala.list(leaf.output()));
+        }
+        return found;
     }
 
     private static boolean isOf(Object instruction, String context) {

@@ -50,6 +50,7 @@ class LedgerBatch implements BatchWrite {
     final ObjectNode told;
     private final LedgerWriteBuilder what;
     private final JsonNode staged;
+    /** The job that writes files, null for a write without rows. */
     private FileBatchWrite inner;
     private Attribute[] all;
     private boolean hasTextPartition;
@@ -64,12 +65,12 @@ class LedgerBatch implements BatchWrite {
             .put("mode", what.mode)
             .put("execution", Session.execution());
         told.set("options", ReadOptions.asGiven(what.info.options()));
-        told.set("constraints", Json.at(what.table.answer, "constraints"));
+        told.set("constraints", what.table.leftToSpark());
         told.set("where", Conditions.of(what.where));
         staged = what.table.catalog.ask("stage", told);
         told.put("write", Json.text(staged, "write"));
         try {
-            inner = job();
+            inner = what.hasRows() ? job() : null;
         } catch (Throwable problem) {
             Platform.throwException(problem);
         }
@@ -181,6 +182,7 @@ class LedgerBatch implements BatchWrite {
     }
 
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+        if (inner == null) return null;
         keepCalendar();
         DataWriterFactory factory = inner.createBatchWriterFactory(info);
         if (hasTextPartition) {
@@ -224,13 +226,18 @@ class LedgerBatch implements BatchWrite {
 
     public void commit(WriterCommitMessage[] messages) {
         if (what.operation != null) what.operation.end();
-        inner.commit(messages);
+        if (inner != null) inner.commit(messages);
         tellFiles(messages);
-        if (what.operation != null && what.operation.scan != null) {
-            List planned = what.operation.scan.planned;
-            if (planned != null) told.set("removed", Json.tree(planned));
-        }
+        if (what.operation != null && !what.operation.marks()) tellRemoved(what.operation.scan);
         what.table.catalog.ask("wrote", told);
+    }
+
+    private void tellRemoved(LedgerScan scan) {
+        if (scan == null || scan.planned == null) return;
+        ArrayNode removed = told.putArray("removed");
+        for (Object path : scan.planned) {
+            removed.addArray().add((String) path).add(scan.vector((String) path));
+        }
     }
 
     public void abort(WriterCommitMessage[] messages) {

@@ -35,6 +35,11 @@ class LedgerWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrit
         this.operation = operation;
     }
 
+    /** Whether there are new rows: a DELETE that marks rows has none. */
+    boolean hasRows() {
+        return info.schema().length() > 0;
+    }
+
     public boolean canOverwrite(Predicate[] where) {
         return table.ask("can_overwrite", where).asBoolean();
     }

@@ -43,7 +43,7 @@ final class SourceReads {
     private static final Set OPERATORS =
         new HashSet(
             Arrays.asList(
-                "ReplaceData", "MergeRows", "Join", "Project", "Filter", "SubqueryAlias", "Union",
+                "ReplaceData", "WriteDelta", "MergeRows", "Join", "Project", "Filter", "SubqueryAlias", "Union",
                 "View", "LocalRelation", "OneRowRelation", "Range", "Aggregate", "Distinct", "Sort",
                 "Intersect", "Except", "Generate", "Repartition", "RepartitionByExpression",
                 "UnresolvedHint", "ResolvedHint", "WithCTE", "CTERelationDef", "CTERelationRef",

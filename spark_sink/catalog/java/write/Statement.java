@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceData;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTable;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
+import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution$;
 import scala.jdk.javaapi.CollectionConverters;
@@ -60,7 +61,7 @@ final class Statement {
     /** Refuses an UPDATE or a MERGE that gives a computed column a value. */
     static void checkAssigned(LedgerTable table) {
         LogicalPlan plan = plan();
-        if (plan instanceof ReplaceData) new Assigned(table).check(((ReplaceData) plan).query());
+        if (plan instanceof RowLevelWrite) new Assigned(table).check(((RowLevelWrite) plan).query());
     }
 
     /** Whether its condition has a query in it. */
