@@ -139,6 +139,12 @@ class RowTable:
         rows = self.lake.files[path].rows
         return [row for at, row in enumerate(rows) if self.places.get(row) == Place(path, at)]
 
+    def had_row(self, path: str, number: int, position: int) -> bool:
+        """Tell whether a row was live in a file at a position."""
+        before = max((each for each in self.shown if each <= position), default=0)
+        files = self.shown.get(before, {})
+        return path in files and number not in files[path]
+
     def groups(self, change: Change) -> Iterator[set[str]]:
         """Yield the files that a rewrite connects, old and new ones together."""
         groups: list[set[str]] = []
