@@ -88,7 +88,7 @@ class LakeModel:
         lists = [unpack(each.files) for each in chunks]
         name = "".join(each.info for each in lists)
         shown = self._mirror.shown(part.table)
-        # Of a table that its own txn drops nothing more is known either.
+        # The commit may drop the table as well: then its rows are gone.
         if shown is None or not self._is_of_this_log(name):
             table.astray = True
         if table.astray:

@@ -39,7 +39,7 @@ class Life:
 
 
 class Entered(NamedTuple):
-    """A commit: its new rows, and what it tells of them by partition, None = nothing at all."""
+    """A commit: its new rows, and what it tells of them by partition."""
 
     position: int
     is_blind: bool
@@ -138,6 +138,12 @@ class RowTable:
         """Return the live rows of a file."""
         rows = self.lake.files[path].rows
         return [row for at, row in enumerate(rows) if self.places.get(row) == Place(path, at)]
+
+    def had_row(self, path: str, number: int, position: int) -> bool:
+        """Tell whether a row was live in a file at a position."""
+        before = max((each for each in self.shown if each <= position), default=0)
+        files = self.shown.get(before, {})
+        return path in files and number not in files[path]
 
     def groups(self, change: Change) -> Iterator[set[str]]:
         """Yield the files that a rewrite connects, old and new ones together."""

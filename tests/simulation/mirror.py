@@ -1,4 +1,4 @@
-"""The mirror: the rows that a follower makes of the true log, for those who plan from them."""
+"""The mirror: the rows that a follower makes of the true log, for clients that plan from them."""
 
 from collections.abc import Mapping
 

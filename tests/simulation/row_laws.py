@@ -154,18 +154,19 @@ def rows_gone(table: RowTable, change: Change, *, rearranges: bool) -> Iterator[
     if rearranges:
         return
     for path in change.copied:
-        # Rows that are copied may be marked meanwhile, but not be where nobody knows.
+        # A copied row may be marked meanwhile, but its file may not go without a word on its rows.
         for reason in file_changed(table, change, path):
             yield reason._replace(is_sure=False)
 
 
 def file_changed(table: RowTable, change: Change, path: str) -> Iterator[Reason]:
     """Yield the winners that took a row of a file, wherever it was by then."""
-    for row in table.lake.files[path].rows:
-        life = table.rows[row]
-        for position in life.touched:
-            if position > change.read_at and life.born <= change.read_at:
-                yield Reason(position, GONE, is_sure=True, what=f"row {row} of {path}")
+    for at, row in enumerate(table.lake.files[path].rows):
+        for position in table.rows[row].touched:
+            if position > change.read_at:
+                # A copy may be dead from the first, and its row live in another file.
+                is_sure = table.had_row(path, at, change.read_at)
+                yield Reason(position, GONE, is_sure=is_sure, what=f"row {row} of {path}")
     gone = table.gone.get(path, 0)
     if gone > change.read_at:
         # Without rows it may be gone with no row touched.

@@ -12,9 +12,33 @@ from tests.simulation.__main__ import SEEDS_A_STRIKE, main
 from tests.simulation.faults import Fault
 from tests.simulation.hunt import be_quiet, hunt, run_many, run_named
 from tests.simulation.mutants import BY_NAME
+from tests.simulation.row_mutants import SWAPS
 from tests.simulation.run import Result, run_seed
 
 SEEDS = 30
+# What each few dozen seeds must meet of rows.
+MET = {
+    "chunks",
+    "lost by file_added",
+    "lost by file_read_removed",
+    "lost by file_removed_twice",
+    "lost by row_changed_twice",
+    "lost by row_read_changed",
+    "marks",
+    "marks translated",
+    "rewrites with groups left out",
+    "rows copied",
+    "rows read and left",
+    "statements past a rewrite",
+}
+# These need a start from a checkpoint, or many seeds.
+SELDOM_TOLD = {
+    "checkpoints lose marks",
+    "checkpoints lose moves",
+    "checkpoints not read",
+    "later marks leave with the oldest",
+    "plain removals meet no marks",
+}
 # Here the log loses its end, and is cut.
 CUT_SEED = 0
 # A single kind of fault meets what a mutant leaves out in one seed of thirty or so.
@@ -49,6 +73,11 @@ def test_every_seed_asks_enough(results: list[Result]) -> None:
 def test_a_few_dozen_seeds_meet_every_kind_of_fault(results: list[Result]) -> None:
     strikes = sum((result.strikes for result in results), Counter[Fault]())
     assert {kind for kind in Fault if not strikes[kind]} == set()
+
+
+def test_a_few_dozen_seeds_meet_every_course_of_row_changes(results: list[Result]) -> None:
+    met = sum((result.met for result in results), Counter[str]())
+    assert MET - {what for what, times in met.items() if times} == set()
 
 
 @pytest.mark.parametrize("seed", [8, CUT_SEED])
@@ -90,6 +119,11 @@ def test_a_seed_decides_everything(seed: int) -> None:
 def test_one_fault_tells_a_mutant(name: str, only: Fault) -> None:
     others = frozenset(Fault) - {only}
     assert any(run_named(name, others, seed).broken for seed in range(HUNTED))
+
+
+@pytest.mark.parametrize("name", [name for name in SWAPS if name not in SELDOM_TOLD])
+def test_a_mutant_of_rows_is_told_without_any_fault(name: str) -> None:
+    assert any(run_named(name, frozenset(Fault), seed).broken for seed in range(HUNTED))
 
 
 def test_the_last_line_counts_seeds(capsys: pytest.CaptureFixture[str]) -> None:
