@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from ledger.core.commands import Moved, RowChanges
+from ledger.core.commands import Marks, Moved, RowChanges
 from ledger.core.conflicts.footprints import packed
 from ledger.core.conflicts.row_changes import NO_ROWS
 from ledger.core.events.events import TxnCommitted
+from ledger.core.rows.bitmaps import bytes_of, rows_from
 from tests.core.arena import Arena
 from tests.core.parts import partition
 
@@ -33,3 +34,16 @@ def test_a_rewrite_leaves_out_files_that_a_commit_removed_without_a_word_on_rows
     winner = arena.state.winners.parts[-1]
     assert winner.footprint is not None
     assert winner.footprint.removes == packed(["b"])
+
+
+def test_a_read_file_is_not_changed_by_rewrites_of_rows_that_were_deleted_before() -> None:
+    """The first rewrite copies such a row, since it began before, and the second leaves it out."""
+    arena = Arena()
+    row = bytes_of(rows_from(0, 1))
+    arena.wins(arena.part("DELETE", rows=NO_ROWS._replace(marks=[Marks("a", row)])))
+    read_at = arena.state.position
+    stale = rewritten(Moved("a", "b", 0, 1, b""))
+    arena.follows(arena.part("OPTIMIZE", read_at=arena.base, **stale))
+    arena.wins(arena.part("OPTIMIZE", **rewritten(Moved("b", "c", 0, 0, row))))
+    body = arena.follows(arena.part("MERGE", read_at=read_at, read=["a"]))
+    assert isinstance(body, TxnCommitted)

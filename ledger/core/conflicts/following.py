@@ -52,7 +52,7 @@ def follow(
     places: dict[str, RowSet] = {}
     left = None if rows is None else rows - dead
     for move in moves:
-        inside = move.landed() - move.forward(dead) if left is None else move.forward(left)
+        inside = born_live(winners, move, replaced) if left is None else move.forward(left)
         if not inside:
             continue
         after = follow(winners, path_hash(move.target), inside, replaced, rewrites - 1)
@@ -66,6 +66,15 @@ def follow(
         # The rewrite left these rows out, so it changed them, or they were gone before.
         dead, marked = dead | lost, least(marked, replaced)
     return Followed(dead, marked, replaced, gone, places)
+
+
+def born_live(winners: TableWinners, move: Move, position: int) -> RowSet:
+    """Return the rows that a rewrite put into a file and that were live there from the first.
+
+    A rewrite that began before a row was deleted copies it, and marks the copy.
+    """
+    known = winners.rows.files.get(path_hash(move.target))
+    return move.landed() if known is None else move.landed() - known.at(position)
 
 
 def union_of(moves: list[Move]) -> RowSet:

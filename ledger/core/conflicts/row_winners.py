@@ -45,6 +45,16 @@ class FileMarks:
         meeting = (position for position, marked in later if marked.intersect(dead))
         return next(meeting, 0), dead
 
+    def at(self, position: int) -> RowSet:
+        """Return the rows that the winner at a position marked."""
+        found = empty()
+        for marked_at, marked in reversed(self.marks):
+            if marked_at == position:
+                found |= marked
+            elif marked_at < position:
+                break
+        return found
+
 
 @dataclass(slots=True)
 class RowWinners:
