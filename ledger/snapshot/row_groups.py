@@ -1,6 +1,6 @@
 """Row groups of a data file that may hold rows of a condition, by their bounds and filters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ledger.core.predicates.tree import TRUE, Node
 from ledger.expressions.bounds import may_hold
@@ -13,16 +13,7 @@ def groups_holding(opened: OpenedFile, where: Node) -> Sequence[int] | None:
     """Return the row groups that may hold rows of a condition, None for all."""
     if where == TRUE:
         return None
-    leaves: dict[str, int] = {}
-    starts = [0]
-    for field in opened.arrow:
-        starts.append(starts[-1] + leaf_count(field.type))
-    for at, column in enumerate(opened.schema.columns):
-        place = opened.places[at]
-        if place is None or column.name in opened.partition:
-            continue
-        if opened.arrow.field(place).type.equals(column.type):
-            leaves[column.name.lower()] = starts[place]
+    leaves = leaves_of(opened)
     metadata, is_other = opened.parquet.metadata, is_foreign(opened.file.path)
     found = (
         group_bounds(
@@ -31,3 +22,21 @@ def groups_holding(opened: OpenedFile, where: Node) -> Sequence[int] | None:
         for at in range(metadata.num_row_groups)
     )
     return [at for at, bounds in enumerate(found) if may_hold(where, bounds)]
+
+
+def leaves_of(opened: OpenedFile) -> Mapping[str, int]:
+    """Return where the statistics of each column are, by its name in small letters.
+
+    A column that is in no file, or in another type than the table has by now, has none.
+    """
+    found: dict[str, int] = {}
+    starts = [0]
+    for field in opened.arrow:
+        starts.append(starts[-1] + leaf_count(field.type))
+    for at, column in enumerate(opened.schema.columns):
+        place = opened.places[at]
+        if place is None or column.name in opened.partition:
+            continue
+        if opened.arrow.field(place).type.equals(column.type):
+            found[column.name.lower()] = starts[place]
+    return found

@@ -211,7 +211,7 @@ class History:
         return True
 
     def drawn(self, mine: OpenTxn) -> Statement:
-        """Return a statement for a txn."""
+        """Return what an open txn does next, by chance."""
         return statement(self.rng, mine.world, mine.own)
 
     def new_rows(self, model: TableModel) -> list[dict[int, Any]]:
