@@ -32,7 +32,7 @@ LedgerError
 │       └── UnsupportedTableFeatureException
 ├── UnknownColumnError       a condition names a column that the table does not have
 ├── ConstraintViolatedError  a row breaks a CHECK constraint of the table
-├── DuplicateKeyError        two rows of the table would have one key
+├── DuplicateKeyError        a statement would leave two rows with one key
 ├── FilesUnknownError        the ledger does not know the requested files
 ├── OutcomeUnknownError      no answer came: the command may or may not be executed
 ├── LogError

@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from ledger.arrow.partition_rows import partition_scalars
 from ledger.arrow.schema import TableSchema
-from ledger.core.predicates.tree import Node
-from ledger.expressions.bounds import file_may_hold
-from ledger.expressions.column_bounds import parsed_stats
+from ledger.core.predicates.tree import TRUE, Node
+from ledger.expressions.bounds import file_may_hold, may_hold
+from ledger.expressions.column_bounds import group_bounds, parsed_stats
 from ledger.expressions.duckdb.conditions import RowCondition
 from ledger.expressions.duckdb.evaluation import duck, failures_named
-from ledger.files.data_reading import BATCH_ROWS, OpenedFile
+from ledger.files.data_reading import BATCH_ROWS, OpenedFile, leaf_count
+from ledger.files.foreign_bounds import is_foreign
 from ledger.files.progress import shown
 from ledger.files.storage import Storage
 from ledger.reads.port import FileRow
-from ledger.snapshot.row_groups import groups_holding
 
 AHEAD: Final = 4
 """So many files are read at once, if they are small."""
@@ -162,6 +162,30 @@ class RowSource:
             yield from opened.batches(names, groups=groups)
         finally:
             opened.close()
+
+
+def groups_holding(opened: OpenedFile, where: Node) -> Sequence[int] | None:
+    """Return the row groups that may hold rows of a condition, None for all."""
+    if where == TRUE:
+        return None
+    leaves: dict[str, int] = {}
+    starts = [0]
+    for field in opened.arrow:
+        starts.append(starts[-1] + leaf_count(field.type))
+    for at, column in enumerate(opened.schema.columns):
+        place = opened.places[at]
+        if place is None or column.name in opened.partition:
+            continue
+        if opened.arrow.field(place).type.equals(column.type):
+            leaves[column.name.lower()] = starts[place]
+    metadata, is_other = opened.parquet.metadata, is_foreign(opened.file.path)
+    found = (
+        group_bounds(
+            metadata.row_group(at), leaves, opened.schema, opened.filter, is_other=is_other
+        )
+        for at in range(metadata.num_row_groups)
+    )
+    return [at for at, bounds in enumerate(found) if may_hold(where, bounds)]
 
 
 def keyed(value: pa.Scalar) -> str | None:

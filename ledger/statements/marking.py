@@ -29,7 +29,7 @@ from ledger.properties.known_properties import asks_for_unique
 from ledger.reads.rows import FileRow
 from ledger.snapshot.overlay import file_row
 from ledger.snapshot.reading import TableFiles
-from ledger.snapshot.row_groups import groups_holding
+from ledger.snapshot.scan_rows import groups_holding
 from ledger.statements.target import StatementTable
 from ledger.statements.unique_keys import check_unique
 from ledger.work.noted_rows import StatementRows

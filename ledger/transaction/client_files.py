@@ -26,7 +26,6 @@ from ledger.snapshot.reading import TableFiles
 from ledger.snapshot.table_snapshot import TableSnapshot
 from ledger.tracing import verb
 from ledger.transaction.client_txns import LedgerTxns
-from ledger.transaction.transaction import Transaction
 from ledger.work.app_notes import AppProgress, progress_in
 from ledger.work.given_files import added_files, are_rows, check_rows_or, columns_of, several
 from ledger.work.repeated_batches import noted_receipt
@@ -148,13 +147,11 @@ class LedgerFiles(LedgerTxns):
         from ledger.tables.appending import NewRows  # noqa: PLC0415 - loads Arrow
 
         if evolve:
-            with self.begin(level=level) as txn:
-                return inserted_once(txn, table, rows, app, operation, evolve=True)
+            return self._insert_once(table, rows, app, operation, level, evolve=True)
         standing = self._names.look_up(table)
         row = standing.row or known_row(self._view.reads(), standing.table)
         if asks_for_unique(row.definition):
-            with self.begin(level=level) as txn:
-                return inserted_once(txn, row, rows, app, operation)
+            return self._insert_once(row, rows, app, operation, level)
         numbers = self._names.identities.take
         new = NewRows(row, rows, self._view.zone, self._view.origin.ledger, numbers)
         made = Appended(new.files, app, operation, ChangedRows(inserted=new.count))
@@ -170,6 +167,24 @@ class LedgerFiles(LedgerTxns):
         if receipt.skipped:
             new.discard()
         return receipt
+
+    def _insert_once(
+        self,
+        table: TableLike,
+        rows: Any,
+        app: AppVersion | None,
+        operation: str,
+        level: str | None,
+        *,
+        evolve: bool = False,
+    ) -> Receipt:
+        """Insert rows in a txn of their own, record the progress of an application, and commit."""
+        with self.begin(level=level) as txn:
+            txn.insert(table, rows, evolve=evolve)
+            txn.operation(table, operation)
+            if app is not None:
+                txn.app(*app)
+            return txn.commit()
 
     def _append(
         self, table: TableLike, made: Appended, level: str, found: TableStanding | None = None
@@ -213,23 +228,6 @@ class LedgerFiles(LedgerTxns):
         return noted_receipt(
             receipt_of(answer, self._view.origin), self._view, sorted(apps), tables
         )
-
-
-def inserted_once(
-    txn: Transaction,
-    table: TableLike,
-    rows: Any,
-    app: AppVersion | None,
-    operation: str,
-    *,
-    evolve: bool = False,
-) -> Receipt:
-    """Insert rows in a txn of their own, record the progress of an application, and commit."""
-    txn.insert(table, rows, evolve=evolve)
-    txn.operation(table, operation)
-    if app is not None:
-        txn.app(*app)
-    return txn.commit()
 
 
 def is_refused(outcome: Outcome) -> bool:

@@ -91,7 +91,7 @@ class Lake:
         return row
 
     def write(self, path: str, partition: str, rows: Sequence[int]) -> DataFile:
-        """Put a file of known rows among all that were ever written."""
+        """Keep a new file with its rows in their order, so that it can be read and rewritten."""
         self.files[path] = DataFile(path, partition, tuple(rows))
         return self.files[path]
 
@@ -113,7 +113,7 @@ class Lake:
 
 
 def marked_table(level: str) -> TableDefinition:
-    """Return a definition whose property makes rows the grain."""
+    """Return a definition whose grain is the row, judged at a level."""
     columns = [Column(*KEY, nullable=True, id=1), Column("p", "string", nullable=True, id=2)]
     said = [Property(LEVEL, level), BY_ROW]
     return TableDefinition("managed", "listed", "file:///lake/m", columns, ["p"], said)

@@ -140,7 +140,7 @@ class Statement:
         return Planned(name, self.view.table, self.view.position, whole, (first, last))
 
     def footprint(self, some: slice, reads: slice, name: str) -> Footprint:
-        """Return what a chunk of the statement has to say."""
+        """Return what a commit record holds of the chosen files and reads."""
         files, removed = self.files[some], self.removed[some]
         listed = FileList(
             [self.added(each) for each in files],

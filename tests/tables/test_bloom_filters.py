@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from ledger.client import Ledger
 from ledger.files.bloom_filters import filter_of, xxh64
 from ledger.files.data_reading import OpenedFile
-from ledger.snapshot.row_groups import groups_holding
-from ledger.snapshot.scan_rows import RowSource
+from ledger.snapshot.scan_rows import RowSource, groups_holding
 
 NAME = "db.t"
 COUNT = 60_000

@@ -210,7 +210,8 @@ def test_a_conflict_is_explained(asker: Asker) -> None:
     asker.ask("commit", txn=txn)
     first, second = asker.ask("begin"), asker.ask("begin")
     for each in (first, second):
-        asker.write(each, "update", {"id": [2]}, removed=files(asker, each, "(id = 1)")["paths"])
+        gone = [[path, ""] for path in files(asker, each, "(id = 1)")["paths"]]
+        asker.write(each, "update", {"id": [2]}, removed=gone)
     asker.ask("commit", txn=first)
     found = asker.said("commit", txn=second)
     assert found["error"].startswith("LEDGER_CONFLICT.CONCURRENT_")

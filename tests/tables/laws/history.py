@@ -211,7 +211,7 @@ class History:
         return True
 
     def drawn(self, mine: OpenTxn) -> Statement:
-        """Return what an open txn does next, by chance."""
+        """Return what the txn does next to the world as it sees it."""
         return statement(self.rng, mine.world, mine.own)
 
     def new_rows(self, model: TableModel) -> list[dict[int, Any]]:
