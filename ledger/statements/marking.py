@@ -23,7 +23,7 @@ from ledger.files.rows.placing import CopiedFile, CopiedRows, Placing, moved_row
 from ledger.files.rows.told_values import ToldValues
 from ledger.files.storage import storage_at
 from ledger.log.wire.file_list import AddFile
-from ledger.log.wire.inline_vectors import TIGHT, marked
+from ledger.log.wire.inline_vectors import TIGHT, inline_rows, inline_vector, with_vector
 from ledger.properties.column_lists import CONFLICTS, KEY, list_of
 from ledger.properties.known_properties import asks_for_unique
 from ledger.reads.rows import FileRow
@@ -63,6 +63,8 @@ class ChangedFiles:
         self._table = table
         self._rows = StatementRows()
         self._stated: list[str] = []
+        # Files of other writers that get a vector in the log.
+        self._revectored: list[AddFile] = []
         self._sources: dict[str, CopiedFile] = {}
         self._storage = storage_at(table.definition.location)
         if table.by_row:
@@ -132,22 +134,25 @@ class ChangedFiles:
             yield CopiedRows(file.path, rows.filter(pc.invert(hit)))
 
     def mark(self, file: FileRow, numbers: RowSet, size: int) -> bool:
-        """Mark rows of a file by their numbers and return True, or False if it must give way."""
+        """Mark rows of a file by their numbers and return True, or False if it must give way.
+
+        A file with a vector that another writer stored gets one in the log, with these rows: this
+        once the file as a whole counts as changed.
+        """
         known = parsed_stats(file.stats)
         if known.get(TIGHT) is True or known.get("numRecords") != size:
             return False
         if self._is_own(file) or not self._may_stay(file):
             return False
-        try:
-            after = marked(added_again(file), numbers)
-        except ValueError:
+        vector = inline_vector(self._deleted(file) | numbers)
+        is_few = vector.cardinality * SHARE <= size or len(numbers) <= FEW
+        if not is_few or vector.size > BITMAP_BYTES_MAX:
             return False
-        vector = after.deletion_vector
-        is_few = vector is not None and vector.cardinality * SHARE <= size
-        if not (is_few or len(numbers) <= FEW) or vector is None or vector.size > BITMAP_BYTES_MAX:
-            return False
-        self._rows.marks[file.path] = numbers
-        self._rows.pairs.append((file, after))
+        if is_markable(file):
+            self._rows.marks[file.path] = numbers
+            self._rows.pairs.append((file, with_vector(added_again(file), vector)))
+        else:
+            self._revectored.append(with_vector(added_again(file), vector))
         self.files.append(file)
         return True
 
@@ -199,7 +204,7 @@ class ChangedFiles:
         Beside the files that it wrote, it may add `given` ones, of whose rows it knows nothing.
         Raises DuplicateKeyError if a table with unique keys would have a key twice.
         """
-        rows, every = self.noted(adds), [*adds, *given]
+        rows, every = self.noted(adds), [*adds, *self._revectored, *given]
         staying = {file.path for file, _ in rows.pairs} if rows is not None else set()
         gone = [file for file in self.files if file.path not in staying]
         self._check_unique(every, gone, rows)
@@ -240,7 +245,8 @@ class ChangedFiles:
                 if left := all_left(source.size, source.stayed - hit):
                     self._rows.marks[path] = left
         self._rows.added = self.placing.told.rows()
-        self._rows.told = [*(add.path for add in adds), *self._stated]
+        again = (add.path for add in self._revectored)
+        self._rows.told = [*(add.path for add in adds), *again, *self._stated]
         return self._rows
 
     def _all_rows(self, file: FileRow) -> Any:
@@ -261,7 +267,9 @@ class ChangedFiles:
 
     def _may_stay(self, file: FileRow) -> bool:
         """Return whether a file may stay as it is, with another vector."""
-        if file.vector and (file.deletion_vector is None or file.deletion_vector.storage != "i"):
+        noted = self._table.work.writes.noted(self._table.number)
+        is_new = noted is not None and noted.adds(file.path, file.vector)
+        if is_new or (file.vector and file.deletion_vector is None):
             return False
         then = self._table.snapshot.schema_of(file)
         schema = self._table.schema
@@ -277,6 +285,15 @@ def all_left(size: int, deleted: RowSet) -> RowSet:
     """
     left = rows_from(0, size) - deleted
     return left if len(bytes_of(left)) <= BITMAP_BYTES_MAX else rows_from(0, size)
+
+
+def is_markable(file: FileRow) -> bool:
+    """Return whether the vector of a file, if it has one, has the form that marks are joined to."""
+    try:
+        inline_rows(file.deletion_vector)
+    except ValueError:
+        return False
+    return True
 
 
 def told_names(table: StatementTable, columns: Iterable[str]) -> Sequence[str]:

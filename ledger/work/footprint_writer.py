@@ -105,6 +105,10 @@ class FootprintWriter:
         trees = (node_of(read_wire(scan)[0]) for scan in self._scans)
         return list(dict.fromkeys(name for tree in trees for name in tree.columns()))
 
+    def adds(self, path: str, vector: str) -> bool:
+        """Return whether the part adds a file under a vector."""
+        return (path, vector) in self._adds
+
     def name(self, operation: str) -> None:
         """Add the name of an operation, in Delta's words; raises TypeError unless it is a text."""
         check_text("an operation", operation)

@@ -86,7 +86,11 @@ def marked(file: AddFile, rows: RowSet) -> AddFile:
     """Return a file with more rows deleted; raises ValueError for a vector in another form."""
     if file.vector and file.deletion_vector is None:
         raise ValueError("its vector is not known")
-    vector = with_rows(file.deletion_vector, rows)
+    return with_vector(file, with_rows(file.deletion_vector, rows))
+
+
+def with_vector(file: AddFile, vector: DeletionVector) -> AddFile:
+    """Return a file with another deletion vector, known by its short name."""
     return file._replace(vector=vector.name, deletion_vector=vector, stats=loosened(file.stats))
 
 
