@@ -100,7 +100,7 @@ class ChangedFiles:
         self.files.append(file)
         size = size_of(file)
         if self.by_row and size is not None and not self._is_own(file):
-            self._rows.marks[file.path] = all_left(size, self._deleted(file))
+            self._mark_all(file.path, size, self._deleted(file))
 
     def change(self, file: FileRow, rows: Any, hit: Any, numbers: Any = None) -> Iterator[Any]:
         """Take some rows out of a file, and yield the rows to copy into a new one.
@@ -161,7 +161,7 @@ class ChangedFiles:
         self.files.append(file)
         stayed = numbers | deleted
         if max(len(bytes_of(numbers)), len(bytes_of(stayed))) > BITMAP_BYTES_MAX:
-            self._rows.marks[file.path] = all_left(size, deleted)
+            self._mark_all(file.path, size, deleted)
             return
         if numbers:
             self._rows.marks[file.path] = numbers
@@ -242,12 +242,17 @@ class ChangedFiles:
             if path not in whole:
                 hit = self._rows.marks.get(path, empty())
                 # A file without any row left needs no mark, and gives way to nothing.
-                if left := all_left(source.size, source.stayed - hit):
-                    self._rows.marks[path] = left
+                self._mark_all(path, source.size, source.stayed - hit)
         self._rows.added = self.placing.told.rows()
         again = (add.path for add in self._revectored)
         self._rows.told = [*(add.path for add in adds), *again, *self._stated]
         return self._rows
+
+    def _mark_all(self, path: str, size: int, deleted: RowSet) -> None:
+        """Mark all rows that a file has left, if there is one."""
+        rows = all_left(size, deleted)
+        if rows:
+            self._rows.marks[path] = rows
 
     def _all_rows(self, file: FileRow) -> Any:
         table = self._table

@@ -360,3 +360,20 @@ def test_a_file_whose_rows_two_statements_deleted_gives_way_to_nothing(
 
 def vectors_of_all(ledger: Ledger) -> list[str]:
     return [file.vector for file in ledger.read("t.t") if file.vector]
+
+
+def test_a_file_whose_rows_are_all_deleted_goes_with_its_partition(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Two statements that delete half of the rows each leave a file without any row."""
+    made(ledger, tmp_path)
+    first, second = ledger.begin(), ledger.begin()
+    first.delete("t.marks", f"id < {ROWS // 2}")
+    second.delete("t.marks", f"id >= {ROWS // 2}")
+    first.commit()
+    second.commit()
+    ledger.overwrite("t.marks", values(range(3)))
+
+    assert rows(ledger, "marks") == sorted(
+        (row["id"], row["n"], row["s"]) for row in values(range(3))
+    )
