@@ -1,6 +1,6 @@
 """RL3: the bytes that an UPDATE of one row of a large file writes, with marks and without.
 
-Bytes of data files count, and those of the log: a mark stands in the log.
+Bytes of data files and of the log count: a mark stands in the log.
 """
 
 from collections.abc import Iterable

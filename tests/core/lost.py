@@ -48,7 +48,7 @@ MOVED = Moved("a", "c", 10, 999, bits(3))
 
 
 class Lost(NamedTuple):
-    """A row: who wins, who follows, and what is said of it; levels are those of the table."""
+    """A row: who wins, who follows, and what is said of it; levels are the table's."""
 
     rule: str
     unit: str

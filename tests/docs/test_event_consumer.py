@@ -74,7 +74,7 @@ def written(ledger: Ledger, memory: InMemoryLedger) -> list[Commit]:
 def test_page_deletes_the_rows_that_commits_mark(
     commits: Callable[[Iterator[bytes]], Iterator[Commit]], tmp_path: Path
 ) -> None:
-    """The rows that it finds are those of the vectors that readers of the ledger get."""
+    """The rows that it finds are in the vectors that readers of the ledger get."""
     log = MemoryLog()
     with InMemoryLedger(log=log) as memory, memory.connect() as ledger:
         rows_changed(ledger, tmp_path)

@@ -1,4 +1,4 @@
-"""Schemas on the wire: their fields are those of the types, in order, and each is explained."""
+"""Schemas on the wire: each has the fields of its type, in order, and explains each of them."""
 
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 

@@ -31,7 +31,7 @@ WROTE = footprint(adds=["[]"])
 
 
 class MarkedLake:
-    """A published table, and the model of its files; `positions` are those of its versions."""
+    """A published table, and the model of its files; `positions` are where its versions came."""
 
     def __init__(self, seed: int) -> None:
         self.model = Model(Random(seed))  # noqa: S311 - a seed, no secret

@@ -139,7 +139,7 @@ ODD: list[tuple[str, AddFile, FileList, RowChanges, list[tuple[str, str]], dict[
         file(stats=""), FileList(), marks(a=[1_000]), [], {"a": {1_000}},
     ),
     (
-        "a file whose vector nobody described",
+        "a file whose vector is not described",
         file(vector="u7"), FileList(), marks(a=[1]), [("marked_unreadable", "a")], {"a": set()},
     ),
     (

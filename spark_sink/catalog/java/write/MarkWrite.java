@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.write.DeltaWrite;
 import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 
-/** A write of new rows and of marks. New rows come together as those of every other write do. */
+/** A write of new rows and of marks. New rows come together as in every other write. */
 class MarkWrite implements DeltaWriteBuilder, DeltaWrite, RequiresDistributionAndOrdering {
     private final LedgerWriteBuilder what;
     /** The write of the new rows, null for a DELETE, whose rows have no columns but their ids. */
