@@ -55,7 +55,7 @@ def at_write_serializable(reads: Reads, row: ConflictRow) -> WhatIf:
 
 
 def what_changes(row: ConflictRow, part: TableWrite) -> str:
-    """Return why the conflict in the evidence is none at WriteSerializable."""
+    """Return why WriteSerializable does not see the conflict in the evidence."""
     if is_read(part):
         return f"{WEAKER} does not judge a table that was only read"
     if row.evidence.rule != "file_added":

@@ -129,8 +129,8 @@ def rows_unit(file: bytes, found: Followed) -> str:
 def reads_unlocated(attempt: Attempt, footprint: Footprint) -> bool:
     """Tell whether files were read whose partitions no other step checks for coarse writes.
 
-    Step 6 checks the partitions of the scans, except at SnapshotIsolation. Step 8 checks those of
-    removed files.
+    Step 6 checks the partitions of the scans, except at SnapshotIsolation. Step 8 checks the
+    partitions of removed files.
     """
     if not footprint.reads:
         return bool(footprint.read_files)

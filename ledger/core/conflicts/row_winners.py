@@ -33,8 +33,8 @@ class FileMarks:
     def touched(self, rows: RowSet | None, since: int) -> tuple[int, RowSet]:
         """Return the first position after `since` whose mark meets rows, and all rows marked then.
 
-        `rows` None = any. The position is 0 if there is none. A file may come back with rows that
-        were marked before `since`, so only later marks count.
+        `rows` None = any. The position is 0 without such a mark. A file may come back with
+        rows that were marked before `since`, so only later marks count.
         """
         if rows is not None and not self.union.intersect(rows):
             return 0, empty()

@@ -41,7 +41,7 @@ class ToldRows:
     def first(self, text: str) -> tuple[int, str]:
         """Return the first winner with a new row that a scan may have read, and what that is.
 
-        (0, "") if there is none. A scan that would take too many steps counts as met.
+        (0, "") without one. A scan that would take too many steps counts as met.
         """
         for position in self._candidates(text):
             part = self.winners.parts[position]
