@@ -1,0 +1,1 @@
+"""A ledger's tables as an Iceberg REST catalog serves and changes them."""
