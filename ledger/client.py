@@ -67,6 +67,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         catalog: str = CATALOG_DEFAULT,
         open_reads: Callable[[], Reads] | None = None,
         application: str | None = None,
+        user: str | None = None,
         settings: ClientSettings | None = None,
         clock: Clock | None = None,
         open_channel: Callable[[Log, int], Channel] = Channel.open,
@@ -80,7 +81,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
             )
         # First, while there is nothing yet to close.
         check_name_of("a catalog", catalog)
-        labels, zone = Labels.of_process(application), zone_named(time_zone)
+        labels, zone = Labels.of_process(application, user), zone_named(time_zone)
         self._settings = settings or ClientSettings()
         created = read_genesis(log, self._settings.timeout_s)
         self.id, self.name, self.catalog = created.ledger, created.name, catalog
@@ -111,6 +112,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
         reads: Reads | None = None,
         client: Mapping[str, Any] | None = None,
         application: str | None = None,
+        user: str | None = None,
         timeout_s: float = 30.0,
         lease_s: float | None = None,
         log: Log | None = None,
@@ -119,14 +121,15 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
     ) -> Self:
         """Connect to a ledger: the named one, else the one of the environment or of this host.
 
-        `client` holds librdkafka settings, such as the login (else LAKELEDGER_CLIENT_CONFIG names a
-        file of them). `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else `main`).
-        `reads` answers reads; by default the rows of this host, or `HttpReads` if
-        LAKELEDGER_READS_URL is set. `log` replaces Kafka in tests. The caller closes them. New
-        tables without a location lie below `warehouse` (LAKELEDGER_WAREHOUSE, else a folder beside
-        the rows of a local ledger); LAKELEDGER_PUBLISH=delta publishes them. Conditions are read in
-        `time_zone`. Calls wait `timeout_s`. Open txns end after `lease_s` of silence, from 0.5 s
-        (else LAKELEDGER_LEASE_S, else the ledger's); a long call in C is silence too.
+        `client` holds librdkafka settings (else those in the file LAKELEDGER_CLIENT_CONFIG).
+        `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else `main`). `reads` answers
+        reads (else the rows of this host, or `HttpReads` of LAKELEDGER_READS_URL); `log` replaces
+        Kafka in tests. The caller closes them. New tables without a location lie below `warehouse`
+        (LAKELEDGER_WAREHOUSE, else a folder beside the rows of a local ledger);
+        LAKELEDGER_PUBLISH=delta publishes them. Conditions are read in `time_zone`. `application`
+        and `user` are shown with each txn. Calls wait `timeout_s`. Open txns end after `lease_s` of
+        silence, from 0.5 s (else LAKELEDGER_LEASE_S, else the ledger's); a long call in C is
+        silence too.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
@@ -152,6 +155,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
                 catalog=CATALOG_DEFAULT if catalog is None else catalog,
                 open_reads=lambda: open_rows(address) if reads is None else reads,
                 application=application,
+                user=user,
                 settings=settings,
                 open_channel=open_channel,
                 time_zone=time_zone,
