@@ -10,7 +10,7 @@ UNKNOWN: Final = "CommitStateUnknownException"
 """The kind of a commit whose outcome is unknown: clients keep its files then."""
 
 
-class IcebergRefusal(Exception):
+class IcebergRefusal(Exception):  # noqa: N818 - the protocol calls it no error
     """A request that is refused: `code` is the HTTP status, `kind` the type of the error."""
 
     def __init__(self, code: int, kind: str, message: str) -> None:
