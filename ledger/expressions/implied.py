@@ -2,8 +2,8 @@
 
 Partition transforms have rules of their own (`transformed`). A generated column may divide a table
 too. If `day` is `CAST(at AS DATE)`, a row with `at >= T` lies in the day of T or a later one. So a
-read of such rows finds its partitions. The rule is for days and years. A day of an instant depends on
-the time zone of the writer, which is not known: then a day more is read on both sides.
+read of such rows finds its partitions. The rule is for days and years. A day of an instant depends
+on the time zone of the writer, which is not known: then a day more is read on both sides.
 """
 
 from collections.abc import Iterator, Sequence

@@ -24,12 +24,12 @@ def bad_request(message: str) -> IcebergRefusal:
 
 
 def no_table(name: str) -> IcebergRefusal:
-    """Return the refusal of a table that is not there."""
+    """Return the refusal, 404 by its kind, for a name that no table has."""
     return IcebergRefusal(404, "NoSuchTableException", f"Table does not exist: {name}")
 
 
 def no_namespace(name: str) -> IcebergRefusal:
-    """Return the refusal of a namespace that is not there."""
+    """Return the refusal, 404 by its kind, for a name that no namespace has."""
     return IcebergRefusal(404, "NoSuchNamespaceException", f"Namespace does not exist: {name}")
 
 

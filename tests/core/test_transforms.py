@@ -84,7 +84,7 @@ def test_a_definition_has_one_spelling(given: str, wanted: str) -> None:
 
 @pytest.mark.parametrize("text", ["bucket(id)", "bucket(0, id)", "bucket(2, id, 3)", "days(3, at)"])
 def test_a_wrong_width_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="width|must have"):
+    with pytest.raises(ValueError, match="must"):
         table_definition([("id", "bigint"), ("at", "date")], partition_columns=[text])
 
 
@@ -102,7 +102,8 @@ def test_a_transform_follows_its_column() -> None:
 
 
 def test_results_are_values_of_their_types() -> None:
-    kinds = {"years(a)": "int", "months(a)": "string", "days(a)": "date", "truncate(3, a)": "bigint"}
+    kinds = {"years(a)": "int", "months(a)": "string", "days(a)": "date"}
+    kinds["truncate(3, a)"] = "bigint"
     for text, wanted in kinds.items():
         transform = parse_transform(text)
         assert transform is not None

@@ -179,7 +179,7 @@ def hashed(value: Any, type_: SparkType) -> int:
 
 
 def cut(value: Any, type_: SparkType, width: int) -> str:
-    """Return the text of a value that is cut to a multiple of a width, or to so many characters."""
+    """Return the text of the next lower multiple of a width, or of the first characters."""
     if isinstance(value, str):
         return f"{CUT_TEXT}{value[:width]}"
     if isinstance(value, Decimal):
