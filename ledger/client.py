@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from warnings import warn
 
 from ledger.clock import Clock, SystemClock
+from ledger.config.address import Address
 from ledger.config.search import client_for, find_address
 from ledger.config.settings import CATALOG_DEFAULT, ClientSettings, checked_timeout
 from ledger.core.lists.valid_lists import ValidTxnList
@@ -121,20 +122,19 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
     ) -> Self:
         """Connect to a ledger: the named one, else the one of the environment or of this host.
 
-        `client` holds librdkafka settings (else those in the file LAKELEDGER_CLIENT_CONFIG).
-        `catalog` is the catalog of table names (LAKELEDGER_CATALOG, else `main`). `reads` answers
-        reads (else the rows of this host, or `HttpReads` of LAKELEDGER_READS_URL); `log` replaces
-        Kafka in tests. The caller closes them. New tables without a location lie below `warehouse`
-        (LAKELEDGER_WAREHOUSE, else a folder beside the rows of a local ledger);
-        LAKELEDGER_PUBLISH=delta publishes them. Conditions are read in `time_zone`. `application`
-        and `user` are shown with each txn. Calls wait `timeout_s`. Open txns end after `lease_s` of
-        silence, from 0.5 s (else LAKELEDGER_LEASE_S, else the ledger's); a long call in C is
-        silence too.
+        `client` holds librdkafka settings (else LAKELEDGER_CLIENT_CONFIG names a file of them).
+        `catalog` is the catalog of names (LAKELEDGER_CATALOG, else `main`). `reads` answers reads
+        (else the rows of this host, or `HttpReads` of LAKELEDGER_READS_URL); `log` replaces Kafka
+        in tests. The caller closes them. New tables without a location lie below `warehouse`
+        (LAKELEDGER_WAREHOUSE, else a folder beside the rows of a local ledger), published as
+        LAKELEDGER_PUBLISH says. Conditions are read in `time_zone`. `application` and `user` are
+        shown with txns. Calls wait `timeout_s`. Open txns end after `lease_s` of silence, from 0.5
+        s (else LAKELEDGER_LEASE_S, else the ledger's); a long call in C is silence.
 
         Raises SettingsError if there is no such ledger, LogUnavailableError if Kafka is away.
         """
         settings = ClientSettings(timeout_s=checked_timeout(timeout_s), lease_s=lease_s)
-        address, new_tables = None, NewTables(text_of(warehouse or ""))
+        address, new_tables = None, new_tables_of(warehouse)
         open_channel: Callable[[Log, int], Channel] = Channel.open
         with ExitStack() as own:
             if log is None:
@@ -145,8 +145,7 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
                 client = client_for(address) if client is None else client
                 catalog = configured.catalog if catalog is None else catalog
                 settings = settings if lease_s else replace(settings, lease_s=configured.lease_s)
-                place = text_of(warehouse or configured.warehouse or address.warehouse)
-                new_tables = NewTables(place, configured.publish or "")
+                new_tables = new_tables_of(warehouse, configured, address)
                 log = (make_log := partial(KafkaLog, *where, client=client))()
                 own.callback(log.close)
                 open_channel = LINES.opener((where, frozen(client)), make_log)
@@ -221,6 +220,18 @@ class Ledger(LedgerViews, LedgerNamespaces, LedgerFiles, LedgerStatements, Ledge
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name} ({self.id}), catalog {self.catalog}, at {self.token}>"
+
+
+def new_tables_of(
+    warehouse: str | PathLike[str] | None,
+    configured: "Settings | None" = None,
+    address: Address | None = None,
+) -> NewTables:
+    """Return what new tables get that name none of it; a given `warehouse` goes first."""
+    if configured is None or address is None:
+        return NewTables(text_of(warehouse or ""))
+    place = text_of(warehouse or configured.warehouse or address.warehouse)
+    return NewTables(place, configured.publish or "")
 
 
 def traced_settings() -> "Settings":
