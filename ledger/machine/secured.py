@@ -48,6 +48,7 @@ USERS: Final[Mapping[str, Sequence[str]]] = {
     "follower": ("follower",),
     "cache": ("cache",),
     "publisher": ("publisher",),
+    "iceberg": ("iceberg",),
     NOTIFIER: ("notifier",),
     FEEDER: ("feeder",),
     CLIENT: ("client", "operator", "backup"),

@@ -99,7 +99,7 @@ class WebPages(Generic[Source]):
 
     `beside` has further endpoints by path, of answers that are short and always at hand.
     `add_routes` brings further ones. Requests that reach no endpoint are refused in the form of
-    `problem_form`.
+    `problem_form`. With `tells_position` the applied position is a question too.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class WebPages(Generic[Source]):
         *,
         beside: Mapping[str, Endpoint] = NONE_BESIDE,
         problem_form: ProblemForm = problem_form,
+        tells_position: bool = True,
     ) -> None:
         self.limits = limits
         self.problem_form = problem_form
@@ -129,7 +130,7 @@ class WebPages(Generic[Source]):
             routes=[
                 *(Route(path, answering(self._first(ask))) for path, ask in own.items()),
                 *(Route(path, answering(ask)) for path, ask in beside.items()),
-                self.route(f"{VERSION_PATH}/position", self._position),
+                *([self.route(f"{VERSION_PATH}/position", self._position)] * tells_position),
                 *(
                     self.route(
                         f"{question.root}{question.path}", self._answer(question), question.methods
@@ -160,6 +161,12 @@ class WebPages(Generic[Source]):
             if size in self._slots:
                 await own.enter_async_context(self._slots[size].taken())
             yield
+
+    @asynccontextmanager
+    async def body(self, request: Request) -> AsyncIterator[bytes]:
+        """Yield the body of a request while the block runs; raises BodyTooLongError, BusyError."""
+        async with self._bodies.read(request) as data:
+            yield data
 
     async def ask(
         self, question: Callable[[Source], Answer], asked: Asked, *, is_long: bool

@@ -86,5 +86,3 @@ def home_of(path: str) -> tuple[str, str, str]:
     if family in ("", FILE):
         return FILE, "" if authority in LOCAL else authority, rest
     return family, authority, rest
-
-

@@ -79,9 +79,7 @@ def table_changes(
     set_anew, unset = told_properties(asked)
     changes: TableChanges = {}
     before = one_of(metadata["schemas"], "schema-id", metadata["current-schema-id"])
-    schema = chosen(
-        "schema", "schema-id", asked.schemas, asked.current_schema, metadata["schemas"]
-    )
+    schema = chosen("schema", "schema-id", asked.schemas, asked.current_schema, metadata["schemas"])
     if schema is not None:
         check_new_ids(schema, metadata["schemas"], metadata["last-column-id"])
         if metadata.get("current-snapshot-id") is not None and not asked.is_replaced:
@@ -173,10 +171,7 @@ def told_properties(asked: AskedChanges) -> tuple[dict[str, str], dict[str, None
 
 
 def put_or_unset(
-    set_anew: dict[str, str],
-    unset: dict[str, None],
-    values: Mapping[str, str],
-    keys: Sequence[str],
+    set_anew: dict[str, str], unset: dict[str, None], values: Mapping[str, str], keys: Sequence[str]
 ) -> None:
     """Set those of some properties that have a value now, and unset the others."""
     for key in keys:

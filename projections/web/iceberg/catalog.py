@@ -6,7 +6,6 @@ dropped since, its last one.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NoReturn
 
 from ledger.definitions.views import is_view
 from ledger.reads.namespaces import NamespaceRow, namespaces_with
@@ -64,7 +63,7 @@ class SeenCatalog:
         for row in self._namespaces:
             if lowered(tuple(row.name.split("."))) == wanted:
                 return row
-        self._refuse(parts)
+        raise no_namespace(".".join(parts))
 
     def has_namespace(self, parts: Parts) -> bool:
         """Return whether a namespace was created, or a table is in it."""
@@ -83,9 +82,7 @@ class SeenCatalog:
 
     @cached_property
     def _namespaces(self) -> Sequence[NamespaceRow]:
-        created = [
-            row for row in self.reads.namespaces(self.position) if row.catalog == self.name
-        ]
+        created = [row for row in self.reads.namespaces(self.position) if row.catalog == self.name]
         found = list(namespaces_with(created, self._rows))
         is_bare = any("." not in row.name for row in self._rows)
         if is_bare and all(row.name.lower() != DEFAULT for row in found):
@@ -105,9 +102,6 @@ class SeenCatalog:
             return self.reads.table_named(self.name, name)
         same = [row for row in self._rows if row.name.lower() == name.lower()]
         return min(same, key=lambda row: (row.dropped > 0, -row.dropped), default=None)
-
-    def _refuse(self, parts: Parts) -> NoReturn:
-        raise no_namespace(".".join(parts))
 
 
 def lowered(parts: Parts) -> Parts:

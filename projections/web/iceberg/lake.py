@@ -59,7 +59,9 @@ class IcebergLake:
         self._source = source
         self._parts: LakeParts | None = None
         self._turn = Lock()
-        self._ledgers = UserLedgers(lambda user: source.connect(self.parts().reads, user), users_max)
+        self._ledgers = UserLedgers(
+            lambda user: source.connect(self.parts().reads, user), users_max
+        )
 
     def parts(self) -> LakeParts:
         """Return the parts of the present connection; raises as connecting does."""
@@ -89,7 +91,9 @@ class IcebergLake:
     def check_position(self, reads: Reads, position: int) -> None:
         """Raise IcebergRefusal for a position that the ledger has not."""
         if position < 1:
-            raise bad_request(f"a position must be 1 or more, got {position}: the log begins with 1")
+            raise bad_request(
+                f"a position must be 1 or more, got {position}: the log begins with 1"
+            )
         try:
             reads.wait(position, PIN_WAIT_MS)
         except ReaderBehindError as behind:

@@ -1,17 +1,20 @@
 """Answers about namespaces: facts of the ledger, and names around those of tables."""
 
-from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from ledger.core.commands import Property
 from ledger.errors import MetadataChangedException
+from projections.iceberg.commits.given_json import names_in, texts_in
 from projections.iceberg.errors import already_there, bad_request, not_empty
 from projections.iceberg.names import Parts, namespace_name, parts_of
-from projections.web.iceberg.bodies import parts_in, properties_in, texts_in
+from projections.web.iceberg.bodies import parts_in
 from projections.web.iceberg.visits import DONE, Reply, Visit, unprocessable
 
 Item = TypeVar("Item")
 ATTEMPTS: Final = 5
+REMOVALS_MAX: Final = 10_000
+BODY: Final = "the body"
 
 
 def list_namespaces(visit: Visit) -> Reply:
@@ -24,7 +27,7 @@ def list_namespaces(visit: Visit) -> Reply:
 
 def create_namespace(visit: Visit) -> Reply:
     """Create a namespace with its properties."""
-    parts, properties = parts_in(visit.form, "namespace"), properties_in(visit.form, "properties")
+    parts, properties = parts_in(visit.form, BODY), texts_in(visit.form, "properties", BODY)
     name = namespace_name(parts)
     if visit.seen.has_namespace(parts):
         raise already_there("Namespace", name)
@@ -58,7 +61,8 @@ def drop_namespace(visit: Visit) -> Reply:
 
 def alter_namespace(visit: Visit) -> Reply:
     """Set and remove properties of a namespace; one of tables alone is created with them."""
-    updates, removals = properties_in(visit.form, "updates"), texts_in(visit.form, "removals")
+    updates = texts_in(visit.form, "updates", BODY)
+    removals = names_in(visit.form, "removals", BODY, REMOVALS_MAX)
     if both := sorted(updates.keys() & set(removals)):
         raise unprocessable(f"a property must be updated or removed, got {', '.join(both)} twice")
     for attempt in range(1, ATTEMPTS + 1):
@@ -86,7 +90,7 @@ def texts_of(properties: Sequence[Property]) -> dict[str, str]:
 
 
 def page_of(
-    visit: Visit, found: Sequence[Item], name_of: Any
+    visit: Visit, found: Sequence[Item], name_of: Callable[[Item], str]
 ) -> tuple[Sequence[Item], dict[str, str]]:
     """Return a page of a list that is in the order of names, and where the next one begins.
 
@@ -99,7 +103,7 @@ def page_of(
     left = [each for each in found if not after or name_of(each) > after]
     if most is None or len(left) <= most:
         return left, {}
-    return left[:most], {"next-page-token": str(name_of(left[most - 1]))}
+    return left[:most], {"next-page-token": name_of(left[most - 1])}
 
 
 def check_outer(visit: Visit, parts: Parts) -> None:

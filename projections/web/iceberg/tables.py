@@ -1,17 +1,14 @@
 """Answers about tables: what is there, its metadata, and every change of it."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
-from projections.iceberg.errors import (
-    IcebergRefusal,
-    already_there,
-    bad_request,
-    outcome_unknown,
-)
+from projections.iceberg.commits.given_json import Given, text_in
+from projections.iceberg.errors import IcebergRefusal, already_there, bad_request, outcome_unknown
 from projections.iceberg.names import TableIdentifier, table_name
-from projections.web.iceberg.bodies import identifier_in, objects_in, text_in
-from projections.web.iceberg.namespaces import check_outer, check_snapshots, page_of
+from projections.web.iceberg.bodies import changes_in, identifier_in
+from projections.web.iceberg.namespaces import BODY, check_outer, check_snapshots, page_of
 from projections.web.iceberg.ports import ShownTable
 from projections.web.iceberg.visits import DONE, NOT_MODIFIED, Reply, Visit
 
@@ -44,13 +41,13 @@ def has_table(visit: Visit) -> Reply:
 
 def create_table(visit: Visit) -> Reply:
     """Create a table, or describe one that a later commit creates."""
-    name = text_in(visit.form, "name")
+    name = text_in(visit.form, "name", BODY)
     identifier = TableIdentifier(visit.namespace, name)
     table_name(identifier)
     check_outer(visit, visit.namespace)
     if visit.seen.is_taken(identifier):
         raise already_there("Table", identifier.text())
-    with visit.client() as ledger:
+    with visit.lake.client(visit.user) as ledger:
         made = visit.lake.parts().commits.create(ledger, visit.namespace, visit.form)
     return Reply(form=made)
 
@@ -58,11 +55,11 @@ def create_table(visit: Visit) -> Reply:
 def commit_table(visit: Visit) -> Reply:
     """Execute a change of a table, and return its metadata after that."""
     form, own = visit.form, visit.table
-    if form.get("identifier") is not None and identifier_in(form, "identifier") != own:
+    if form.get("identifier") is not None and identifier_in(form, "identifier", BODY) != own:
         raise bad_request(f"identifier must be {own.text()}, the table in the path, or be left out")
     commit(visit, [{**form, "identifier": own.form()}])
     try:
-        return loaded(shown(visit._replaced()), ALL)  # noqa: SLF001 - of this package
+        return loaded(shown(replace(visit)), ALL)
     except Exception as problem:
         raise outcome_unknown(
             f"the commit was executed, but its result cannot be shown: {problem}. Load the table "
@@ -72,17 +69,17 @@ def commit_table(visit: Visit) -> Reply:
 
 def commit_tables(visit: Visit) -> Reply:
     """Execute changes of several tables together, or none of them."""
-    changes = objects_in(visit.form, "table-changes")
-    named = [identifier_in(each, "identifier") for each in changes]
+    changes = changes_in(visit.form)
+    named = [identifier_in(each, "identifier", "a change") for each in changes]
     if len(set(named)) < len(named):
         raise bad_request("each table must be named once in table-changes, got one twice")
     commit(visit, changes)
     return DONE
 
 
-def commit(visit: Visit, changes: list[Mapping[str, Any]]) -> None:
+def commit(visit: Visit, changes: Sequence[Given]) -> None:
     """Execute changes as the user of a request."""
-    with visit.client() as ledger:
+    with visit.lake.client(visit.user) as ledger:
         visit.lake.parts().commits.commit(ledger, changes)
 
 
@@ -96,7 +93,7 @@ def drop_table(visit: Visit) -> Reply:
 
 def rename_table(visit: Visit) -> Reply:
     """Give a table another name, in the same namespace or another one."""
-    source, wanted = (identifier_in(visit.form, name) for name in ("source", "destination"))
+    source, wanted = (identifier_in(visit.form, name, BODY) for name in ("source", "destination"))
     name, row = table_name(wanted), visit.seen.table(source)
     check_outer(visit, wanted.namespace)
     if visit.seen.is_taken(wanted):

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from ledger.client import Ledger
+from projections.iceberg.commits.given_json import Given
 from projections.iceberg.errors import IcebergRefusal, bad_request, no_namespace
 from projections.iceberg.names import Parts, TableIdentifier, parts_of
-from projections.web.iceberg.bodies import object_in
+from projections.web.iceberg.bodies import body_of
 from projections.web.iceberg.catalog import SeenCatalog
 from projections.web.iceberg.lake import IcebergLake, position_in
 
@@ -52,9 +53,9 @@ class Visit:
     user: str | None = None
 
     @cached_property
-    def form(self) -> Mapping[str, Any]:
+    def form(self) -> Given:
         """The object in the body; raises IcebergRefusal for another body."""
-        return object_in(self.data)
+        return body_of(self.data)
 
     @property
     def position(self) -> int | None:

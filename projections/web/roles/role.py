@@ -49,6 +49,7 @@ class Role(Generic[Source]):
         questions: what it answers besides its position, health and metrics.
         beside: further answers by path, short and always at hand.
         problem_form: the form in which requests that reach no answer are refused.
+        tells_position: whether its position is one of its answers.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Role(Generic[Source]):
     long_threads: int = LONG_THREADS
     beside: Mapping[str, PathAnswer] = field(default_factory=dict)
     problem_form: ProblemForm = problem_form
+    tells_position: bool = True
 
     def pages(self, limits: WebLimits = LIMITS) -> WebPages[Source]:
         """Return the application that answers for the role."""
@@ -71,6 +73,7 @@ class Role(Generic[Source]):
             *(readers, self.questions, health, metrics, limits),
             beside=self.beside,
             problem_form=self.problem_form,
+            tells_position=self.tells_position,
         )
 
     def serve(self, address: HttpAddress, doors: WebSettings = UNLOCKED) -> WebServer:
