@@ -16,8 +16,8 @@ class UpSettings:
     """What runs: `bootstrap` None = the embedded broker; `home` None = the user's data folder.
 
     The follower answers reads at `http`: port 0 = any free port, None = a free port of loopback,
-    "off" = no server. `cache_http`, `publisher_http` and `iceberg_http` are the same for the others.
-    New tables without a location lie below `warehouse`, None = the folder of the ledger.
+    "off" = no server. `cache_http`, `publisher_http` and `iceberg_http` are the same for these.
+    Tables that the Iceberg catalog makes lie below `warehouse`, None = a folder of the ledger.
     `lease_s` None = the configured lease. With `flush` a single broker flushes acknowledged records
     to the disk; an embedded one gets the setting at each start. With `rebuild` all rows are made
     anew from the log. With `begin_anew` the remains of a ledger without events are deleted.

@@ -4,6 +4,7 @@ The server writes: it executes what clients of Iceberg ask, each as the user of 
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -64,9 +65,8 @@ def iceberg_pages(
     ).pages(limits)
     serving = IcebergServing(pages, lake)
     servings.append(serving)
-    pages.add_routes(
-        [*serving.routes(), pages.route(DOCUMENT, document_endpoint(iceberg_document))]
-    )
+    document = pages.route(DOCUMENT, document_endpoint(iceberg_document))
+    pages.add_routes([*serving.routes(), document])
     return pages
 
 
@@ -86,10 +86,8 @@ def broker_check(look: Look) -> Check:
 
 def measures(lake: IcebergLake, servings: list[IcebergServing]) -> Iterator[Metric]:
     """Yield the metrics of a catalog; labels are bounded."""
-    try:
+    with suppress(LedgerError):
         yield gauge("iceberg_position", "Position of the rows that are served", lake.position())
-    except LedgerError:
-        pass
     yield gauge("iceberg_users", "Users with an open ledger", lake.users())
     changes = CounterMetricFamily(
         "lakeledger_iceberg_changes", "Changes asked for", labels=("route", "status")
