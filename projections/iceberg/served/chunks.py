@@ -48,11 +48,28 @@ Entry = TypeVar("Entry", bound=Keyed)
 Key = tuple[int, str]
 
 
+class Added(NamedTuple):
+    """The snapshot that added all entries of a group: its id, its number, and its format.
+
+    `text` is the folder of its metadata.
+    """
+
+    snapshot: int
+    sequence: int
+    format: int
+    text: str
+
+
 class Chunk(Generic[Entry]):
-    """Entries that stand in one manifest; it is never changed, and known by what it is."""
+    """Entries that stand in one manifest; they never change.
+
+    Attributes:
+        added: the snapshot that added all of them, and has them in a manifest of its own.
+    """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.entries = tuple(entries)
+        self.added: Added | None = None
 
     @cached_property
     def first(self) -> Key:

@@ -1,11 +1,11 @@
 """Entries: the files of a table as its manifests name them, data files and deletes of rows."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from ledger.reads.port import FileRow
-from projections.iceberg.served.chunks import Chunk, Key, key_of
+from projections.iceberg.served.chunks import Chunk, Entry, key_of
 
 
 class DataEntry(NamedTuple):
@@ -68,12 +68,7 @@ def is_same_data(before: FileRow, after: FileRow) -> bool:
     return is_alike and has_deletes(after)
 
 
-def keys_of(entries: Iterable[DataEntry] | Iterable[DeletesEntry]) -> Iterator[Key]:
-    """Yield the keys of entries."""
-    return map(key_of, entries)
-
-
-def by_kind(entries: Sequence[DataEntry]) -> list[Chunk[DataEntry]]:
+def by_kind(entries: Sequence[Entry]) -> list[Chunk[Entry]]:
     """Return entries in one chunk for each kind, in order."""
     ordered = sorted(entries, key=lambda each: (repr(each.kind), key_of(each)))
     return [Chunk(list(some)) for _, some in groupby(ordered, key=lambda each: each.kind)]

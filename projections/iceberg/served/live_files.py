@@ -8,14 +8,13 @@ from ledger.core.commands import TableDefinition
 from ledger.files.file_writers import writer_of
 from ledger.files.storage import Storage
 from ledger.reads.port import FileChange, FileRow
-from projections.iceberg.served.chunks import Chunks, chunked, key_of
+from projections.iceberg.served.chunks import Chunks, Entry, chunked, key_of
 from projections.iceberg.served.entries import (
     DataEntry,
     DeletesEntry,
     VersionChange,
     has_deletes,
     is_same_data,
-    keys_of,
 )
 from projections.iceberg.served.numbers import ROW_BITS, first_row_id
 from projections.iceberg.served.row_counts import rows_in
@@ -117,16 +116,14 @@ class LiveFiles:
         self, version: int, changes: Sequence[FileChange], *, with_ids: bool
     ) -> VersionChange:
         """Apply the changes of the next version, and return them as entries."""
-        gone = {each.file.path: each.file for each in changes if not each.added}
-        come: dict[str, FileRow] = {}
-        for each in changes:
-            if each.added and come.setdefault(each.file.path, each.file) is not each.file:
-                raise twice(each.file)
+        gone, come = by_path(changes)
         before = {path: self._take(path) for path in gone}
-        firsts = self._first_rows(version, before, come)
+        firsts: Mapping[str, int] = {}
+        if self._has_row_ids:
+            firsts = first_rows_of(version, new_rows(changes), self.counted)
         for path, row in come.items():
-            old = before.get(path)
-            if old is not None and is_same_data(old.row, row):
+            if path in gone and is_same_data(gone[path], row):
+                old = before[path]
                 entry = old.entry
                 if is_other_metrics(old.row, row):
                     entry = entry._replace(file=row)
@@ -146,15 +143,9 @@ class LiveFiles:
         after = {path: self._by_path[path] for path in come}
         old, new = entries_of(before), entries_of(after)
         old_deletes, new_deletes = deletes_of(before), deletes_of(after)
-        self.data = self.data.at(version).changed(
-            keys_of(each for each in old if each not in new),
-            [each for each in new if each not in old],
-        )
-        self.deletes = self.deletes.at(version).changed(
-            keys_of(each for each in old_deletes if each not in new_deletes),
-            [each for each in new_deletes if each not in old_deletes],
-        )
-        old_keys, new_keys = set(keys_of(old)), set(keys_of(new))
+        self.data = changed(self.data.at(version), old, new)
+        self.deletes = changed(self.deletes.at(version), old_deletes, new_deletes)
+        old_keys, new_keys = set(map(key_of, old)), set(map(key_of, new))
         old_vectors = {(each.path, each.file.vector) for each in old_deletes}
         new_vectors = {(each.path, each.file.vector) for each in new_deletes}
         # Deletes that were recorded again belong to their data file as before.
@@ -168,19 +159,8 @@ class LiveFiles:
         self.totals = self.totals.changed(change)
         return change
 
-    def _first_rows(
-        self, version: int, before: Mapping[str, LiveFile], come: Mapping[str, FileRow]
-    ) -> Mapping[str, int]:
-        if not self._has_row_ids:
-            return {}
-        new = [
-            row
-            for path, row in come.items()
-            if path not in before or not is_same_data(before[path].row, row)
-        ]
-        return first_rows_of(version, new, self._counted)
-
-    def _counted(self, row: FileRow) -> int:
+    def counted(self, row: FileRow) -> int:
+        """Return how many rows a data file has; raises UnreadableTableError if that is unknown."""
         return rows_in(row, self._storage(self._shapes.at(row.added).definition))
 
     def _entry(
@@ -194,7 +174,7 @@ class LiveFiles:
             shape.kind,
             shape.number,
             row,
-            self._counted(row),
+            self.counted(row),
             first_row,
             is_foreign,
         )
@@ -227,6 +207,38 @@ class LiveFiles:
         if definition.location not in self._storages:
             self._storages[definition.location] = Storage(definition.location)
         return self._storages[definition.location]
+
+
+def changed(
+    chunks: Chunks[Entry], before: Sequence[Entry], after: Sequence[Entry]
+) -> Chunks[Entry]:
+    """Return chunks with some entries instead of others; those in both stay."""
+    old, new = set(before), set(after)
+    return chunks.changed(
+        map(key_of, (each for each in before if each not in new)),
+        [each for each in after if each not in old],
+    )
+
+
+def by_path(changes: Sequence[FileChange]) -> tuple[dict[str, FileRow], dict[str, FileRow]]:
+    """Return the files that a version removed and added, by their paths.
+
+    Raises UnservableError for a path that it added twice.
+    """
+    gone = {each.file.path: each.file for each in changes if not each.added}
+    come: dict[str, FileRow] = {}
+    for each in changes:
+        if each.added and come.setdefault(each.file.path, each.file) is not each.file:
+            raise twice(each.file)
+    return gone, come
+
+
+def new_rows(changes: Sequence[FileChange]) -> list[FileRow]:
+    """Return the files that a version added and that are no earlier files under another vector."""
+    gone, come = by_path(changes)
+    return [
+        row for path, row in come.items() if path not in gone or not is_same_data(gone[path], row)
+    ]
 
 
 def first_rows_of(

@@ -19,6 +19,11 @@ def location_text(location: str) -> str:
     return f"{FILE}://{found}" if found.startswith("/") else found
 
 
+def folder_text(location: str) -> str:
+    """Return the folder of a table's metadata as readers get it."""
+    return f"{location_text(location)}/{FOLDER}"
+
+
 def file_text(location: str, path: str, storage: Storage) -> str:
     """Return the path of a data file as readers get it; `path` is as in the log.
 

@@ -52,6 +52,8 @@ class Shown(NamedTuple):
     orders: Sequence[JSON]
     order_id: int
     last_column_id: int
+    known: int
+    """The number of shapes up to there."""
 
     @property
     def last_partition_id(self) -> int:
@@ -86,6 +88,28 @@ class Shapes:
         """Return a shape by its number."""
         return self._shapes[number]
 
+    def names(self, reading: Shown) -> Mapping[str, int]:
+        """Return the columns of a shape by all names under which files may know them.
+
+        A name belongs to the column that has it now, else to the last one that had it.
+        """
+        there = {column.id for column in reading.definition.columns}
+        found: dict[str, int] = {}
+        for shape in (*self._shapes[: reading.known], reading.shape):
+            found |= {each.name: each.id for each in shape.definition.columns if each.id in there}
+        return found
+
+    def problem_of_names(self, files: Shape, reading: Shown) -> str:
+        """Return why columns would be taken for others by their names, "" if they would not."""
+        known = self.names(reading)
+        for column in files.definition.columns:
+            if known.get(column.name, column.id) != column.id:
+                return (
+                    f"files of another program know their columns by name, and the name "
+                    f"{column.name} was another column's; write them anew with OPTIMIZE"
+                )
+        return ""
+
     def _following(self, definition: TableDefinition) -> Shown:
         before = self._shown[-1] if self._shown else None
         schemas = list(before.schemas) if before else []
@@ -102,9 +126,15 @@ class Shapes:
             problem = str(error)
         shape = self._shape(definition, version, schema, spec, problem)
         highest = max([before.last_column_id if before else 0, *ids_of(definition)])
-        orders_now = tuple(orders)
         return Shown(
-            shape, definition, tuple(schemas), tuple(specs), orders_now, order["order-id"], highest
+            shape,
+            definition,
+            tuple(schemas),
+            tuple(specs),
+            tuple(orders),
+            order["order-id"],
+            highest,
+            len(self._shapes),
         )
 
     def _shape(
