@@ -159,12 +159,7 @@ class Reads(MetadataReads, Protocol):
         ...
 
     def definitions(
-        self,
-        table: int,
-        position: int | None = None,
-        *,
-        after: int = 0,
-        limit: int | None = None,
+        self, table: int, position: int | None = None, *, after: int = 0, limit: int | None = None
     ) -> Sequence[DefinitionRow]:
         """Return what a table was for all up to a position, or up to now, oldest first.
 

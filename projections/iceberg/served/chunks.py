@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, groupby
-from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ledger.core.conflicts.footprints import path_hash
 
@@ -65,11 +65,13 @@ class Chunk(Generic[Entry]):
 
     Attributes:
         added: the snapshot that added all of them, and has them in a manifest of its own.
+        manifests: what was written for them, by what it depends on besides.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.entries = tuple(entries)
         self.added: Added | None = None
+        self.manifests: dict[Any, Any] = {}
 
     @cached_property
     def first(self) -> Key:
@@ -141,16 +143,12 @@ def key_of(entry: Keyed) -> Key:
     return entry.version, entry.path
 
 
-def chunked(
-    entries: Iterable[Entry], version: int, sizes: Sizes = SIZES
-) -> Chunks[Entry]:
+def chunked(entries: Iterable[Entry], version: int, sizes: Sizes = SIZES) -> Chunks[Entry]:
     """Return entries as the snapshot of a version groups them."""
     settled = version - version % RECENT
     ordered = sorted(entries, key=key_of)
     at = bisect_right(ordered, settled - 1, key=lambda each: each.version)
-    return Chunks(
-        tuple(cut(ordered[:at], (), sizes)), tuple(grouped(ordered[at:])), settled, sizes
-    )
+    return Chunks(tuple(cut(ordered[:at], (), sizes)), tuple(grouped(ordered[at:])), settled, sizes)
 
 
 def grouped(entries: Iterable[Entry]) -> Iterator[Chunk[Entry]]:
@@ -189,7 +187,9 @@ def edited(
     number, is_dirty = 0, False
     while number < max(1, len(chunks)):
         following = chunks[number : number + 1]
-        if number not in by_chunk and not (is_dirty and is_open(made, following[0].entries[0], sizes)):
+        if number not in by_chunk and not (
+            is_dirty and is_open(made, following[0].entries[0], sizes)
+        ):
             made += following
             number, is_dirty = number + 1, False
             continue

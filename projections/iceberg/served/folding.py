@@ -10,10 +10,10 @@ from itertools import groupby
 from typing import Final
 
 from ledger.reads.port import DefinitionRow, FileChange, FileRow, Reads, VersionRow
+from projections.iceberg.served.chunks import RECENT
 from projections.iceberg.served.entries import has_deletes, is_same_data
 from projections.iceberg.served.live_files import LiveFiles, Origin, first_rows_of, new_rows
 from projections.iceberg.served.numbers import snapshot_id
-from projections.iceberg.served.chunks import RECENT
 from projections.iceberg.served.shapes import Shapes
 from projections.iceberg.served.snapshots import Snapshot, noted_id
 
@@ -155,7 +155,8 @@ class TableFold:
         if changes is None:
             found = changes_between(reads, self._table, rows[0].version, rows[-1].version)
             changes = {
-                version: list(some) for version, some in groupby(found, key=lambda each: each.version)
+                version: list(some)
+                for version, some in groupby(found, key=lambda each: each.version)
             }
         for row in rows:
             self._note(row)
@@ -263,5 +264,3 @@ def versions_among(reads: Reads, table: int, wanted: Iterable[int]) -> Iterator[
         while left and left[-1] >= last:
             known.add(left.pop())
         yield from (each for each in page if each.version in known)
-
-

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ledger.core.commands import TableDefinition
-from ledger.files.file_writers import writer_of
+from ledger.files.foreign_bounds import is_foreign
 from ledger.files.storage import Storage
 from ledger.reads.port import FileChange, FileRow
 from projections.iceberg.served.chunks import Chunks, Entry, chunked, key_of
@@ -167,7 +167,7 @@ class LiveFiles:
         self, row: FileRow, origin: Origin, first_row: int | None, with_ids: bool
     ) -> DataEntry:
         shape = self._shapes.at(origin.position).shape
-        is_foreign = not with_ids and writer_of(row.path) is None
+        by_name = not with_ids and is_foreign(row.path)
         return DataEntry(
             origin.version,
             row.path,
@@ -176,7 +176,7 @@ class LiveFiles:
             row,
             self.counted(row),
             first_row,
-            is_foreign,
+            by_name,
         )
 
     def _put(self, entry: DataEntry, row: FileRow) -> None:
@@ -261,7 +261,12 @@ def first_rows_of(
 
 
 def is_other_metrics(before: FileRow, after: FileRow) -> bool:
-    """Return whether a file that stays has other statistics than a hint that bounds are loose."""
+    """Return whether a file that stays has other metrics to Iceberg's readers.
+
+    Of a file of the ledger a hint that bounds are loose tells nothing: they are bounds all the same.
+    """
+    if is_foreign(after.path):
+        return before.stats != after.stats
     return rest_of(before.stats) != rest_of(after.stats)
 
 
@@ -305,5 +310,3 @@ def twice(file: FileRow) -> UnservableError:
         f"the file {file.path} is live twice, under different deletion vectors; write it anew, as "
         "OPTIMIZE does"
     )
-
-

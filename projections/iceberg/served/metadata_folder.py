@@ -53,8 +53,8 @@ class MetadataFolder:
             return
         path = f"{FOLDER}/{name}"
         stored = self.storage.found(path)
-        is_there = stored is not None and stored.size == size
-        if not is_there or stored.modified < time.time_ns() // 1_000_000 - RENEWED_MS:
+        before = time.time_ns() // 1_000_000 - RENEWED_MS
+        if stored is None or stored.size != size or stored.modified < before:
             data = made()
             self.storage.put(path, data)
             self.written, self.bytes_written = self.written + 1, self.bytes_written + len(data)

@@ -5,9 +5,11 @@ files in chunks. The files of a recent version stay in the manifest in which it 
 all of them are live.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
+from ledger.files.foreign_bounds import is_foreign
 from ledger.iceberg.manifests import (
     ADDED,
     DATA,
@@ -23,12 +25,13 @@ from ledger.iceberg.manifests import (
 )
 from ledger.iceberg.partition_tuples import tuple_of
 from ledger.iceberg.statistics import metrics_of
-from projections.iceberg.served.chunks import Chunk, Chunks, Entry
+from projections.iceberg.served.chunks import Chunk, Chunks
 from projections.iceberg.served.delete_files import delete_file, gone_file
 from projections.iceberg.served.entries import DataEntry, DeletesEntry
 from projections.iceberg.served.folding import TableFold
 from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.paths import file_text
+from projections.iceberg.served.plans import Planned
 from projections.iceberg.served.shapes import Shape
 from projections.iceberg.served.snapshots import Snapshot
 
@@ -36,7 +39,9 @@ MANIFEST: Final = "-m.avro"
 LIST: Final = "-snap.avro"
 ROW_IDS_FROM: Final = 3
 NULL_TEXTS: Final = frozenset({"", "__HIVE_DEFAULT_PARTITION__"})
-KEPT_MAX: Final = 20_000
+
+
+Entry = TypeVar("Entry", DataEntry, DeletesEntry)
 
 
 class Context(NamedTuple):
@@ -62,11 +67,12 @@ class Rendering:
 
     def __init__(self, fold: TableFold, folders: Callable[[str], MetadataFolder]) -> None:
         self._fold, self._folders = fold, folders
-        self._written: dict[tuple[Any, ...], tuple[Any, Written]] = {}
 
     def manifest_list(self, snapshot: Snapshot) -> str:
         """Return the path of a snapshot's manifest list, with which all its files are there."""
         folder = self._folders(snapshot.shown.definition.location)
+        if snapshot.written and not folder.is_due(snapshot.written_s):
+            return snapshot.written
         version = snapshot.shown.shape.format_version
         data = manifest_list_bytes(
             self._lines(snapshot, folder),
@@ -76,7 +82,24 @@ class Rendering:
             format_version=version,
             first_row_id=snapshot.first_row_id if version >= ROW_IDS_FROM else None,
         )
-        return folder.place(folder.put(LIST, data))
+        snapshot.written = folder.place(folder.put(LIST, data))
+        snapshot.written_s = time.monotonic()
+        return snapshot.written
+
+    def planned(
+        self, snapshot: Snapshot
+    ) -> tuple[list[tuple[DataEntry, Planned]], list[tuple[DeletesEntry, Planned]]]:
+        """Return the data files and the deletes of a snapshot as its manifests have them."""
+        folder = self._folders(snapshot.shown.definition.location)
+        own = Context(snapshot.id, snapshot.sequence, snapshot.shown.shape.format_version)
+
+        def planned(entry: DataEntry | DeletesEntry) -> Planned:
+            return self.entry(entry, EXISTING, own, folder), self._shape(entry)
+
+        return (
+            [(each, planned(each)) for each in snapshot.data.entries()],
+            [(each, planned(each)) for each in snapshot.deletes.entries()],
+        )
 
     def _lines(self, snapshot: Snapshot, folder: MetadataFolder) -> Iterator[ManifestFile]:
         own = Context(snapshot.id, snapshot.sequence, snapshot.shown.shape.format_version)
@@ -112,9 +135,7 @@ class Rendering:
         for chunk in (*chunks.older, *kept_groups, *others):
             yield self._standing(chunk, own, folder)
 
-    def _standing(
-        self, chunk: Chunk[Entry], own: Context, folder: MetadataFolder
-    ) -> ManifestFile:
+    def _standing(self, chunk: Chunk[Entry], own: Context, folder: MetadataFolder) -> ManifestFile:
         """Return the manifest of files that a snapshot keeps."""
         added = chunk.added
         if added is not None and added.text == folder.text and added.format == own.format_version:
@@ -122,25 +143,23 @@ class Rendering:
             return self._manifest(chunk, ADDED, context, folder)
         newest = max(each.version for each in chunk.entries)
         number, sequence = self._fold.snapshot_id(newest), self._fold.sequence(newest)
-        return self._manifest(chunk, EXISTING, Context(number, sequence, own.format_version), folder)
+        return self._manifest(
+            chunk, EXISTING, Context(number, sequence, own.format_version), folder
+        )
 
     def _manifest(
         self, chunk: Chunk[Entry], status: int, context: Context, folder: MetadataFolder
     ) -> ManifestFile:
-        key = (id(chunk), status, context, folder.text)
-        known = self._written.get(key)
+        key = status, context, folder.text
+        known: Written | None = chunk.manifests.get(key)
         if known is not None:
-            written = known[1]
             made = lambda: self._made(chunk, status, context, folder)[0]  # noqa: E731
-            folder.ensure(written.name, written.line.length, made)
-            return written.line
+            folder.ensure(known.name, known.line.length, made)
+            return known.line
         data, line = self._made(chunk, status, context, folder)
         name = folder.put(MANIFEST, data)
         line = line._replace(path=folder.place(name))
-        if len(self._written) >= KEPT_MAX:
-            self._written.clear()
-        # The chunk stays referenced, so that no other one gets its id.
-        self._written[key] = chunk, Written(name, line)
+        chunk.manifests[key] = Written(name, line)
         return line
 
     def _made(
@@ -177,24 +196,44 @@ class Rendering:
         partition = tuple_of(tuple(values), shape.spec, shape.schema)
         path = file_text(folder.storage.location, entry.path, folder.storage)
         if isinstance(entry, DataEntry):
-            metrics = metrics_of(entry.file.stats, shape.definition)
+            file = entry.file
+            is_other = is_foreign(file.path)
+            metrics = metrics_of(file.stats, shape.definition, shape.schema, is_other=is_other)
             return ManifestEntry(
-                status, number, sequence, sequence, path, entry.rows, entry.file.size, partition,
-                DATA, first_row_id=entry.first_row, **metrics_in(metrics),
+                status,
+                number,
+                sequence,
+                sequence,
+                path,
+                entry.rows,
+                file.size,
+                partition,
+                DATA,
+                value_counts=metrics.value_counts,
+                null_value_counts=metrics.null_value_counts,
+                lower_bounds=metrics.lower_bounds,
+                upper_bounds=metrics.upper_bounds,
+                first_row_id=entry.first_row,
             )
         make = gone_file if status == DELETED else delete_file
         made = make(entry, path, folder)
         return ManifestEntry(
-            status, number, sequence, sequence, made.path, entry.rows, made.size, partition,
-            POSITION_DELETES, made.file_format, lower_bounds=made.bounds, upper_bounds=made.bounds,
-            referenced_data_file=path, content_offset=made.offset, content_size=made.length,
+            status,
+            number,
+            sequence,
+            sequence,
+            made.path,
+            entry.rows,
+            made.size,
+            partition,
+            POSITION_DELETES,
+            made.file_format,
+            lower_bounds=made.bounds,
+            upper_bounds=made.bounds,
+            referenced_data_file=path,
+            content_offset=made.offset,
+            content_size=made.length,
         )
 
     def _shape(self, entry: DataEntry | DeletesEntry) -> Shape:
         return self._fold.shapes.numbered(entry.shape)
-
-
-def metrics_in(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the maps of metrics; the number of rows is known otherwise."""
-    names = ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
-    return {name: metrics[name] for name in names if metrics.get(name) is not None}

@@ -141,6 +141,7 @@ class Shapes:
         self, definition: TableDefinition, version: int, schema: JSON, spec: JSON, problem: str
     ) -> Shape:
         found = schema.get("schema-id"), spec.get("spec-id"), version, problem
+        each: Shape
         for each in reversed(self._shapes):
             known = each.schema.get("schema-id"), each.spec.get("spec-id")
             is_same = (*known, each.format_version, each.problem) == found

@@ -7,12 +7,7 @@ from typing import Any, Final
 
 from ledger.reads.port import VersionRow
 from projections.iceberg.served.chunks import Added, Chunk, Chunks, Entry
-from projections.iceberg.served.entries import (
-    DataEntry,
-    DeletesEntry,
-    VersionChange,
-    by_kind,
-)
+from projections.iceberg.served.entries import DataEntry, DeletesEntry, VersionChange, by_kind
 from projections.iceberg.served.live_files import LiveFiles, Totals, rows, size
 from projections.iceberg.served.numbers import first_row_id
 from projections.iceberg.served.paths import folder_text
@@ -25,9 +20,7 @@ ID: Final = "snapshot-id"
 OPERATIONS: Final = frozenset({"append", "replace", "overwrite", "delete"})
 
 
-def mark_added(
-    chunks: Chunks[Entry], version: int, added: Sequence[Entry], origin: Added
-) -> None:
+def mark_added(chunks: Chunks[Entry], version: int, added: Sequence[Entry], origin: Added) -> None:
     """Mark the groups of a version that have added entries alone.
 
     A group that stays as it is keeps the manifest in which it was added.
@@ -41,7 +34,8 @@ def mark_added(
 class Snapshot:
     """A version of a table with its files: its number is `id`, and `sequence` rises with versions.
 
-    `used` are the shapes of its files, with whether the files are another program's.
+    `used` are the shapes of its files, with whether the files are another program's. `written` is
+    the path of its manifest list, "" before there is one, and `written_s` when it was there last.
     """
 
     def __init__(
@@ -55,6 +49,7 @@ class Snapshot:
     ) -> None:
         self.row, self.id, self.sequence, self.shown = row, number, sequence, shown
         self.change = change
+        self.written, self.written_s = "", 0.0
         self.data: Chunks[DataEntry] = files.data
         self.deletes: Chunks[DeletesEntry] = files.deletes
         self.totals: Totals = files.totals
