@@ -104,10 +104,7 @@ def test_only_an_empty_namespace_is_dropped(door: Door) -> None:
     door.ledger.create_namespace("default")
 
     for name in ("db", "sales", "default"):
-        assert door.ask(f"namespaces/{name}", "DELETE").error == (
-            409,
-            "NamespaceNotEmptyException",
-        )
+        assert door.ask(f"namespaces/{name}", "DELETE").error == (409, "NamespaceNotEmptyException")
     assert door.ask(f"namespaces/{NORTH}", "DELETE").status == 204
     assert door.ask("namespaces/sales", "DELETE").status == 204
     assert door.ask("namespaces/sales", "DELETE").error == (404, "NoSuchNamespaceException")
