@@ -83,12 +83,11 @@ class ClientFiles:
         what = f"deletion vector in {shown(path)}"
         inner = self.paths.opened(path, what)
         self._take(what, size, DELETES_LIMITS.bytes)
-        with found_in(what):
-            with self.storage.open(inner) as stream:
-                if offset + size > stream.size():
-                    raise bad_request(f"the {what} must lie within its file, got byte {offset}")
-                stream.seek(offset)
-                data = stream.read(size)
+        with found_in(what), self.storage.open(inner) as stream:
+            if offset + size > stream.size():
+                raise bad_request(f"the {what} must lie within its file, got byte {offset}")
+            stream.seek(offset)
+            data = stream.read(size)
         with refused(what):
             return read_vector(bytes(data))
 

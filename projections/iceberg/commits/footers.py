@@ -7,12 +7,12 @@ So a file with earlier names is refused. Tables without a renamed field need no 
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 from ledger.arrow.schema import UNMAPPED, TableSchema
 from ledger.core.commands import TableDefinition
 from ledger.errors import LedgerError
-from ledger.files.footers import AT_ONCE, schema_in
+from ledger.files.footers import AT_ONCE, FieldInFile, fields_in
 from ledger.files.storage import Storage
 from projections.iceberg.commits.given_json import Given, shown
 from projections.iceberg.commits.schema_changes import fields_by_id
@@ -62,13 +62,13 @@ def numbered_in(storage: Storage, path: str) -> Iterator[tuple[int, int, str]]:
     Raises IcebergRefusal for a file that is absent or no Parquet.
     """
     try:
-        found = schema_in(storage, path)
-    except (LedgerError, ValueError) as error:
+        found = fields_in(storage, path)
+    except LedgerError as error:
         raise bad_request(f"the new file {shown(path)} cannot be read: {error}") from error
     yield from within(found, 0)
 
 
-def within(fields: Iterable[Any], above: int) -> Iterator[tuple[int, int, str]]:
+def within(fields: Iterable[FieldInFile], above: int) -> Iterator[tuple[int, int, str]]:
     """Yield the fields with ids, and those within them."""
     for field in fields:
         if field.number:

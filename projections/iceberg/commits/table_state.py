@@ -1,11 +1,12 @@
 """A table as its commits see it: what they need of the served table, at one position."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Protocol
 
-from ledger import Ledger
 from ledger.core.commands import TableDefinition
-from ledger.reads.port import FileRow, TableRow, VersionRow
+from ledger.core.conflicts.footprints import path_hash
+from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.iceberg.commits.client_paths import TablePaths
 from projections.iceberg.commits.given_json import Given
 
@@ -53,6 +54,10 @@ class TablesAsServed(Protocol):
         """Return a table at a position, by default at the newest one."""
 
 
+LOOKED_UP_MAX: Final = 64
+"""From so many new files on, all files of the table are looked at once."""
+
+
 class BuiltOn(NamedTuple):
     """The state on which a client's commit builds.
 
@@ -67,16 +72,33 @@ class BuiltOn(NamedTuple):
     is_listed: bool
 
 
-class LiveFiles:
+class FilesThen:
     """The files of a table as of one version, found in any spelling of their paths."""
 
     def __init__(self, paths: TablePaths, files: Mapping[str, FileRow]) -> None:
         self._paths, self._files = paths, files
 
     def get(self, key: str) -> FileRow | None:
-        """Return a file by its path relative to the location, or by its key elsewhere."""
-        found = self._files.get(key)
-        return found or self._files.get(f"{self._paths.location}/{key}")
+        """Return a file by its key, None if it is not there."""
+        return self._files.get(self._paths.place(key))
+
+
+class FilesNow:
+    """The files that are live now, looked up one by one while there are few to look for."""
+
+    def __init__(self, table: TableAsServed, paths: TablePaths, reads: Reads, count: int) -> None:
+        self._table, self._paths, self._reads = table, paths, reads
+        self._is_few = count <= LOOKED_UP_MAX
+
+    @cached_property
+    def _files(self) -> FilesThen:
+        return FilesThen(self._paths, self._table.files_at(self._table.version))
+
+    def get(self, key: str) -> FileRow | None:
+        """Return a file by its key, None if it is not there."""
+        if self._is_few and not self._reads.file_paths(self._table.row.table, path_hash(key)):
+            return None
+        return self._files.get(key)
 
 
 def built_on(
@@ -91,7 +113,7 @@ def built_on(
         found = None if snapshot is None else listed_at(table, snapshot)
         return BuiltOn(table.version, table.position, found, is_listed=True)
     if snapshot is None:
-        return BuiltOn(None, 0, None, is_listed=True)
+        return BuiltOn(None, table.row.created, None, is_listed=True)
     version = table.version_of(snapshot)
     if version is None:
         return BuiltOn(None, 0, None, is_listed=False)
@@ -107,7 +129,8 @@ def listed_at(table: TableAsServed, snapshot: int) -> str | None:
     return next((each["manifest-list"] for each in listed if each["snapshot-id"] == snapshot), None)
 
 
-def position_of_version(ledger: Ledger, row: TableRow, version: int) -> int:
+def position_of_version(reads: Reads, row: TableRow, version: int) -> int:
     """Return the position of a version of a table."""
-    found = ledger.reads().version_row(row.table, version=version)
-    return 0 if found is None else found.position
+    found = reads.version_row(row.table, version=version)
+    assert found is not None, f"table {row.table} shows version {version}, which it does not have"
+    return found.position
