@@ -7,7 +7,8 @@ from ledger.core.limits import ROWS_PER_WRITE_MAX
 from ledger.core.partitions.names import Values
 from ledger.core.rows.bitmaps import RowSet, bytes_of
 from ledger.files.deletion_vectors import path_of, write_vector
-from ledger.files.storage import Storage
+from ledger.files.storage import storage_at
+from ledger.files.written_files import discard
 from ledger.iceberg.partition_tuples import values_of
 from ledger.iceberg.partitioning import fields_of_spec
 from ledger.iceberg.statistics import stats_of
@@ -75,10 +76,13 @@ class NewFiles:
 
 
 class VectorPlaces:
-    """Where the vectors of one commit lie: in the log, or in files of their own if long."""
+    """Where the vectors of one commit lie: in the log, or in files of their own if long.
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    The files lie below the location of the table.
+    """
+
+    def __init__(self, location: str) -> None:
+        self._location = location
         self._room = INLINE_BYTES_MAX
         self._written: list[str] = []
 
@@ -96,11 +100,12 @@ class VectorPlaces:
         if found.size <= min(VECTOR_BYTES_MAX, self._room):
             self._room -= found.size
             return found
-        stored = write_vector(self._storage, found)
+        stored = write_vector(storage_at(self._location), found)
         self._written.append(path_of(stored))
         return stored
 
     def discard(self) -> None:
         """Delete what was written: no commit names it."""
-        for path in self._written:
-            self._storage.delete(path)
+        if self._written:
+            discard(storage_at(self._location), self._written)
+            self._written = []

@@ -69,6 +69,11 @@ class TablePlan(NamedTuple):
         return self.new is not None or bool(self.changes)
 
     @property
+    def changes_something(self) -> bool:
+        """Whether the commit does anything in the table."""
+        return self.defines or not (self.writes is None or self.writes.is_empty)
+
+    @property
     def is_judged_whole(self) -> bool:
         """Whether the commit depends on the whole table."""
         return self.writes is not None and self.writes.judgement == "whole"

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.footprints import path_hash
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.iceberg.commits.client_paths import TablePaths
 from projections.iceberg.commits.given_json import Given
+
+Snapshots = Literal["all", "refs"]
 
 
 class TableAsServed(Protocol):
@@ -34,7 +36,11 @@ class TableAsServed(Protocol):
     def current_snapshot_id(self) -> int | None:
         """The snapshot that the main branch shows, None while there is none."""
 
-    def metadata(self, snapshots: str = "all") -> dict[str, Any]:
+    @property
+    def metadata_location(self) -> str:
+        """The path of a file with its metadata, which is there."""
+
+    def metadata(self, snapshots: Snapshots = "all") -> dict[str, Any]:
         """Return its metadata as clients get it."""
 
     def version_of(self, snapshot_id: int) -> int | None:
