@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from projections.iceberg.commits.given_json import Given, text_in
+from projections.iceberg.commits.given_json import Given
 from projections.iceberg.errors import IcebergRefusal, already_there, bad_request, outcome_unknown
-from projections.iceberg.names import TableIdentifier, table_name
+from projections.iceberg.names import table_name
 from projections.web.iceberg.bodies import changes_in, identifier_in
 from projections.web.iceberg.namespaces import BODY, check_outer, page_of
 from projections.web.iceberg.ports import ShownTable, Snapshots
@@ -42,12 +42,6 @@ def has_table(visit: Visit) -> Reply:
 
 def create_table(visit: Visit) -> Reply:
     """Create a table, or describe one that a later commit creates."""
-    name = text_in(visit.form, "name", BODY)
-    identifier = TableIdentifier(visit.namespace, name)
-    table_name(identifier)
-    check_outer(visit, visit.namespace)
-    if visit.seen.is_taken(identifier):
-        raise already_there("Table", identifier.text())
     with visit.lake.client(visit.user) as ledger:
         made = visit.lake.parts().commits.create(ledger, visit.namespace, visit.form)
     return Reply(form=made)
