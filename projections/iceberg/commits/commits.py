@@ -13,7 +13,7 @@ from ledger.clock import SystemClock
 from ledger.errors import SnapshotTooOldError
 from ledger.reads.port import Reads, TableRow
 from ledger.transaction.transaction import Transaction
-from projections.iceberg.commits.creating import location_for, make_folders
+from projections.iceberg.commits.creating import create, location_for, make_folders
 from projections.iceberg.commits.ledger_refusals import as_bad_requests, as_refusals
 from projections.iceberg.commits.new_files import VectorPlaces
 from projections.iceberg.commits.one_round_trip import OneRoundTrip
@@ -177,3 +177,6 @@ def defined(txn: Transaction, plan: TablePlan) -> TableRow:
     if plan.changes:
         txn.alter_table(table.row, **plan.changes)
     return table.row
+
+
+__all__ = ["commit", "create"]
