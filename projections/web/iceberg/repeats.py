@@ -28,7 +28,7 @@ SHOWN_CHARS: Final = 80
 
 
 class SentAnswer(NamedTuple):
-    """An answer as it is sent."""
+    """Status, headers and body, ready for the socket."""
 
     status: int
     headers: Mapping[str, str]

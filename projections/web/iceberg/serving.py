@@ -21,7 +21,7 @@ from projections.web.api.form_schemas import Schema
 from projections.web.app import JSON, WebPages
 from projections.web.iceberg.lake import IcebergLake
 from projections.web.iceberg.refusals import error_form, fault, headers_of, refusal_of
-from projections.web.iceberg.repeats import HEADER, SentAnswer, KeptAnswers, digest_of
+from projections.web.iceberg.repeats import HEADER, KeptAnswers, SentAnswer, digest_of
 from projections.web.iceberg.routes import HEAD, IcebergRoute, by_path
 from projections.web.iceberg.visits import NO_CONTENT, NOT_MODIFIED, Visit
 from projections.web.roles.role import ProcessPart
@@ -150,7 +150,7 @@ def refused(request: Request, error: Exception) -> SentAnswer:
 
 
 def response_of(answer: SentAnswer, *, is_head: bool) -> Response:
-    """Return an answer as it is sent."""
+    """Return what Starlette sends; a body is left out where HTTP has none."""
     if answer.status in BODILESS:
         return Response(status_code=answer.status, headers=dict(answer.headers))
     headers = dict(answer.headers)
