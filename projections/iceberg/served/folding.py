@@ -10,9 +10,16 @@ from itertools import groupby
 from typing import Final
 
 from ledger.reads.port import DefinitionRow, FileChange, FileRow, Reads, VersionRow
+from ledger.snapshot.changes import unreadable
 from projections.iceberg.served.chunks import RECENT
 from projections.iceberg.served.entries import has_deletes, is_same_data
-from projections.iceberg.served.live_files import LiveFiles, Origin, first_rows_of, new_rows
+from projections.iceberg.served.live_files import (
+    LiveFiles,
+    Origin,
+    UnservableError,
+    first_rows_of,
+    new_rows,
+)
 from projections.iceberg.served.numbers import snapshot_id
 from projections.iceberg.served.shapes import Shapes
 from projections.iceberg.served.snapshots import Snapshot, noted_id
@@ -65,6 +72,7 @@ class TableFold:
         if self._has_row_ids is not (self.shapes.at(newest.position).shape.has_row_ids):
             # Files get row ids with format 3, also those from before.
             raise LostStateError
+        check_decoded(reads, self._table, self.row.position, newest.position)
         rows = list(versions_between(reads, self._table, self.row.version + 1, newest.version))
         self._apply(reads, rows)
 
@@ -89,6 +97,7 @@ class TableFold:
         row = reads.version_row(self._table, version=0)
         noted = row is not None and noted_id(row) is not None
         self._shift = 1 if first is not None or noted else 0
+        check_decoded(reads, self._table, 0, newest.position)
         rows, changes = self._replayed(reads, newest)
         self.files = LiveFiles(self.shapes, has_row_ids=self._has_row_ids)
         if rows[0].version > 0:
@@ -213,6 +222,15 @@ def newest_row(reads: Reads, table: int, position: int) -> VersionRow:
     return found
 
 
+def check_decoded(reads: Reads, table: int, after: int, position: int) -> None:
+    """Raise UnservableError for a commit whose list of files cannot be decoded."""
+    found = unreadable(reads, table, after, position)
+    if found:
+        raise UnservableError(
+            f"the commit at position {found} has a file list that cannot be decoded"
+        )
+
+
 def definitions(reads: Reads, table: int, after: int, position: int) -> Sequence[DefinitionRow]:
     """Return the definitions of a table behind one position and up to another."""
     return reads.definitions(table, position, after=after)
@@ -231,25 +249,21 @@ def changes_between(
         first, place = page[-1].version, page[-1].place
 
 
-def versions_down(reads: Reads, table: int, version: int) -> Iterator[VersionRow]:
-    """Yield versions from one on down, read in pages."""
+def versions_down(reads: Reads, table: int, version: int, first: int = 0) -> Iterator[VersionRow]:
+    """Yield versions from one on down to another, read in pages."""
     below = version + 1
-    while below > 0:
-        page = reads.versions(table, PAGE, below=below)
-        yield from page
-        if len(page) < PAGE:
+    while below > first:
+        size = min(PAGE, below - first)
+        page = reads.versions(table, size, below=below)
+        yield from (each for each in page if each.version >= first)
+        if len(page) < size:
             return
         below = page[-1].version
 
 
 def versions_between(reads: Reads, table: int, first: int, last: int) -> Iterable[VersionRow]:
     """Return versions in order."""
-    found = []
-    for row in versions_down(reads, table, last) if last >= first else ():
-        if row.version < first:
-            break
-        found.append(row)
-    return found[::-1]
+    return list(versions_down(reads, table, last, first))[::-1]
 
 
 def versions_among(reads: Reads, table: int, wanted: Iterable[int]) -> Iterator[VersionRow]:

@@ -93,12 +93,6 @@ def data_json(entry: ManifestEntry, shape: Shape) -> dict[str, Any]:
     made = file_json(entry, shape, "data")
     if entry.first_row_id is not None:
         made["first-row-id"] = entry.first_row_id
-    for name, counts in (
-        ("value-counts", entry.value_counts),
-        ("null-value-counts", entry.null_value_counts),
-    ):
-        if counts:
-            made[name] = {"keys": list(counts), "values": list(counts.values())}
     return made
 
 

@@ -1,7 +1,8 @@
 """A served table: what Iceberg's readers get of one table as of one position."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import blake2b
 from threading import RLock
@@ -9,9 +10,11 @@ from typing import Any, Final, Literal
 
 from ledger.core.commands import TableDefinition
 from ledger.core.conflicts.metadata_diff import properties
+from ledger.errors import UnreadableTableError
 from ledger.reads.port import FileRow, Reads, TableRow, VersionRow
 from projections.iceberg.errors import bad_request
 from projections.iceberg.served.folding import TableFold
+from projections.iceberg.served.live_files import UnservableError
 from projections.iceberg.served.metadata_folder import MetadataFolder
 from projections.iceberg.served.name_mapping import NAME_MAPPING, name_mapping
 from projections.iceberg.served.numbers import first_row_id, table_uuid
@@ -35,6 +38,15 @@ ALWAYS: Final[Mapping[str, str]] = {"gc.enabled": "false"}
 MAIN: Final = "main"
 FORM: Final = "1"
 """Another form of what is served makes other ETags."""
+
+
+@contextmanager
+def refusals(name: str) -> Iterator[None]:
+    """Raise IcebergRefusal for a table that Iceberg's readers cannot read rightly."""
+    try:
+        yield
+    except (UnservableError, UnreadableTableError) as error:
+        raise bad_request(f"Iceberg's readers cannot read table {name}: {error}") from error
 
 
 class ServedTable:
@@ -123,7 +135,7 @@ class ServedTable:
         to take files.
         """
         wanted = self._listed[-1:] if snapshots == "refs" else self._listed
-        with self._lock:
+        with self._lock, refusals(self.row.name):
             written = [(each, self._rendering.manifest_list(each)) for each in wanted]
         return self._metadata(written)
 
@@ -236,6 +248,6 @@ class ServedTable:
         found = [each for each in self._listed if wanted in (None, each.id)]
         if not found and wanted is not None:
             raise bad_request(f"snapshot {wanted} is not listed, so it cannot be planned")
-        with self._lock:
+        with self._lock, refusals(self.row.name):
             data, deletes = self._rendering.planned(found[-1]) if found else ((), ())
         return plan_json(data, deletes, request.get("filter"))

@@ -160,9 +160,7 @@ class RandomTable:
             "ok": random.choice((True, False, None)),
             "raw": random.choice((b"", b"\xff\0", None)),
             "half": random.choice((0.5, -1e300, None)),
-            "who": random.choice(
-                (None, {"name": "n", "tags": ["x", None], "deep": {"x": number}})
-            ),
+            "who": random.choice((None, {"name": "n", "tags": ["x", None], "deep": {"x": number}})),
             "props": random.choice((None, [("k", 1), ("l", None)])),
         }
         known = self._names()

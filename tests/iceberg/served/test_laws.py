@@ -106,9 +106,7 @@ def check_snapshot(reads: Reads, served: ServedTable, snapshot: dict) -> None:
     changes = reads.file_changes(served.row.table, version, version, 9_999)
     gone = {each.file.path for each in changes if not each.added}
     come = {each.file.path for each in changes if each.added}
-    stay = {
-        each.file.path for each in changes if each.added and each.file.vector
-    } & gone
+    stay = {each.file.path for each in changes if each.added and each.file.vector} & gone
     root = served.location
 
     def paths(status: int, *, is_data: bool) -> Counter[str]:
@@ -135,9 +133,9 @@ def check_snapshot(reads: Reads, served: ServedTable, snapshot: dict) -> None:
     assert all(line.sequence_number <= snapshot["sequence-number"] for line in lines)
     assert all(local(each.path).exists() for _, each in entries if each.is_live)
     assert len(served.files_at(version)) == len(live)
-    assert {place_key(each.path) for _, each in entries if each.is_live and not each.content} == set(
-        served.files_at(version)
-    )
+    assert {
+        place_key(each.path) for _, each in entries if each.is_live and not each.content
+    } == set(served.files_at(version))
 
 
 def local(path: str) -> Path:
