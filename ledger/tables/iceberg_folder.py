@@ -85,7 +85,7 @@ def led_to(metadata: str, storage: Storage) -> Iterator[str]:
 
 
 def data_of(path: str, storage: Storage, bytes_max: int) -> bytes:
-    """Return the bytes of a file, at most so many."""
+    """Return the first bytes of a file, up to a bound."""
     with storage.open(path) as stream:
         return bytes(stream.read(bytes_max))
 

@@ -82,7 +82,7 @@ def gone_file(entry: DeletesEntry, data_path: str, folder: MetadataFolder) -> De
 
 
 def vector_of(entry: DeletesEntry) -> DeletionVector:
-    """Return the vector of an entry."""
+    """Return where the log has the row numbers of deletes."""
     assert entry.file.deletion_vector is not None, f"the file {entry.path} must have a vector"
     return entry.file.deletion_vector
 

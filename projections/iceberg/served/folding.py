@@ -1,7 +1,8 @@
 """Folding: the versions of one table become snapshots, all as of one position.
 
-A table goes on from the version at which it is. The first time it begins with the files that were
-live before the oldest listed snapshot. So no history is read beyond what the snapshots show.
+A table is folded further from the version at which it is. The first time it begins with the files
+that were live before the oldest listed snapshot. So no history is read beyond what the snapshots
+show.
 """
 
 from collections import deque
@@ -13,16 +14,10 @@ from ledger.reads.port import DefinitionRow, FileChange, FileRow, Reads, Version
 from ledger.snapshot.changes import unreadable
 from projections.iceberg.served.chunks import RECENT
 from projections.iceberg.served.entries import has_deletes, is_same_data
-from projections.iceberg.served.live_files import (
-    LiveFiles,
-    Origin,
-    UnservableError,
-    first_rows_of,
-    new_rows,
-)
-from projections.iceberg.served.numbers import snapshot_id
-from projections.iceberg.served.shapes import Shapes
-from projections.iceberg.served.snapshots import Snapshot, noted_id
+from projections.iceberg.served.live_files import Origin, ServedFiles, new_rows
+from projections.iceberg.served.numbers import UnservableError, first_rows_of, snapshot_id
+from projections.iceberg.served.shapes import TableShapes
+from projections.iceberg.served.snapshots import ServedSnapshot, noted_id
 
 SNAPSHOTS_MAX: Final = 64
 """So many of the newest snapshots are listed."""
@@ -51,8 +46,8 @@ class TableFold:
 
     def __init__(self, reads: Reads, ledger: str, table: int, position: int) -> None:
         self._ledger, self._table = ledger, table
-        self.shapes = Shapes()
-        self.snapshots: deque[Snapshot] = deque(maxlen=SNAPSHOTS_MAX)
+        self.shapes = TableShapes()
+        self.snapshots: deque[ServedSnapshot] = deque(maxlen=SNAPSHOTS_MAX)
         self.noted: dict[int, int] = {}
         self.snapshot_ids: dict[int, int] = {}
         self._begin(reads, position)
@@ -81,7 +76,7 @@ class TableFold:
         return self.noted.get(snapshot)
 
     def snapshot_id(self, version: int) -> int:
-        """Return the id of the snapshot of a version."""
+        """Return the id that a version's commit noted for its snapshot, else the derived one."""
         noted = self.snapshot_ids.get(version)
         return snapshot_id(self._ledger, self._table, version) if noted is None else noted
 
@@ -99,7 +94,7 @@ class TableFold:
         self._shift = 1 if first is not None or noted else 0
         check_decoded(reads, self._table, 0, newest.position)
         rows, changes = self._replayed(reads, newest)
-        self.files = LiveFiles(self.shapes, has_row_ids=self._has_row_ids)
+        self.files = ServedFiles(self.shapes, has_row_ids=self._has_row_ids)
         if rows[0].version > 0:
             self._begin_with_files(reads, rows[0])
         self._apply(reads, rows, changes)
@@ -110,7 +105,7 @@ class TableFold:
     def _replayed(
         self, reads: Reads, newest: VersionRow
     ) -> tuple[list[VersionRow], dict[int, list[FileChange]]]:
-        """Return the newest versions, so many that the listed snapshots are whole, with changes.
+        """Return the newest versions, as many as the listed snapshots need, with their changes.
 
         Recent versions of the oldest listed snapshot have their files in groups of their own.
         """
@@ -175,7 +170,7 @@ class TableFold:
                 continue
             change = self.files.apply(row.version, own, with_ids=self._has_ids(row.version))
             self.snapshots.append(
-                Snapshot(
+                ServedSnapshot(
                     row,
                     self.snapshot_id(row.version),
                     self.sequence(row.version),

@@ -30,12 +30,12 @@ from projections.iceberg.served.chunks import Chunk, Chunks
 from projections.iceberg.served.delete_files import delete_file, gone_file
 from projections.iceberg.served.entries import DataEntry, DeletesEntry
 from projections.iceberg.served.folding import TableFold
-from projections.iceberg.served.live_files import UnservableError
 from projections.iceberg.served.metadata_folder import MetadataFolder
+from projections.iceberg.served.numbers import UnservableError
 from projections.iceberg.served.paths import file_text
 from projections.iceberg.served.plans import Planned
-from projections.iceberg.served.shapes import ROW_IDS_FROM, Shape
-from projections.iceberg.served.snapshots import Snapshot
+from projections.iceberg.served.shapes import ROW_IDS_FROM, TableShape
+from projections.iceberg.served.snapshots import ServedSnapshot
 
 MANIFEST: Final = "-m.avro"
 LIST: Final = "-snap.avro"
@@ -54,7 +54,7 @@ class Context(NamedTuple):
     format_version: int
 
 
-class Written(NamedTuple):
+class WrittenManifest(NamedTuple):
     """A manifest that was written: its line in a list."""
 
     name: str
@@ -71,7 +71,7 @@ class Rendering:
         self._fold, self._folders = fold, folders
         self._tuples: dict[tuple[int, Values], Mapping[int, Any]] = {}
 
-    def manifest_list(self, snapshot: Snapshot) -> str:
+    def manifest_list(self, snapshot: ServedSnapshot) -> str:
         """Return the path of a snapshot's manifest list, with which all its files are there."""
         folder = self._folders(snapshot.shown.definition.location)
         if snapshot.written and not folder.is_due(snapshot.written_s):
@@ -90,7 +90,7 @@ class Rendering:
         return snapshot.written
 
     def planned(
-        self, snapshot: Snapshot
+        self, snapshot: ServedSnapshot
     ) -> tuple[list[tuple[DataEntry, Planned]], list[tuple[DeletesEntry, Planned]]]:
         """Return the data files and the deletes of a snapshot as its manifests have them."""
         folder = self._folders(snapshot.shown.definition.location)
@@ -104,14 +104,14 @@ class Rendering:
             [(each, planned(each)) for each in snapshot.deletes.entries()],
         )
 
-    def _lines(self, snapshot: Snapshot, folder: MetadataFolder) -> Iterator[ManifestFile]:
+    def _lines(self, snapshot: ServedSnapshot, folder: MetadataFolder) -> Iterator[ManifestFile]:
         own = Context(snapshot.id, snapshot.sequence, snapshot.shown.shape.format_version)
         yield from self._of_side(snapshot, snapshot.data, snapshot.removed, own, folder)
         yield from self._of_side(snapshot, snapshot.deletes, snapshot.deletes_removed, own, folder)
 
     def _of_side(
         self,
-        snapshot: Snapshot,
+        snapshot: ServedSnapshot,
         chunks: Chunks[Entry],
         removed: Sequence[Chunk[Entry]],
         own: Context,
@@ -154,7 +154,7 @@ class Rendering:
         self, chunk: Chunk[Entry], status: int, context: Context, folder: MetadataFolder
     ) -> ManifestFile:
         key = status, context, folder.text
-        known: Written | None = chunk.manifests.get(key)
+        known: WrittenManifest | None = chunk.manifests.get(key)
         if known is not None:
             made = lambda: self._made(chunk, status, context, folder)[0]  # noqa: E731
             folder.ensure(known.name, known.line.length, made)
@@ -162,7 +162,7 @@ class Rendering:
         data, line = self._made(chunk, status, context, folder)
         name = folder.put(MANIFEST, data)
         line = line._replace(path=folder.place(name))
-        chunk.manifests[key] = Written(name, line)
+        chunk.manifests[key] = WrittenManifest(name, line)
         return line
 
     def _made(
@@ -262,5 +262,5 @@ class Rendering:
             self._tuples[key] = found
         return found
 
-    def _shape(self, entry: DataEntry | DeletesEntry) -> Shape:
+    def _shape(self, entry: DataEntry | DeletesEntry) -> TableShape:
         return self._fold.shapes.numbered(entry.shape)

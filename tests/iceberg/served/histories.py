@@ -44,7 +44,8 @@ TEXTS: Final = ("a", "b c", "ü/=%20", "x'y", None)
 class RandomTable:
     """A table that changes by chance; `play` makes one change and returns what it was."""
 
-    def __init__(self, ledger: Ledger, folder: Path, random: Random, *, form: str) -> None:
+    def __init__(self, ledger: Ledger, folder: Path, seed: int, *, form: str) -> None:
+        random = Random(seed)  # noqa: S311 - a history must come back from its seed
         self.ledger, self.random, self.name = ledger, random, NAME
         self._next = 1
         self._spare = 0

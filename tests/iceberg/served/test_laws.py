@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from random import Random
 from shutil import rmtree
 
 import pytest
@@ -39,13 +38,13 @@ def serving(memory: InMemoryLedger) -> ServedTables:
 @pytest.mark.parametrize("seed", range(3))
 def test_all_servers_write_the_same_bytes(seed: int, form: str, tmp_path: Path) -> None:
     """A server that saw each version, and a new one, name the same files and write them alike."""
-    folder, random = tmp_path / "t", Random(seed)
+    folder = tmp_path / "t"
     with InMemoryLedger() as memory:
-        table = RandomTable(memory.connect(), folder, random, form=form)
+        table = RandomTable(memory.connect(), folder, seed, form=form)
         tables = serving(memory)
         for step in range(STEPS):
             table.play()
-            if random.random() < 0.5 or step == STEPS - 1:
+            if table.random.random() < 0.5 or step == STEPS - 1:
                 kept = tables.table(table.row)
                 before = kept.metadata()
                 location = kept.metadata_location
@@ -63,16 +62,15 @@ def test_all_servers_write_the_same_bytes(seed: int, form: str, tmp_path: Path) 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_position_shows_what_it_showed(seed: int, tmp_path: Path) -> None:
     """A table as of a position is as it was loaded then, by any server in any order."""
-    random = Random(seed)
     with InMemoryLedger() as memory:
-        table = RandomTable(memory.connect(), tmp_path / "t", random, form="2")
+        table = RandomTable(memory.connect(), tmp_path / "t", seed, form="2")
         tables, then = serving(memory), {}
         for _ in range(STEPS // 2):
             table.play()
             served = tables.table(table.row)
             then[served.position] = served.etag(), served.metadata()
         fresh = serving(memory)
-        positions = random.sample(sorted(then), 12)
+        positions = table.random.sample(sorted(then), 12)
         found = {each: fresh.table(table.row, each) for each in positions}
 
         assert {each: then[each] for each in positions} == {
@@ -85,7 +83,7 @@ def test_a_position_shows_what_it_showed(seed: int, tmp_path: Path) -> None:
 def test_snapshots_list_what_their_versions_changed(seed: int, form: str, tmp_path: Path) -> None:
     """The entries that a snapshot adds and deletes are the changes of its version, and all live."""
     with InMemoryLedger() as memory:
-        table = RandomTable(memory.connect(), tmp_path / "t", Random(seed), form=form)
+        table = RandomTable(memory.connect(), tmp_path / "t", seed, form=form)
         for _ in range(STEPS):
             table.play()
         served = serving(memory).table(table.row)
