@@ -71,3 +71,12 @@ def is_settled_for(whole: StateFold, read: Read) -> bool:
     """Return whether a read may be answered: all commits that it must see are known."""
     number = read.table if isinstance(read.table, int) else read.table_id or 0
     return bool(read.own_txn) or is_settled(whole.state, number, read.write_ids)
+
+
+def aborted_in(whole: StateFold, row: TableRow) -> list[MappingRow]:
+    """Return the aborted write ids below the mark of a table under which data may lie."""
+    mark = mark_of(whole, row)
+    left = whole.state.txns.writers.get(row.table, {})
+    # Who has data there without a write id stands under a number below 0.
+    rows = (MappingRow(*item) for item in sorted(left.items()))
+    return [each for each in rows if 0 < each.write_id < mark.write_id]

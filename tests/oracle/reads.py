@@ -215,11 +215,7 @@ class StateReads(Reads):
 
     @in_turn
     def aborted_write_ids(self, table: int, limit: int) -> Sequence[MappingRow]:
-        mark = moments.mark_of(self._fold, self._table(table))
-        left = self._fold.state.txns.writers.get(table, {})
-        # Who has data there without a write id stands under a number below 0.
-        rows = (MappingRow(*item) for item in sorted(left.items()))
-        return [row for row in rows if 0 < row.write_id < mark.write_id][:limit]
+        return moments.aborted_in(self._fold, self._table(table))[:limit]
 
     @in_turn
     def history(self, after: int, limit: int) -> Sequence[HistoryRow]:
