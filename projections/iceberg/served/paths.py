@@ -26,12 +26,13 @@ def location_of(definition: TableDefinition) -> str:
     given = properties(definition).get(LOCATION, "")
     if given and as_stored(given) == as_stored(definition.location):
         return given
-    return with_scheme(definition.location.rstrip("/"))
+    return location_text(definition.location)
 
 
-def with_scheme(path: str) -> str:
+def location_text(location: str) -> str:
     """Return a plain path as a URI in which nothing is escaped; another text stays as it is."""
-    return f"{FILE}://{path}" if path.startswith("/") else path
+    found = location.rstrip("/")
+    return f"{FILE}://{found}" if found.startswith("/") else found
 
 
 def folder_text(location: str) -> str:
@@ -46,7 +47,7 @@ def file_text(location: str, path: str, storage: Storage) -> str:
     if the path may mean two files.
     """
     if is_absolute(path):
-        return with_scheme(path)
+        return location_text(path)
     places = places_of(storage.location, path)
     place = storage.place(path) if len(places) > 1 else places[0]
     return f"{location.rstrip('/')}{place.removeprefix(storage.location)}"
