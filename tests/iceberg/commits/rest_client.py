@@ -287,7 +287,7 @@ def shown(number: int) -> Json:
 
 
 def entries_of(named: ManifestFile) -> list[ManifestEntry]:
-    """Return the entries of a manifest."""
+    """Read a manifest; each entry has its snapshot and sequence number."""
     return inherited(read_manifest(path_in(named.path).read_bytes()).entries, named)
 
 

@@ -52,14 +52,14 @@ ELSEWHERE: dict[str, Spell] = {
 
 
 @pytest.mark.parametrize("spell", ELSEWHERE.values(), ids=ELSEWHERE)
-def test_data_files_elsewhere(client: RestClient, made: Snapshot, spell: Spell) -> None:
+def test_data_files_that_lie_elsewhere(client: RestClient, made: Snapshot, spell: Spell) -> None:
     made.add([{"id": 2, "v": "b"}])
     made.added[0] = made.added[0]._replace(path=spell(made, ""))
     refused(client, client.change("t", made.updates("append")), "the path of a new file")
 
 
 @pytest.mark.parametrize("spell", ELSEWHERE.values(), ids=ELSEWHERE)
-def test_manifest_lists_elsewhere(client: RestClient, made: Snapshot, spell: Spell) -> None:
+def test_lists_elsewhere_are_never_read(client: RestClient, made: Snapshot, spell: Spell) -> None:
     made.add([{"id": 2, "v": "b"}])
     updates = made.updates("append")
     updates[0]["snapshot"]["manifest-list"] = spell(made, "")
@@ -67,7 +67,7 @@ def test_manifest_lists_elsewhere(client: RestClient, made: Snapshot, spell: Spe
 
 
 @pytest.mark.parametrize("spell", ELSEWHERE.values(), ids=ELSEWHERE)
-def test_manifests_elsewhere(client: RestClient, made: Snapshot, spell: Spell) -> None:
+def test_manifests_that_lie_elsewhere(client: RestClient, made: Snapshot, spell: Spell) -> None:
     made.add([{"id": 2, "v": "b"}])
     listed = [each._replace(path=spell(made, "")) for each in made.manifests()[-1:]]
     refused(client, client.change("t", made.updates("append", listed)), "the path of a manifest")
@@ -117,7 +117,7 @@ def test_other_spellings_of_a_path_mean_one_file(
         ({"partition": {1000: 1}}, None),
     ],
 )
-def test_odd_entries(
+def test_entries_of_another_kind(
     client: RestClient, made: Snapshot, what: dict[str, Any], why: str | None
 ) -> None:
     made.add([{"id": 2, "v": "b"}], **what)
@@ -129,7 +129,7 @@ def test_odd_entries(
     assert client.ledger.read("db.t").files[1].partition == ()
 
 
-def test_equality_deletes(client: RestClient, made: Snapshot) -> None:
+def test_equality_deletes_are_not_read(client: RestClient, made: Snapshot) -> None:
     place = f"{made.location}/data/equal.parquet"
     made.deletes.append(
         ManifestEntry(ADDED, None, None, None, place, 1, 10, {}, EQUALITY_DELETES)._replace(
@@ -225,7 +225,7 @@ def test_a_parent_other_than_the_asserted_one(client: RestClient, made: Snapshot
     refused(client, client.change("t", updates, made.requirements()), "the parent of snapshot")
 
 
-def test_going_back(client: RestClient, made: Snapshot) -> None:
+def test_the_branch_does_not_go_back(client: RestClient, made: Snapshot) -> None:
     old = made.base
     assert old is not None
     client.append("t", made.metadata, [{"id": 2, "v": "b"}])
@@ -292,7 +292,7 @@ FORMS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_half_json(form: Any) -> None:
+def test_requests_of_another_form(form: Any) -> None:
     with pytest.raises(IcebergRefusal) as found:
         TableChange.parse(form)
     assert (found.value.code, found.value.kind) == (400, "BadRequestException")

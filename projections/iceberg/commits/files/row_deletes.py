@@ -13,9 +13,9 @@ from ledger.files.footers import row_count
 from ledger.iceberg.manifests.rows import ManifestEntry
 from ledger.reads.port import FileRow
 from ledger.statements.marking import size_of
-from projections.iceberg.commits.client_files import ClientFiles
+from projections.iceberg.commits.files.client_files import ClientFiles
+from projections.iceberg.commits.files.snapshot_difference import Difference
 from projections.iceberg.commits.given_json import shown
-from projections.iceberg.commits.snapshot_difference import Difference
 from projections.iceberg.errors import bad_request
 
 PUFFIN: Final = "PUFFIN"
